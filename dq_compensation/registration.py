@@ -25,7 +25,7 @@ def steps_of(module: ModuleType) -> Iterator[Step]:
     - ``CLASSES``: classes for `bpy.utils.register_class`, in order.
     - ``register()`` and ``unregister()``: everything else. ``register`` leaves nothing when it
       raises.
-    - ``FOLLOWS``: pairs of an event of `session.changes` or `scene.settings.events`, and a
+    - ``FOLLOWS``: pairs of an event of `session.changes` or `scene.settings.declaration`, and a
       function.
     - ``HANDLERS``: pairs of an event of `bpy.app.handlers` and a function. The functions become
       persistent: they stay when another file is loaded.

@@ -13,7 +13,7 @@ from environments import PROJECT
 
 DOCS = PROJECT / "docs"
 # For people who change the code.
-NOT_FOR_USERS = {"architecture"}
+NOT_FOR_USERS = {"architecture", "measurements"}
 # In this order; the others follow by their names.
 FIRST_PAGES = ("guide", "troubleshooting")
 _LINK = re.compile(r"\]\(([\w-]+)\.md(#[\w-]+)?\)")

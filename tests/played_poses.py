@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dq_compensation.core.local_poses import LocalPoses, cross_faded
-from dq_compensation.core.takes import chained, interpolated, take_times
-from dq_compensation.viewport.takes.played_takes import Playing, TakeTiming
+from dq_compensation.core.takes import LocalPoses, chained, cross_faded, interpolated, take_times
+from dq_compensation.viewport.playing import Playing, TakeTiming
 
 
 def pose_at(playing: Playing, frame: float, fps: float | None = None) -> NDArray[np.float64]:

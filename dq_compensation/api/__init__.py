@@ -9,14 +9,21 @@ operators report; nothing has changed then. No function adds an undo step.
 
 from __future__ import annotations
 
-from ..bake.bake_reports import BonesReport, CorrectiveReport, JointReport, PoseReport, RangeReport
-from ..bake.files.cache_baking import CacheReport
-from ..bake.verification import Deviation
+from ..bake.bake_reports import (
+    BonesReport,
+    CorrectiveReport,
+    Deviation,
+    JointReport,
+    PoseReport,
+    RangeReport,
+)
+from ..bake.files import CacheReport
 from ..errors import BindingError, PoseError, UserError
-from ..playback.caching import TakeReport
-from ..scene.weights.softening import SofteningReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
+from ..softness.softening import SofteningReport
+from ..takes.caching import TakeReport
+from .arguments import OnProgress
 from .baking import (
     bake_bones,
     bake_cache,
@@ -27,16 +34,23 @@ from .baking import (
     cache_take,
     crowds,
 )
-from .character_report import Bend, CharacterReport, JointQuality, LeftOut
-from .checking import Agree, check, fix
+from .characters import (
+    VERSION,
+    Agree,
+    CharacterSettings,
+    SettingValues,
+    change_settings,
+    check,
+    disable,
+    enable,
+    fix,
+    restore_weights,
+    settings,
+    skinned_meshes,
+    soften_weights,
+)
 from .evaluating import Evaluator, Space, evaluate, evaluate_frames, iterate_frames
-from .frame_times import FrameTimes
-from .measuring import report
-from .setting_values import CharacterSettings, SettingValues, change_settings, settings
-from .skinned_characters import disable, enable, skinned_meshes
-from .softened_weights import restore_weights, soften_weights
-from .steps_of_scripts import OnProgress
-from .version import VERSION
+from .measuring import Bend, CharacterReport, FrameTimes, JointQuality, LeftOut, report
 
 __all__ = [
     "VERSION",

@@ -7,36 +7,37 @@ from dataclasses import dataclass, replace
 import bpy
 
 from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, RangeReport
-from ..bake.bones.bones_baking import bake_bones as bones_steps
-from ..bake.bones.bones_options import BonesOptions
-from ..bake.correctives.corrective_baking import bake_correctives as corrective_steps
-from ..bake.correctives.corrective_poses import checked_angles
-from ..bake.files.cache_baking import SUFFIXES, CacheReport, FileFormat
-from ..bake.files.cache_baking import bake_cache as cache_steps
+from ..bake.bones_baking import bake_bones as bones_steps
+from ..bake.bones_poses import BonesOptions
+from ..bake.corrective_baking import bake_correctives as corrective_steps
+from ..bake.corrective_poses import checked_angles
+from ..bake.files import SUFFIXES, CacheReport, FileFormat
+from ..bake.files import bake_cache as cache_steps
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
-from ..bake.shape_keys.frame_baking import bake_range
-from ..bake.shape_keys.pose_key import bake_current_pose
-from ..crowds.bake.crowd_baking import CrowdBakeOptions
-from ..crowds.bake.crowd_baking import bake_crowd as crowd_steps
+from ..bake.shape_key_bakes import bake_current_pose, bake_range
+from ..crowds.crowd_baking import CrowdBakeOptions
+from ..crowds.crowd_baking import bake_crowd as crowd_steps
 from ..errors import UserError
-from ..playback.caching import TakeOptions, TakeReport
-from ..playback.caching import cache_take as take_steps
 from ..scene.settings.crowd_settings import is_crowd
-from ..session.known_crowds import baked_crowd
-from .arguments_of_scripts import (
+from ..session.known_objects import baked_crowd
+from ..takes.caching import TakeOptions, TakeReport
+from ..takes.caching import cache_take as take_steps
+from .arguments import (
     AnyPath,
     Objects,
+    OnProgress,
     file_path,
+    interrupts_wait,
     mesh_object,
     mesh_objects,
     objects_of_scene,
     original,
     require_choice,
     require_number,
+    run_steps,
     selection_kept,
+    takes_options,
 )
-from .options_of_scripts import takes_options
-from .steps_of_scripts import OnProgress, interrupts_wait, run_steps
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,24 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bake.bake_source import REFUSAL_REST
-from ..bake.shape_keys.frame_baking import offsets_memory
+from ..bake.shape_key_bakes import offsets_memory
 from ..core.vectors import transformed_points
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import settled_binding
-from ..modifier.armature_base import mixing_refusal
-from ..modifier.modifier_evaluator import evaluate_by_modifier
+from ..modifier.installation import evaluate_by_modifier
+from ..modifier.modifier_stack import mixing_refusal
 from ..option_fields import identifiers_of
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.modifiers_before import modifiers_before
+from ..scene.binding.content import modifiers_before
 from ..scene.binding.numpy_evaluator import evaluate as evaluate_binding
 from ..scene.blender.armature import armature_of
 from ..scene.blender.rigging import rig_of
-from ..scene.scene_frames import frame_kept, frame_refusal
+from ..scene.blender.scenes import frame_kept, frame_refusal
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
-from ..viewport.objects.batch import deformed_object
-from .arguments_of_scripts import chosen_depsgraph, mesh_object, require_choice, require_number
-from .steps_of_scripts import OnProgress, require_progress
+from ..viewport.batches import deformed_object
+from .arguments import (
+    OnProgress,
+    chosen_depsgraph,
+    mesh_object,
+    require_choice,
+    require_number,
+    require_progress,
+)
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 Space = Literal["LOCAL", "WORLD"]

@@ -2,29 +2,482 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import statistics
+import textwrap
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
 
 import bpy
 import numpy as np
 
 from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
+from ..core.example_poses import limb_pieces
+from ..core.limb_joints import LimbJoints, body_parents
 from ..core.pose import Pose
+from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import settled_binding
+from ..modifier.attribute_names import kind_for
+from ..modifier.installation import install, uninstall
+from ..modifier.modifier_stack import choose_preserve_volume, our_modifiers, put_back
+from ..modifier.nodes.node_tree import BASE_PROPERTY
 from ..scene.binding.binding import Binding
-from ..scene.blender.rigging import rig_of
-from ..scene.blender.units import object_millimetres
+from ..scene.binding.content import modifiers_read
+from ..scene.blender.animation_curves import drivers
+from ..scene.blender.armature import bone_side
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import temporary_copy
+from ..scene.blender.rigging import armature_modifier, find_rig, rig_of
+from ..scene.blender.scenes import object_millimetres
 from ..scene.settings.object_settings import Settings, settings_of
-from ..wording import listed
-from .arguments_of_scripts import mesh_object, require_number, require_type, several_names
-from .character_report import Bend, CharacterReport, JointQuality, LeftOut
-from .frame_times import measure_frames
-from .joints_left_out import bones_without_bends, without_twist_joints
-from .slow_parts import slow_parts
-from .steps_of_scripts import OnProgress, interrupts_wait, require_progress
+from ..wording import counted, listed
+from .arguments import (
+    OnProgress,
+    interrupts_wait,
+    mesh_object,
+    require_number,
+    require_progress,
+    require_type,
+    several_names,
+)
+from .characters import skinned_meshes
+
+# The joints that a report does not bend, and why.
+
+
+_PIECES = "pieces of an arm or a leg"
+_ANOTHER_PART = "another part of the body begins there"
+_LITTLE_SKIN = "too little skin bends there"
+_NO_JOINT = "they have no joint that moves skin"
+# The confidence (`hinge_confidence`) below which a bone begins another part of the body.
+_SURE = 0.5
+# Of an arm or a leg, the length of its other half, in lengths of this one, is at least this.
+_OTHER_HALF = 0.5
+
+
+def without_twist_joints(bends: Sequence[JointBend]) -> tuple[list[JointBend], list[LeftOut]]:
+    """The joints that bend, and the bones behind those between pieces of one half of a limb."""
+    twists = [bend for bend in bends if _is_twist_joint(bend)]
+    names = [bend.limbs.skeleton.names[bend.limbs.children[bend.joint]] for bend in twists]
+    return [bend for bend in bends if bend not in twists], _reasons({_PIECES: names})
+
+
+def bones_without_bends(
+    binding: Binding, limbs: LimbJoints, bends: Sequence[JointBend], wanted: Iterable[str]
+) -> list[LeftOut]:
+    """The bones whose joints cannot be measured.
+
+    Args:
+        limbs: those of the compensation.
+        bends: the joints that can be measured.
+        wanted: names of bones; empty: all bones that have a joint.
+    """
+    skeleton = limbs.skeleton
+    moves = binding.influences.moving_bones(skeleton.bone_count)
+    parents = body_parents(skeleton, binding.influences, limbs.mesh_parents, binding.bone_sides)
+    has_joint = moves & (parents >= 0)
+    confidence = np.zeros(skeleton.bone_count)
+    np.maximum.at(confidence, limbs.children, limbs.hinge_confidence)
+    measured = {int(limbs.children[bend.joint]) for bend in bends}
+    wanted = frozenset(wanted)
+    found: dict[str, list[str]] = {_ANOTHER_PART: [], _LITTLE_SKIN: [], _NO_JOINT: []}
+    for bone, name in enumerate(skeleton.names):
+        if bone in measured or not (name in wanted if wanted else has_joint[bone]):
+            continue
+        reason = _LITTLE_SKIN if confidence[bone] >= _SURE else _ANOTHER_PART
+        found[reason if has_joint[bone] else _NO_JOINT].append(name)
+    return _reasons(found)
+
+
+def _reasons(names: dict[str, list[str]]) -> list[LeftOut]:
+    return [LeftOut(reason, tuple(bones)) for reason, bones in names.items() if bones]
+
+
+def _is_twist_joint(bend: JointBend) -> bool:
+    """Whether a joint is between two pieces of one half of an arm or a leg.
+
+    The other half tells them from the two halves themselves, which may be called Leg1 and Leg2. The
+    joints of fingers are alike, but nothing follows the last piece; a spine has no side.
+    """
+    skeleton, child = bend.limbs.skeleton, int(bend.limbs.children[bend.joint])
+    pieces = limb_pieces(child, skeleton)
+    if int(bend.limbs.parents[bend.joint]) not in pieces or not bone_side(skeleton.names[child]):
+        return False
+    below = {bone for bone, parent in enumerate(skeleton.parents) if parent in pieces} - pieces
+    above = {int(skeleton.parents[bone]) for bone in pieces} - pieces - {-1}
+    return bool(below) and any(
+        bone_side(skeleton.names[bone]) == bone_side(skeleton.names[child])
+        and _length(limb_pieces(bone, skeleton), skeleton)
+        >= _OTHER_HALF * _length(pieces, skeleton)
+        for bone in above | below
+    )
+
+
+def _length(pieces: set[int], skeleton: Skeleton) -> float:
+    """How far the farthest end of pieces of a limb is from where the first one begins."""
+    bones = sorted(pieces)
+    return float(np.linalg.norm(skeleton.tails[bones] - skeleton.heads[bones[0]], axis=1).max())
+
+
+# The report of a character: how well its joints bend, what a frame costs, and what slows it.
+
+
+# As wide as the longest name of a method, and a space.
+_COLUMN = 27
+
+
+@dataclass(frozen=True)
+class Bend:
+    """The skin at the outer side of a bent joint, in millimetres of the world.
+
+    Attributes:
+        bulge: how much farther from the limbs than at rest the worst vertex is; 0 or more.
+        pinch: how much nearer to them; 0 or more.
+    """
+
+    bulge: float
+    pinch: float
+
+
+@dataclass(frozen=True)
+class JointQuality:
+    """One joint, bent.
+
+    Attributes:
+        bone: behind the joint; it turns.
+        parent: before it.
+        vertices: how many were measured.
+        radius: millimetres, the mean distance of the skin from the limbs at rest.
+        linear, preserve_volume: as Blender's Armature modifier deforms it, without and with
+            Preserve Volume.
+        own: with the settings of the object. Example poses do not count.
+    """
+
+    bone: str
+    parent: str
+    vertices: int
+    radius: float
+    linear: Bend
+    preserve_volume: Bend
+    own: Bend
+
+    def percent(self, length: float) -> float:
+        """A bulge or a pinch in percent of the radius."""
+        return 100.0 * length / self.radius if self.radius > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Bones behind joints that were not bent.
+
+    Attributes:
+        reason: it goes on after "Not bent, as".
+    """
+
+    reason: str
+    bones: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CharacterReport:
+    """The quality and the speed of one character.
+
+    Attributes:
+        method: as the user chose it, also where the object is not enabled.
+        degrees: by which the joints were bent.
+        joints: those that are compensated, or would be; in the order of the bones.
+        left_out: the bones behind the joints that were not bent, by the reason.
+        times: None where they were not measured.
+        slow_parts: sentences about what takes time; empty without any.
+    """
+
+    object_name: str
+    armature_name: str
+    method: str
+    vertices: int
+    bones: int
+    degrees: float
+    joints: tuple[JointQuality, ...]
+    left_out: tuple[LeftOut, ...]
+    times: FrameTimes | None
+    slow_parts: tuple[str, ...]
+
+    def facts(self) -> dict[str, Any]:
+        """All of it in numbers, strings, lists and dictionaries, for JSON."""
+        facts = asdict(self)
+        for name in ("joints", "left_out", "slow_parts"):
+            facts[name] = list(facts[name])
+        return facts
+
+    def table(self) -> str:
+        """All of it as text, in lines of about 100 characters; names are never cut."""
+        lines = [
+            f"{self.object_name}, {self.vertices:,} vertices, on {self.armature_name}, "
+            f"{self.bones} bones, {self.method}",
+            *self._joint_lines(),
+            *self._time_lines(),
+            *self.slow_parts,
+        ]
+        return "\n".join(lines)
+
+    def _joint_lines(self) -> list[str]:
+        notes = [
+            line
+            for each in self.left_out
+            for line in textwrap.wrap(f"Not bent, as {each.reason}: {', '.join(each.bones)}.", 100)
+        ]
+        if not self.joints:
+            return ["No joint is compensated.", *notes]
+        width = max(24, *(len(joint.bone) + 1 for joint in self.joints))
+        heads = ("linear", "Preserve Volume", self.method)
+        lines = [
+            f"Joints bent by {self.degrees:g} degrees: bulge and pinch in mm (% of the radius)",
+            f"{'':{width}}{'radius':>7}" + "".join(f"{head:>{_COLUMN}}" for head in heads),
+        ]
+        for joint in self.joints:
+            bends = (joint.linear, joint.preserve_volume, joint.own)
+            lines.append(
+                f"{joint.bone:{width}}{joint.radius:7.1f}"
+                + "".join(f"{_shown(joint, bend):>{_COLUMN}}" for bend in bends)
+            )
+        return lines + notes
+
+    def _time_lines(self) -> list[str]:
+        if self.times is None:
+            return []
+        times = self.times
+        share = times.own / times.preserve_volume
+        return [
+            f"A posed frame: linear {times.linear:.2f} ms, Preserve Volume "
+            f"{times.preserve_volume:.2f} ms, {self.method} {times.own:.2f} ms ({share:.2f} times "
+            "Preserve Volume)"
+        ]
+
+
+def _shown(joint: JointQuality, bend: Bend) -> str:
+    """E.g. ``+1.2 -0.3 (12 -3)``."""
+    bulge, pinch = joint.percent(bend.bulge), joint.percent(bend.pinch)
+    return f"+{bend.bulge:.1f} -{bend.pinch:.1f} ({bulge:.0f} {-pinch:.0f})"
+
+
+# Measures what a posed frame of a character costs, in a scene that is gone afterwards.
+
+
+# How often each way is measured, after frames that fill the processor's caches.
+_ROUNDS, _WARM_UP = 15, 2
+# Radians; the standard deviation of the turns of every bone, about each axis.
+_TURNS = 0.05
+_ROTATIONS = {"rotation_quaternion": 4, "rotation_euler": 3}
+
+
+@dataclass(frozen=True)
+class FrameTimes:
+    """Milliseconds per posed frame of one object with its armature, the median of several frames.
+
+    Attributes:
+        linear: by Blender's Armature modifier.
+        preserve_volume: by the same with Preserve Volume.
+        own: in the modifier display, with the object's settings.
+        skins: whether our node modifier skins the mesh itself there, in the place of the Armature
+            modifier.
+    """
+
+    linear: float
+    preserve_volume: float
+    own: float
+    skins: bool
+
+
+def measure_frames(obj: bpy.types.Object, binding: Binding, settings: Settings) -> FrameTimes:
+    """Pose the armature of an object many times; its pose is as before afterwards.
+
+    Args:
+        binding: of the object as it is now.
+
+    Raises:
+        BindingError: the node modifier cannot be added.
+    """
+    rig = rig_of(obj)
+    with ExitStack() as stack:
+        ways = {
+            "linear": stack.enter_context(_alone(obj, rig, preserved=False)),
+            "preserve_volume": stack.enter_context(_alone(obj, rig, preserved=True)),
+            "own": stack.enter_context(_alone(obj, rig, preserved=True)),
+        }
+        scene, copy = ways["own"]
+        stack.callback(uninstall, copy)
+        with bpy.context.temp_override(scene=scene, view_layer=scene.view_layers[0]):
+            nodes = install(copy, binding, settings)
+        nodes.show_viewport = True
+        tree = nodes.node_group
+        skins = tree is not None and tree.get(BASE_PROPERTY) == "OWN"
+        pose = stack.enter_context(_posing(rig))
+        found: dict[str, list[float]] = {way: [] for way in ways}
+        for number in range(_WARM_UP + _ROUNDS):
+            for way, (scene, _) in ways.items():
+                pose(number)
+                begun = time.perf_counter()
+                scene.view_layers[0].update()
+                found[way].append(1e3 * (time.perf_counter() - begun))
+    median = {way: statistics.median(times[_WARM_UP:]) for way, times in found.items()}
+    return FrameTimes(**median, skins=skins)
+
+
+@contextmanager
+def _alone(
+    obj: bpy.types.Object, rig: bpy.types.Object, *, preserved: bool
+) -> Generator[tuple[bpy.types.Scene, bpy.types.Object]]:
+    """A scene with an armature and a copy of a mesh that its Armature modifier deforms."""
+    scene = bpy.data.scenes.new("DQ Compensation frame times")
+    scene.frame_current = bpy.context.scene.frame_current
+    scene.collection.objects.link(rig)
+    try:
+        with temporary_copy(obj, scene) as copy:
+            for modifier in our_modifiers(copy):
+                copy.modifiers.remove(modifier)
+            put_back(copy)
+            armature = cast("bpy.types.ArmatureModifier", armature_modifier(copy))
+            armature.show_viewport = True
+            choose_preserve_volume(copy, armature, preserved=preserved)
+            yield scene, copy
+    finally:
+        bpy.data.scenes.remove(scene)
+
+
+@contextmanager
+def _posing(rig: bpy.types.Object) -> Generator[Any]:
+    """A function that turns all bones a little, each time in another way."""
+    bones: Any = rig.pose.bones if rig.pose is not None else ()
+    before = {}
+    for name, width in _ROTATIONS.items():
+        before[name] = np.empty(width * len(bones), np.float32)
+        bones.foreach_get(name, before[name])
+
+    def pose(number: int) -> None:
+        rng = np.random.default_rng(number)
+        for name, values in before.items():
+            turned = values + rng.normal(scale=_TURNS, size=len(values))
+            bones.foreach_set(name, turned.astype(np.float32))
+        rig.update_tag(refresh={"OBJECT", "DATA"})
+
+    try:
+        yield pose
+    finally:
+        for name, values in before.items():
+            bones.foreach_set(name, values)
+        rig.update_tag(refresh={"OBJECT", "DATA"})
+
+
+# Says what makes the posed frames of a character slow, in sentences.
+
+
+# Each mesh costs as much as some thousand vertices, whatever its size.
+_MANY_MESHES = 4
+
+
+def slow_parts(
+    obj: bpy.types.Object, binding: Binding, settings: Settings, *, skins: bool
+) -> tuple[str, ...]:
+    """List what a posed frame of an object spends time on, besides deforming its vertices.
+
+    Args:
+        binding: of the object as it is now.
+        skins: whether our node modifier skins the mesh itself, of `FrameTimes`.
+    """
+    return (
+        *_meshes(obj),
+        *_modifiers(obj),
+        *(_own_skinning(obj, binding, settings) if skins else ()),
+        *_drivers(obj),
+    )
+
+
+def _meshes(obj: bpy.types.Object) -> list[str]:
+    rig = rig_of(obj)
+    meshes = [other for other in skinned_meshes() if find_rig(other) == rig]
+    if len(meshes) < _MANY_MESHES:
+        return []
+    return [
+        f"{len(meshes)} meshes follow {rig.name}. Every mesh "
+        "costs time of its own, however small it is: join those that need not be apart."
+    ]
+
+
+def _modifiers(obj: bpy.types.Object) -> list[str]:
+    found = []
+    before = [each.name for each in modifiers_read(obj)]
+    if before:
+        found.append(
+            f"{listed(before)} before the Armature modifier of {obj.name}: Blender computes this "
+            "again in every frame. Apply what need not stay."
+        )
+    armature, stack = cast("bpy.types.Modifier", armature_modifier(obj)), list(obj.modifiers)
+    ours = our_modifiers(obj)
+    after = [
+        each
+        for each in stack[stack.index(armature) + 1 :]
+        if each.show_viewport and each not in ours
+    ]
+    subdivided = [each for each in after if each.type in {"SUBSURF", "MULTIRES"}]
+    for each in subdivided:
+        levels = getattr(each, "levels", 0)
+        if levels:
+            found.append(
+                f"{each.name} of {obj.name} makes {4**levels} faces of each in the viewport. Lower "
+                "its viewport level while you animate, or use Simplify."
+            )
+    others = [each.name for each in after if each not in subdivided]
+    if others:
+        found.append(
+            f"{listed(others)} after the Armature modifier of {obj.name}: Blender computes this "
+            "again in every frame. Turn off in the viewport what you need not see."
+        )
+    return found
+
+
+def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -> list[str]:
+    """Why the node modifier skins the mesh in the place of the Armature modifier."""
+    armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
+    masked = bool(armature.vertex_group)
+    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    kind = kind_for(deformation, examples, "OWN", masked=masked, shape_varies=False, sets=0)
+    reasons = {
+        "example poses": kind.examples is not None,
+        "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
+        f"the blend group {settings.blend_group}": kind.blended,
+        f"the vertex group {armature.vertex_group} of the Armature modifier": kind.masked,
+    }
+    return [
+        f"{obj.name} needs {reason}: the node modifier skins it, which takes longer than the "
+        "Armature modifier on most characters."
+        for reason, acts in reasons.items()
+        if acts
+    ][:1]
+
+
+def _drivers(obj: bpy.types.Object) -> list[str]:
+    rig, keys = rig_of(obj), mesh_of(obj).shape_keys
+    owners: list[Any] = [rig, rig.data, obj, keys]
+    counts = 0
+    for owner in owners:
+        counts += sum("dq_compensation" not in _target(each) for each in drivers(owner))
+    if not counts:
+        return []
+    return [f"{counted(counts, 'driver')} of {rig.name} and {obj.name}: computed in every frame."]
+
+
+def _target(curve: Any) -> str:
+    """The first path that a driver reads."""
+    variables = curve.driver.variables
+    return variables[0].targets[0].data_path if len(variables) else ""
+
+
+# `report`: the quality and the speed of a character.
 
 
 def report(

@@ -12,14 +12,25 @@ from typing import Any
 
 import bpy
 
-from ..bake.files.cache_baking import SUFFIXES, object_files
+from ..bake.files import SUFFIXES, object_files
 from ..errors import FileError, UserError
 from .blend_files import in_scene, open_file, require_writable_version, saved_to
-from .choosing import SKINNED, Kind, chosen_objects
-from .console import Console, complain, complain_of_bug
-from .exit_codes import ExitCode, StoppedError, UsageError, code_of
-from .outputs import blend_targets, file_targets, input_files, is_done, target_refusal
-from .progress import Progress
+from .console import (
+    Console,
+    ExitCode,
+    Progress,
+    StoppedError,
+    UsageError,
+    blend_targets,
+    code_of,
+    complain,
+    complain_of_bug,
+    file_targets,
+    input_files,
+    is_done,
+    target_refusal,
+)
+from .options import SKINNED, Kind, chosen_objects
 
 # The format of the JSON documents; it rises when what they had is not there any more.
 JSON_FORMAT = 1

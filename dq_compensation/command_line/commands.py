@@ -2,43 +2,517 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import bpy
+import numpy as np
 
-from ..bake.files.whole_files import beside
+from .. import api
+from ..bake.bones_poses import BonesOptions
+from ..bake.files import REFUSAL_NOT_ENABLED, SUFFIXES, beside, object_files, written_whole
+from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..crowds.crowd_baking import CrowdBakeOptions
 from ..errors import UserError
-from . import (
-    bake_commands,
-    check_command,
-    evaluate_command,
-    report_command,
-    setting_commands,
-    soften_command,
+from ..scene.blender.animation_curves import animated_paths
+from ..scene.blender.scenes import frames_of_range
+from ..scene.settings.object_settings import CHARACTER_CHOICES
+from ..softness.softening import SofteningOptions, restoring_refusal
+from ..wording import counted, listed
+from .command import (
+    JSON_FORMAT,
+    Command,
+    ObjectFacts,
+    Run,
+    each_exported_file,
+    each_file,
+    each_object,
+    each_saved_file,
+    said_facts,
 )
-from .command import JSON_FORMAT, Command, Run
-from .console import PROGRAM, UNREADABLE, Console, complain, complain_of_bug, own_output
-from .exit_codes import ExitCode, StoppedError, code_of
+from .console import (
+    PROGRAM,
+    UNREADABLE,
+    Console,
+    ExitCode,
+    Progress,
+    StoppedError,
+    code_of,
+    complain,
+    complain_of_bug,
+    own_output,
+    stoppable,
+    target_refusal,
+)
 from .options import (
+    CROWDS,
     OneLineParser,
+    add_bake_options,
     add_blend_output_options,
+    add_export_options,
+    add_frames_option,
     add_general_options,
     add_input_options,
+    add_setting_options,
+    chosen,
+    frame_number,
+    frames_of_scene,
+    number_between,
+    setting_values,
 )
-from .outputs import target_refusal
-from .progress import Progress, stoppable
+
+# `enable` and `disable`.
+
+
+def _enable(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
+    values = setting_values(run.arguments)
+    for number, obj in enumerate(objects):
+        run.progress(number / len(objects), f"enabling {obj.name}")
+        api.enable(obj, **values)
+    return [{"name": obj.name_full, "settings": asdict(api.settings(obj))} for obj in objects]
+
+
+def _disable(_run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
+    api.disable(objects)
+    return [{"name": obj.name_full} for obj in objects]
+
+
+_SETTINGS = (
+    Command(
+        "enable",
+        "deform characters with DQ Compensation from now on, or change their settings",
+        (
+            "enable --file hero.blend --output hero_dq.blend",
+            "enable --file 'assets/*.blend' --method COMPENSATED --factor 0.8 --in-place",
+        ),
+        partial(each_saved_file, work=_enable),
+        partial(add_setting_options, names=CHARACTER_CHOICES),
+        saves=True,
+    ),
+    Command(
+        "disable",
+        "give characters back to their Armature modifiers",
+        ("disable --file hero_dq.blend --output hero.blend",),
+        partial(each_saved_file, work=_disable),
+        saves=True,
+    ),
+)
+
+
+# `check`: what Setup Check finds.
+
+
+_SEVERITIES = ("ERROR", "WARNING", "INFORMATION")
+
+
+def _add_check_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "information", "never"),
+        default="error",
+        help="the least severity that gives exit code 1 (default: error)",
+    )
+
+
+def _check_characters(run: Run) -> None:
+    chosen = run.arguments.fail_on.upper()
+    fatal = _SEVERITIES[: _SEVERITIES.index(chosen) + 1] if chosen in _SEVERITIES else ()
+    found = dict.fromkeys(_SEVERITIES, 0)
+
+    def check(source: Path, obj: bpy.types.Object) -> ObjectFacts:
+        issues = api.check(obj)
+        for issue in issues:
+            found[issue.severity] += 1
+            run.console.say(f"{source}: {obj.name}: {issue.severity.lower()}: {issue.message}")
+        return {"name": obj.name_full, "issues": [_facts(issue) for issue in issues]}
+
+    each_object(run, "checking", check)
+    checked = sum(file["error"] is None for file in run.files)
+    nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
+    counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)
+    run.console.say(f"{counted(checked, 'file')} checked: {counts}")
+    if run.code == ExitCode.FINE and any(found[severity] for severity in fatal):
+        run.code = ExitCode.FINDINGS
+
+
+def _facts(issue: api.Issue) -> ObjectFacts:
+    return {
+        "check": issue.check,
+        "key": issue.key,
+        "severity": issue.severity,
+        "message": issue.message,
+        "bones": list(issue.bones),
+        "vertices": issue.vertices.tolist(),
+        "fixes": [fix.name for fix in issue.fixes],
+    }
+
+
+_CHECK = (
+    Command(
+        "check",
+        "find what spoils the deformation of characters",
+        (
+            "check --file hero.blend",
+            "check --file 'assets/*.blend' --fail-on warning --json findings.json",
+        ),
+        _check_characters,
+        _add_check_options,
+    ),
+)
+
+
+# `report`: the quality and the speed of characters.
+
+
+def _add_report_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--bones",
+        dest="bones",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="bones behind the joints to measure; without it all joints that bend, so those of "
+        "twist bones are left out",
+    )
+    # Its name in version 0.1.
+    parser.add_argument(
+        "--bone", dest="bones", nargs="+", action="extend", default=[], help=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "--bend",
+        type=number_between(1.0, 180.0),
+        default=90.0,
+        metavar="DEGREES",
+        help="by how much each joint is bent (default: 90)",
+    )
+    parser.add_argument("--no-speed", action="store_true", help="measure no milliseconds")
+
+
+def _report_characters(run: Run) -> None:
+    arguments = run.arguments
+
+    def report(source: Path, obj: bpy.types.Object) -> ObjectFacts:
+        found = api.report(
+            obj,
+            degrees=arguments.bend,
+            bones=arguments.bones,
+            speed=not arguments.no_speed,
+            progress=run.progress,
+        )
+        run.console.say(f"{source}: {found.table()}")
+        return {"name": obj.name_full, **found.facts()}
+
+    each_object(run, "measuring", report)
+
+
+_REPORT = (
+    Command(
+        "report",
+        "measure how well the joints of characters bend, and how fast they are",
+        (
+            "report --file hero.blend",
+            "report --file hero.blend --bones lowerarm_l lowerleg_l --bend 120",
+            "report --file 'assets/*.blend' --no-speed --json quality.json",
+        ),
+        _report_characters,
+        _add_report_options,
+    ),
+)
+
+
+# `evaluate`: the positions of the deformed vertices.
+
+
+_SUFFIXES = (".npy", ".pc2", ".mdd")
+
+
+def _add_evaluate_options(parser: ArgumentParser) -> None:
+    meaning = "the .npy file to write, .pc2 or .mdd for a point cache, or a folder"
+    add_export_options(parser, "the current frame alone", meaning, _SUFFIXES)
+    parser.add_argument(
+        "--space",
+        choices=("local", "world"),
+        default="local",
+        help="local for object space, world for world space, in .npy files (default: local)",
+    )
+    add_setting_options(parser)
+
+
+def _evaluate_all(run: Run, objects: list[bpy.types.Object], output: Path) -> list[ObjectFacts]:
+    if output.suffix.lower() != ".npy":
+        return _write_cache(run, objects, output)
+    targets = object_files(output, [obj.name for obj in objects])
+    return [_evaluate(run, obj, target) for obj, target in zip(objects, targets, strict=True)]
+
+
+def _write_cache(run: Run, objects: list[bpy.types.Object], output: Path) -> list[ObjectFacts]:
+    if run.arguments.space != "local":
+        raise UserError(
+            f"{output.suffix} files are in object space. Leave out --space, or write .npy."
+        )
+    now, changed = bpy.context.scene.frame_current, setting_values(run.arguments)
+    first, last, step = run.arguments.frames or (now, now, 1)
+    for obj in objects if changed else ():
+        # The file is not saved.
+        api.change_settings(obj, **changed)
+        if "factor" in changed and "dq_compensation.factor" in animated_paths(obj):
+            raise UserError(
+                f"The factor of {obj.name} is animated, so --factor has no effect in frames of "
+                f"{output.suffix} files. Leave it out, or write .npy."
+            )
+    reports = api.bake_cache(
+        objects, output.resolve(), first, last, step=step, progress=run.progress
+    )
+    numbers = frames_of_range(first, last, step)
+    for report in reports:
+        run.console.say(report.sentence())
+    return [{"name": obj.name_full, "frames": numbers} for obj in objects]
+
+
+def _evaluate(run: Run, obj: bpy.types.Object, target: Path) -> ObjectFacts:
+    chosen = run.arguments.frames
+    frames = frames_of_range(*chosen) if chosen else (bpy.context.scene.frame_current_final,)
+    positions = api.evaluate_frames(
+        obj,
+        frames,
+        **setting_values(run.arguments),
+        space=run.arguments.space.upper(),
+        progress=run.progress,
+    )
+    with written_whole(target) as file:
+        np.save(file, positions)
+    run.console.say(f"Wrote {counted(len(frames), 'frame')} of {obj.name} to {target}")
+    return {"name": obj.name_full, "frames": frames, "vertices": positions.shape[1]}
+
+
+_EVALUATE = (
+    Command(
+        "evaluate",
+        "write the positions of the deformed vertices to files",
+        (
+            "evaluate --file hero.blend --frames 1-250 --output hero.npy",
+            "evaluate --file 'shots/*.blend' --object 'Body*' --method COMPENSATED --output out/",
+        ),
+        partial(each_exported_file, suffixes=_SUFFIXES, work=_evaluate_all),
+        _add_evaluate_options,
+    ),
+)
+
+
+# `soften`: spreads weights over more of the limbs, or puts the painted ones back.
+
+
+def _add_soften_options(parser: ArgumentParser) -> None:
+    add_bake_options(parser, SofteningOptions, title="softening")
+    parser.add_argument(
+        "--put-back",
+        action="store_true",
+        help="instead, give softened meshes the weights from before back",
+    )
+
+
+def _soften(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
+    if not run.arguments.put_back:
+        options = chosen(run.arguments, SofteningOptions)
+        return said_facts(run, api.soften_weights(objects, **options, progress=run.progress))
+    # As the button: what was not softened stays, unless nothing was.
+    softened = [obj for obj in objects if restoring_refusal(obj) is None] or objects
+    api.restore_weights(softened)
+    return [{"name": obj.name_full} for obj in softened]
+
+
+_SOFTEN = (
+    Command(
+        "soften",
+        "spread weights over more of the limbs, for softer folds and twists",
+        (
+            "soften --file hero.blend --output hero_soft.blend",
+            "soften --file hero.blend --amount 0.7 --influences 4 --body Body --in-place",
+        ),
+        partial(each_saved_file, work=_soften),
+        _add_soften_options,
+        saves=True,
+    ),
+)
+
+
+# The commands `bake ...`: all change .blend files but `bake cache`, which writes other ones.
+
+
+Objects = list[bpy.types.Object]
+Bake = Callable[[Run, Objects], Sequence[Any]]
+"""Bakes the characters of a file; returns the reports of `api`."""
+
+
+def _command(
+    kind: str, summary: str, example: str, bake: Bake, add_options: Callable[[ArgumentParser], None]
+) -> Command:
+    """A command that bakes in each file and saves it, unless it is a dry run."""
+
+    def add_all_options(parser: ArgumentParser) -> None:
+        add_setting_options(parser)
+        add_options(parser)
+
+    def change(run: Run, objects: Objects) -> list[ObjectFacts]:
+        if values := setting_values(run.arguments):
+            for obj in objects:
+                api.change_settings(obj, **values)
+        return said_facts(run, bake(run, objects))
+
+    def run_it(run: Run) -> None:
+        if getattr(run.arguments, "dry_run", False):
+            each_file(run, lambda source: change(run, run.objects(source)))
+        else:
+            each_saved_file(run, change)
+
+    return Command(f"bake {kind}", summary, (example,), run_it, add_all_options, saves=True)
+
+
+def _add_pose_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--frame", type=frame_number, help="of the pose; without it the current one"
+    )
+    add_bake_options(parser, PoseOptions)
+
+
+def _bake_pose(run: Run, objects: Objects) -> Sequence[Any]:
+    arguments, scene = run.arguments, bpy.context.scene
+    before, subframe = scene.frame_current, scene.frame_subframe
+    if arguments.frame is not None:
+        scene.frame_set(arguments.frame)
+    options = chosen(arguments, PoseOptions)
+    reports = [api.bake_pose(obj, **options) for obj in objects]
+    scene.frame_set(before, subframe=subframe)
+    return reports
+
+
+def _add_frames_options(parser: ArgumentParser) -> None:
+    add_frames_option(parser, "the scene's range")
+    # It is a part of --frames.
+    add_bake_options(parser, RangeOptions, without=("step",))
+
+
+def _bake_frames(run: Run, objects: Objects) -> Sequence[Any]:
+    first, last, step = frames_of_scene(run.arguments)
+    bake = partial(api.bake_frames, first=first, last=last, step=step)
+    return _bake_each(run, objects, bake, RangeOptions)
+
+
+def _bake_each(run: Run, objects: Objects, bake: Callable[..., Any], task: type) -> Sequence[Any]:
+    options = chosen(run.arguments, task)
+    return [
+        bake(obj, **options, progress=run.part(number, len(objects)))
+        for number, obj in enumerate(objects)
+    ]
+
+
+def _bake_bones(run: Run, objects: Objects) -> Sequence[Any]:
+    options = chosen(run.arguments, BonesOptions)
+    reports = api.bake_bones(objects, **options, progress=run.progress)
+    for report in reports:
+        for joint in report.joints:
+            run.console.say(joint.sentence())
+    return reports
+
+
+def _bake_crowds(run: Run, crowds: Objects) -> list[ObjectFacts]:
+    found = _bake_each(run, crowds, api.bake_crowd, CrowdBakeOptions)
+    for crowd, baked in zip(crowds, found, strict=True):
+        run.console.say(f"Baked {crowd.name} to {baked.name}")
+    return [
+        {"name": crowd.name, "baked": baked.name}
+        for crowd, baked in zip(crowds, found, strict=True)
+    ]
+
+
+_CACHE_SUFFIXES = tuple(SUFFIXES.values())
+
+
+def _add_cache_options(parser: ArgumentParser) -> None:
+    meaning = "a file that ends with .pc2, .mdd or .abc, or a folder"
+    add_export_options(parser, "the scene's range", meaning, _CACHE_SUFFIXES)
+
+
+def _bake_cache(run: Run, objects: Objects, target: Path) -> list[ObjectFacts]:
+    first, last, step = frames_of_scene(run.arguments)
+    disabled = [obj.name for obj in objects if not api.settings(obj).enabled]
+    if disabled and target.suffix.lower() == SUFFIXES["ALEMBIC"]:
+        refusal = REFUSAL_NOT_ENABLED.format(objects=listed(disabled))
+        raise UserError(f"{refusal}, by the command enable --file {bpy.data.filepath} --output ...")
+    target, progress = target.resolve(), run.progress
+    return said_facts(
+        run, api.bake_cache(objects, target, first, last, step=step, progress=progress)
+    )
+
+
+_BAKE = (
+    _command(
+        "pose",
+        "make a pose a shape key",
+        "bake pose --file hero.blend --frame 40 --name Crouch --output hero_pose.blend",
+        _bake_pose,
+        _add_pose_options,
+    ),
+    _command(
+        "frames",
+        "make each frame of a range a shape key",
+        "bake frames --file shot.blend --frames 1-250 --tolerance 0.1 --output baked.blend",
+        _bake_frames,
+        _add_frames_options,
+    ),
+    _command(
+        "correctives",
+        "make corrective shape keys that follow the bones",
+        "bake correctives --file hero.blend --angles 45 90 --output engine/",
+        partial(_bake_each, bake=api.bake_correctives, task=CorrectiveOptions),
+        partial(add_bake_options, task=CorrectiveOptions),
+    ),
+    _command(
+        "bones",
+        "add helper bones and new weights for plain linear skinning",
+        "bake bones --file hero.blend --helpers 2 --influences 4 --output engine/",
+        _bake_bones,
+        partial(add_bake_options, task=BonesOptions),
+    ),
+    Command(
+        "bake cache",
+        "write the positions of every frame for programs that play point caches",
+        (
+            "bake cache --file shot.blend --frames 1-250 --output hero.pc2",
+            "bake cache --file 'shots/*.blend' --format mdd --output caches/",
+        ),
+        partial(each_exported_file, suffixes=_CACHE_SUFFIXES, work=_bake_cache),
+        _add_cache_options,
+    ),
+    Command(
+        "bake crowd",
+        "make posed meshes of crowds, for renders and for files without the add-on",
+        ("bake crowd --file street.blend --tolerance 5 --output street_baked.blend",),
+        partial(each_saved_file, work=_bake_crowds),
+        partial(add_bake_options, task=CrowdBakeOptions),
+        saves=True,
+        kind=CROWDS,
+    ),
+)
+
+
+# The commands, and what reads the command line and runs one of them.
+
 
 COMMANDS: tuple[Command, ...] = (
-    *check_command.COMMANDS,
-    *report_command.COMMANDS,
-    *setting_commands.COMMANDS,
-    *soften_command.COMMANDS,
-    *evaluate_command.COMMANDS,
-    *bake_commands.COMMANDS,
+    *_CHECK,
+    *_REPORT,
+    *_SETTINGS,
+    *_SOFTEN,
+    *_EVALUATE,
+    *_BAKE,
 )
 
 _TYPED = f"blender --command {PROGRAM}"

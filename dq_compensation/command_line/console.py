@@ -3,16 +3,58 @@
 from __future__ import annotations
 
 import ctypes
+import glob
 import os
+import signal
+import stat
 import sys
+import threading
+import time
 import traceback
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
-from ..errors import FileError
-from .exit_codes import StoppedError
+from ..bake.files import may_write, read_only_refusal
+from ..errors import FileError, UserError
+from ..wording import listed
+
+# The exit codes of the command line, and the errors that lead to them.
+
+
+class ExitCode(IntEnum):
+    """The exit code of the process; docs/command_line.md explains them."""
+
+    FINE = 0
+    FINDINGS = 1
+    USAGE = 2
+    FILE = 3
+    CHARACTER = 4
+    INTERRUPTED = 5
+    BUG = 6
+
+
+class UsageError(UserError):
+    """The options do not fit together; nothing was opened."""
+
+
+class StoppedError(Exception):
+    """Somebody pressed Ctrl C or ended the job."""
+
+
+def code_of(error: UserError) -> ExitCode:
+    """The exit code for an error."""
+    if isinstance(error, UsageError):
+        return ExitCode.USAGE
+    return ExitCode.FILE if isinstance(error, FileError) else ExitCode.CHARACTER
+
+
+# Prints the lines of the command line, and none of Blender's.
+
 
 PROGRAM = "dq_compensation"
 
@@ -99,3 +141,193 @@ def _flush() -> None:
     """Let Python and C write what they still hold, where it belongs now."""
     sys.stdout.flush()
     ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush(None)
+
+
+# Says on the standard error how far a long command is, and notices that it should stop.
+
+
+# Seconds until the first line, and from one to the next.
+_FIRST_LINE = 2.0
+_NEXT_LINE = 5.0
+
+
+class Progress:
+    """The progress of one command; call it with the part that is done and what is being done."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._next = time.monotonic() + _FIRST_LINE
+        self._file = ""
+        self._stop = False
+
+    def begin(self, file: str) -> None:
+        """Name the file that the next lines are about.
+
+        Raises:
+            StoppedError: as for a call.
+        """
+        self._file = file
+        self.look()
+
+    def __call__(self, share: float, doing: str) -> None:
+        """Print a line when the last one is some time ago.
+
+        Raises:
+            StoppedError: the user has stopped the command.
+        """
+        self.look()
+        if self._quiet or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _NEXT_LINE
+        complain(f"{self._file}: {doing}, {100.0 * share:.0f} %")
+
+    def look(self) -> None:
+        """Stop here when the user has stopped the command.
+
+        Raises:
+            StoppedError: so it is.
+        """
+        if self._stop:
+            raise StoppedError
+
+    def stop(self, _number: int, _frame: FrameType | None) -> None:
+        """Handle a signal. An exception raised here could end in one of Blender's callbacks.
+
+        The second signal ends the process at once; the outputs are whole all the same.
+        """
+        if self._stop:
+            sys.stderr.flush()
+            os._exit(ExitCode.INTERRUPTED)
+        self._stop = True
+
+
+@contextmanager
+def stoppable(progress: Progress) -> Generator[None]:
+    """Let Ctrl C and the end of a job (SIGTERM) stop the command at its next step."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    # None stands for a handler of Blender's, which Python cannot put back.
+    before = [signal.signal(number, progress.stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+# The files that a command reads and writes; a conflict is reported before any work.
+
+
+def input_files(patterns: Sequence[str]) -> list[Path]:
+    """The files that paths and patterns name, each once, in that order.
+
+    Raises:
+        FileError: a pattern names no file.
+    """
+    found: dict[Path, Path] = {}
+    for pattern in patterns:
+        # A path that exists is meant as it is, whatever signs are in it.
+        is_pattern = glob.has_magic(pattern) and not Path(pattern).exists()
+        paths = sorted(glob.glob(pattern, recursive=True)) if is_pattern else [pattern]
+        if not paths:
+            raise FileError(f"No file fits the pattern {pattern}.")
+        for path in paths:
+            found.setdefault(Path(path).resolve(), Path(path))
+    return list(found.values())
+
+
+def is_folder(output: str) -> bool:
+    """Whether an output is a folder for several files."""
+    return output.endswith(("/", os.sep)) or Path(output).is_dir()
+
+
+def blend_targets(
+    sources: Sequence[Path], output: str | None, *, in_place: bool
+) -> dict[Path, Path]:
+    """The .blend file that is written for each input.
+
+    Args:
+        output: a file, or a folder where each file gets the name of its input.
+
+    Raises:
+        UsageError: the options do not fit together, or the output is neither.
+        FileError: a file cannot be written.
+    """
+    if (output is None) != in_place:
+        raise UsageError("Say where to save: --output FILE_OR_FOLDER, or --in-place.")
+    if output is None:
+        found = {source: source for source in sources}
+    elif is_folder(output):
+        found = {source: Path(output) / source.name for source in sources}
+    elif Path(output).suffix.lower() == ".blend":
+        found = dict.fromkeys(sources, Path(output))
+    else:
+        raise UsageError(
+            f"--output {output} is no folder that exists, and does not end with .blend."
+        )
+    _require_targets(found, in_place=in_place)
+    return found
+
+
+def _require_targets(target_of: dict[Path, Path], *, in_place: bool) -> None:
+    """Raise an error where inputs cannot have these outputs."""
+    of_target: dict[Path, list[str]] = {}
+    for source, target in target_of.items():
+        of_target.setdefault(target.resolve(), []).append(str(source))
+    for target, users in of_target.items():
+        if len(users) > 1:
+            names = listed(users)
+            raise UsageError(f"{names} would all be written to {target}.")
+    inputs = {source.resolve() for source in target_of}
+    for target in target_of.values():
+        if not in_place and target.resolve() in inputs:
+            raise UsageError(f"{target} is an input. Choose another --output, or say --in-place.")
+        if (reason := target_refusal(target)) is not None:
+            raise reason
+
+
+def file_targets(
+    sources: Sequence[Path], output: str, suffixes: Sequence[str], in_folder: str
+) -> dict[Path, Path]:
+    """The file of another format than .blend that is written for each input.
+
+    Args:
+        output: a file with one of the suffixes, or a folder.
+        in_folder: the suffix of files in a folder, which have the names of their inputs.
+
+    Raises:
+        UsageError: the output ends otherwise, or two inputs would have one output.
+        FileError: nothing can be written there.
+    """
+    if is_folder(output):
+        found = {source: Path(output) / f"{source.stem}{in_folder}" for source in sources}
+    elif Path(output).suffix.lower() in suffixes:
+        found = dict.fromkeys(sources, Path(output))
+    else:
+        endings = ", ".join(suffixes)
+        raise UsageError(f"--output {output} is no folder, and does not end with {endings}.")
+    _require_targets(found, in_place=False)
+    return found
+
+
+def target_refusal(target: Path) -> FileError | None:
+    """Why nothing can be written to a path, or None; known before any work."""
+    folder = target.parent
+    if not folder.is_dir():
+        return FileError(f"There is no folder {folder}. Make it first.")
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        return FileError(f"{target} exists and is not a file.")
+    if not may_write(folder):
+        return FileError(f"{target} cannot be written: no permission to write in {folder}.")
+    return read_only_refusal(target)
+
+
+def is_done(targets: Sequence[Path], source: Path) -> bool:
+    """Whether all outputs are there, and newer than the file that they are made from."""
+    try:
+        made = min(target.stat().st_mtime_ns for target in targets)
+        return made >= source.stat().st_mtime_ns
+    except FileNotFoundError:
+        return False

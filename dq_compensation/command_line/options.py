@@ -6,17 +6,24 @@ import argparse
 import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from math import inf, isfinite, nan
+from pathlib import Path
 from typing import Any, NoReturn
 
 import bpy
 
+from .. import api
+from ..errors import FileError, UserError, raise_refusal
 from ..option_fields import Option, options_of
-from ..scene.scene_frames import MOST_FRAME
+from ..scene.blender.scenes import MOST_FRAME
 from ..scene.settings.declaration import properties_of, props
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
-from ..wording import bounded
-from .exit_codes import UsageError
+from ..wording import bounded, listed
+from .blend_files import missing_data_refusal
+from .console import UsageError
 
 _METAVARS = {"mm": "MM", "°": "DEGREES"}
 _FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")
@@ -244,3 +251,66 @@ def number_between(least: float, most: float = inf, kind: type = float) -> Calla
         return value
 
     return read
+
+
+# Which characters of the open file a command works on.
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The kind of objects that a command works on.
+
+    Attributes:
+        one, several: in sentences.
+        meaning: what makes an object one.
+        found: all that the scene has.
+    """
+
+    one: str
+    several: str
+    meaning: str
+    found: Callable[[], list[bpy.types.Object]]
+
+
+SKINNED = Kind(
+    "skinned mesh", "skinned meshes", "no mesh with an Armature modifier", api.skinned_meshes
+)
+CROWDS = Kind("crowd", "crowds", "no Empty that Add Crowd has made", api.crowds)
+
+
+def chosen_objects(
+    file: Path, patterns: Sequence[str], kind: Kind = SKINNED
+) -> list[bpy.types.Object]:
+    """The objects of the scene that names and patterns mean; without any, all of the kind.
+
+    Args:
+        file: that is open, for messages.
+
+    Raises:
+        UserError: there is none.
+        FileError: a part of one of them is in a library that is missing.
+    """
+    among = kind.found()
+    found: dict[bpy.types.Object, None] = {} if patterns else dict.fromkeys(among)
+    for pattern in patterns:
+        named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
+        matches = named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
+        if not matches:
+            raise UserError(_unknown(file, pattern, among, kind))
+        found.update(dict.fromkeys(matches))
+    if not found:
+        raise UserError(f"{file} has no {kind.one}: {kind.meaning}.")
+    for obj in found:
+        raise_refusal(missing_data_refusal(obj), FileError)
+    return list(found)
+
+
+def _unknown(file: Path, name: str, among: list[bpy.types.Object], kind: Kind) -> str:
+    names = [obj.name for obj in among]
+    folded = {each.casefold(): each for each in names}
+    near = [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    if near:
+        return f"{file} has no object {name}. Did you mean {listed(near)}?"
+    if names:
+        return f"{file} has no object {name}. Its {kind.several}: {listed(names)}."
+    return f"{file} has no object {name}, and no {kind.one}."

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
-from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
-from .limb_straightness import limb_straightness
-from .pose import Pose
+from .pose import Pose, limb_straightness
 from .skeleton import Ancestry, LimbAxis, Skeleton
+from .skinning import dual_quaternion_skinning
 from .swing_joints import SwingJoints
 from .vectors import dots, unit_or
 

@@ -15,9 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .local_poses import cross_faded
-from .take_fitting import with_common_parents
-from .takes import Take, chained, interpolated
+from .takes import Take, chained, cross_faded, interpolated, with_common_parents
 
 # Numbers that are drawn for each figure: role, role again, phase, speed, scale, turn, place.
 _DRAWS = 8

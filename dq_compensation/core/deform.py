@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compensation import Compensation, compensated_skinning
-from .dual_quaternion_skinning import dual_quaternion_skinning
 from .influences import Influences
-from .linear import linear_blend
 from .pose import Pose
-from .spherical_joint import JointSets, spherical_joint_skinning
+from .skinning import JointSets, dual_quaternion_skinning, linear_blend, spherical_joint_skinning
 from .twist_limbs import TwistLimbs, spread_twists
 from .vectors import unit_or
 

@@ -8,6 +8,7 @@ nothing at the others and at rest.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,9 +18,92 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate
+from .influences import Influences
 from .pose import Pose
-from .radial_basis import PosesTooClose, RadialBasis, arc_distances, rotation_distances
 from .skeleton import LimbAxis, Skeleton
+
+# Gaussian radial basis functions of how far apart poses are (Houska 2005, section 5.3).
+#
+# Every pose has a weight that is 1 in it and 0 in the other poses and at rest, which is a point of
+# its own.
+
+
+# Poses nearer to each other than this have weights that jump: 0.5 degrees.
+NEAREST = np.radians(0.5)
+
+
+class PosesTooClose(ValueError):  # noqa: N818 - it reads as what is wrong
+    """Two poses are one and the same for a distance.
+
+    Attributes:
+        first, second: their places among the poses, 0 for rest.
+    """
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"poses {first} and {second} are nearly the same")
+        self.first, self.second = first, second
+
+
+@dataclass(frozen=True, eq=False)
+class RadialBasis:
+    """Gaussian radial basis functions: phi(r) = exp(-r^2 / sigma^2) about rest and each pose.
+
+    Attributes:
+        coefficients: shape (k + 1, k); the weights of the k poses are phi @ coefficients.
+        sigma: in the unit of the distances.
+    """
+
+    coefficients: NDArray[np.float64]
+    sigma: float
+
+    @classmethod
+    def solve(
+        cls, distances: NDArray[np.floating], sigma: float = 1.0, nearest: float = NEAREST
+    ) -> RadialBasis:
+        """Find the coefficients that make each pose's weight 1 in it and 0 in the others.
+
+        Args:
+            distances: shape (k + 1, k + 1), between rest, which comes first, and the k poses.
+            nearest: poses must be farther apart than this.
+
+        Raises:
+            PosesTooClose: two of them are nearer; the nearest two.
+        """
+        apart = np.array(distances, np.float64)
+        np.fill_diagonal(apart, np.inf)
+        first, second = np.unravel_index(int(np.argmin(apart)), apart.shape)
+        if apart[first, second] < nearest:
+            raise PosesTooClose(min(int(first), int(second)), max(int(first), int(second)))
+        np.fill_diagonal(apart, 0.0)
+        wanted = np.eye(len(apart))[:, 1:]
+        return cls(np.linalg.solve(_gaussian(apart, sigma), wanted), sigma)
+
+    def weights(self, distances: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The weights, shape (m, k), at distances (m, k + 1) from rest and the poses."""
+        return _gaussian(np.asarray(distances, np.float64), self.sigma) @ self.coefficients
+
+
+def _gaussian(distances: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+    return np.exp(-((distances / sigma) ** 2))
+
+
+def arc_distances(
+    directions: NDArray[np.floating], others: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Arc lengths on the unit sphere between directions (m, 3) and (k, 3); shape (m, k)."""
+    return np.arccos(np.clip(np.asarray(directions, np.float64) @ np.asarray(others).T, -1.0, 1.0))
+
+
+def rotation_distances(
+    rotations: NDArray[np.floating], others: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Angles, radians, of the rotations from (m, 4) to (k, 4) unit quaternions; shape (m, k)."""
+    cosines = np.abs(np.asarray(rotations, np.float64) @ np.asarray(others).T)
+    return 2.0 * np.arccos(np.minimum(cosines, 1.0))
+
+
+# The weight of each example pose in the current pose (Houska 2005, section 5.3: SJBBE).
+
 
 CLOSEST = np.radians(3.0)
 """Poses of one bone must be farther apart than this, in radians: nearer ones would ask the surface
@@ -272,3 +356,129 @@ def _solve(
             f"nearly the same: less than {np.degrees(CLOSEST):.0f} degrees apart. Remove one of "
             "them or change its pose."
         ) from error
+
+
+# The support of a bone: the vertices that its example poses may move.
+
+
+# The least total weight of the limbs at a joint with which a vertex is fully in its support.
+_FOLLOWS = 0.1
+# The width of the border, in lengths of the limb, and its least width, in lengths of an edge.
+_BORDER, _LEAST_EDGES = 0.25, 2.5
+# Pieces of one limb point the same way, within so many radians.
+_IN_LINE = np.radians(20.0)
+# What names of the pieces of one limb do not have in common.
+_PIECE = re.compile(r"^.*:|twist|roll|bend|seg(ment)?|[^a-z]")
+
+
+def joint_support(
+    bone: int,
+    influences: Influences,
+    skeleton: Skeleton,
+    positions: NDArray[np.floating],
+    edges: NDArray[np.integer],
+) -> NDArray[np.float32]:
+    """Both sides of the joint at a bone's head, with a smooth border.
+
+    Inside are the vertices that follow the bone, its parent, and the bones into which these two
+    limbs are split. From there the support falls to 0 along the edges of the mesh, over a quarter
+    of the limb's length. Bones that move no vertex do not count as parents.
+
+    Args:
+        bone: index in the skeleton.
+        positions: shape (n, 3), at rest, armature space.
+        edges: shape (e, 2), vertices.
+
+    Returns:
+        shape (n,), 0 to 1.
+    """
+    limb = limb_pieces(bone, skeleton)
+    parent = _next_above(bone, skeleton, influences.moving_bones(skeleton.bone_count))
+    bones = limb if parent < 0 else limb | limb_pieces(parent, skeleton)
+    weights = np.where(np.isin(influences.bones, list(bones)), influences.weights, 0.0)
+    inside = weights.sum(axis=1) >= _FOLLOWS
+    lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
+    own = lengths[inside[edges].any(axis=1)]
+    if not len(own):
+        return inside.astype(np.float32)
+    reach = np.linalg.norm(skeleton.tails[list(limb)] - skeleton.heads[bone], axis=1).max()
+    width = max(_BORDER * float(reach), _LEAST_EDGES * float(np.median(own)))
+    near = 1.0 - _distances(inside, positions, edges, lengths, width) / width
+    return (near * near * (3.0 - 2.0 * near)).astype(np.float32)
+
+
+def support(bone: int, influences: Influences, skeleton: Skeleton) -> NDArray[np.bool_]:
+    """The vertices that the bone's parent moves and the parent's parent does not.
+
+    So the supports of bones with different parents have no vertex in common, and the muscle above
+    a joint is inside. Bones that move no vertex do not count as parents; a bone without a parent
+    has the vertices that it moves itself (Houska 2005, 5.3).
+
+    Args:
+        bone: index in the skeleton.
+
+    Returns:
+        shape (n,).
+    """
+    moves = influences.moving_bones(skeleton.bone_count)
+    parent = _next_above(bone, skeleton, moves)
+    if parent < 0:
+        return _moved_by(bone, influences)
+    grandparent = _next_above(parent, skeleton, moves)
+    found = _moved_by(parent, influences)
+    if grandparent >= 0:
+        found &= ~_moved_by(grandparent, influences)
+    return found
+
+
+def limb_pieces(bone: int, skeleton: Skeleton) -> set[int]:
+    """A bone and the bones that are pieces of the same limb, twist bones among them."""
+    stems = [_PIECE.sub("", name.lower()) for name in skeleton.names]
+    alike = [other for other, stem in enumerate(stems) if stem == stems[bone]]
+    directions, parents = skeleton.limb_directions(), skeleton.parents
+    has_child = np.isin(np.arange(skeleton.bone_count), parents)
+    limb = {bone}
+    # Parents come before their children: two passes find what is above and what is below.
+    for child in (*reversed(alike), *alike):
+        parent = int(parents[child])
+        in_line = parent in alike and (
+            not has_child[child] or directions[child] @ directions[parent] > np.cos(_IN_LINE)
+        )
+        if in_line and (child in limb or parent in limb):
+            limb |= {child, parent}
+    return limb
+
+
+def _distances(
+    inside: NDArray[np.bool_],
+    positions: NDArray[np.floating],
+    edges: NDArray[np.integer],
+    lengths: NDArray[np.floating],
+    width: float,
+) -> NDArray[np.floating]:
+    """How far each vertex is from those inside, along edges and across seams; at most `width`."""
+    size = float(np.ptp(positions, axis=0).max()) or 1.0
+    places = np.round(positions / (1e-6 * size)).astype(np.int64)
+    welded = np.unique(places, axis=0, return_inverse=True)[1].reshape(-1)
+    distances = np.full(len(inside), width)
+    distances[welded[inside]] = 0.0
+    ends = welded[np.vstack((edges, edges[:, ::-1]))]
+    lengths = np.concatenate((lengths, lengths))
+    while True:
+        through = distances[ends[:, 0]] + lengths
+        shorter = through < distances[ends[:, 1]]
+        if not shorter.any():
+            return distances[welded]
+        np.minimum.at(distances, ends[shorter, 1], through[shorter])
+
+
+def _next_above(bone: int, skeleton: Skeleton, moves: NDArray[np.bool_]) -> int:
+    """The nearest ancestor that moves vertices; -1 without one."""
+    above = int(skeleton.parents[bone])
+    while above >= 0 and not moves[above]:
+        above = int(skeleton.parents[above])
+    return above
+
+
+def _moved_by(bone: int, influences: Influences) -> NDArray[np.bool_]:
+    return ((influences.bones == bone) & (influences.weights > 0.0)).any(axis=1)

@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dual_quaternion import matrices_from_quaternions, translation_from_dual_quaternion
-from .dual_quaternion_skinning import blended_dual_quaternions
 from .influences import Influences
-from .linear import blended_matrices
 from .pose import Pose
+from .skinning import blended_dual_quaternions, blended_matrices
 from .vectors import extent
 
 Target = Literal["LINEAR", "DUAL_QUATERNION"]

@@ -34,9 +34,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .body_tree import Paths, body_parents
 from .influences import Influences
-from .limb_joints import SHORTEST_RAY, LimbJoints, hinge_confidence
+from .limb_joints import SHORTEST_RAY, LimbJoints, Paths, body_parents, hinge_confidence
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton, depths
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, unit_or

@@ -11,11 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .local_poses import Interpolation, LocalPoses, blended_poses, chained_poses
+from .dual_quaternion import (
+    concatenate_quaternions,
+    dual_from_translation,
+    matrices_from_quaternions,
+    normalized_dual_quaternions,
+    normalized_quaternions,
+    quaternions_from_matrices,
+    rotate_vectors,
+    translation_from_dual_quaternion,
+)
 from .skeleton import Skeleton, depths
 
 # Larger than any frame of a take (uint16).
@@ -269,3 +279,299 @@ def chained(take: Take, local: LocalPoses) -> NDArray[np.float64]:
         shape (I, N, 4, 4), armature space; the identity at rest.
     """
     return chained_poses(local.matrices(), take.levels, take.parents) @ take.inverse_rest
+
+
+# Poses of nodes relative to the nodes above them: location, rotation and scale of each.
+#
+# A node is a bone, or the end of a segment of a bendy bone: a row of a `Pose`. Relative to its
+# parent it is T R S: scaled along its own axes, then rotated, then moved.
+
+
+Interpolation = Literal["SLERP", "DUAL_QUATERNION"]
+
+# Quaternions nearer to each other than this are blended linearly: a slerp divides by the sine of
+# the angle between them. The two differ by 1e-8 there.
+ALIKE = 0.9995
+# Axes whose cosines are smaller than this are at right angles but for rounding.
+_RIGHT_ANGLE = 1e-6
+# Axes shorter than this, as part of the longest, have no direction.
+_NO_LENGTH = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPoses:
+    """I poses of N nodes; any leading axes will do in the place of (I, N).
+
+    Attributes:
+        locations: shape (I, N, 3).
+        rotations: shape (I, N, 4), unit quaternions (w, x, y, z).
+        scales: shape (I, N, 3); all three are negative where a node is mirrored.
+    """
+
+    locations: NDArray[np.floating]
+    rotations: NDArray[np.floating]
+    scales: NDArray[np.floating]
+
+    @classmethod
+    def from_matrices(cls, matrices: NDArray[np.float64]) -> LocalPoses:
+        """Take matrices apart, shape (..., 4, 4).
+
+        Sheared ones come out as the nearest rotation (polar decomposition) and the scale along its
+        axes; `matrices` then gives others than these.
+        """
+        linear = matrices[..., :3, :3].reshape(-1, 3, 3)
+        lengths = np.linalg.norm(linear, axis=1)
+        longest = lengths.max(axis=1, initial=0.0, keepdims=True)
+        flat = lengths <= _NO_LENGTH * longest
+        axes = linear / np.where(flat, 1.0, lengths)[:, None, :]
+        axes *= np.where(np.linalg.det(linear) < 0.0, -1.0, 1.0)[:, None, None]
+        gram = axes.transpose(0, 2, 1) @ axes
+        odd = flat.any(axis=1) | (np.abs(gram - np.eye(3)).max(axis=(1, 2)) > _RIGHT_ANGLE)
+        axes[odd] = _nearest_rotations(axes[odd], flat[odd])
+        shape = matrices.shape[:-2]
+        return cls(
+            matrices[..., :3, 3].copy(),
+            quaternions_from_matrices(axes).reshape(*shape, 4),
+            np.einsum("nij,nij->nj", axes, linear).reshape(*shape, 3),
+        )
+
+    def matrices(self) -> NDArray[np.float64]:
+        """The products T R S, shape (I, N, 4, 4)."""
+        found = np.zeros((*self.locations.shape[:-1], 4, 4))
+        found[..., :3, :3] = matrices_from_quaternions(self.rotations) * self.scales[..., None, :]
+        found[..., :3, 3] = self.locations
+        found[..., 3, 3] = 1.0
+        return found
+
+    def __getitem__(self, index: object) -> LocalPoses:
+        """The same of some poses or nodes."""
+        picked = (self.locations[index], self.rotations[index], self.scales[index])  # type: ignore[index]
+        return LocalPoses(*picked)
+
+
+def blended_poses(
+    first: LocalPoses,
+    second: LocalPoses,
+    shares: NDArray[np.floating],
+    interpolation: Interpolation = "SLERP",
+) -> LocalPoses:
+    """Poses between two, node by node, the short way round.
+
+    SLERP: locations linearly, rotations by slerp (Shoemake 1985). DUAL_QUATERNION: both by the
+    normalised linear blend of dual quaternions (Kavan et al. 2008). Scales linearly in both.
+
+    Args:
+        shares: of the second, 0 to 1; broadcast over (I, N).
+    """
+    share = np.asarray(shares, np.float64)[..., None]
+    one, other = first.rotations, second.rotations
+    cosines = np.einsum("...i,...i->...", one, other)[..., None]
+    other = np.where(cosines < 0.0, -other, other)
+    scales = first.scales + share * (second.scales - first.scales)
+    if interpolation == "DUAL_QUATERNION":
+        dual = dual_from_translation(one, first.locations)
+        dual = dual + share * (dual_from_translation(other, second.locations) - dual)
+        real, dual = normalized_dual_quaternions(one + share * (other - one), dual)
+        return LocalPoses(translation_from_dual_quaternion(real, dual), real, scales)
+    cosines = np.minimum(np.abs(cosines), 1.0)
+    angles = np.arccos(np.minimum(cosines, ALIKE))
+    alike = cosines > ALIKE
+    of_one = np.where(alike, 1.0 - share, np.sin((1.0 - share) * angles))
+    of_other = np.where(alike, share, np.sin(share * angles))
+    locations = first.locations + share * (second.locations - first.locations)
+    return LocalPoses(locations, normalized_quaternions(of_one * one + of_other * other), scales)
+
+
+def cross_faded(first: LocalPoses, second: LocalPoses, factors: NDArray[np.floating]) -> LocalPoses:
+    """Poses on the way from one take to another.
+
+    Args:
+        first, second: of the same nodes, I poses each.
+        factors: shape (I,), 0 is the first, 1 is the second.
+    """
+    return blended_poses(first, second, np.asarray(factors)[:, None])
+
+
+def chained_poses(
+    matrices: NDArray[np.float64], levels: tuple[NDArray[np.intp], ...], parents: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """The products down the hierarchy, one level of it after the other.
+
+    Args:
+        matrices: shape (I, N, 4, 4), each relative to its parent.
+        levels: the nodes without parents, their children, and so on.
+        parents: shape (N,), -1 for none.
+
+    Returns:
+        shape (I, N, 4, 4), armature space.
+    """
+    found = matrices.copy()
+    for level in levels[1:]:
+        found[:, level] = found[:, parents[level]] @ matrices[:, level]
+    return found
+
+
+def _nearest_rotations(axes: NDArray[np.float64], flat: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The rotations nearest to axes in columns (n, 3, 3); where `flat` (n, 3), any will do."""
+    left, _, right = np.linalg.svd(np.where(flat[:, None, :], 0.0, axes))
+    signs = np.linalg.det(left) * np.linalg.det(right)
+    left[:, :, 2] *= signs[:, None]
+    return left @ right
+
+
+# Fits a take to a skeleton: one node for each row of its poses, matched by name.
+
+
+# Nodes whose places at rest differ by less, in armature space, keep their keys as they are.
+_SAME_REST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTake:
+    """A take whose node i is row i of the poses of a skeleton.
+
+    Attributes:
+        take: it moves the skeleton.
+        still: the rows that the take does not have; they stay at rest relative to their parents.
+        lost: the nodes of the take that the skeleton does not have, or that are not above those
+            that they move.
+    """
+
+    take: Take
+    still: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def fitted(take: Take, skeleton: Skeleton) -> FittedTake:
+    """The take for a skeleton: for the rig that it was cached from, or for another one.
+
+    The motion of each node relative to its place at rest is kept, as an action has it:
+    A_p^-1 A_n (B_p^-1 B_n)^-1 times the local pose, with B of the take's rest and A of the
+    skeleton's.
+    """
+    names, rest = node_names(skeleton), node_rest(skeleton)
+    node_of_name = {name: node for node, name in enumerate(take.node_names)}
+    nodes = np.array([node_of_name.get(name, -1) for name in names], np.intp)
+    parents, lost = _parents(take, skeleton, names, nodes)
+    taken = nodes >= 0
+    rest_here = _relative(rest, parents)
+    rest_there = _relative(take.rest, take.parents)[nodes]
+    moved = LocalPoses.from_matrices(rest_here @ np.linalg.inv(rest_there))
+
+    # The keys of each row; rows that stay at rest have one, behind all others.
+    counts = np.where(taken, np.diff(take.keys.offsets)[nodes], 1)
+    still_keys = take.keys.key_count + np.cumsum(~taken) - 1
+    starts = np.where(taken, take.keys.offsets[:-1][nodes], still_keys)
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    rows = np.repeat(np.arange(len(names)), counts)
+    picked = np.arange(offsets[-1]) - offsets[rows] + starts[rows]
+
+    at_rest, keys = LocalPoses.from_matrices(rest_here[~taken]), take.key_poses
+    locations = np.concatenate((keys.locations, at_rest.locations))[picked]
+    rotations = np.concatenate((keys.rotations, at_rest.rotations))[picked]
+    scales = np.concatenate((keys.scales, at_rest.scales))[picked]
+    differs = np.abs(rest_here - rest_there).max(axis=(1, 2)) > _SAME_REST
+    turned = np.flatnonzero((taken & differs)[rows])
+    by = moved[rows[turned]]
+    locations[turned] = rotate_vectors(by.rotations, locations[turned]) + by.locations
+    rotations[turned] = concatenate_quaternions(by.rotations, rotations[turned])
+    frames = np.concatenate((take.keys.frames, np.zeros(len(at_rest.locations), np.uint16)))
+    found = replace(
+        take,
+        node_names=names,
+        parents=parents,
+        rest=rest,
+        keys=Keys(offsets, frames[picked]),
+        locations=locations.astype(np.float32),
+        rotations=rotations.astype(np.float32),
+        scales=scales_of_keys(scales),
+    )
+    still = tuple(name for name, node in zip(names, nodes, strict=True) if node < 0)
+    return FittedTake(found, still, lost)
+
+
+def with_common_parents(first: Take, second: Take) -> tuple[Take, Take]:
+    """Two takes of the same nodes that can be cross-faded: poses relative to the same parents.
+
+    A node with another parent in the other take becomes a root in both, with a key in every frame.
+    """
+    differ = np.flatnonzero(first.parents != second.parents)
+    if not len(differ):
+        return first, second
+    return _with_roots(first, differ), _with_roots(second, differ)
+
+
+def _with_roots(take: Take, nodes: NDArray[np.intp]) -> Take:
+    """The same take, some nodes of which are roots."""
+    parents = take.parents.copy()
+    parents[nodes] = -1
+    frames = np.arange(take.length + 1)
+    played = chained(take, interpolated(take, frames.astype(np.float64)))[:, nodes]
+    poses = LocalPoses.from_matrices((played @ take.rest[nodes]).swapaxes(0, 1))
+    rotations = poses.rotations.copy()
+    for frame in range(1, len(frames)):
+        behind = np.einsum("ni,ni->n", rotations[:, frame], rotations[:, frame - 1]) < 0.0
+        rotations[behind, frame] *= -1.0
+    counts = np.diff(take.keys.offsets)
+    counts[nodes] = len(frames)
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    starts = take.keys.offsets[:-1].astype(np.intp)
+    starts[nodes] = take.keys.key_count + len(frames) * np.arange(len(nodes))
+    of_node = np.repeat(np.arange(take.node_count), counts)
+    picked = np.arange(offsets[-1]) - offsets[of_node] + starts[of_node]
+
+    def joined(keys: NDArray[np.floating], added: NDArray[np.floating]) -> NDArray[np.float32]:
+        both = np.concatenate((keys, added.reshape(-1, added.shape[-1])))
+        return both[picked].astype(np.float32)
+
+    keys = take.key_poses
+    of_keys = np.concatenate((take.keys.frames, np.tile(frames, len(nodes))))
+    return replace(
+        take,
+        parents=parents,
+        keys=Keys(offsets, of_keys[picked].astype(np.uint16)),
+        locations=joined(keys.locations, poses.locations),
+        rotations=joined(keys.rotations, rotations),
+        scales=scales_of_keys(joined(keys.scales, poses.scales)),
+    )
+
+
+def scales_of_keys(scales: NDArray[np.floating]) -> NDArray[np.float32] | None:
+    """The scales of keys (K, 3) as a `Take` has them: None where all are 1 but for rounding."""
+    return scales.astype(np.float32) if np.any(np.abs(scales - 1.0) > 1e-6) else None
+
+
+def _parents(
+    take: Take, skeleton: Skeleton, names: tuple[str, ...], nodes: NDArray[np.intp]
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """The parent of each row: that of the take, or the next one above it that will do.
+
+    Returns:
+        shape (R,), and the nodes of the take that move no row.
+    """
+    row_of_node = np.full(take.node_count + 1, -1)  # the last entry is above the roots
+    row_of_node[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
+    parents = node_parents(skeleton).copy()
+    lost = {name for name in take.node_names if name not in set(names)}
+    for row in np.flatnonzero(nodes >= 0).tolist():
+        above = int(take.parents[nodes[row]])
+        while above >= 0 and not _is_above(skeleton, int(row_of_node[above]), row):
+            lost.add(take.node_names[above])
+            above = int(take.parents[above])
+        parents[row] = row_of_node[above]
+    return parents, tuple(name for name in take.node_names if name in lost)
+
+
+def _is_above(skeleton: Skeleton, row: int, below: int) -> bool:
+    """Whether a row is that of a bone above another row's."""
+    if not 0 <= row < skeleton.bone_count:
+        return False
+    bone = int(skeleton.bone_of_row[below])
+    of_own_bone = row == bone and below >= skeleton.bone_count
+    return of_own_bone or bool(skeleton.kinship(np.array([row]), np.array([bone]))[0] > 0)
+
+
+def _relative(rest: NDArray[np.float64], parents: NDArray[np.int32]) -> NDArray[np.float64]:
+    """The frames at rest (N, 4, 4) relative to those of the parents."""
+    above = np.where((parents >= 0)[:, None, None], rest[parents], np.eye(4))
+    return np.linalg.solve(above, rest)

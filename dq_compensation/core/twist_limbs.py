@@ -23,9 +23,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .body_tree import body_parents
 from .influences import Influences
-from .limb_joints import SHORTEST_RAY
+from .limb_joints import SHORTEST_RAY, body_parents
 from .pose import Pose
 from .skeleton import Skeleton
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, two_across, unit_or

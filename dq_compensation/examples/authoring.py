@@ -2,33 +2,284 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.example_poses import ExampleError
-from ..errors import raise_refusal
+from ..analysis.mirror_map import partners_by_position, partners_by_topology
+from ..core.dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
+from ..core.example_poses import ExampleError, too_close
+from ..core.pose import Pose
+from ..core.skeleton import LimbAxis, Skeleton
+from ..core.vectors import extent
+from ..errors import BindingError, PoseError, raise_refusal
 from ..lifecycle.following import settled_binding
+from ..lifecycle.reconcile import has_examples
 from ..scene.binding.binding import Binding
-from ..scene.binding.example_capture import Capture, capture, support_of, support_weights
-from ..scene.binding.stored_examples import ExampleItem, example_items, example_placement
-from ..scene.blender.mesh import mesh_of
-from ..scene.settings.object_settings import Settings, settings_of
-from ..scene.shape_keys.key_writing import clear_keys, remove_keys, write_key
-from .captured_pose import CapturedPose
-from .items import (
-    authoring_refusal,
-    base_now,
-    bone_settings,
-    key_name,
-    keys_of_bone,
-    require_bone,
-    require_distance,
-    write_example,
-    write_support,
+from ..scene.binding.content import examples_refusal, softness_of
+from ..scene.binding.numpy_evaluator import (
+    Capture,
+    PosedDeformer,
+    capture,
+    shape_key_values,
+    support_of,
+    support_weights,
 )
+from ..scene.binding.shape_key_offsets import (
+    ExampleItem,
+    example_bone,
+    example_items,
+    example_placement,
+    parent_axes,
+)
+from ..scene.blender.armature import flipped_name
+from ..scene.blender.mesh import mesh_of, other_users, read_edges
+from ..scene.blender.own_objects import linked_refusal
+from ..scene.blender.rigging import rig_of
+from ..scene.key_writing import clear_keys, remove_keys, write_key
+from ..scene.settings.declaration import EXAMPLE_BONE_CHOSEN
+from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
+from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.vertex_groups import write_groups
+from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, DelayedCall, writing_settings
+from ..session.known_objects import enabled_objects
+from ..session.status import status_of
+
+# The stored example poses of an object: names, shape keys and refusals.
+
+
+ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."
+
+
+def authoring_refusal(obj: bpy.types.Object) -> str | None:
+    """Why example poses of an object cannot be changed, or None; cheap."""
+    mesh = mesh_of(obj)
+    named = f"{obj.name} or its mesh"
+    reason = linked_refusal(named, [obj], ADVICE_LINKED)
+    if reason := reason or linked_refusal(named, [mesh], ADVICE_LINKED, overridden=True):
+        return reason
+    others = other_users(mesh)
+    if others > 0:
+        return (
+            f"{others + 1} objects share the mesh of {obj.name}. Make {obj.name} single user first "
+            "(Object, Relations, Make Single User)."
+        )
+    return examples_refusal(obj)
+
+
+def bone_settings(obj: bpy.types.Object, bone: str) -> DQCompensationExampleBone:
+    """The shared settings of a bone's examples; new ones if it has none."""
+    bones = settings_of(obj).example_bones
+    for known in bones:
+        if known.name == bone:
+            return known
+    made = bones.add()
+    # Files from before there was a choice have the other kind, which is the property's default.
+    made.name, made.support_kind = bone, "JOINT"
+    return made
+
+
+def _on_chosen_bone(item: DQCompensationExamplePose, _context: bpy.types.Context) -> None:
+    """Give a bone's settings to the newly chosen bone, for instance after a renaming."""
+    obj = item.id_data
+    if isinstance(obj, bpy.types.Object):
+        settings = settings_of(obj)
+        used = {each.bone for each in settings.examples}
+        known = {each.name for each in settings.example_bones}
+        left = next((each for each in settings.example_bones if each.name not in used), None)
+        if item.bone not in known and left is not None:
+            left.name = item.bone
+        elif item.bone not in known:
+            bone_settings(obj, item.bone)
+
+
+def base_now(obj: bpy.types.Object) -> str:
+    """The base on which shapes of examples are made now: the method, and its softness."""
+    settings = settings_of(obj)
+    softness = softness_of(obj) if settings.example_base == "COMPENSATED" else 0.0
+    return f"{settings.example_base} {softness:.4f}"
+
+
+def write_support(obj: bpy.types.Object, bone: str, weights: NDArray[np.floating]) -> str:
+    """Write the support of a bone to its vertex group; returns the name of the group.
+
+    Args:
+        bone: its name. It gets a new group where it has none.
+        weights: shape (n,), 0 to 1.
+
+    Raises:
+        UserError: the group is locked, or the mesh is in Edit Mode; no weight has changed.
+    """
+    settings = bone_settings(obj, bone)
+    if settings.support not in obj.vertex_groups:
+        settings.support = obj.vertex_groups.new(name=f"Support {bone}").name
+    write_groups(obj, {settings.support: np.clip(weights, 0.0, 1.0)})
+    return settings.support
+
+
+def key_name(bone: str, name: str) -> str:
+    """The name for the shape key of an example; Blender allows 63 bytes."""
+    bone = bone.rpartition(":")[2]
+    full = f"Example {name}" if name.startswith(bone) else f"Example {bone} {name}"
+    return full.encode()[:60].decode(errors="ignore")
+
+
+def keys_of_bone(obj: bpy.types.Object, bone: str) -> frozenset[str]:
+    """The names of the shape keys of a bone's examples."""
+    return frozenset(item.key for item in settings_of(obj).examples if item.bone == bone)
+
+
+def require_distance(
+    obj: bpy.types.Object, item: ExampleItem, binding: Binding, limb_axis: LimbAxis
+) -> None:
+    """Raise ExampleError, naming both, when a bone has nearly the same example pose already."""
+    skeleton = binding.skeleton
+    bone = skeleton.names.index(item.bone)
+    limb = skeleton.limb_directions(limb_axis)[bone]
+    others = [other for other in example_items(obj) if other.bone == item.bone]
+    for known in ([], *([other] for other in others)):
+        close = too_close(example_bone(bone, [*known, item], skeleton), limb)
+        if close is None or item.name not in close:
+            continue
+        near = next(name for name in close if name != item.name)
+        instead = f"Edit {near} instead, or pose the bone further."
+        raise ExampleError(
+            f"The pose {item.name} is nearly the pose {near} of {item.bone}: less than 3 degrees "
+            f"away. {'Pose the bone first.' if near == 'rest' else instead}"
+        )
+
+
+def require_bone(binding: Binding, bone: str) -> int:
+    """The place of an example's bone in the skeleton; ExampleError if it is not there any more."""
+    if bone not in binding.skeleton.names:
+        raise ExampleError(f"{binding.armature_name} has no bone {bone} any more.")
+    return binding.skeleton.names.index(bone)
+
+
+def write_example(
+    obj: bpy.types.Object,
+    item: ExampleItem,
+    offsets: NDArray[np.floating],
+    known: DQCompensationExamplePose | None = None,
+) -> None:
+    """Write an example and its shape key, which the object follows then.
+
+    The bone's own settings are kept elsewhere.
+
+    Args:
+        offsets: shape (n, 3), object space, at rest.
+        known: the example to write over, its key with it; by default there will be a new one.
+
+    Raises:
+        UserError: the key of the known one is the basis; nothing has changed.
+    """
+    name = item.key if known is None else known.key
+    key = write_key(obj, name, offsets, overwrite=known is not None)
+    key.mute = True
+    target = settings_of(obj).examples.add() if known is None else known
+    with writing_settings():
+        target.name, target.bone, target.key = item.name, item.bone, key.name
+        target.direction = item.direction  # type: ignore[assignment]
+        target.rotation = item.rotation  # type: ignore[assignment]
+    target.made_on = base_now(obj)
+    target.factor = item.factor
+
+
+# The pose in which the artist began an example. It stays the same while they sculpt.
+
+
+@dataclass(frozen=True, eq=False)
+class CapturedPose:
+    """The pose of an armature and the shape of a mesh when an example was begun, by names.
+
+    Attributes:
+        matrices: shape (R, 4, 4), the rows of a pose in armature space, as D_b.
+        object_to_armature: shape (4, 4), A^-1 O.
+        key_values: how much of each shape key was on, example poses included.
+    """
+
+    bone_names: tuple[str, ...]
+    matrices: NDArray[np.float64]
+    object_to_armature: NDArray[np.float64]
+    key_values: dict[str, float]
+
+    @classmethod
+    def current(
+        cls,
+        binding: Binding,
+        settings: Settings,
+        obj: bpy.types.Object,
+        depsgraph: bpy.types.Depsgraph,
+    ) -> CapturedPose:
+        """Read it; errors as of `PosedDeformer.of_current_pose`."""
+        evaluated = obj.evaluated_get(depsgraph)
+        armature = rig_of(obj).evaluated_get(depsgraph)
+        deformer = PosedDeformer.of_current_pose(binding, settings, evaluated, armature)
+        values = shape_key_values(binding, settings, evaluated, deformer.pose)
+        names = binding.shape_keys.key_names if binding.shape_keys is not None else ()
+        known = values[: len(names)] if values is not None else ()
+        return cls(
+            binding.skeleton.names,
+            deformer.pose.matrices,
+            deformer.object_to_armature,
+            {name: float(value) for name, value in zip(names, known, strict=True) if value},
+        )
+
+    def deformer(self, binding: Binding, settings: Settings) -> PosedDeformer:
+        """The deformation of the object in that pose; errors as of `pose`."""
+        return PosedDeformer(binding, settings, self.pose(binding), self.object_to_armature)
+
+    def pose(self, binding: Binding) -> Pose:
+        """The pose then; ExampleError if a bone is not there any more."""
+        place = {name: index for index, name in enumerate(self.bone_names)}
+        missing = [name for name in binding.skeleton.names if name not in place]
+        if missing:
+            raise ExampleError(
+                f"The bone {missing[0]} of {binding.armature_name} was not there when the shape of "
+                "the example pose was begun. Begin it again."
+            )
+        skeleton, matrices = binding.skeleton, self.matrices
+        if self.bone_names != skeleton.names or len(matrices) != skeleton.row_count:
+            matrices = matrices[[place[name] for name in skeleton.names]]
+        return Pose.from_matrices(matrices, skeleton)
+
+    def shape(self, binding: Binding, without: frozenset[str] = frozenset()) -> NDArray[np.float32]:
+        """The shape before skinning, shape (n, 3), object space, without the keys named here."""
+        keys = binding.shape_keys
+        if keys is None:
+            return binding.rest
+        values = np.zeros(keys.row_count, np.float32)
+        for row, name in enumerate(keys.key_names):
+            values[row] = 0.0 if name in without else self.key_values.get(name, 0.0)
+        return keys.positions(values)
+
+    def to_properties(self) -> dict[str, Any]:
+        """The captured pose as values that custom properties can store."""
+        return {
+            "bone_names": "\n".join(self.bone_names),
+            "matrices": self.matrices.ravel().tolist(),
+            "object_to_armature": self.object_to_armature.ravel().tolist(),
+            "key_names": "\n".join(self.key_values),
+            "key_values": list(self.key_values.values()),
+        }
+
+    @classmethod
+    def from_properties(cls, kept: Any) -> CapturedPose:
+        """The captured pose from a custom property, as `to_properties` gave it."""
+        names = [name for name in str(kept["key_names"]).split("\n") if name]
+        return cls(
+            tuple(str(kept["bone_names"]).split("\n")),
+            np.array(kept["matrices"], np.float64).reshape(-1, 4, 4),
+            np.array(kept["object_to_armature"], np.float64).reshape(4, 4),
+            dict(zip(names, (float(value) for value in kept["key_values"]), strict=True)),
+        )
+
+
+# Adds example poses to an object, gives them shapes, and removes them.
+
 
 Outside = Literal["ASK", "LEAVE", "WIDEN"]
 """The treatment of vertices that were moved outside the support. ASK: nothing is done. LEAVE: they
@@ -181,3 +432,197 @@ def _item_for(
     sigma, twists = (known[0].sigma, known[0].twists) if known else (1.0, False)
     key = key_name(bone, name)
     return ExampleItem(name, bone, key, direction, rotation, 1.0, sigma, twists)
+
+
+# Mirrors example poses to the other side of the body: bones by their names, the shape by X.
+
+
+# In parts of the object's size: how far a vertex may be from the mirror image of its partner.
+_TOLERANCE = 1e-3
+# Radians that the limb of the other bone may be from the mirror image, at rest.
+_SAME_LIMB = 0.3
+_X = np.array([-1.0, 1.0, 1.0])
+# A mirror turns the axis of a rotation about: (w, x, y, z) becomes this times it.
+_X_ROTATION = np.array([1.0, 1.0, -1.0, -1.0])
+
+
+def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = False) -> str:
+    """Mirror an example to the bone of the other side, or update its mirror image.
+
+    Args:
+        by_topology: find the other side of the mesh by how it hangs together, not by positions.
+
+    Returns:
+        the name of the mirrored example.
+
+    Raises:
+        ExampleError: there is no other side; the message says why and nothing has changed.
+        BindingError: the object cannot be deformed.
+    """
+    raise_refusal(authoring_refusal(obj), ExampleError)
+    binding = settled_binding(obj)
+    item = example_items(obj)[index]
+    axis = Settings.of(obj).limb_axis
+    mirrored = _mirrored_item(item, binding.skeleton, binding.armature_name, axis)
+    keys = binding.shape_keys
+    if keys is None or item.key not in keys.key_names:
+        raise ExampleError(f"The example pose {item.name} has lost its shape key {item.key}.")
+    partners = _partners(obj, binding, by_topology=by_topology)
+    offsets = keys.offsets[keys.key_names.index(item.key)][partners] * _X
+    examples = settings_of(obj).examples
+    same = (each for each in examples if (each.bone, each.name) == (mirrored.bone, mirrored.name))
+    known = next(same, None)
+    if known is None:
+        require_distance(obj, mirrored, binding, axis)
+    write_example(obj, mirrored, offsets, known)
+    written = next(
+        each for each in examples if (each.bone, each.name) == (mirrored.bone, mirrored.name)
+    )
+    written.made_on = examples[index].made_on
+    source, target = bone_settings(obj, item.bone), bone_settings(obj, mirrored.bone)
+    target.sigma, target.twists = source.sigma, source.twists
+    target.support_kind = source.support_kind
+    if source.support and not target.support:
+        flipped = flipped_name(source.support)
+        target.support = flipped if flipped in obj.vertex_groups else ""
+    return mirrored.name
+
+
+def _mirrored_item(
+    item: ExampleItem, skeleton: Skeleton, armature_name: str, axis: LimbAxis
+) -> ExampleItem:
+    other = flipped_name(item.bone)
+    if other == item.bone or other not in skeleton.names:
+        raise ExampleError(
+            f"{armature_name} has no bone on the other side of {item.bone}: no {other}."
+            if other != item.bone
+            else f"{item.bone} has no side in its name, such as .L or .R."
+        )
+    own, bone = skeleton.names.index(item.bone), skeleton.names.index(other)
+    limbs = skeleton.limb_directions(axis)
+    if np.arccos(np.clip(limbs[bone] @ (limbs[own] * _X), -1.0, 1.0)) > _SAME_LIMB:
+        raise ExampleError(
+            f"{other} is not the mirror image of {item.bone} at rest. Symmetrize the armature."
+        )
+    example = example_bone(own, [item], skeleton)
+    direction, turned = example.directions[0] * _X, example.rotations[0] * _X_ROTATION
+    back = quaternion_conjugate(parent_axes(bone, skeleton))
+    rotation = concatenate_quaternions(
+        concatenate_quaternions(back, turned), quaternion_conjugate(back)
+    )
+    name = flipped_name(item.name)
+    if name == item.name:
+        name = item.name.replace(item.bone, other)
+    return item._replace(
+        name=name,
+        bone=other,
+        key=key_name(other, name),
+        direction=tuple(rotate_vectors(back, direction).tolist()),
+        rotation=tuple(rotation.tolist()),
+    )
+
+
+def _partners(obj: bpy.types.Object, binding: Binding, *, by_topology: bool) -> NDArray[np.integer]:
+    """For each vertex the one on the other side, shape (n,)."""
+    if by_topology:
+        partners = partners_by_topology(read_edges(mesh_of(obj)), binding.vertex_count)
+    else:
+        size = extent(binding.rest)
+        partners = partners_by_position(binding.rest, _TOLERANCE * (size or 1.0))
+    alone = int((partners < 0).sum())
+    if alone:
+        other_way = "positions" if by_topology else "the topology"
+        raise ExampleError(
+            f"{alone} of {len(partners)} vertices of {obj.name} have no counterpart on the other "
+            f"side. Try to find it by {other_way}."
+        )
+    return partners
+
+
+# The current weight of each example pose, stored for the panel.
+#
+# That something has moved is only noted; a timer looks not more than `LOOKS` times a second, and
+# the sidebars are drawn again only when a value has changed enough to be seen.
+
+
+LOOKS = 20.0
+# A bar of a hundred pixels does not show less.
+_SEEN = 0.005
+# Seconds until a character is looked at again that was not bound yet.
+_LOOK_AGAIN_AFTER = 0.3
+
+
+def _current_values(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+    """The current weight of each example of an object, 0 to 1, in the order of the list.
+
+    Without the factors that the artist gave: it says how near the pose is. -1 for an example that
+    cannot act; empty where nothing is known.
+    """
+    binding = status_of(obj).binding
+    if binding is None or len(binding.example_items) != len(settings_of(obj).examples):
+        return ()
+    examples = binding.examples(settings_of(obj).limb_axis)
+    try:
+        matrices = binding.pose_matrices(rig_of(obj).evaluated_get(depsgraph))
+        pose = Pose.from_matrices(matrices, binding.skeleton)
+    except (BindingError, PoseError):
+        return ()
+    values = np.full(len(binding.example_items), -1.0)
+    values[examples.items] = examples.poses.alphas(pose)
+    return tuple(values.tolist())
+
+
+def look() -> bool:
+    """Update the weights in the panel; returns whether any has changed."""
+    objects = [obj for obj in enabled_objects() if has_examples(obj)]
+    if not objects:
+        return False
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    changed = False
+    for obj in objects:
+        status = status_of(obj)
+        values = _current_values(obj, depsgraph)
+        known = status.example_values
+        if len(values) != len(known) or not np.allclose(values, known, rtol=0.0, atol=_SEEN):
+            status.example_values = values
+            changed = True
+    return changed
+
+
+def _on_evaluation(changes: Changes) -> None:
+    if not _delayed_look.is_due() and changes.enabled:
+        _delayed_look.request()
+
+
+def _look_now() -> float | None:
+    if look():
+        _redraw_sidebars()
+    waiting = any(
+        status_of(obj).binding is None and status_of(obj).problem is None
+        for obj in enabled_objects()
+        if has_examples(obj)
+    )
+    return _LOOK_AGAIN_AFTER if waiting else None
+
+
+_delayed_look = DelayedCall(_look_now, 1.0 / LOOKS, "TIME")
+
+
+def _redraw_sidebars() -> None:
+    windows = bpy.context.window_manager.windows
+    for area in (area for window in windows for area in window.screen.areas):
+        for region in area.regions if area.type == "VIEW_3D" else ():
+            if region.type == "UI":
+                region.tag_redraw()
+
+
+unregister = _delayed_look.cancel
+
+
+FOLLOWS = (
+    (EXAMPLE_BONE_CHOSEN, _on_chosen_bone),
+    (EDIT, _on_evaluation),
+    (FRAME, _on_evaluation),
+    (RESTORED, _delayed_look.request),
+    (LOADED, _delayed_look.request),
+)

@@ -10,39 +10,325 @@ make there as well; those that are 1 in one and the same pose become one example
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, cast
 
 import bpy
 import numpy as np
+from mathutils import Quaternion
+from numpy.typing import NDArray
 
-from ..analysis.corrective_joints import Quaternion
-from ..analysis.forward_kinematics import posed_matrices
-from ..core.example_poses import CLOSEST, SIGMA, ExampleError, too_close
-from ..core.radial_basis import rotation_distances
+from ..analysis.bone_axes import posed_matrices
+from ..analysis.corrective_joints import Quaternion as Components
+from ..core.example_poses import CLOSEST, SIGMA, ExampleError, rotation_distances, too_close
 from ..errors import raise_refusal
 from ..lifecycle.following import settled_binding
-from ..modifier.armature_base import preserves_volume
+from ..modifier.modifier_stack import preserves_volume
 from ..scene.binding.binding import Binding
-from ..scene.binding.example_capture import Capture, capture
-from ..scene.binding.stored_examples import (
+from ..scene.binding.numpy_evaluator import Capture, capture
+from ..scene.binding.shape_key_offsets import (
     ExampleItem,
     example_bone,
     example_items,
     example_placement,
 )
-from ..scene.blender.armature import object_to_armature
+from ..scene.blender.animation_curves import bone_of_property, property_drivers
+from ..scene.blender.armature import armature_of, object_to_armature
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import armature_modifier, rig_of
+from ..scene.copies import free_armature
+from ..scene.key_writing import remove_keys, value_path
 from ..scene.settings.object_settings import Settings, settings_of
-from ..scene.shape_keys.key_writing import remove_keys
 from ..wording import rounded
-from .authoring import by_example
-from .captured_pose import CapturedPose
-from .driver_probe import AT_REST, FULL, driver_probe, rotation_of
-from .driver_reading import driven_keys, driver_curve, read_driver
-from .items import authoring_refusal, bone_settings, key_name, write_example, write_support
+from .authoring import (
+    CapturedPose,
+    authoring_refusal,
+    bone_settings,
+    by_example,
+    key_name,
+    write_example,
+    write_support,
+)
+
+# Finds out which bone the driver of a corrective shape key follows, and how it is read.
+#
+# Recognised are drivers, simple and scripted, whose variables all read the rotation of one bone of
+# the character's armature:
+#
+# - Transform Channel of the bone, any rotation, in any mode and space;
+# - Rotational Difference between the bone and another one above it;
+# - Single Property of the pose bone's own rotation channels, in the rotation mode that it has;
+# - Single Property of the array property that Bake Correctives has made for the bone.
+#
+# What reads a location, a scale, a distance, another object, a bone's custom property or several
+# bones is not an example of one bone's pose.
+
+
+REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
+REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."
+
+_BONE_PATH = re.compile(r'^pose\.bones\[("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\')\]\.(\w+)')
+_CHANNEL_MODES = {
+    "rotation_quaternion": frozenset({"QUATERNION"}),
+    "rotation_axis_angle": frozenset({"AXIS_ANGLE"}),
+    "rotation_euler": frozenset({"XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX"}),
+}
+
+
+def driver_curve(obj: bpy.types.Object, key: str) -> Any | None:
+    """The driver's curve of a key's value; None without one."""
+    keys = mesh_of(obj).shape_keys
+    animation = keys.animation_data if keys is not None else None
+    return animation.drivers.find(value_path(key)) if animation is not None else None
+
+
+def driven_keys(obj: bpy.types.Object) -> list[str]:
+    """The names of the keys with a driver that acts."""
+    keys = mesh_of(obj).shape_keys
+    names = [block.name for block in keys.key_blocks] if keys is not None else []
+    curves = {name: driver_curve(obj, name) for name in names}
+    return [name for name, curve in curves.items() if curve is not None and not curve.mute]
+
+
+def read_driver(obj: bpy.types.Object, key: str) -> str:
+    """The bone that the driver of a key follows.
+
+    Raises:
+        ExampleError: it is none that is recognised; the message names the key and says why.
+    """
+    curve = driver_curve(obj, key)
+    if curve is None:
+        raise ExampleError(f"{key} has no driver.")
+    variables = curve.driver.variables
+    bones = list(dict.fromkeys(bone for each in variables for bone in _bones_of(each, obj, key)))
+    if not bones:
+        raise ExampleError(f"The driver of {key} reads nothing.")
+    if len(bones) > 1:
+        raise ExampleError(f"{key} is driven by several bones: {', '.join(bones)}.")
+    return bones[0]
+
+
+def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
+    """The bones that a variable follows; raises `ExampleError` where it follows anything else."""
+    armature = rig_of(obj)
+    if variable.type == "TRANSFORMS":
+        target = variable.targets[0]
+        bone = _checked_bone(target, armature, key)
+        if not target.transform_type.startswith("ROT"):
+            what = "scale" if target.transform_type.startswith("SCALE") else "location"
+            raise ExampleError(REFUSAL_CHANNEL.format(key=key, what=what, bone=bone))
+        yield bone
+    elif variable.type == "ROTATION_DIFF":
+        pair = [_checked_bone(target, armature, key) for target in variable.targets]
+        bones = armature.pose.bones
+        lower = [name for name in pair if any(p.name in pair for p in bones[name].parent_recursive)]
+        yield from lower or pair
+    elif variable.type == "SINGLE_PROP":
+        yield _bone_of_path(variable.targets[0], obj, key)
+    else:
+        what = variable.bl_rna.properties["type"].enum_items[variable.type].name
+        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
+
+
+def _checked_bone(target: Any, armature: bpy.types.Object, key: str) -> str:
+    if target.id != armature or target.bone_target not in armature.pose.bones:
+        what = target.bone_target or (target.id.name if target.id is not None else "nothing")
+        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
+    return target.bone_target
+
+
+def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
+    armature = rig_of(obj)
+    if target.id == obj:
+        bone = bone_of_property(target.data_path, [each.name for each in armature.pose.bones])
+        if bone is not None:
+            return bone
+    found = _BONE_PATH.match(target.data_path) if target.id == armature else None
+    name = bpy.utils.unescape_identifier(found.group(1)[1:-1]) if found is not None else ""
+    if found is None or name not in armature.pose.bones:
+        what = target.data_path or "nothing"
+        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
+    channel, mode = found.group(2), armature.pose.bones[name].rotation_mode
+    if channel not in _CHANNEL_MODES:
+        raise ExampleError(REFUSAL_CHANNEL.format(key=key, what=channel, bone=name))
+    if mode not in _CHANNEL_MODES[channel]:
+        raise ExampleError(
+            f"{key} is driven by {channel} of {name}, whose rotation mode is {mode}, so that it "
+            "never changes."
+        )
+    return name
+
+
+# Turns a bone of a copied armature through its range, and reads the values of drivers.
+#
+# The drivers are copied onto an empty object in a scene of its own, so no mesh is evaluated and the
+# user sees nothing of it. What they read of other bones, of constraints and of animation is at
+# rest.
+
+
+# A driver that comes within this of 1 and goes back is at its pose.
+FULL = 0.995
+# What a driver may be at rest.
+AT_REST = 0.01
+
+_VALUES = "values"
+_STEP = np.radians(5.0)
+_AXES = np.eye(3)
+# The search beyond the axes: from steps of 20 degrees to steps of a twentieth.
+_WIDEST, _NARROWEST = np.radians(20.0), np.radians(0.05)
+
+
+class DriverProbe:
+    """A bone that can be turned, and the values of the keys that follow it."""
+
+    def __init__(
+        self, scene: bpy.types.Scene, armature: bpy.types.Object, meter: bpy.types.Object
+    ) -> None:
+        self._scene, self._armature, self._meter = scene, armature, meter
+        self._known: dict[tuple[str, bytes], NDArray[np.float64]] = {}
+
+    def values(self, bone: str, turn: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The value of every key when one bone is turned and all others rest.
+
+        Args:
+            turn: shape (3,), a rotation vector in the bone's rest axes, radians.
+        """
+        asked = (bone, np.round(turn, 9).tobytes())
+        if asked not in self._known:
+            self._turn(self._armature.pose.bones[bone], turn)
+            view_layer = self._scene.view_layers[0]
+            view_layer.update()
+            depsgraph = cast("bpy.types.Depsgraph", view_layer.depsgraph)
+            read: Any = self._meter.evaluated_get(depsgraph)
+            self._known[asked] = np.array(read[_VALUES], np.float64)
+            self._turn(self._armature.pose.bones[bone], np.zeros(3))
+        return self._known[asked]
+
+    def full_pose(self, bone: str, place: int) -> tuple[NDArray[np.float64], float]:
+        """The smallest turn of a bone at which a key is 1.
+
+        Along the bone's axes first, both ways; then, from the best turn there, in any direction.
+
+        Returns:
+            the rotation vector, shape (3,), and the key's value there: below `FULL` where it never
+            comes up to 1.
+        """
+
+        def value(turn: NDArray[np.floating]) -> float:
+            return float(self.values(bone, turn)[place])
+
+        best, highest = np.zeros(3), -np.inf
+        found: list[NDArray[np.float64]] = []
+        for axis in (*_AXES, *-_AXES):
+            for angle in np.arange(_STEP, np.pi + 1e-6, _STEP):
+                now = value(angle * axis)
+                if now > highest + 1e-6:
+                    best, highest = angle * axis, now
+                if now >= 1.0 - 1e-6:
+                    found.append(self._first_full(value, axis, angle))
+                    break
+        if found:
+            smallest = min(found, key=lambda turn: float(np.linalg.norm(turn)))
+            return smallest, value(smallest)
+        return _climb(value, best)
+
+    def _first_full(self, value: Any, axis: NDArray[np.float64], angle: float) -> NDArray[Any]:
+        """The place between two steps where a key reaches 1."""
+        low, high = angle - _STEP, angle
+        while high - low > 1e-5:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if value(middle * axis) >= 1.0 - 1e-6 else (middle, high)
+        return high * axis
+
+    def _turn(self, bone: Any, turn: NDArray[np.floating]) -> None:
+        angle = float(np.linalg.norm(turn))
+        axis = (turn / angle).tolist() if angle > 0.0 else [0.0, 1.0, 0.0]
+        if bone.rotation_mode == "QUATERNION":
+            bone.rotation_quaternion = Quaternion(axis, angle)
+        elif bone.rotation_mode == "AXIS_ANGLE":
+            bone.rotation_axis_angle = (angle, *axis)
+        elif np.count_nonzero(turn) <= 1:
+            # About one axis the channel itself: 120 degrees about Y would become three angles.
+            bone.rotation_euler = turn.tolist()
+        else:
+            bone.rotation_euler = Quaternion(axis, angle).to_euler(bone.rotation_mode)
+
+
+def rotation_of(turn: NDArray[np.floating]) -> tuple[float, float, float, float]:
+    """The unit quaternion (w, x, y, z) of a rotation vector."""
+    w, x, y, z = Quaternion(turn.tolist())
+    return w, x, y, z
+
+
+@contextmanager
+def driver_probe(obj: bpy.types.Object, keys: Mapping[str, str]) -> Generator[DriverProbe]:
+    """Copies of the armature and of the drivers of some keys; gone afterwards.
+
+    Args:
+        keys: the names of keys, in whose order the values come, and the bone of each.
+    """
+    original = rig_of(obj)
+    scene = bpy.data.scenes.new("DQ Compensation Drivers")
+    armature = free_armature(original, keep_modes=True)
+    bones = armature_of(armature)
+    meter = bpy.data.objects.new("DQ Compensation Drivers", None)
+    scene.collection.objects.link(armature)
+    scene.collection.objects.link(meter)
+    try:
+        for path, count, curves in property_drivers(obj, set(keys.values())):
+            meter[path] = [0.0] * count
+            for curve in curves:
+                place = (curve.data_path, curve.array_index)
+                _copy(curve, meter, place, {original: armature, obj: meter})
+        meter[_VALUES] = [0.0] * len(keys)
+        for number, key in enumerate(keys):
+            place = (f'["{_VALUES}"]', number)
+            _copy(driver_curve(obj, key), meter, place, {original: armature, obj: meter})
+        yield DriverProbe(scene, armature, meter)
+    finally:
+        bpy.data.scenes.remove(scene)
+        bpy.data.objects.remove(meter)
+        bpy.data.objects.remove(armature)
+        bpy.data.armatures.remove(bones)
+
+
+def _copy(
+    curve: Any,
+    meter: bpy.types.Object,
+    place: tuple[str, int],
+    replaced: dict[bpy.types.Object, bpy.types.Object],
+) -> None:
+    """A driver of the empty like another one, that reads the copies."""
+    animation: Any = meter.animation_data_create()
+    copied = animation.drivers.from_existing(src_driver=curve)
+    copied.data_path, copied.array_index = place
+    for variable in copied.driver.variables:
+        for target in variable.targets:
+            # How other kinds of targets are set up may not be changed, and need not be.
+            if target.id in replaced:
+                target.id = replaced[target.id]
+
+
+def _climb(value: Any, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """The highest value about a turn, by steps along the axes that are halved at the top."""
+    best, highest = start, value(start)
+    step = _WIDEST
+    while step > _NARROWEST and highest < 1.0 - 1e-6:
+        tried = [best + sign * step * axis for axis in _AXES for sign in (1.0, -1.0)]
+        values = [value(turn) for turn in tried]
+        top = int(np.argmax(values))
+        if values[top] > highest + 1e-9:
+            best, highest = tried[top], values[top]
+        else:
+            step *= 0.5
+    return best, highest
+
+
+# Makes example poses of corrective shape keys with drivers.
+
 
 Drivers = Literal["MUTE", "REMOVE", "KEEP"]
 """The treatment of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they
@@ -77,7 +363,7 @@ class _Found:
     """A pose of a bone and the correctives that are 1 there."""
 
     bone: str
-    rotation: Quaternion
+    rotation: Components
     keys: list[str]
     values: dict[str, float]
     item: ExampleItem | None = None
@@ -171,7 +457,7 @@ def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -
     return found
 
 
-def _is_same_pose(found: _Found, bone: str, rotation: Quaternion) -> bool:
+def _is_same_pose(found: _Found, bone: str, rotation: Components) -> bool:
     both = np.array([rotation]), np.array([found.rotation])
     return found.bone == bone and float(rotation_distances(*both)[0, 0]) < CLOSEST
 

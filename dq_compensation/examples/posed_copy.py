@@ -8,28 +8,156 @@ so that it outlives undo, saving and scrubbing through the timeline.
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ..core.example_poses import ExampleError
-from ..core.vectors import transformed_points
-from ..errors import raise_refusal
-from ..lifecycle.following import settled_binding
-from ..scene.binding.example_capture import OUTSIDE, support_of, support_weights
-from ..scene.binding.stored_examples import example_items
-from ..scene.blender.attributes import AttributeType, read_attribute, read_property
-from ..scene.blender.mesh import flag_elements, mesh_of, read_positions
-from ..scene.blender.own_objects import CHARACTER_PROPERTY
-from ..scene.blender.rigging import find_rig
-from ..scene.copies.posed_copies import character_of, hide_for_copy, posed_copy_of, show_again
-from ..scene.settings.object_settings import settings_of
-from ..scene.shape_keys.key_writing import clear_keys
-from .authoring import by_example, remove_example
-from .captured_pose import CapturedPose
-from .items import authoring_refusal, require_bone
+from ..core.dual_quaternion import (
+    concatenate_quaternions,
+    matrices_from_quaternions,
+    quaternion_conjugate,
+)
+from ..core.example_poses import CLOSEST, ExampleError
+from ..core.pose import Pose
+from ..core.skeleton import Skeleton
+from ..core.vectors import extent, transformed_points
+from ..errors import UserError, raise_refusal
+from ..lifecycle.following import reconcile_now, settled_binding
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.numpy_evaluator import OUTSIDE, Capture, support_of, support_weights
+from ..scene.binding.shape_key_offsets import (
+    ExampleItem,
+    example_bone,
+    example_items,
+    example_placement,
+)
+from ..scene.blender.mesh import (
+    AttributeType,
+    flag_elements,
+    mesh_of,
+    read_attribute,
+    read_positions,
+    read_property,
+)
+from ..scene.blender.own_objects import CHARACTER_PROPERTY, is_posed_copy, linked_refusal
+from ..scene.blender.rigging import find_rig, rig_of
+from ..scene.blender.scenes import object_millimetres
+from ..scene.copies import character_of, hide_for_copy, posed_copy_of, show_again
+from ..scene.key_writing import clear_keys
+from ..scene.settings.object_settings import Settings, setting_label, settings_of
+from ..session.changes import EDIT, LOADED, RESTORED, Changes, DelayedCall
+from ..session.known_objects import enabled_objects
+from ..session.memory import memory_of
+from ..session.status import status_of, tag_redraw
+from ..softness.softening import with_softness
+from ..wording import listed, rounded
+from .authoring import (
+    CapturedPose,
+    Outside,
+    authoring_refusal,
+    base_now,
+    by_example,
+    give_shape,
+    remove_example,
+    require_bone,
+)
+
+# Takes a bone to one of its example poses.
+
+
+# Which of them counts is the bone's rotation mode.
+_ROTATIONS = ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
+
+
+def go_to_pose(
+    obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph
+) -> tuple[str, float]:
+    """Turn the bone of an example to its stored rotation relative to its parent.
+
+    The parents stay as they are. Only the rotation of the bone's own pose changes, in its rotation
+    mode; the bone's constraints act on it as ever.
+
+    Returns:
+        the name of the bone, and how many radians its direction is from the example's now: more
+        than a little where constraints, drivers or locks hold the bone.
+
+    Raises:
+        ExampleError: the bone or the armature cannot be posed; nothing has changed.
+        BindingError, PoseError: the object cannot be deformed.
+    """
+    binding = bind(obj, depsgraph)
+    skeleton, rig = binding.skeleton, rig_of(obj)
+    item = example_items(obj)[index]
+    bone = require_bone(binding, item.bone)
+    if reason := linked_refusal(rig.name, [rig], "Make a library override of it to pose it."):
+        raise ExampleError(reason)
+    example = example_bone(bone, [item], skeleton)
+    pose = Pose.from_matrices(binding.pose_matrices(rig.evaluated_get(depsgraph)), skeleton)
+    parent = int(skeleton.parents[bone])
+    turned = example.rotations[0]
+    if parent >= 0:
+        turned = concatenate_quaternions(pose.rotations[parent], turned)
+    # From how the bone has turned now to how it should: about its posed head, in armature space.
+    change = concatenate_quaternions(turned, quaternion_conjugate(pose.rotations[bone]))
+    pose_bone = rig.pose.bones[item.bone]
+    location, scale = pose_bone.location[:], pose_bone.scale[:]
+    posed = np.array(pose_bone.matrix, np.float64)
+    posed[:3, :3] = matrices_from_quaternions(change) @ posed[:3, :3]
+    pose_bone.matrix = Matrix(posed.tolist())
+    # Only the rotation was asked for; what the matrix says of the rest is rounding.
+    pose_bone.location, pose_bone.scale = location, scale
+    bpy.context.view_layer.update()
+    return item.bone, radians_from_pose(obj, index)
+
+
+@contextmanager
+def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -> Generator[float]:
+    """Go to the pose of an example; where something fails there, the bone turns back.
+
+    Yields:
+        what `go_to_pose` says of how far the bone is from it.
+
+    Raises:
+        ExampleError, BindingError, PoseError: as of `go_to_pose`.
+    """
+    pose_bone = rig_of(obj).pose.bones.get(example_items(obj)[index].bone)
+    before = {name: tuple(getattr(pose_bone, name)) for name in _ROTATIONS} if pose_bone else {}
+    try:
+        yield go_to_pose(obj, index, depsgraph)[1]
+    except BaseException:
+        for name, value in before.items():
+            setattr(pose_bone, name, value)
+        raise
+
+
+def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
+    """The angle between the bone of an example and its pose, in the current pose.
+
+    Raises:
+        ExampleError: the bone is not there any more.
+        BindingError, PoseError: the object cannot be deformed.
+    """
+    item = example_items(obj)[index]
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    binding = bind(obj, depsgraph)
+    armature = rig_of(obj).evaluated_get(depsgraph)
+    skeleton, bone = binding.skeleton, require_bone(binding, item.bone)
+    pose = Pose.from_matrices(binding.pose_matrices(armature), skeleton)
+    direction, rotation = example_placement(bone, pose, skeleton, Settings.of(obj).limb_axis)
+    if item.twists:
+        return 2.0 * float(np.arccos(min(1.0, abs(float(np.dot(rotation, item.rotation))))))
+    return float(np.arccos(np.clip(np.dot(direction, item.direction), -1.0, 1.0)))
+
+
+# The posed copy: a plain mesh in the current shape of the character, for the artist to sculpt.
+
 
 ShapingMode = Literal["SCULPT", "EDIT"]
 
@@ -254,3 +382,309 @@ def example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
             "from Mesh to give it this shape."
         )
     return found[0]
+
+
+# Gives examples their shapes, and reports the result in numbers.
+
+
+# Of the object's size: what remains below it cannot be seen.
+_CLOSE = 1e-4
+
+
+class Applied(NamedTuple):
+    """The result of applying a shape.
+
+    Attributes:
+        summary: a sentence with numbers.
+        is_complete: nothing had to be left out.
+    """
+
+    summary: str
+    is_complete: bool
+
+
+def apply_copy(copy: bpy.types.Object, outside: Outside = "ASK") -> Applied:
+    """Take the shape of a posed copy back to rest as its example, and remove the copy.
+
+    Args:
+        copy: in Object Mode.
+        outside: what becomes of vertices that were moved outside the support.
+
+    Raises:
+        OutsideSupportError: `outside` is ASK and there are such vertices; the copy stays.
+        ExampleError, BindingError, PoseError, UserError: it cannot be applied; the copy stays.
+    """
+    obj = require_character(copy)
+    index = example_of(copy, obj)
+    captured = CapturedPose.from_properties(copy[POSE_PROPERTY])
+    began_at = np.array(copy[MATRIX_PROPERTY], np.float64).reshape(4, 4)
+    wanted = positions_in(copy, obj, began_at)
+    masked = not copy.get(EDITED_PROPERTY, False)
+    found = give_shape(obj, index, captured, wanted, outside, masked=masked)
+    end(copy)
+    return _applied(obj, example_items(obj)[index], found)
+
+
+def update_from(
+    obj: bpy.types.Object, index: int, source: bpy.types.Object, depsgraph: bpy.types.Depsgraph
+) -> Applied:
+    """Give an example the shape of another mesh object, inside the support of its bone.
+
+    Args:
+        obj: the original mesh object, in the pose of the example.
+        source: a mesh object of the same topology, as it should look in the pose.
+
+    Raises:
+        ExampleError, BindingError, PoseError, UserError: it cannot be done; nothing has changed.
+    """
+    item = example_items(obj)[index]
+    away = radians_from_pose(obj, index)
+    if away > CLOSEST:
+        raise ExampleError(
+            f"{item.bone} is {np.degrees(away):.0f} degrees away from its pose {item.name}. Press "
+            "Go to Pose first."
+        )
+    binding = settled_binding(obj, depsgraph)
+    captured = CapturedPose.current(binding, by_example(obj), obj, depsgraph)
+    found = give_shape(obj, index, captured, positions_in(source, obj))
+    return _applied(obj, item, found)
+
+
+def follow_now(obj: bpy.types.Object) -> None:
+    """Let an enabled character show the change of its examples at once."""
+    status_of(obj).example_result = None
+    if not settings_of(obj).enabled or obj.library is not None:
+        return
+    bpy.context.view_layer.update()
+    reconcile_now(obj, bpy.context.evaluated_depsgraph_get(), edited=True)
+
+
+def _applied(obj: bpy.types.Object, item: ExampleItem, found: Capture) -> Applied:
+    follow_now(obj)
+    millimetres = object_millimetres(obj, bpy.context.scene)
+    changed = int((found.offsets != 0.0).any(axis=1).sum())
+    summary = f"{item.name} has your shape: it moves {changed} vertices."
+    size = extent(np.array(obj.bound_box, np.float64))
+    is_close = found.error <= _CLOSE * size
+    if not is_close:
+        summary += (
+            f" Your shape is off by up to {rounded(found.error * millimetres, 2)} mm, because the "
+            "base moves these vertices another way. Make the change smoother there, or choose the "
+            "base Spherical Joint."
+        )
+    left_out = len(found.left_out)
+    if left_out:
+        summary += (
+            f" {left_out} vertices outside the support of {item.bone} stayed as they were. Choose "
+            "Support from My Edit, or press Paint Support, to let its examples move them."
+        )
+    if not Settings.of(obj).by_example:
+        summary += f" It shows when the method of {obj.name} is By Example."
+    status_of(obj).example_result = summary
+    return Applied(summary, is_close and left_out == 0)
+
+
+# The base that example poses were sculpted on, and their way to another one.
+#
+# An example is an offset at rest: on another base, or with softer weights, the same offset makes
+# another shape. So each example knows the base that its shape was made on, and its shape can be
+# taken over: the offsets become those that show it on the present base.
+
+
+def other_bases(obj: bpy.types.Object) -> dict[int, str]:
+    """The examples that were sculpted on another base than the present one, by their places.
+
+    Each with its base, `items.base_now` then. Those of earlier versions do not know theirs.
+    """
+    now = base_now(obj)
+    made_on = ((index, item.made_on) for index, item in enumerate(settings_of(obj).examples))
+    return {index: base for index, base in made_on if base not in {"", now}}
+
+
+def base_sentence(obj: bpy.types.Object) -> str:
+    """A sentence for the panel on examples that were sculpted on another base; empty for none."""
+    others = other_bases(obj)
+    if not others:
+        return ""
+    names = listed([settings_of(obj).examples[index].name for index in others])
+    base, softness = next(iter(others.values())).split()
+    label = setting_label(obj, "example_base", base)
+    return f"{names}: sculpted on {label}, Softness {float(softness):.2f}. It looks different now."
+
+
+def take_over(obj: bpy.types.Object) -> list[str]:
+    """Let examples show the shapes that were sculpted, on the present base; returns their names.
+
+    In the poses of the examples the vertices in the support are where they were.
+
+    Raises:
+        ExampleError, BindingError, PoseError, UserError: one cannot be taken over; those before it
+            have been.
+    """
+    binding = settled_binding(obj)
+    done = []
+    for index, base in other_bases(obj).items():
+        method, softness = base.split()
+        before = with_softness(obj, binding, float(softness))
+        settings = by_example(obj).with_method("SPHERICAL_JOINT_BY_EXAMPLE", method)  # type: ignore[arg-type]
+        item = example_items(obj)[index]
+        captured = _pose_of(item, binding)
+        wanted = captured.deformer(before, settings)(captured.shape(before))
+        give_shape(obj, index, captured, wanted)
+        done.append(item.name)
+    follow_now(obj)
+    return done
+
+
+def _pose_of(item: ExampleItem, binding: Binding) -> CapturedPose:
+    """The pose of an example: its bone is turned, all else is at rest, no other key is on."""
+    skeleton = binding.skeleton
+    bone = require_bone(binding, item.bone)
+    turned = matrices_from_quaternions(example_bone(bone, [item], skeleton).rotations[0])
+    matrices = np.tile(np.eye(4), (skeleton.row_count, 1, 1))
+    matrices[_below(bone, skeleton)] = _about(skeleton.rest[bone][:3, 3], turned)
+    moved = Pose.from_matrices(matrices, skeleton).matrices
+    return CapturedPose(skeleton.names, moved, binding.object_to_armature, {item.key: 1.0})
+
+
+def _about(head: NDArray[np.floating], turned: NDArray[np.floating]) -> NDArray[np.float64]:
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = turned, head - turned @ head
+    return matrix
+
+
+def _below(bone: int, skeleton: Skeleton) -> NDArray[np.bool_]:
+    """The rows of a pose that follow a bone, shape (R,)."""
+    follows = np.zeros(skeleton.bone_count, np.bool_)
+    follows[bone] = True
+    for child, parent in enumerate(skeleton.parents):
+        follows[child] |= parent >= 0 and follows[parent]
+    return follows[skeleton.bone_of_row]
+
+
+# Follows posed copies: leaving the mode applies the shape, and a lost one shows its character.
+#
+# Changes are only noted. A moment later a timer applies what was left, with an undo step of its
+# own. A shape that cannot be applied stays in its copy, and the panel says why; it is not tried
+# again by itself. After an undo nothing is applied by itself either: the user wanted to go back.
+
+
+# Seconds from leaving the mode to applying.
+APPLY_AFTER = 0.1
+_MODES = frozenset({"SCULPT", "EDIT"})
+
+# The session_uid and the name of the copy that is being shaped.
+_shaped: tuple[int, str] | None = None
+# The session_uid of the copies whose mode was left.
+_left: set[int] = set()
+
+
+@dataclass
+class _Copy:
+    """The reason why the shape of a posed copy could not be applied."""
+
+    failure: UserError | None = None
+
+
+def failure_of(copy: bpy.types.Object) -> UserError | None:
+    """Why the shape of a posed copy could not be applied, or None."""
+    return memory_of(copy, _Copy).failure
+
+
+def note_failure(copy: bpy.types.Object, error: UserError) -> None:
+    """Keep for the panel why the shape of a posed copy could not be applied."""
+    memory_of(copy, _Copy).failure = error
+
+
+def observe() -> None:
+    """Note which copy is being shaped, and whether that has ended; quick."""
+    global _shaped
+    if _shaped is not None:
+        copy = bpy.data.objects.get(_shaped[1])
+        if copy is None or copy.session_uid != _shaped[0]:
+            _shaped = None
+        elif copy.mode == "OBJECT":
+            _left.add(_shaped[0])
+            _shaped = None
+    active = bpy.context.view_layer.objects.active
+    if active is not None and active.mode in _MODES and is_posed_copy(active):
+        _shaped = (active.session_uid, active.name)
+        memory_of(active, _Copy).failure = None
+
+
+def follow() -> None:
+    """Apply the copies whose mode was left; show the characters whose copies are gone."""
+    left = [obj for obj in bpy.data.objects if obj.session_uid in _left] if _left else []
+    _left.clear()
+    for copy in left:
+        if copy.mode == "OBJECT":
+            _apply(copy)
+    for obj in _characters_with_copies():
+        if posed_copy_of(obj) is None:
+            show_again(obj)
+
+
+def _apply(copy: bpy.types.Object) -> None:
+    known = memory_of(copy, _Copy)
+    known.failure = None
+    windows = bpy.context.window_manager.windows
+    showing = (each for each in windows if each.view_layer.objects.get(copy.name) == copy)
+    window = next(showing, None)
+    try:
+        with bpy.context.temp_override(window=window) if window is not None else nullcontext():
+            apply_copy(copy)
+            bpy.ops.ed.undo_push(message="Apply Example")
+    except UserError as error:
+        known.failure = error
+
+
+def _characters_with_copies() -> list[bpy.types.Object]:
+    own = (obj for obj in enabled_objects() if obj.library is None)
+    return [obj for obj in own if settings_of(obj).native.hidden_for_copy]
+
+
+def _on_edit(changes: Changes) -> None:
+    observe()
+    if _left or changes.enabled:
+        _delayed_follow.request()
+
+
+def _after_undo() -> None:
+    for obj in enabled_objects():
+        # What was applied last may not be there any more.
+        status_of(obj).example_result = None
+    _after_load()
+
+
+def _after_load() -> None:
+    take_for_granted()
+    if _characters_with_copies():
+        _delayed_follow.request()
+
+
+def take_for_granted() -> None:
+    """Take the current state as the reference: no mode was left."""
+    global _shaped
+    _shaped = None
+    observe()
+    _left.clear()
+
+
+def _follow_and_redraw() -> None:
+    if _left or _characters_with_copies():
+        follow()
+        tag_redraw()
+
+
+_delayed_follow = DelayedCall(_follow_and_redraw, APPLY_AFTER, "REST")
+
+
+FOLLOWS = ((EDIT, _on_edit), (RESTORED, _after_undo), (LOADED, _after_load))
+
+
+def unregister() -> None:
+    """Stop following; an open copy stays open."""
+    global _shaped
+    _delayed_follow.cancel()
+    _shaped = None
+    _left.clear()

@@ -4,29 +4,46 @@ from __future__ import annotations
 
 import bpy
 
-from ..modifier.attribute_object import attribute_object_of
-from ..modifier.modifier_inputs import get_input
-from ..modifier.modifier_stack import our_modifier
-from ..modifier.palette.palette_object import nodes_of_palette, own_palettes
-from ..modifier.setting_drivers import release_settings
-from ..modifier.soft_copy_object import INPUT as SOFT_COPY
-from ..scene.settings.events import SETTING_CHANGED, SHOWN_CHANGED
+from ..modifier.modifier_inputs import get_input, release_settings
+from ..modifier.modifier_stack import attribute_object_of, our_modifier
+from ..modifier.palette_object import nodes_of_palette, own_palettes
+from ..modifier.soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
+from ..scene.settings.declaration import SETTING_CHANGED, SHOWN_CHANGED
 from ..scene.settings.object_settings import settings_of
-from ..session.activity import final_render_runs, set_final_render_runs
-from ..session.changes import EDIT, FRAME, LOADED, PLAYED, RESTORED, Changes
+from ..session.changes import (
+    EDIT,
+    FRAME,
+    LOADED,
+    PLAYED,
+    RESTORED,
+    Changes,
+    final_render_runs,
+    forget_new,
+    forget_removed,
+    is_new,
+    set_final_render_runs,
+)
 from ..session.known_objects import enabled_objects
-from ..session.new_data import forget_new, forget_removed, is_new
 from ..session.status import check_soon, set_check, tag_redraw
-from ..viewport import draw_handler
-from . import following
+from ..viewport.draw_handler import free
 from .enabling import settings_changed
+from .following import (
+    check_all,
+    check_now,
+    follow,
+    follow_frame,
+    follow_modes,
+    restore_all,
+    settle_all,
+    show_all_to_camera,
+)
 from .following_softness import part_from_new
 
 
 def _on_edit(changes: Changes) -> None:
     if not final_render_runs() and changes.enabled:
         forget_removed()
-        following.follow(changes, patient=_has_window())
+        follow(changes, patient=_has_window())
         _drop_removed()
 
 
@@ -46,7 +63,7 @@ def _on_frame(changes: Changes) -> None:
     if not changes.enabled or (final_render_runs() and not bpy.app.background):
         return
     forget_removed()
-    following.follow_frame(changes)
+    follow_frame(changes)
     _drop_removed()
 
 
@@ -61,14 +78,14 @@ def _on_shown(_owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> N
 
 def _before_load(*_args: object) -> None:
     set_final_render_runs(False)
-    draw_handler.free()
+    free()
 
 
 def _on_load() -> None:
     if bpy.app.background:
-        following.restore_all()
+        restore_all()
         # What was edited where the add-on was not there.
-        following.check_all(bpy.context.evaluated_depsgraph_get())
+        check_all(bpy.context.evaluated_depsgraph_get())
     else:
         check_soon()
 
@@ -103,12 +120,12 @@ def _on_undo() -> None:
 
 
 def _before_save(*_args: object) -> None:
-    following.settle_all()
-    following.restore_all()
+    settle_all()
+    restore_all()
 
 
 def _after_save(*_args: object) -> None:
-    following.follow_modes()
+    follow_modes()
 
 
 def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
@@ -116,10 +133,10 @@ def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
         # What was edited since the last evaluation is reconciled by it.
         for view_layer in scene.view_layers:
             view_layer.update()
-        following.check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
-    following.settle_all()
+        check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
+    settle_all()
     set_final_render_runs(True)
-    following.show_all_to_camera()
+    show_all_to_camera()
 
 
 def _after_render(*_args: object) -> None:
@@ -151,7 +168,7 @@ FOLLOWS = (
 
 def register() -> None:
     """Start following."""
-    set_check(following.check_now)
+    set_check(check_now)
     check_soon(0.0)
 
 
@@ -159,5 +176,5 @@ def unregister() -> None:
     """Stop following, and show every object as Blender does."""
     set_check(None)
     if hasattr(bpy.data, "objects"):
-        following.restore_all()
+        restore_all()
     _before_load()

@@ -2,27 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
 
 import bpy
 
 from ..errors import BindingError
 from ..modifier.modifier_stack import installation_refusal, our_modifier
 from ..scene.binding.binding import Binding
-from ..scene.blender import linked
+from ..scene.blender import own_objects
 from ..scene.blender.rigging import deformation_refusal
-from ..scene.copies.posed_copies import show_again
-from ..scene.settings.object_settings import settings_of
-from ..session import bindings
+from ..scene.copies import show_again
+from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
+from ..scene.settings.object_settings import Display, settings_of
+from ..session.changes import are_settings_being_written, writing_settings
 from ..session.known_objects import enabled
-from ..session.settings_writing import are_settings_being_written
-from ..session.status import forget_status, status_of
-from ..viewport.gpu.capability import drawing_refusal
+from ..session.status import current_binding, discard_binding, forget_status, status_of
+from ..viewport.gpu_objects import drawing_refusal
 from .following import flush, reconcile_now
-from .native_display import restore
-from .new_characters import coming_display, settings_of_a_new_character
 from .reconcile import State, look, reconcile
-from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier
+from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier, restore
+
+# Gives characters that are enabled for the first time the settings of new characters.
+
+
+def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[str, Any]:
+    """The settings that *Enable* gives to an object: those that it has no value of its own for.
+
+    None if it was enabled before: it looked as it did by its defaults, too.
+
+    Args:
+        by_script: the preferences do not act: a script does the same on every computer.
+    """
+    settings: Any = settings_of(obj)
+    if settings.is_property_set("is_enabled"):
+        return {}
+    wanted = UNLIKE_OLD_CHARACTERS if by_script else settings_of_new_characters()
+    return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
+
+
+def coming_display(obj: bpy.types.Object) -> Display:
+    """The display that an object has, or gets when it is enabled."""
+    return coming_settings(obj).get("display", settings_of(obj).display)
+
+
+@contextmanager
+def settings_of_a_new_character(
+    obj: bpy.types.Object, *, by_script: bool = False
+) -> Generator[None]:
+    """Give an object its `coming_settings`; it is as new as before where it cannot be enabled."""
+    settings: Any = settings_of(obj)
+    is_new = not settings.is_property_set("is_enabled")
+    coming = coming_settings(obj, by_script=by_script)
+    with writing_settings():
+        for name, value in coming.items():
+            setattr(settings, name, value)
+    try:
+        yield
+    except BaseException:
+        for name in (*coming, "is_enabled") if is_new else ():
+            settings.property_unset(name)
+        raise
+
+
+# Enables and disables objects, and gives the panel's sentences on them.
 
 
 def linked_refusal(obj: bpy.types.Object) -> str | None:
@@ -34,7 +78,7 @@ def linked_refusal(obj: bpy.types.Object) -> str | None:
         else "Enable it in that file, or make it and its armature local (Object, Relations, Make "
         "Local, Selected Objects and Data)."
     )
-    return linked.linked_refusal(obj.name, [obj], advice)
+    return own_objects.linked_refusal(obj.name, [obj], advice)
 
 
 def refusal(obj: bpy.types.Object) -> str | None:
@@ -104,10 +148,10 @@ def enable_all(
 
 
 def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    bindings.discard(obj)
+    discard_binding(obj)
     if copied_modifier_warning(obj) and not is_fixed(obj):
         put_armature_modifier_back(obj)
-    binding = bindings.get(obj, depsgraph)
+    binding = current_binding(obj, depsgraph)
     if settings_of(obj).display == "MODIFIER":
         replace_armature_modifier(obj, binding)
     settings_of(obj).is_enabled = True
@@ -127,7 +171,7 @@ def disable(obj: bpy.types.Object) -> None:
     # A posed copy that is open stays, beside it.
     show_again(obj)
     forget_status(obj)
-    bindings.discard(obj)
+    discard_binding(obj)
     enabled.forget()
 
 

@@ -14,10 +14,14 @@ import bpy
 
 from ..errors import UserError
 from ..modifier.soft_copy_object import ensure_soft_copy
-from ..scene.binding.soft_copy import keeps_soft_weights, record_of
+from ..scene.binding.content import keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.settings.object_settings import settings_of
-from ..scene.weights.softness import (
+from ..session.changes import Followers, is_new, remember_new
+from ..session.known_objects import enabled_objects
+from ..session.memory import memories
+from ..session.status import Status, check_soon, status_of
+from ..softness.softening import (
     content_digests,
     forget_soft_weights,
     recorded_softness,
@@ -25,11 +29,6 @@ from ..scene.weights.softness import (
     softness_refusal,
     wanted_record,
 )
-from ..session.changes import Followers
-from ..session.known_objects import enabled_objects
-from ..session.memory import memories
-from ..session.new_data import is_new, remember_new
-from ..session.status import Status, check_soon, status_of
 from ..steps import Progress, run_through
 from .replacement import is_fixed
 

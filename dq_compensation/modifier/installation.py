@@ -3,38 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import bpy
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
-from ..scene.binding.modifiers_before import signature_before
-from ..scene.binding.soft_copy import (
+from ..scene.binding.content import (
     acting_soft_copy,
     keeps_soft_weights,
     record_of,
+    signature_before,
     soft_copy,
     step_of,
 )
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.named_bones import named_bones
-from ..scene.blender.own_objects import is_hidden, remove_hidden
-from ..scene.blender.rigging import armature_modifier, rig_of
-from ..scene.settings.object_settings import Settings, settings_of
-from ..session.new_data import note_removed
-from .armature_base import arrange, base_for, mask_of, put_back, shown_in_viewport
-from .attribute_object import INPUT, attribute_mesh, attribute_object_of, ensure_attribute_object
-from .modifier_inputs import get_input, get_inputs, set_input
-from .modifier_stack import base_of, installation_refusal, our_modifier, our_modifiers, put_in_place
-from .nodes.arriving_shape import keep_shape, shape_keepers
+from ..scene.blender.own_objects import TREE_PROPERTY, is_hidden, remove_hidden, temporary_copy
+from ..scene.blender.rigging import armature_modifier, mixed_modifiers, rig_of
+from ..scene.settings.object_settings import Settings, named_bones, settings_of
+from ..session.changes import note_removed
+from .attribute_names import Base, ExampleCounts, kind_for, slots_for
+from .modifier_inputs import (
+    drive_settings,
+    get_input,
+    get_inputs,
+    release_settings,
+    set_input,
+    spreads_twists,
+)
+from .modifier_stack import (
+    ATTRIBUTES_INPUT,
+    arrange,
+    attribute_mesh,
+    attribute_object_of,
+    base_for,
+    base_of,
+    ensure_attribute_object,
+    installation_refusal,
+    mask_of,
+    our_modifier,
+    our_modifiers,
+    put_back,
+    put_in_place,
+    shown_in_viewport,
+)
 from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import TREE_PROPERTY, remove_tree
-from .palette.palette_object import compute_what_is_read, ensure_palette, reads_bones
-from .setting_drivers import drive_settings, release_settings, spreads_twists
-from .soft_copy_object import INPUT as SOFT_COPY
+from .nodes.own_trees import keep_shape, remove_tree, shape_keepers
+from .palette_object import compute_what_is_read, ensure_palette, reads_bones
+from .soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from .soft_copy_object import ensure_soft_copy
-from .tree_kind import Base, ExampleCounts, kind_for, slots_for
 from .vertex_attributes import measured_bones, remove_attributes, skinning_bones, write_attributes
 from .written_record import CONTENT_PROPERTY, are_measured_alike, forget, remember
 
@@ -110,7 +129,7 @@ def install(
         "Blend Group": settings.blend_group,
         "Mask": mask,
         "Invert Mask": inverted,
-        INPUT: hidden,
+        ATTRIBUTES_INPUT: hidden,
         SOFT_COPY: copy,
         "Step": step,
         "Vertices": binding.vertex_count,
@@ -263,3 +282,55 @@ def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
     return *bound, record_of(obj) if acting_soft_copy(obj) else {}, signature_before(obj)
+
+
+# The node modifier as an evaluator: the deformed vertices, without touching the user's scene.
+
+
+def evaluate_by_modifier(
+    obj: bpy.types.Object, binding: Binding, settings: Settings
+) -> NDArray[np.float32]:
+    """Deform an object by the node modifier, in the state of the current view layer.
+
+    A copy of the object and its mesh gets the modifier and is looked at in the current view layer;
+    it is gone when this returns. The object itself may have another method, or none.
+
+    Returns:
+        shape (n, 3), float32, object space, before the modifiers that follow the Armature modifier.
+
+    Raises:
+        BindingError: the node modifier cannot be added, or it found another mesh than was bound.
+    """
+    with temporary_copy(obj) as copy:
+        for modifier in _not_ours_to_show(copy):
+            copy.modifiers.remove(modifier)
+        put_back(copy)
+        armature = armature_modifier(copy)
+        if armature is not None:
+            armature.show_viewport = True
+        try:
+            nodes = install(copy, binding, settings)
+            nodes.show_viewport = True
+            bpy.context.view_layer.update()
+            depsgraph = bpy.context.evaluated_depsgraph_get()
+            mesh = mesh_of(copy.evaluated_get(depsgraph))
+            if len(mesh.vertices) != binding.vertex_count:
+                if binding.followed and binding.shape_keys is not None:
+                    raise BindingError(binding.shape_keys.other_count(len(mesh.vertices)))
+                raise BindingError(f"The mesh of {obj.name} has changed. Press Refresh.")
+            positions = np.empty(3 * len(mesh.vertices), np.float32)
+            position: Any = mesh.attributes["position"]
+            position.data.foreach_get("vector", positions)
+        finally:
+            uninstall(copy)
+    return positions.reshape(-1, 3)
+
+
+def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The copied node modifiers, and all modifiers after the base."""
+    armature = armature_modifier(copy)
+    modifiers, mixed = list(copy.modifiers), mixed_modifiers(copy)
+    after = modifiers[modifiers.index(cast("bpy.types.Modifier", armature)) + 1 :]
+    after = [each for each in after if each not in mixed]
+    ours = our_modifier(copy)
+    return after if ours is None or ours in after else [*after, ours]

@@ -1,4 +1,4 @@
-"""Makes the soft copy of an object, and puts it where its object is; `scene.binding.soft_copy`.
+"""Makes the soft copy of an object, and puts it where its object is; `scene.binding.content`.
 
 Like the palette it is in no collection: the object points to it, and the node modifier refers to
 it.
@@ -11,14 +11,14 @@ from typing import cast
 import bpy
 from mathutils import Matrix
 
-from ..scene.binding.soft_copy import soft_copy
+from ..scene.binding.content import soft_copy
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import SOFT_COPY_PROPERTY
 from ..scene.blender.rigging import armature_modifier
 from ..scene.settings.object_settings import settings_of
-from ..session.new_data import remember_new
+from ..session.changes import remember_new
 
-INPUT = "Soft Copy"
+SOFT_COPY_INPUT = "Soft Copy"
 
 _MODIFIER: dict[str, object] = {
     "use_vertex_groups": True,

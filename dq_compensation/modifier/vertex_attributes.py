@@ -13,18 +13,113 @@ from ..core.deform import Deformation
 from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
-from ..core.spherical_joint import JointSets
+from ..core.skinning import JointSets
 from ..core.swing_joints import SwingJoints
 from ..core.twist_limbs import TwistLimbs
 from ..core.vectors import transformed_points
 from ..scene.binding.binding import Binding
-from ..scene.binding.stored_examples import Examples
-from ..scene.blender.attributes import write_attribute
-from ..scene.blender.mesh import mesh_of
-from . import attribute_names as stored
-from .example_tables import example_bones, example_tables
-from .palette.palette_points import IDENTITY_ROW, palette_rows, rows_of_bones
-from .palette_tables import points_of_joints, rows_in_table
+from ..scene.binding.shape_key_offsets import Examples
+from ..scene.blender.mesh import mesh_of, write_attribute
+from .attribute_names import (
+    AMOUNT,
+    CORRECTION,
+    EXAMPLE_BONE,
+    EXAMPLE_DIRECTION,
+    EXAMPLE_FACTOR,
+    EXAMPLE_FALLOFF,
+    EXAMPLE_FIRST,
+    EXAMPLE_LIMB,
+    EXAMPLE_OFFSET,
+    EXAMPLE_PARENT,
+    EXAMPLE_ROTATION,
+    EXAMPLE_ROTATION_W,
+    EXAMPLE_SIBLING,
+    EXAMPLE_TWISTS,
+    EXAMPLE_WEIGHT,
+    JOINT_DISTANCE,
+    JOINT_ROWS,
+    PAIR,
+    PAIR_ROWS,
+    PREFIX,
+    REST_DISTANCE,
+    REST_HEAD,
+    REST_RAY,
+    SET,
+    SET_BONE,
+    SET_CENTROID,
+    SET_JOINT,
+    SET_REFERENCE,
+    SET_SIZE,
+    STRONGEST,
+    SWING_AMOUNT,
+    SWING_JOINT,
+    TURN_AMOUNTS,
+    TURN_LIMB,
+    WEIGHTS,
+    numbered,
+)
+from .palette_points import (
+    IDENTITY_ROW,
+    palette_rows,
+    points_of_joints,
+    rows_in_table,
+    rows_of_bones,
+)
+
+# The attributes of example poses in a mesh for the modifier display: offsets and two tables.
+
+
+def example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[str]:
+    """The bones that the examples look at; some may not deform."""
+    if examples is None:
+        return frozenset()
+    both = np.union1d(examples.poses.bones, examples.poses.parents)
+    return frozenset(skeleton.names[int(bone)] for bone in both)
+
+
+def example_tables(
+    examples: Examples, offsets: NDArray[np.float32], row_of_bone: NDArray[np.integer]
+) -> dict[str, NDArray[Any]]:
+    """The attributes of `attribute_names` that begin with EXAMPLE.
+
+    Args:
+        offsets: shape (m, n, 3), of the mesh's shape keys.
+        row_of_bone: the palette row of each bone.
+    """
+    poses = examples.poses
+    count, size, most = poses.solution.shape
+    values: dict[str, NDArray[Any]] = {
+        EXAMPLE_BONE: np.repeat(row_of_bone[poses.bones], size),
+        EXAMPLE_PARENT: np.repeat(
+            np.where(poses.is_root, IDENTITY_ROW, row_of_bone[poses.parents]), size
+        ),
+        EXAMPLE_LIMB: np.repeat(poses.limbs, size, axis=0),
+        EXAMPLE_DIRECTION: poses.directions.reshape(-1, 3),
+        EXAMPLE_FALLOFF: poses.falloff.reshape(-1),
+    }
+    if poses.twists.any():
+        rotations = poses.rotations.reshape(-1, 4)
+        values[EXAMPLE_ROTATION_W], values[EXAMPLE_ROTATION] = (
+            rotations[:, 0],
+            rotations[:, 1:],
+        )
+        values[EXAMPLE_TWISTS] = np.repeat(poses.twists.astype(np.float32), size)
+    bone, column = np.divmod(poses.rows, most)
+    values[EXAMPLE_FIRST] = bone * size
+    for number in range(size):
+        values[numbered(EXAMPLE_WEIGHT, number)] = poses.solution[bone, number, column]
+    # The poses are listed bone by bone.
+    first, of_bone = np.searchsorted(bone, np.arange(count)), np.bincount(bone, minlength=count)
+    for number in range(most):
+        sibling = np.where(number < of_bone, first + number, -1)
+        values[numbered(EXAMPLE_SIBLING, number)] = sibling[bone]
+    values[EXAMPLE_FACTOR] = examples.factors
+    for number, row in enumerate(examples.rows):
+        values[numbered(EXAMPLE_OFFSET, number)] = offsets[row]
+    return values
+
+
+# Writes the attributes of a mesh that do not change with the pose, for the node trees.
 
 
 def write_attributes(
@@ -62,18 +157,18 @@ def write_attributes(
         else:
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
-        if stored.JOINT_DISTANCE in values:
-            farther = values[stored.JOINT_DISTANCE] - values[stored.REST_DISTANCE]
-            values[stored.CORRECTION] = amounts * farther
+        if JOINT_DISTANCE in values:
+            farther = values[JOINT_DISTANCE] - values[REST_DISTANCE]
+            values[CORRECTION] = amounts * farther
         else:
-            values[stored.AMOUNT] = amounts
+            values[AMOUNT] = amounts
         values |= _of_swings(compensation.swings, bone_rows, table)
         values |= _of_twists(deformation.twist_limbs, bone_rows, table)
     if deformation.sets is not None:
-        values |= _of_joints(influences, deformation.sets, row_of_bone, values[stored.SET])
+        values |= _of_joints(influences, deformation.sets, row_of_bone, values[SET])
     if examples is not None and binding.shape_keys is not None:
         values |= example_tables(examples, binding.shape_keys.offsets, row_of_bone)
-    set_count = int(values[stored.SET].max(initial=0)) + 1 if slots else 1
+    set_count = int(values[SET].max(initial=0)) + 1 if slots else 1
     active = _active_attribute(mesh)
     unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
     for name in unused:
@@ -87,9 +182,7 @@ def write_attributes(
 
 def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
     """The attributes of a mesh that are ours."""
-    return [
-        attribute.name for attribute in mesh.attributes if attribute.name.startswith(stored.PREFIX)
-    ]
+    return [attribute.name for attribute in mesh.attributes if attribute.name.startswith(PREFIX)]
 
 
 def remove_attributes(mesh: bpy.types.Mesh) -> None:
@@ -104,7 +197,7 @@ def remove_attributes(mesh: bpy.types.Mesh) -> None:
 def _active_attribute(mesh: bpy.types.Mesh) -> str | None:
     """The attribute that is selected in the Attributes panel."""
     active = mesh.attributes.active
-    return active.name if active is not None and not active.name.startswith(stored.PREFIX) else None
+    return active.name if active is not None and not active.name.startswith(PREFIX) else None
 
 
 def _activate(mesh: bpy.types.Mesh, name: str | None) -> None:
@@ -136,11 +229,11 @@ def _of_influences(
     table, set_of_vertex = _distinct_rows(padded)
     shares = np.zeros((len(weights), slots), np.float32)
     shares[:, : weights.shape[1]] = weights[:, :slots]
-    values: dict[str, NDArray[Any]] = {stored.SET: set_of_vertex}
+    values: dict[str, NDArray[Any]] = {SET: set_of_vertex}
     for chunk in range((slots - 1) // 3):
-        values[stored.numbered(stored.WEIGHTS, chunk)] = shares[:, 3 * chunk : 3 * chunk + 3]
+        values[numbered(WEIGHTS, chunk)] = shares[:, 3 * chunk : 3 * chunk + 3]
     for slot in range(slots):
-        values[stored.numbered(stored.SET_BONE, slot)] = table[:, slot]
+        values[numbered(SET_BONE, slot)] = table[:, slot]
     return values
 
 
@@ -190,16 +283,16 @@ def _of_measured(
     )
     of_limb = np.where(limbs.sides(joint, limb) == 0, starts[limb], ends[limb])
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
-    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))
-    values: dict[str, NDArray[Any]] = {stored.PAIR: points_of_joints(numbers)[of_vertex]}
+    numbers = rows_in_table(palette, JOINT_ROWS, table.reshape(-1, 16))
+    values: dict[str, NDArray[Any]] = {PAIR: points_of_joints(numbers)[of_vertex]}
     if not binding.shape_varies:
         rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][of_vertex]
         distances, farther = distances_at_rest(from_joint, ray[of_vertex])
-        values[stored.REST_DISTANCE], values[stored.JOINT_DISTANCE] = distances, distances + farther
+        values[REST_DISTANCE], values[JOINT_DISTANCE] = distances, distances + farther
     else:
-        values[stored.REST_HEAD] = limbs.heads[joint][of_vertex]
-        values[stored.REST_RAY] = ray[of_vertex]
+        values[REST_HEAD] = limbs.heads[joint][of_vertex]
+        values[REST_RAY] = ray[of_vertex]
     return values
 
 
@@ -219,13 +312,13 @@ def _of_swings(
     for row, limb in enumerate((ends[parents], starts[children])):
         rows = (starts[children], ends[parents], limb, starts[parents])
         table[:, row, :, 3] = np.stack(rows, axis=1)
-    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))[::2]
+    numbers = rows_in_table(palette, JOINT_ROWS, table.reshape(-1, 16))[::2]
     amounts = 2.0 * swings.amounts
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):
         points = points_of_joints(numbers)[swings.joints[:, slot]]
-        values[stored.numbered(stored.SWING_JOINT, slot)] = points
-        values[stored.numbered(stored.SWING_AMOUNT, slot)] = amounts[:, slot]
+        values[numbered(SWING_JOINT, slot)] = points
+        values[numbered(SWING_AMOUNT, slot)] = amounts[:, slot]
     return values
 
 
@@ -255,15 +348,15 @@ def _of_twists(
         before[:, None],
         behind[:, None],
     )
-    numbers = rows_in_table(palette, stored.JOINT_ROWS, table.reshape(-1, 16))[::7]
+    numbers = rows_in_table(palette, JOINT_ROWS, table.reshape(-1, 16))[::7]
     amounts = twists.amounts
     turns = amounts.any(axis=2)
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):
         points = points_of_joints(numbers)[twists.limbs[:, slot]]
-        values[stored.numbered(stored.TURN_LIMB, slot)] = np.where(turns[:, slot], points, 0)
+        values[numbered(TURN_LIMB, slot)] = np.where(turns[:, slot], points, 0)
         both = np.pad(amounts[:, slot], ((0, 0), (0, 1)))
-        values[stored.numbered(stored.TURN_AMOUNTS, slot)] = both
+        values[numbered(TURN_AMOUNTS, slot)] = both
     return values
 
 
@@ -276,8 +369,8 @@ def _of_pairs(
     table = np.zeros((len(pairs), 4, 4))
     table[:, :2, :3] = published.limb_directions[published.skeleton.bone_of_row[pairs]]
     table[:, :2, 3] = rows_of_pose[pairs]
-    numbers = rows_in_table(palette, stored.PAIR_ROWS, table.reshape(-1, 16))
-    return {stored.PAIR: numbers[of_vertex]}
+    numbers = rows_in_table(palette, PAIR_ROWS, table.reshape(-1, 16))
+    return {PAIR: numbers[of_vertex]}
 
 
 def _rows_of_pose(skeleton: Skeleton, bone_rows: NDArray[np.integer]) -> NDArray[np.integer]:
@@ -300,7 +393,7 @@ def _of_joints(
     """The joint of each set, and the strongest bone of each vertex."""
     moved = influences.weights[:, 0] > 0.0
     values: dict[str, NDArray[Any]] = {
-        stored.STRONGEST: np.where(moved, row_of_bone[influences.bones[:, 0]], IDENTITY_ROW)
+        STRONGEST: np.where(moved, row_of_bone[influences.bones[:, 0]], IDENTITY_ROW)
     }
     # Rows are sets in blending order; sets of joints have no order. Vertices tell which is which.
     count = int(set_of_vertex.max(initial=0)) + 1
@@ -315,10 +408,10 @@ def _of_joints(
     reference[known] = np.where(controlling >= 0, row_of_bone[controlling], -1)
     size[known] = np.diff(sets.offsets)[joint_set]
     return values | {
-        stored.SET_CENTROID: centroid,
-        stored.SET_JOINT: shared,
-        stored.SET_REFERENCE: reference,
-        stored.SET_SIZE: size,
+        SET_CENTROID: centroid,
+        SET_JOINT: shared,
+        SET_REFERENCE: reference,
+        SET_SIZE: size,
     }
 
 

@@ -17,24 +17,34 @@ import bpy
 import numpy as np
 
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import Digests, digest, structure_of
-from ..scene.binding.soft_copy import soft_copy
+from ..scene.binding.content import (
+    Digests,
+    digest,
+    parsed_record,
+    record_in,
+    soft_copy,
+    structure_of,
+)
 from ..scene.blender.armature import object_to_armature, place_rounding, same_place
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.records import parsed_record, record_in
+from ..scene.blender.own_objects import TREE_PROPERTY
 from ..scene.blender.rigging import armature_modifier, find_rig
 from ..scene.settings.object_settings import Settings
-from .armature_base import mask_of, shown_in_viewport
-from .attribute_names import PREFIX
-from .attribute_object import INPUT, attribute_mesh
-from .modifier_inputs import get_inputs
-from .modifier_stack import base_of, is_in_place, our_modifier
-from .nodes.own_trees import NODES_PROPERTY, TREE_PROPERTY
-from .palette.palette_object import edition_of, is_intact
-from .setting_drivers import DRIVEN_INPUTS, are_driven, spreads_twists
-from .soft_copy_object import INPUT as SOFT_COPY
+from .attribute_names import PREFIX, TREE_VERSION, Base
+from .modifier_inputs import DRIVEN_INPUTS, are_driven, get_inputs, spreads_twists
+from .modifier_stack import (
+    ATTRIBUTES_INPUT,
+    attribute_mesh,
+    base_of,
+    is_in_place,
+    mask_of,
+    our_modifier,
+    shown_in_viewport,
+)
+from .nodes.own_trees import NODES_PROPERTY
+from .palette_object import edition_of, is_intact
+from .soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from .soft_copy_object import is_tied
-from .tree_kind import TREE_VERSION, Base
 
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
@@ -231,7 +241,7 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     inputs = get_inputs(modifier)
     palette = inputs.pop("Palette", None)
-    hidden = inputs.pop(INPUT, None)
+    hidden = inputs.pop(ATTRIBUTES_INPUT, None)
     copy = inputs.pop(SOFT_COPY, None)
     for name in DRIVEN_INPUTS:
         inputs.pop(name, None)

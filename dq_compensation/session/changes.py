@@ -1,42 +1,208 @@
-"""Looks at everything that changes in Blender once, and reports it to all who follow.
-
-The only place where the add-on asks Blender what was evaluated. A module that follows an event
-names it in `FOLLOWS`, with a function:
-
-- EDIT: something was evaluated outside of a frame, with `Changes`: an edit, or a pose.
-- FRAME: a new frame was evaluated, with `Changes`.
-- RESTORED: an undo or a redo has ended.
-- LOADED: another file was loaded; what was remembered of the one before is forgotten.
-- PLAYED: a playback has ended.
-
-Followers note what concerns them, or act at once where the next picture depends on it; what takes
-long is left to a `DelayedCall`.
-
-A new frame names every animated data-block, and animation edits nothing: it changes no weights, no
-groups, no bones at rest, no mesh. Blender's flags tell what a script has edited before the frame,
-so only that is reported. The flags (geometry, shading, transform) of a data-block that was edited
-are all set, or none is, as for one that was renamed or is linked anew; animated keys set the first
-one, animated materials the first two. Objects that are moved, posed and animated have all: only
-their data tell. What looks like animation then, as a setting of a modifier, the next check finds.
-"""
+"""Looks at everything that changes in Blender once, and reports it to all who follow."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import compress
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.blender.attributes import read_properties
-from .activity import is_playing
+from ..scene.blender.mesh import read_properties
 from .known_objects import KnownObjects, enabled_objects
-from .memory import forget_everything
+from .memory import forget_everything, memories, memory_of
+
+# Whether the user drags a tool, an animation plays, or a final render runs.
+
+
+# The operators that run while a tool is dragged or a stroke drawn.
+_GESTURES = (
+    *("TRANSFORM_OT_", "PAINT_OT_", "SCULPT_OT_", "POSE_OT_", "MESH_OT_", "ARMATURE_OT_"),
+    "OBJECT_OT_",
+)
+_final_render_runs = False
+
+
+def is_playing() -> bool:
+    """Whether an animation plays in any window."""
+    windows = bpy.context.window_manager.windows
+    return any(window.screen.is_animation_playing for window in windows)
+
+
+def is_in_a_gesture() -> bool:
+    """Whether a tool is being dragged, or a stroke drawn, in any window."""
+    return any(
+        operator.bl_idname.startswith(_GESTURES)
+        for window in bpy.context.window_manager.windows
+        for operator in window.modal_operators
+    )
+
+
+def set_final_render_runs(runs: bool) -> None:
+    """Remember whether a final render runs."""
+    global _final_render_runs
+    _final_render_runs = runs
+
+
+def final_render_runs() -> bool:
+    """Whether a final render runs."""
+    return _final_render_runs
+
+
+# Calls a function a short time after a change.
+
+
+WaitsFor = Literal["TIME", "QUIET", "REST"]
+"""What a delayed call waits for: TIME, so many seconds since the first request; QUIET, so many
+seconds without a request; REST, QUIET while no tool is dragged and no animation plays."""
+
+
+class DelayedCall:
+    """Calls a function once for any number of requests; without a window it never does.
+
+    Args:
+        function: called without arguments. It returns after how many seconds it wants to be called
+            again, or None.
+        waits_for: see `WaitsFor`.
+    """
+
+    def __init__(
+        self, function: Callable[[], float | None], seconds: float, waits_for: WaitsFor
+    ) -> None:
+        self._function = function
+        self._seconds = seconds
+        self._waits_for = waits_for
+        self._requested_at = 0.0
+        # Blender knows a timer by the object: a bound method is another one at every access.
+        self._timer = self._call_when_due
+
+    def request(self, seconds: float | None = None) -> None:
+        """Ask for a call, after so many seconds or the usual ones."""
+        if seconds is None:
+            seconds = self._seconds
+        self._requested_at = time.monotonic() + seconds - self._seconds
+        if not bpy.app.background and not self.is_due():
+            bpy.app.timers.register(self._timer, first_interval=seconds)
+
+    def seconds_since_request(self) -> float:
+        """The seconds since the last request."""
+        return time.monotonic() - self._requested_at
+
+    def is_due(self) -> bool:
+        """Whether a requested call is still to come."""
+        return bpy.app.timers.is_registered(self._timer)
+
+    def cancel(self) -> None:
+        """Forget all requests."""
+        if self.is_due():
+            bpy.app.timers.unregister(self._timer)
+
+    def _call_when_due(self) -> float | None:
+        if self._waits_for != "TIME":
+            still_to_wait = self._seconds - self.seconds_since_request()
+            if still_to_wait > 0.0:
+                return still_to_wait
+            if self._waits_for == "REST" and (is_in_a_gesture() or is_playing()):
+                return self._seconds
+        return self._function()
+
+
+# Settings of objects that the add-on writes, several at once: nobody follows them one by one.
+
+
+_writing = False
+
+
+@contextmanager
+def writing_settings() -> Generator[None]:
+    """Write several settings. The caller lets the object follow them, or nobody needs to."""
+    global _writing
+    before, _writing = _writing, True
+    try:
+        yield
+    finally:
+        _writing = before
+
+
+def are_settings_being_written() -> bool:
+    """Whether a setting changes as one of several."""
+    return _writing
+
+
+# The trees and palette objects that were just made or removed: Blender does not know it yet.
+#
+# Undo keeps an object in memory as it is where two steps have it alike; but it frees every
+# data-block that the older step does not have. What is made between two steps, as when weights were
+# painted and a check follows, would leave the object with a pointer to nothing: Blender crashes.
+#
+# What is removed in a handler stays in the list of what was evaluated, as a pointer to nothing,
+# until Blender evaluates again: a handler that comes later, of another add-on, would crash.
+
+
+_removed = False
+
+
+class _New:
+    """Marks a data-block that was made since the last undo, redo or load."""
+
+
+def remember_new(data: bpy.types.ID) -> None:
+    """Note a data-block that was made just now."""
+    memory_of(data, _New)
+
+
+def is_new(data: bpy.types.ID | None) -> bool:
+    """Whether a data-block was made since the last undo, redo or load."""
+    return data is not None and data.session_uid in memories(_New)
+
+
+def forget_new() -> None:
+    """Forget all of them: the restored step has the data-blocks, or they are gone."""
+    memories(_New).clear()
+
+
+def note_removed() -> None:
+    """Note that data-blocks which Blender evaluates were removed."""
+    global _removed
+    _removed = True
+
+
+def forget_removed() -> bool:
+    """Whether data-blocks were removed since the last call."""
+    global _removed
+    was, _removed = _removed, False
+    return was
+
+
+# Looks at everything that changes in Blender once, and reports it to all who follow.
+#
+# The only place where the add-on asks Blender what was evaluated. A module that follows an event
+# names it in `FOLLOWS`, with a function:
+#
+# - EDIT: something was evaluated outside of a frame, with `Changes`: an edit, or a pose.
+# - FRAME: a new frame was evaluated, with `Changes`.
+# - RESTORED: an undo or a redo has ended.
+# - LOADED: another file was loaded; what was remembered of the one before is forgotten.
+# - PLAYED: a playback has ended.
+#
+# Followers note what concerns them, or act at once where the next picture depends on it; what takes
+# long is left to a `DelayedCall`.
+#
+# A new frame names every animated data-block, and animation edits nothing: it changes no weights,
+# no groups, no bones at rest, no mesh. Blender's flags tell what a script has edited before the
+# frame, so only that is reported. The flags (geometry, shading, transform) of a data-block that was
+# edited are all set, or none is, as for one that was renamed or is linked anew; animated keys set
+# the first one, animated materials the first two. Objects that are moved, posed and animated have
+# all: only their data tell. What looks like animation then, as a setting of a modifier, the next
+# check finds.
+
 
 _log = logging.getLogger(__name__)
 

@@ -7,55 +7,49 @@ import logging
 import bpy
 
 from .checks import (
-    armature_modifier,
-    baked_bones,
-    baked_keys,
-    bone_groups,
     bone_hierarchy,
     bone_orientation,
     bone_scale,
     example_supports,
     mesh_placement,
-    mirrored_names,
-    mirrored_weights,
-    multi_modifier,
     object_scale,
     parenting,
-    refusal,
-    shape_keys,
-    shared_joints,
-    stale_binding,
-    tiny_influences,
     unweighted_vertices,
-    weight_sums,
-    weight_transition,
 )
+from .checks.armature_modifier import ARMATURE_MODIFIER, MULTI_MODIFIER
+from .checks.baked import BAKED_BONES, BAKED_KEYS
+from .checks.bone_groups import BONE_GROUPS, SHARED_JOINTS
+from .checks.mirrored import MIRRORED_NAMES, MIRRORED_WEIGHTS
+from .checks.refusal import REFUSAL, STALE_BINDING
+from .checks.shape_keys import SHAPE_KEYS
+from .checks.weight_sums import TINY_INFLUENCES, WEIGHT_SUMS
+from .checks.weight_transition import WEIGHT_TRANSITION
 from .issue import Check, Issue
 from .subject import Subject
 
 CHECKS: tuple[Check, ...] = (
     mesh_placement.CHECK,
-    refusal.CHECK,
+    REFUSAL,
     bone_scale.CHECK,
     object_scale.CHECK,
     parenting.CHECK,
     bone_orientation.CHECK,
     bone_hierarchy.CHECK,
-    armature_modifier.CHECK,
+    ARMATURE_MODIFIER,
     unweighted_vertices.CHECK,
-    weight_sums.CHECK,
-    bone_groups.CHECK,
-    tiny_influences.CHECK,
-    shared_joints.CHECK,
+    WEIGHT_SUMS,
+    BONE_GROUPS,
+    TINY_INFLUENCES,
+    SHARED_JOINTS,
     example_supports.CHECK,
-    weight_transition.CHECK,
-    multi_modifier.CHECK,
-    shape_keys.CHECK,
-    baked_keys.CHECK,
-    baked_bones.CHECK,
-    stale_binding.CHECK,
-    mirrored_weights.CHECK,
-    mirrored_names.CHECK,
+    WEIGHT_TRANSITION,
+    MULTI_MODIFIER,
+    SHAPE_KEYS,
+    BAKED_KEYS,
+    BAKED_BONES,
+    STALE_BINDING,
+    MIRRORED_WEIGHTS,
+    MIRRORED_NAMES,
 )
 
 _log = logging.getLogger(__name__)

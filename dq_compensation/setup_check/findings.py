@@ -8,13 +8,117 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import bpy
+import numpy as np
 
-from ..scene.blender.mesh import mesh_of
+from ..scene.binding.content import digest
+from ..scene.blender.animation_curves import animated_paths, key_points, played_actions
+from ..scene.blender.mesh import mesh_of, read_edges, read_positions, read_property, read_weights
 from ..scene.blender.rigging import find_rig
+from ..scene.blender.rna_properties import properties_of
+from ..scene.settings.addon_preferences import check_follows_edits
+from ..scene.settings.object_settings import settings_of
+from ..scene.vertex_groups import group_users
+from ..session.changes import EDIT, PLAYED, RESTORED, Changes, DelayedCall, final_render_runs
 from ..session.memory import keep_only, memories
+from ..session.status import tag_redraw
 from . import catalogue
-from .fingerprint import fingerprint
 from .issue import Issue
+
+# Whether a datablock has changed in what the checks read.
+#
+# Selection is no part of it, nor are rotations and locations of pose bones: no check reads them,
+# and while an animator poses, the findings stay as they are.
+
+
+# Channels that may be animated as anyone likes: what counts is that they are.
+_FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle")
+# Properties that only say what is selected and shown.
+_NOT_READ = ("select", "hide", "is_", "show_expanded", "show_wire", "color", "active", "overlay")
+_TRANSFORMS = ("matrix_basis", "matrix_parent_inverse", "delta_location", "delta_scale")
+
+
+def fingerprint(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> str:
+    """One text for everything in a datablock that the checks read.
+
+    Args:
+        block: a mesh, an armature, an object with its animation, or shape keys with theirs;
+            original, and not in Edit Mode.
+    """
+    return digest(*_parts(block, depsgraph))
+
+
+def _parts(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
+    if isinstance(block, bpy.types.Mesh):
+        weights = read_weights(block)
+        yield from (weights.vertices, weights.groups, weights.weights, read_positions(block))
+        yield read_edges(block), block.users, block.shape_keys and block.shape_keys.session_uid
+    elif isinstance(block, bpy.types.Armature):
+        yield from (list(_values(bone)) for bone in block.bones)
+        yield block.pose_position, [bone.parent and bone.parent.name for bone in block.bones]
+        yield read_property(block.bones, "matrix_local", np.float32, (4, 4))
+        yield read_property(block.bones, "tail_local", np.float32, (3,))
+    elif isinstance(block, bpy.types.Object):
+        yield from _of_object(block, depsgraph)
+    elif isinstance(block, bpy.types.Key):
+        yield from _of_keys(block)
+
+
+def _of_object(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
+    yield obj.name, obj.type, obj.parent_type, obj.parent_bone, obj.show_only_shape_key
+    yield [id_ and id_.session_uid for id_ in (obj.data, obj.parent)]
+    yield [np.array(getattr(obj, name)).tolist() for name in _TRANSFORMS]
+    yield [list(_values(each)) for each in (*obj.modifiers, *obj.constraints)]
+    yield from _of_animation(obj)
+    if obj.type == "MESH":
+        yield [(group.name, group.lock_weight) for group in obj.vertex_groups]
+        yield sorted(group_users(obj).items()), obj.active_shape_key_index
+        yield list(_values(settings_of(obj)))
+    if obj.pose is not None and len(obj.pose.bones):
+        yield read_property(obj.pose.bones, "scale", np.float32, (3,))
+        yield [list(_values(each)) for bone in obj.pose.bones for each in bone.constraints]
+        posed: Any = obj.evaluated_get(depsgraph).pose
+        matrices = read_property(posed.bones, "matrix_channel", np.float32, (4, 4))[:, :3, :3]
+        yield np.abs(np.linalg.norm(matrices, axis=2) - 1.0) > 1e-3  # scaled by a constraint
+
+
+def _of_keys(keys: bpy.types.Key) -> Iterator[object]:
+    animated = animated_paths(keys)
+    yield from _of_animation(keys)
+    yield keys.use_relative, keys.eval_time if "eval_time" not in animated else 0.0
+    for block in keys.key_blocks:
+        is_free = block.path_from_id("value") in animated
+        yield block.name, block.relative_key.name, block.mute, block.vertex_group, block.frame
+        yield block.interpolation, None if is_free else block.value
+        yield read_property(block.points, "co", np.float32, (3,))
+
+
+def _of_animation(owner: bpy.types.ID) -> Iterator[object]:
+    yield sorted(animated_paths(owner).items())
+    for played in played_actions(owner):
+        yield played.action.session_uid, played.strips
+        for curve in played.curves:
+            yield curve.data_path, curve.array_index
+            if not curve.data_path.endswith(_FREE_CHANNELS):
+                yield key_points(curve)
+
+
+def _values(owner: Any) -> Iterator[tuple[str, object]]:
+    """The plain properties of a struct that can be written, and the datablocks it points to."""
+    for name, value in properties_of(owner, writable=True):
+        if name.startswith(_NOT_READ):
+            continue
+        if isinstance(value, bpy.types.ID):
+            yield name, value.session_uid
+        else:
+            yield name, np.array(value).tolist()
+    if isinstance(owner, bpy.types.PropertyGroup):
+        for prop in owner.bl_rna.properties:
+            if prop.type == "COLLECTION":
+                name = prop.identifier
+                yield name, [list(_values(each)) for each in getattr(owner, name)]
+
+
+# The findings of the checks for each character, and whether they may be outdated.
 
 
 @dataclass
@@ -113,3 +217,64 @@ def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
         if owner.animation_data is not None and owner.animation_data.action is not None:
             found[owner.animation_data.action.session_uid] = owner
     return found
+
+
+# Notices changes that outdate the findings, and checks again if that is quick.
+#
+# What was touched is only noted. In a session with a window a timer looks at it when nothing has
+# changed for a moment: whether anything has that the checks depend on. A character whose check
+# takes long waits for the Check button then.
+
+
+# Seconds without a change until a character is checked again.
+CHECK_AFTER = 0.5
+# Seconds that the last check may have taken for it to be made again without being asked for.
+QUICK = 0.3
+
+
+def check_outdated() -> bool:
+    """Check outdated characters again where that is quick; returns whether there were any."""
+    wanted = check_follows_edits()
+    # Evaluating may report changes: they belong to what is looked at next.
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    due = []
+    for obj, found in touched_objects():
+        if _is_being_edited(obj):
+            continue
+        compare(obj, found, depsgraph)
+        if wanted and found.outdated and found.seconds < QUICK:
+            due.append(obj)
+    for obj in due:
+        run(obj, depsgraph)
+    return bool(due)
+
+
+def _on_edit(changes: Changes) -> None:
+    if not any_known() or final_render_runs() or changes.is_playing:
+        return
+    if mark_touched(changes.uids):
+        _delayed_check.request()
+
+
+def _on_any_change() -> None:
+    if mark_all_touched():
+        _delayed_check.request()
+
+
+def _check_and_redraw() -> None:
+    check_outdated()
+    tag_redraw()
+
+
+_delayed_check = DelayedCall(_check_and_redraw, CHECK_AFTER, "REST")
+
+
+def _is_being_edited(obj: bpy.types.Object) -> bool:
+    """Whether an object is painted on or edited: its weights and bones are read afterwards."""
+    armature = find_rig(obj)
+    return obj.mode != "OBJECT" or (armature is not None and armature.mode == "EDIT")
+
+
+FOLLOWS = ((EDIT, _on_edit), (RESTORED, _on_any_change), (PLAYED, _on_any_change))
+
+unregister = _delayed_check.cancel

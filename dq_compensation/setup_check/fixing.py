@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import bpy
 
 from ..errors import BindingError, UserError, raise_refusal
-from ..lifecycle import enabling
-from ..scene.blender.linked import linked_refusal
+from ..lifecycle.enabling import refresh
+from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig
 from ..session.known_objects import enabled_objects
 from ..wording import counted
-from . import catalogue, findings
+from . import catalogue
+from .findings import Findings, run
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import ObjectModeItems
+
 
 # Modes in which an undo step holds the whole file. In the others it holds the edited geometry
 # alone, so that what a fix changes elsewhere would not come back.
@@ -144,7 +146,7 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
     check = catalogue.check_named(check_name)
     issue = _issue(check, subject, key)
     if check is None or issue is None or fix_name not in {fix.name for fix in issue.fixes}:
-        findings.run(obj, subject.depsgraph)
+        run(obj, subject.depsgraph)
         raise NoLongerThereError(f"{obj.name}: this problem is no longer there.")
     summary = check.fixes[fix_name](subject, issue)
     follow_up(obj)
@@ -194,7 +196,7 @@ def fix_all(
                 outcome.results.append(result)
                 if result.state == "FIXED":
                     subject = _subject(obj)
-    left = follow_up(obj) if outcome.done else findings.run(obj, subject.depsgraph)
+    left = follow_up(obj) if outcome.done else run(obj, subject.depsgraph)
     names = {check.name for check in checks}
     untouched = [issue for issue in left.issues if issue.check in names and is_left(issue)]
     outcome.results.extend(_untouched(issue) for issue in untouched)
@@ -224,7 +226,7 @@ def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> F
     return next((fix for fix in fixes if fix.name == fix_name), None)
 
 
-def follow_up(obj: bpy.types.Object) -> findings.Findings:
+def follow_up(obj: bpy.types.Object) -> Findings:
     """Bring the enabled characters with an object's mesh or armature up to date; check it again."""
     bpy.context.view_layer.update()
     armature = find_rig(obj)
@@ -232,10 +234,10 @@ def follow_up(obj: bpy.types.Object) -> findings.Findings:
         shares = other.data == obj.data or (armature is not None and find_rig(other) == armature)
         if shares and other.library is None:
             with suppress(BindingError):  # the main panel says so
-                enabling.refresh(other, bpy.context.evaluated_depsgraph_get())
+                refresh(other, bpy.context.evaluated_depsgraph_get())
     # What was written is evaluated now, so that it does not arrive as a change afterwards.
     bpy.context.view_layer.update()
-    return findings.run(obj, bpy.context.evaluated_depsgraph_get())
+    return run(obj, bpy.context.evaluated_depsgraph_get())
 
 
 def _subject(obj: bpy.types.Object) -> Subject:

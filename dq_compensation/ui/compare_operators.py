@@ -8,11 +8,11 @@ import bpy
 import rna_keymap_ui
 from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator, UILayout
 
-from ..lifecycle import enabling
-from ..scene.copies.targets import target_meshes
+from ..lifecycle.enabling import linked_refusal
+from ..scene.copies import target_meshes
 from ..scene.settings.object_settings import ChosenMethod, settings_of
+from ..ui_shared.reporting import OperatorResult, Refusing
 from .operators import DQC_OT_disable, DQC_OT_enable
-from .reporting import OperatorResult, Refusing
 
 # Blender goes on with these while the key is held: playback, and the view.
 _PASSED = ("TIMER", "MOUSEMOVE", "MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF", "NUMPAD")
@@ -139,7 +139,7 @@ def _enabled(context: Context) -> list[Object]:
     return [
         obj
         for obj in target_meshes(context)
-        if settings_of(obj).enabled and enabling.linked_refusal(obj) is None
+        if settings_of(obj).enabled and linked_refusal(obj) is None
     ]
 
 

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, Operator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from bl_ui.utils import PresetPanel
+from bpy.props import StringProperty
+from bpy.types import Context, Menu, Object, Operator, Panel
 
 from ..errors import UserError
-from ..lifecycle import enabling
-from ..scene.copies.acting_helpers import acting_helpers_warning
-from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
-from ..scene.settings.object_settings import settings_of
-from ..scene.shape_keys.acting_keys import acting_keys_warning
+from ..lifecycle.enabling import (
+    coming_settings,
+    copied_modifier_warning,
+    disable,
+    enable_all,
+    linked_refusal,
+    refresh,
+    refusal,
+    settings_changed,
+)
+from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.corrective_drivers import acting_keys_warning
+from ..scene.helper_rig import acting_helpers_warning
+from ..scene.settings.object_settings import CHARACTER_CHOICES, LEFT_OUT, settings_of
+from ..session.changes import writing_settings
+from ..ui_shared.reporting import OperatorResult, Refusing
 from ..wording import listed
-from .reporting import OperatorResult, Refusing
 
 # Of an earlier bake: what acts on an enabled object, too.
 _LEFTOVERS = (acting_keys_warning, acting_helpers_warning)
@@ -35,7 +51,7 @@ stack, and Disable restores every setting"""
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         targets = target_meshes(context)
-        reasons = [enabling.linked_refusal(obj) or enabling.refusal(obj) for obj in targets]
+        reasons = [linked_refusal(obj) or refusal(obj) for obj in targets]
         if not all(reasons):
             return None
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
@@ -43,8 +59,8 @@ stack, and Disable restores every setting"""
     def execute(self, context: Context) -> OperatorResult:
         wanted = [obj for obj in target_meshes(context) if not settings_of(obj).enabled]
         local = [obj for obj in wanted if obj.library is None]
-        done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
-        refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
+        done, refused = enable_all(local, context.evaluated_depsgraph_get())
+        refused = [reason for obj in wanted if (reason := linked_refusal(obj))] + refused
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
         elif twice := [text for obj in done for find in _LEFTOVERS if (text := find(obj))]:
@@ -68,21 +84,20 @@ as it was before"""
         targets = target_meshes(context)
         if not targets:
             return NOTHING_SELECTED
-        reasons = [enabling.linked_refusal(obj) for obj in targets if settings_of(obj).enabled]
+        reasons = [linked_refusal(obj) for obj in targets if settings_of(obj).enabled]
         return reasons[0] if reasons and all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
         enabled = [
             obj
             for obj in target_meshes(context)
-            if obj.library is None
-            and (settings_of(obj).enabled or enabling.copied_modifier_warning(obj))
+            if obj.library is None and (settings_of(obj).enabled or copied_modifier_warning(obj))
         ]
         if not enabled:
             self.report({"INFO"}, "Disabled already")
             return {"CANCELLED"}
         for obj in enabled:
-            enabling.disable(obj)
+            disable(obj)
         self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
         return {"FINISHED"}
 
@@ -106,7 +121,7 @@ class DQC_OT_refresh(Refusing, Operator):
             if not settings_of(obj).enabled:
                 continue
             try:
-                binding = enabling.refresh(obj, context.evaluated_depsgraph_get())
+                binding = refresh(obj, context.evaluated_depsgraph_get())
             except UserError as error:
                 failed.append(str(error))
             else:
@@ -121,4 +136,197 @@ class DQC_OT_refresh(Refusing, Operator):
         return {"FINISHED"} if summaries else {"CANCELLED"}
 
 
-CLASSES = (DQC_OT_enable, DQC_OT_disable, DQC_OT_refresh)
+# Gives the settings of a character to others: copies to what is selected, and presets.
+
+
+if TYPE_CHECKING:
+
+    class AddPresetBase(Operator):
+        """Blender's own base of presets; the stubs lack its types."""
+
+else:
+    from bl_operators.presets import AddPresetBase
+
+_GROUPS = ("vertex_group", "blend_group")
+_SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_GROUPS))
+# Presets are for any character: they name no bones.
+_OF_PRESETS = tuple(name for name in _SHARED if name not in LEFT_OUT)
+_PRESETS = "dq_compensation"
+# Blender looks for presets in a folder of that name in it.
+_SHIPPED = str(Path(__file__).parents[2])
+
+
+def _source_and_others(context: Context) -> tuple[Object | None, list[Object]]:
+    """The character whose settings are copied, the active one, and those that get them."""
+    active, meshes = context.active_object, target_meshes(context)
+    if active is None or not meshes:
+        return None, meshes
+    # The meshes of the active object come first.
+    source = active if active.type == "MESH" else meshes[0]
+    return source, [obj for obj in meshes if obj != source]
+
+
+class DQC_OT_settings_copy(Refusing, Operator):
+    """Give the method and all its settings of the active character to the other selected ones. It \
+enables nothing"""
+
+    bl_idname = "dqc.settings_copy"
+    bl_label = "Copy Settings to Selected"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        source, others = _source_and_others(context)
+        if source is None or not others:
+            return "Select other characters, and then the one whose settings they get"
+        reasons = [linked_refusal(obj) for obj in others]
+        return reasons[0] if all(reasons) else None
+
+    def execute(self, context: Context) -> OperatorResult:
+        source, others = _source_and_others(context)
+        assert source is not None
+        done = [obj for obj in others if linked_refusal(obj) is None]
+        missing = [text for obj in done for text in copy_settings(source, obj)]
+        missing += [reason for obj in others if (reason := linked_refusal(obj))]
+        text = f"{listed([obj.name for obj in done])} got the settings of {source.name}."
+        self.report({"WARNING" if missing else "INFO"}, " ".join((text, *missing)))
+        return {"FINISHED"}
+
+
+def copy_settings(source: Object, target: Object) -> list[str]:
+    """Give the settings of an object, or those that it gets when it is enabled, to another one.
+
+    Returns:
+        a sentence for each vertex group that the other one does not have: it keeps its own.
+    """
+    given: Any = settings_of(source)
+    settings: Any = settings_of(target)
+    coming = coming_settings(source)
+    missing = []
+    with writing_settings():
+        for name in _SHARED:
+            setattr(settings, name, coming.get(name, getattr(given, name)))
+        for name in _GROUPS:
+            group = getattr(given, name)
+            if not group or group in target.vertex_groups:
+                setattr(settings, name, group)
+            else:
+                missing.append(f"{target.name} has no vertex group {group}.")
+    settings_changed(target)
+    return missing
+
+
+class DQC_OT_preset_apply(Refusing, Operator):
+    """Give the settings of a preset to the selected characters"""
+
+    bl_idname = "dqc.preset_apply"
+    bl_label = "Apply Preset"
+
+    # Given by Blender's menus of presets.
+    filepath: StringProperty(subtype="FILE_PATH", options={"SKIP_SAVE"})
+    menu_idname: StringProperty(options={"SKIP_SAVE"})
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        reasons = [linked_refusal(obj) for obj in target_meshes(context)]
+        return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
+
+    def execute(self, context: Context) -> OperatorResult:
+        for obj in target_meshes(context):
+            if linked_refusal(obj) is None:
+                with writing_settings(), context.temp_override(object=obj):
+                    bpy.utils.execfile(self.filepath)
+                settings_changed(obj)
+        return {"FINISHED"}
+
+
+class DQC_MT_presets(Menu):
+    """The presets of methods."""
+
+    bl_label = "Presets"
+    preset_subdir = _PRESETS
+    preset_operator = DQC_OT_preset_apply.bl_idname
+    draw = Menu.draw_preset  # type: ignore[assignment]
+
+
+class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
+    """Add or remove a preset of the method and its settings, without vertex groups"""
+
+    bl_idname = "dqc.preset_add"
+    bl_label = "Add Preset"
+    bl_options = {"REGISTER", "INTERNAL"}
+    preset_menu = "DQC_MT_presets"
+    preset_subdir = _PRESETS
+    preset_defines = ("settings = bpy.context.object.dq_compensation",)
+    preset_values = tuple(f"settings.{name}" for name in _OF_PRESETS)
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if target_meshes(context) else NOTHING_SELECTED
+
+    def execute(self, context: Context) -> OperatorResult:
+        with context.temp_override(object=target_meshes(context)[0]):
+            return super().execute(context)
+
+
+class VIEW3D_PT_dq_compensation_presets(PresetPanel, Panel):
+    """The presets of methods, as a popover of the panel's header."""
+
+    bl_label = "Presets"
+    preset_subdir = _PRESETS
+    preset_operator = DQC_OT_preset_apply.bl_idname
+    preset_add_operator = DQC_OT_preset_add.bl_idname
+
+
+class VIEW3D_MT_dq_compensation(Menu):
+    """The add-on in the menus Object and Pose."""
+
+    bl_label = "DQ Compensation"
+
+    def draw(self, context: Context | None) -> None:
+        layout = self.layout
+        if layout is None:
+            return
+        layout.operator("dqc.enable", icon="PLAY")
+        layout.operator("dqc.disable", icon="X")
+        layout.operator("dqc.toggle")
+        layout.operator("dqc.refresh", icon="FILE_REFRESH")
+        layout.separator()
+        layout.operator(DQC_OT_settings_copy.bl_idname)
+        layout.operator("dqc.check", icon="VIEWZOOM")
+        layout.separator()
+        layout.operator("dqc.help", icon="HELP")
+
+
+_MENUS: tuple[Any, ...] = (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose)
+
+
+def _draw_menu(menu: Any, _context: Context) -> None:
+    menu.layout.separator()
+    menu.layout.menu(VIEW3D_MT_dq_compensation.__name__)
+
+
+def register() -> None:
+    """Add the entries to Blender's menus, and the presets that come with the add-on."""
+    bpy.utils.register_preset_path(_SHIPPED)
+    for menu in _MENUS:
+        menu.append(_draw_menu)
+
+
+def unregister() -> None:
+    """Take the entries and the presets away."""
+    bpy.utils.unregister_preset_path(_SHIPPED)
+    for menu in _MENUS:
+        menu.remove(_draw_menu)
+
+
+CLASSES = (
+    DQC_OT_enable,
+    DQC_OT_disable,
+    DQC_OT_refresh,
+    DQC_OT_settings_copy,
+    DQC_OT_preset_apply,
+    DQC_MT_presets,
+    DQC_OT_preset_add,
+    VIEW3D_PT_dq_compensation_presets,
+    VIEW3D_MT_dq_compensation,
+)

@@ -2,27 +2,231 @@
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, UILayout
+from typing import TYPE_CHECKING, Any
 
-from ..lifecycle import enabling
-from ..lifecycle.new_characters import coming_display
+import bpy
+from bpy.props import BoolProperty, EnumProperty, StringProperty
+from bpy.types import Context, Event, Object, Operator, UILayout, UIList
+
+from ..bake.panel import BakePanel
+from ..crowds.panel import CrowdBakePanel, CrowdPanel
+from ..examples.operators import active_character
+from ..examples.panel import ExamplePanel
+from ..lifecycle.enabling import (
+    coming_display,
+    copied_modifier_warning,
+    linked_refusal,
+    notes_of,
+    problem_of,
+    refusal,
+)
+from ..modifier.written_record import JointBones, joint_bones, joint_counts
+from ..painting.panel import OverlayPanel, PaintPanel
+from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.copies.targets import NOTHING_SELECTED, target_meshes
+from ..scene.blender.rigging import find_rig
+from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
-from ..scene.settings.object_settings import Settings, settings_of
-from ..viewport.look.see_through import display_hints
-from .bake.bake_panel import BakePanel
+from ..scene.settings.object_settings import LeftOut, Settings, settings_of, text_of_bones
+from ..softness.operators import draw_softness
+from ..takes.panel import PlaybackPanel
+from ..ui_shared.reporting import OperatorResult, Refusing, draw_sentence
+from ..ui_shared.sidebar import RowsOfItems, SidebarPanel, SubPanel
+from ..viewport.look import display_hints
+from ..wording import counted
 from .compare_operators import DQC_OT_compare, DQC_OT_compare_volume, shortcut
-from .crowds.crowd_panel import CrowdBakePanel, CrowdPanel
-from .examples.example_panel import ExamplePanel
-from .joints_panel import JointsPanel
-from .painting.overlay_panel import OverlayPanel
-from .painting.paint_panel import PaintPanel
-from .painting.softness_operators import draw_softness
-from .sentences import draw_sentence
-from .settings_operators import VIEW3D_PT_dq_compensation_presets
-from .sidebar import SidebarPanel, SubPanel
-from .takes.take_panel import PlaybackPanel
+from .operators import VIEW3D_PT_dq_compensation_presets
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import IconItems
+
+
+# The sub-panel with the joints of a character: what is done at each, and a switch for it.
+
+
+_CHOICES: tuple[tuple[LeftOut, str, str], ...] = (
+    (
+        "joints_left_out",
+        "Compensate",
+        "Compensate the skin at the head of this bone. Off: it moves there as with Preserve Volume",
+    ),
+    ("twist_left_out", "Spread Twist", "Spread twists along this bone"),
+)
+
+
+class DQC_OT_leave_out(Refusing, Operator):
+    """Switch what is done at a joint, for the selected characters"""
+
+    bl_idname = "dqc.leave_out"
+    bl_label = "Switch Joint"
+
+    bone: StringProperty(name="Bone", description="The bone at whose head the joint is")
+    setting: EnumProperty(name="What", description="What is switched", items=_CHOICES)
+    both_sides: BoolProperty(
+        name="Both Sides", description="Switch the same joint of the other side, too"
+    )
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What the switch does."""
+        said = next(text for setting, _, text in _CHOICES if setting == properties.setting)
+        return f"{said}. Hold Shift for both sides"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return (
+            None
+            if _changeable_characters(context)
+            else "Select a character that DQ Compensation deforms"
+        )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self.both_sides = event.shift
+        return self.execute(context)
+
+    def execute(self, context: Context) -> OperatorResult:
+        bones = {self.bone, flipped_name(self.bone)} if self.both_sides else {self.bone}
+        characters = _changeable_characters(context)
+        first = active_character(context)
+        shown = first if first in characters else characters[0]
+        leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
+        for obj in characters:
+            names = Settings.of(obj).bones_left_out(self.setting)
+            kept = [name for name in names if name not in bones]
+            text = text_of_bones([*kept, *sorted(bones)] if leave_out else kept)
+            setattr(settings_of(obj), self.setting, text)
+        what = next(label for setting, label, _ in _CHOICES if setting == self.setting)
+        text = f"{what} {'off' if leave_out else 'on'}: {', '.join(sorted(bones))}"
+        self.report({"INFO"}, f"{text}, {counted(len(characters), 'object')}")
+        return {"FINISHED"}
+
+
+def _changeable_characters(context: Context) -> list[Object]:
+    """The selected characters that are enabled and can be changed."""
+    return [
+        obj
+        for obj in target_meshes(context)
+        if settings_of(obj).enabled and linked_refusal(obj) is None
+    ]
+
+
+class DQC_UL_joints(RowsOfItems):
+    """The bones of a character's armature at which something is done."""
+
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        obj = active_character(context)
+        if obj is None:
+            return
+        acting, settings, found = Settings.of(obj), settings_of(obj), joint_bones(obj)
+        row.label(text=item.name, icon="BONE_DATA")
+        done = [
+            text
+            for text, names in (("joint", found.joints), ("ball joint", found.ball_joints))
+            if item.name in names
+        ]
+        if acting.by_example and settings.example_bones.get(item.name) is not None:
+            done.append("examples")
+        said = row.row()
+        said.alignment = "RIGHT"
+        said.label(text=", ".join(done))
+        on, off = found.joints | found.ball_joints, acting.bones_left_out("joints_left_out")
+        _switch(row, item.name, "joints_left_out", on, off, "MOD_ARMATURE")
+        if acting.twist_spread:
+            off = acting.bones_left_out("twist_left_out")
+            _switch(row, item.name, "twist_left_out", found.limbs, off, "FORCE_VORTEX")
+
+    def filter_items(  # type: ignore[override] - Blender takes lists, which the stubs do not know
+        self,
+        context: Context | None,
+        data: Any | None,
+        property: str | None,  # noqa: A002 - Blender calls it so
+    ) -> tuple[list[int], list[int]]:
+        """Show the bones at which something is done or left out, by the names searched for."""
+        assert context is not None
+        bones: Any = getattr(data, property or "")
+        shown = list[int]()
+        if self.filter_name:
+            find = bpy.types.UI_UL_list.filter_items_by_name
+            shown = find(self.filter_name, self.bitflag_filter_item, bones, "name")
+        obj = active_character(context)
+        listed = _listed(obj) if obj is not None else frozenset[str]()
+        flags = shown or [self.bitflag_filter_item] * len(bones)
+        return [flag * (bone.name in listed) for flag, bone in zip(flags, bones, strict=True)], []
+
+
+def _listed(obj: Object) -> frozenset[str]:
+    """The names of the bones in the list."""
+    acting, found = Settings.of(obj), joint_bones(obj)
+    names = found.joints | found.ball_joints | found.limbs
+    names = names.union(acting.bones_left_out("joints_left_out"))
+    if acting.twist_spread:
+        names = names.union(acting.bones_left_out("twist_left_out"))
+    return names.union(bone.name for bone in settings_of(obj).example_bones if acting.by_example)
+
+
+def _switch(
+    row: UILayout,
+    bone: str,
+    setting: LeftOut,
+    on: frozenset[str],
+    off: tuple[str, ...],
+    icon: IconItems,
+) -> None:
+    """A button that is pressed in where a bone is not left out; a gap where neither is so."""
+    if bone not in on and bone not in off:
+        row.label(text="", icon="BLANK1")
+        return
+    button: Any = row.operator(
+        DQC_OT_leave_out.bl_idname, text="", icon=icon, depress=bone not in off
+    )
+    button.bone, button.setting = bone, setting
+
+
+class JointsPanel(SubPanel):
+    """The joints of the character: what is done at each, and a switch for it."""
+
+    title = "Joints"
+    help_page = "guide"
+    help_section = "joints"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        obj = active_character(context)
+        return (
+            obj is not None
+            and obj.type == "MESH"
+            and settings_of(obj).enabled
+            and Settings.of(obj).compensates
+        )
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
+        obj = active_character(context)
+        rig = find_rig(obj) if obj is not None else None
+        if obj is None or rig is None:
+            return
+        draw_sentence(layout, context, _count(obj), "INFO")
+        bones, settings = armature_of(rig), settings_of(obj)
+        layout.template_list("DQC_UL_joints", "", bones, "bones", settings, "active_joint", rows=6)
+
+
+def _count(obj: Object) -> str:
+    """How many joints are compensated."""
+    found: JointBones = joint_bones(obj)
+    counts = joint_counts(obj)
+    if counts is None:
+        text = f"Joints found: {len(found.joints)}"
+    else:
+        text = f"Joints found: {counts[0]} from the hierarchy"
+        if settings_of(obj).use_mesh_joints:
+            text += f", {counts[1]} from the mesh"
+    if settings_of(obj).use_ball_joints and Settings.of(obj).acts("use_ball_joints"):
+        text += f", and {counted(len(found.ball_joints), 'ball joint')}, counted apart"
+    return f"{text}."
+
+
+# The panel in the 3D viewport's sidebar.
+
 
 _SUB_PANELS: tuple[type[SubPanel], ...] = (
     JointsPanel,
@@ -48,12 +252,12 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
         super().draw_header_preset(context)
 
     def fill(self, layout: UILayout, context: Context) -> None:
-        _characters(layout, context)
+        _draw_characters(layout, context)
         for panel in _SUB_PANELS:
             panel.draw(layout, context)
 
 
-def _characters(layout: UILayout, context: Context) -> None:
+def _draw_characters(layout: UILayout, context: Context) -> None:
     """Draw the buttons and settings of the characters, or why there are none."""
     meshes, text = _shown_meshes(context)
     if text:
@@ -65,7 +269,7 @@ def _characters(layout: UILayout, context: Context) -> None:
     row.scale_y = 1.3
     if not all(enabled):
         row.operator("dqc.enable", icon="PLAY")
-    if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
+    if any(enabled) or any(map(copied_modifier_warning, meshes)):
         row.operator("dqc.disable", icon="X")
     for operator, what in (
         (DQC_OT_compare, ""),
@@ -128,15 +332,19 @@ def _status(layout: UILayout, context: Context, obj: Object) -> None:
         # With another display in the preferences, this would not be what Enable gives.
         if settings_of(obj).display == coming_display(obj):
             layout.row().prop(settings_of(obj), "display", expand=True)
-        if reason := enabling.refusal(obj) or enabling.copied_modifier_warning(obj):
+        if reason := refusal(obj) or copied_modifier_warning(obj):
             draw_sentence(layout, context, reason, "ERROR")
         return
-    if reason := enabling.problem_of(obj):
+    if reason := problem_of(obj):
         draw_sentence(layout, context, reason, "ERROR")
     else:
-        for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
+        for note in (*notes_of(obj), *display_hints(obj, context)):
             draw_sentence(layout, context, note, "INFO")
     layout.operator("dqc.refresh", icon="FILE_REFRESH")
 
 
-CLASSES = (VIEW3D_PT_dq_compensation,)
+CLASSES = (
+    DQC_OT_leave_out,
+    DQC_UL_joints,
+    VIEW3D_PT_dq_compensation,
+)

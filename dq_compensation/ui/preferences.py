@@ -21,8 +21,8 @@ from ..scene.settings.addon_preferences import (
 from ..scene.settings.declaration import same_property
 from ..scene.settings.object_settings import CharacterChoices
 from ..session.status import tag_redraw
+from ..ui_shared.reporting import OperatorResult
 from .compare_operators import draw_shortcuts
-from .reporting import OperatorResult
 
 COLOUR_MAPS = (
     ("VIRIDIS", "Viridis", "From violet over green to yellow"),

@@ -20,9 +20,9 @@ import dq_compensation
 from benchmarks.targets import record
 from dq_compensation.bake.bake_source import PoseOffsets, Source
 from dq_compensation.bake.key_options import RangeOptions
-from dq_compensation.bake.shape_keys.frame_baking import RangeBake
+from dq_compensation.bake.shape_key_bakes import RangeBake
 from dq_compensation.lifecycle.enabling import disable, enable
-from dq_compensation.scene.scene_frames import frames_of_range
+from dq_compensation.scene.blender.scenes import frames_of_range
 from human.model import build_human
 from human.poses import apply_pose, random_pose
 

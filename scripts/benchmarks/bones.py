@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from benchmarks.targets import record
-from dq_compensation.bake.bones.bones_baking import bake_bones
-from dq_compensation.bake.bones.bones_options import BonesOptions
-from dq_compensation.bake.bones.bones_poses import PoseSource
+from dq_compensation.bake.bones_baking import bake_bones
+from dq_compensation.bake.bones_poses import BonesOptions, PoseSource
 from dq_compensation.lifecycle.enabling import disable, enable
 from human.model import build_human
 from human.poses import apply_pose, random_pose

@@ -35,8 +35,8 @@ from benchmarks.modifier import Subject, build_mesh
 from benchmarks.targets import record
 from benchmarks.turns import Cast, Timing, copied, handlers_off, times_in_turn
 from dq_compensation.lifecycle.enabling import enable_all
-from dq_compensation.modifier.nodes.own_trees import TREE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
 from human.model import build_human
 from human.poses import random_pose

@@ -18,7 +18,7 @@ import dq_compensation
 from benchmarks.bind import BONES, INFLUENCES, SIDE, bare_read, build_scene
 from benchmarks.targets import record
 from dq_compensation.session.changes import Changes
-from dq_compensation.setup_check import catalogue, findings, recheck_handlers
+from dq_compensation.setup_check import catalogue, findings
 from dq_compensation.setup_check.subject import Subject
 
 ROUNDS = 5
@@ -64,7 +64,7 @@ def _handler_seconds(obj: bpy.types.Object) -> float:
         bpy.context.scene.collection.objects.link(other)
     bpy.context.view_layer.update()
     seconds: list[float] = []
-    follow = recheck_handlers.FOLLOWS[0][1]
+    follow = findings.FOLLOWS[0][1]
 
     def timed(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
         start = time.perf_counter()

@@ -21,19 +21,18 @@ from benchmarks.examples import BENDS, bent
 from benchmarks.grid import build_chain, build_grid
 from benchmarks.targets import record
 from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Deformation, Method
-from dq_compensation.core.example_poses import ExamplePoses
+from dq_compensation.core.example_poses import ExamplePoses, support
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.spherical_joint import joint_sets
-from dq_compensation.core.supports import support
+from dq_compensation.core.skinning import joint_sets
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
-from dq_compensation.viewport.gpu import textures
-from dq_compensation.viewport.gpu.kernels import PosePaletteLayout
-from dq_compensation.viewport.look.surface import (
+from dq_compensation.viewport import textures
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.look import (
     StudioLight,
     SurfaceMaterial,
     ViewUniforms,
@@ -41,9 +40,8 @@ from dq_compensation.viewport.look.surface import (
     drawing_state,
     placements_texture,
 )
-from dq_compensation.viewport.poses.instance_poses import GivenPoses
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.viewport.poses import GivenPoses
+from dq_compensation.viewport.shaders import PosePaletteLayout
 from tests.gpu_memory import gpu_bytes
 
 BONES, INFLUENCES, SIDE = 80, 4, 256

@@ -29,21 +29,27 @@ from dq_compensation.core.dual_quaternion import (
     concatenate_quaternions,
     quaternions_from_axis_angle,
 )
-from dq_compensation.core.local_poses import LocalPoses
-from dq_compensation.core.takes import Keys, Take, TakeValues, node_names, node_parents, node_rest
+from dq_compensation.core.takes import (
+    Keys,
+    LocalPoses,
+    Take,
+    TakeValues,
+    node_names,
+    node_parents,
+    node_rest,
+)
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.scene.stored_takes import packed
+from dq_compensation.session.known_takes import packed
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.gpu import textures
-from dq_compensation.viewport.gpu.gpu_objects import new_texture, read_floats
-from dq_compensation.viewport.gpu.kernels import wanted_layout
-from dq_compensation.viewport.objects.batches import Batches
-from dq_compensation.viewport.poses.instance_poses import Playback
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import gpu_mesh_of
-from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
+from dq_compensation.viewport import textures
+from dq_compensation.viewport.batches import Batches
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
+from dq_compensation.viewport.gpu_objects import new_texture, read_floats
+from dq_compensation.viewport.playing import Instances, Playing, TakeTiming
+from dq_compensation.viewport.poses import Playback
+from dq_compensation.viewport.shaders import wanted_layout
 from human.model import build_human
 from tests.gpu_memory import gpu_bytes
 

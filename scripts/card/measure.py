@@ -3,7 +3,7 @@
     .venv-5.2/bin/python scripts/run.py card.measure [--scale 0.02] [--check]
 
 The shaders and what they read are those of the package, on plain OpenGL 4.3 without a window. Each
-one compiles without a warning and agrees with `core` before it is timed. `docs/architecture.md`
+one compiles without a warning and agrees with `core` before it is timed. `docs/measurements.md`
 says what the columns mean.
 """
 

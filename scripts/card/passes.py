@@ -18,26 +18,27 @@ from benchmarks.examples import bent
 from card.blender_gpu import Dispatch, recorded
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
-from dq_compensation.core.example_poses import ExamplePoses
+from dq_compensation.core.example_poses import ExamplePoses, support
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.spherical_joint import JointSets, joint_sets
-from dq_compensation.core.supports import support
+from dq_compensation.core.skinning import JointSets, joint_sets
 from dq_compensation.core.topology import Topology
 from dq_compensation.core.twist_limbs import TwistLimbs
-from dq_compensation.scene.binding.stored_examples import Examples
-from dq_compensation.viewport.gpu import shaders
-from dq_compensation.viewport.gpu.kernels import PosePaletteLayout, swings_of, wanted_layout
-from dq_compensation.viewport.gpu.shader_building import TEXTURE_WIDTH
-from dq_compensation.viewport.gpu.textures import array_from_texture
-from dq_compensation.viewport.overlays.overlay import ColouredObject
-from dq_compensation.viewport.poses.instance_lists import InstanceList
-from dq_compensation.viewport.poses.instance_poses import GivenPoses, InstancePoses, Playback
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
-from dq_compensation.viewport.takes.played_takes import Instances, Playing
+from dq_compensation.scene.binding.shape_key_offsets import Examples
+from dq_compensation.viewport import shaders
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.overlay import ColouredObject
+from dq_compensation.viewport.playing import Instances, Playing
+from dq_compensation.viewport.poses import GivenPoses, InstanceList, InstancePoses, Playback
+from dq_compensation.viewport.shaders import (
+    TEXTURE_WIDTH,
+    PosePaletteLayout,
+    swings_of,
+    wanted_layout,
+)
+from dq_compensation.viewport.textures import array_from_texture
 from tests.played_poses import pose_at
 
 # Of the extent of a character: float32, weights of 16 bits. Normals are unit, of 16 bits, and small

@@ -23,7 +23,7 @@ from demos.drawing import Camera, Drawing, draw, font, picture
 from demos.human import DemoError, start_gpu
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.viewport.objects.batch import deformed_object
+from dq_compensation.viewport.batches import deformed_object
 from environments import PROJECT
 from human.example_shapes import BELLS, BICEPS, SHOULDER, animate_arm, make_examples
 from human.model import build_human

@@ -15,7 +15,7 @@ from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
-from dq_compensation.viewport.objects.batch import deformed_object
+from dq_compensation.viewport.batches import deformed_object
 from human.poses import NamedPose, apply_pose
 
 METHODS: dict[Method, str] = {

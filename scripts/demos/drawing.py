@@ -11,15 +11,15 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 from PIL import Image, ImageFont
 
-from dq_compensation.viewport.look.studio_light import studio_lights
-from dq_compensation.viewport.look.surface import (
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.look import (
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
     drawing_state,
     placements_texture,
+    studio_lights,
 )
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
 
 # Every pixel of a picture is the mean of this many, squared.
 SUPERSAMPLING = 3

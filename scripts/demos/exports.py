@@ -32,7 +32,7 @@ from demos.human import DemoError, start_gpu
 from dq_compensation import api
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.viewport.objects.batch import deformed_object
+from dq_compensation.viewport.batches import deformed_object
 from environments import PROJECT
 from human.model import build_human
 from human.poses import NamedPose, apply_pose, named_poses

@@ -15,7 +15,7 @@ from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCompens
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.spherical_joint import joint_sets
+from dq_compensation.core.skinning import joint_sets
 from human.model import HumanArrays, build_from
 from quality.body import Body
 from quality.reference_bulging_free import BulgingFree

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skinning import dual_quaternion_skinning
 from dq_compensation.core.vectors import dots, transformed_points
 from quality.body import Body
 

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation.core.dual_quaternion import rotate_vectors
-from dq_compensation.core.dual_quaternion_skinning import blended_dual_quaternions
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.linear import linear_blend
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skinning import blended_dual_quaternions, linear_blend
 from quality.body import Body, triangles_of
 
 Array = NDArray[np.float64]

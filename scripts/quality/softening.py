@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dq_compensation.analysis.softening.limb_radii import feature_bones, limb_radii
-from dq_compensation.analysis.softening.skin_surface import SkinSurface
-from dq_compensation.analysis.softening.soft_weights import soft_weights
+from dq_compensation.analysis.soft_weights import (
+    SkinSurface,
+    feature_bones,
+    limb_radii,
+    soft_weights,
+)
 from dq_compensation.core.influences import Influences
 from dq_compensation.steps import run_through, with_progress
 from quality.body import Body

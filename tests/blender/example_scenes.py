@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.examples import authoring
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.example_capture import support_weights
+from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable

@@ -14,7 +14,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle import following_softness
-from dq_compensation.scene.binding.soft_copy import soft_copy
+from dq_compensation.scene.binding.content import soft_copy
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.blender.own_objects import is_soft_copy
 from tests.blender.enabled_scenes import check, distance, enable, error, rest_of

@@ -15,11 +15,11 @@ import pytest
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.lifecycle.notes import find_notes
-from dq_compensation.scene.weights.weights_writing import write_groups
-from dq_compensation.setup_check.checks import shared_joints, weight_transition
+from dq_compensation.lifecycle.reconcile import find_notes
+from dq_compensation.painting import panel
+from dq_compensation.scene.vertex_groups import write_groups
+from dq_compensation.setup_check.checks import bone_groups, weight_transition
 from dq_compensation.ui import panels
-from dq_compensation.ui.painting import overlay_panel
 from tests.limb import build_limb, pose_limb
 from tests.setup_check.plant_weight_transition import cylinder
 from tests.setup_check.test_unweighted_vertices import subject_of
@@ -99,10 +99,10 @@ def test_the_overlay_says_where_nothing_compensates(
     chosen: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words: list[str] = []
-    monkeypatch.setattr(overlay_panel, "drawing_refusal", lambda: None)
-    monkeypatch.setattr(overlay_panel, "draw_sentence", lambda *args: words.append(args[2]))
+    monkeypatch.setattr(panel, "drawing_refusal", lambda: None)
+    monkeypatch.setattr(panel, "draw_sentence", lambda *args: words.append(args[2]))
     chosen.dq_compensation.overlay = "COMPENSATION"
-    overlay_panel._overlay(MagicMock(), MagicMock(), chosen)
+    panel._overlay(MagicMock(), MagicMock(), chosen)
     chosen.dq_compensation.overlay = "NONE"
     says_so = "This method does not compensate." in words
     assert says_so == ("factor" not in drawn_settings(chosen))
@@ -119,7 +119,7 @@ def test_the_curve_is_judged_where_the_method_compensates(
 ) -> None:
     settings = narrow.dq_compensation
     settings.method, settings.example_base = method, base
-    (issue,) = weight_transition.CHECK.find(subject_of(narrow))
+    (issue,) = weight_transition.WEIGHT_TRANSITION.find(subject_of(narrow))
     # They fold the skin with every method; the curve is judged where it acts.
     assert "faster than a third of the limb's radius" in issue.message
     judged = "Bent by 90 degrees" in issue.message
@@ -133,6 +133,6 @@ def test_joints_are_asked_for_where_vertices_turn_about_them(
     settings = limb.dq_compensation
     settings.method, settings.example_base = method, base
     limb.vertex_groups["Hand"].add([0], 0.5, "REPLACE")  # with Upper: no joint in common
-    found = shared_joints.CHECK.find(subject_of(limb))
+    found = bone_groups.SHARED_JOINTS.find(subject_of(limb))
     limb.vertex_groups["Hand"].remove([0])
     assert bool(found) == ("SPHERICAL_JOINT" in (method, base if method == BY_EXAMPLE else ""))

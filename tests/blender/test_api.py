@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.modifier.palette.palette_object import find_palette
+from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from environments import PROJECT

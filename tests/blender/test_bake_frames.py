@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.bake import panel, shape_key_bakes
 from dq_compensation.bake.bake_reports import RangeReport, last_report
-from dq_compensation.bake.key_names import frame_names, keys_of_pattern
-from dq_compensation.bake.key_options import RangeOptions
-from dq_compensation.bake.key_reduction import kept_frames
-from dq_compensation.bake.shape_keys import frame_baking
-from dq_compensation.bake.shape_keys.frame_baking import bake_range
+from dq_compensation.bake.key_options import RangeOptions, frame_names, keys_of_pattern
+from dq_compensation.bake.shape_key_bakes import bake_range, kept_frames
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.rigging import armature_modifier
-from dq_compensation.scene.scene_frames import frames_of_range
-from dq_compensation.ui.bake import bake_operators
+from dq_compensation.scene.blender.scenes import frames_of_range
 from tests.blender.bake_scenes import (
     LAST_FRAME,
     TOLERANCE,
@@ -324,7 +321,7 @@ def test_a_copy_takes_the_place_of_the_character_in_one_undo_step(
     assert str(last_report(copy)).endswith("Body is hidden; Alt H in Object Mode shows it.")
     # The armature's own bakes go to what is shown.
     select(copy.find_armature())
-    assert bake_operators.selected_characters(bpy.context) == [copy]
+    assert panel.selected_characters(bpy.context) == [copy]
     bpy.ops.ed.undo_push(message="Bake Frames")
     bpy.ops.ed.undo()
     obj = bpy.data.objects["Body"]
@@ -367,7 +364,7 @@ def test_much_memory_is_asked_for_first(
     moving_grid: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = datablocks()
-    monkeypatch.setattr(frame_baking, "MUCH_MEMORY", 1000.0)
+    monkeypatch.setattr(shape_key_bakes, "MUCH_MEMORY", 1000.0)
     with pytest.raises(RuntimeError, match=r"8 frames need about \d+ KB of memory"):
         bpy.ops.dqc.bake_range()
     assert datablocks() == before

@@ -12,7 +12,7 @@ from mathutils import Euler, Matrix, Vector
 
 from dq_compensation import api
 from dq_compensation.bake.key_options import PoseOptions
-from dq_compensation.bake.shape_keys.pose_key import bake_current_pose, bake_pose
+from dq_compensation.bake.shape_key_bakes import bake_current_pose, bake_pose
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.rigging import armature_modifier
 from human.poses import apply_pose, named_poses, random_pose, rotation

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.shape_keys.pose_key import bake_pose
+from dq_compensation.bake.shape_key_bakes import bake_pose
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings

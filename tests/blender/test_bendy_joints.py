@@ -13,8 +13,8 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.palette.palette_object import find_palette
-from dq_compensation.modifier.palette.palette_points import bone_groups
+from dq_compensation.modifier.palette_object import find_palette
+from dq_compensation.modifier.palette_points import bone_groups
 from tests.blender.enabled_scenes import check, distance, enable, error
 from tests.blender.test_bendy_bones import automatic, by_handles, curved_at_rest, eased
 from tests.kept_files import new_file

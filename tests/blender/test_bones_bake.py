@@ -11,20 +11,20 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.bones.bones_removal import remove_bones_bake
-from dq_compensation.core.helper_bones import Helper, helper_heads, helper_transforms
+from dq_compensation.bake.bones_source import remove_bones_bake
+from dq_compensation.core.helper_bones import (
+    Helper,
+    TwistHelper,
+    helper_heads,
+    helper_transforms,
+    twist_axes,
+    twist_transforms,
+)
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.twist_helpers import TwistHelper, twist_axes, twist_transforms
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.copies.helper_rig import (
-    COLLECTION,
-    HelperBone,
-    Turn,
-    add_helpers,
-    helper_names,
-)
-from dq_compensation.scene.weights.kept_weights import kept_record
+from dq_compensation.scene.helper_rig import COLLECTION, HelperBone, Turn, add_helpers, helper_names
+from dq_compensation.scene.vertex_groups import kept_record
 from tests.blender.bake_scenes import native, shows_armature_alone
 from tests.blender.enabled_scenes import description, enable, select
 from tests.blender.scene_builders import add_armature, link

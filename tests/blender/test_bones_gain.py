@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.bake.bones.bones_removal import remove_bones_bake
+from dq_compensation.bake.bones_source import remove_bones_bake
 from dq_compensation.errors import UserError
-from dq_compensation.scene.copies.helper_rig import helper_names
+from dq_compensation.scene.helper_rig import helper_names
 from human.model import build_human
 from human.poses import apply_pose, random_pose, twist_about_parent
 from tests.blender.bake_scenes import native

@@ -8,9 +8,9 @@ from pathlib import Path
 import bpy
 import pytest
 
-from dq_compensation.bake.bones.bones_baking import bake_bones
-from dq_compensation.bake.bones.bones_options import BonesOptions
-from dq_compensation.scene.copies.helper_rig import helper_names
+from dq_compensation.bake.bones_baking import bake_bones
+from dq_compensation.bake.bones_poses import BonesOptions
+from dq_compensation.scene.helper_rig import helper_names
 from tests.blender.bake_scenes import shows_armature_alone
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import link

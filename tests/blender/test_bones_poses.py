@@ -5,9 +5,9 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
-from dq_compensation.analysis.helper_bones.helper_fitting import shared_pairs
-from dq_compensation.bake.bones.bones_poses import motion_range, ranges_of_motion
-from dq_compensation.bake.bones.bones_source import RigSource
+from dq_compensation.analysis.helper_fitting import shared_pairs
+from dq_compensation.bake.bones_poses import motion_range, ranges_of_motion
+from dq_compensation.bake.bones_source import RigSource
 from dq_compensation.scene.blender.armature import read_skeleton
 from human.model import build_human
 from tests.blender.scene_builders import edit_mode, link

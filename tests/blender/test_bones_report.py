@@ -8,12 +8,10 @@ import pytest
 from mathutils import Matrix
 
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.bake.bones.bones_baking import bake_bones
-from dq_compensation.bake.bones.bones_fitting import pairs_to_help
-from dq_compensation.bake.bones.bones_options import BonesOptions
-from dq_compensation.bake.bones.bones_poses import motion_range, ranges_of_motion
-from dq_compensation.bake.bones.bones_removal import remove_bones_bake
-from dq_compensation.bake.bones.bones_source import RigSource
+from dq_compensation.bake.bones_baking import bake_bones
+from dq_compensation.bake.bones_fitting import pairs_to_help
+from dq_compensation.bake.bones_poses import BonesOptions, motion_range, ranges_of_motion
+from dq_compensation.bake.bones_source import RigSource, remove_bones_bake
 from tests.blender.bake_scenes import native
 from tests.blender.enabled_scenes import enable
 from tests.blender.test_bones_bake import bake, rig

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.files import whole_files
+from dq_compensation.bake import files as whole_files
 from dq_compensation.command_line.commands import main
-from dq_compensation.command_line.exit_codes import ExitCode
+from dq_compensation.command_line.console import ExitCode
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.command_runs import LAST, CommandLine, save_crowd, save_limb
 

@@ -16,8 +16,8 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.files import whole_files
-from dq_compensation.command_line import check_command, console
+from dq_compensation.bake import files
+from dq_compensation.command_line import commands, console
 from dq_compensation.command_line.commands import main
 from dq_compensation.errors import UserError
 from tests.blender.command_runs import CommandLine, save_limb
@@ -118,7 +118,7 @@ def test_read_only_files_are_not_replaced(command: CommandLine, limb_file: Path)
         main(["check", "--file", str(path), "--quiet"])
         with _as_another_user():
             outcome = command("enable", "--file", path, "--in-place")
-            with pytest.raises(UserError, match="read-only"), whole_files.beside(path):
+            with pytest.raises(UserError, match="read-only"), files.beside(path):
                 pytest.fail("nothing may be written")
         assert os.listdir(folder) == ["limb.blend"]
     assert outcome.code == 3
@@ -133,7 +133,7 @@ def test_a_replaced_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
         os.chown(path, 1234, 1235)
     path.chmod(0o664)
     before = path.stat()
-    with whole_files.written_whole(path) as file:
+    with files.written_whole(path) as file:
         file.write(b"new")
     after = path.stat()
     assert path.read_text() == "new"
@@ -155,8 +155,8 @@ def test_a_disk_that_cannot_sync_folders_is_written(
             raise OSError(22, "Invalid argument")
         sync(descriptor)
 
-    monkeypatch.setattr(whole_files.os, "fsync", fail_for_folders)
-    with whole_files.written_whole(tmp_path / "file") as file:
+    monkeypatch.setattr(files.os, "fsync", fail_for_folders)
+    with files.written_whole(tmp_path / "file") as file:
         file.write(b"new")
     assert (tmp_path / "file").read_bytes() == b"new"
 
@@ -186,7 +186,7 @@ def test_a_bug_in_one_file_does_not_keep_the_others_from_being_done(
             raise ZeroDivisionError("division by zero")
         return check(obj)
 
-    monkeypatch.setattr(check_command.api, "check", fail_once)
+    monkeypatch.setattr(commands.api, "check", fail_once)
     outcome = command("check", "--file", limb_file, other, "--json")
     assert outcome.code == 6
     assert seen == [str(limb_file), str(other)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dq_compensation.command_line.commands import COMMANDS
-from dq_compensation.command_line.exit_codes import ExitCode
+from dq_compensation.command_line.console import ExitCode
 from environments import PROJECT
 from tests.blender.command_runs import CommandLine, save_crowd, save_limb
 

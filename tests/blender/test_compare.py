@@ -6,8 +6,8 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.ui import operators
 from dq_compensation.ui.compare_operators import (
     DQC_OT_compare_volume,
     shortcut,
@@ -76,7 +76,7 @@ def test_toggling_twice_is_as_before() -> None:
 def test_a_refusal_of_the_toggle_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     build_limb()
     refused = "Limb has no vertices."
-    monkeypatch.setattr(enabling, "enable_all", lambda *_args: ([], [refused]))
+    monkeypatch.setattr(operators, "enable_all", lambda *_args: ([], [refused]))
     with pytest.raises(RuntimeError, match=refused) as error:
         bpy.ops.dqc.toggle()
     assert "Traceback" not in str(error.value)

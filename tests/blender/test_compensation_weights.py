@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.painting.compensation_weights import MIRROR_TOLERANCE, is_painted
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.weights.compensation_weights import MIRROR_TOLERANCE, is_painted
-from dq_compensation.scene.weights.weights_writing import write_groups
+from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import status_of
 from human.model import RIGS, Rig
 from human.poses import apply_pose, named_poses

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.crowds.bake import crowd_baking, crowd_changes
-from dq_compensation.crowds.bake.crowd_baking import read_crowd
-from dq_compensation.crowds.bake.crowd_changes import made_for
-from dq_compensation.crowds.bake.crowd_writing import parts_of
+from dq_compensation.crowds import crowd_baking
+from dq_compensation.crowds.crowd_baking import made_for, parts_of, read_crowd
 from dq_compensation.crowds.crowd_figures import figures_of_crowd
 from dq_compensation.scene.blender.own_objects import CROWD_BAKE_PROPERTY
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.session.known_crowds import baked_crowd, crowds_of_layer, is_shown_baked
+from dq_compensation.session.known_objects import baked_crowd, crowds_of_layer, is_shown_baked
 from tests.blender.baked_crowds import (
     add_crowd,
     largest_distance,
@@ -401,7 +399,7 @@ def test_an_absurd_tolerance_is_refused(crowd: bpy.types.Object) -> None:
 def test_much_memory_has_to_be_allowed(
     crowd: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dq_compensation.ui.crowds.crowd_bake_operators.MUCH_MEMORY", 1e4)
+    monkeypatch.setattr("dq_compensation.crowds.panel.MUCH_MEMORY", 1e4)
     with pytest.raises(RuntimeError, match="Allow over 1 GB of Memory"):
         bpy.ops.dqc.bake_crowd(tolerance=20.0)
     bake(much_memory=True)
@@ -431,7 +429,7 @@ def test_changes_since_the_bake_are_noticed(
 
     def has_changed() -> bool:
         state = figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
-        return crowd_changes.has_changed(crowd, state, bpy.context.scene, baked)
+        return crowd_baking.has_changed(crowd, state, bpy.context.scene, baked)
 
     assert not has_changed()
     set_frame(20.0)
@@ -466,12 +464,12 @@ def test_drawing_the_panel_again_compares_no_figures(
         computed.append(arguments)
         return made_for(*arguments)
 
-    monkeypatch.setattr(crowd_changes, "made_for", counted)
+    monkeypatch.setattr(crowd_baking, "made_for", counted)
     for seed, count in ((3, 1), (4, 2)):
         crowd_of(crowd).seed = seed
         state = figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
         for _ in range(5):
-            changed = crowd_changes.has_changed(crowd, state, bpy.context.scene, baked)
+            changed = crowd_baking.has_changed(crowd, state, bpy.context.scene, baked)
             assert changed == (seed != 3)
         assert len(computed) == count
 

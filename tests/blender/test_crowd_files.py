@@ -13,7 +13,7 @@ from dq_compensation.core.crowds import Figures
 from dq_compensation.crowds.crowd_figures import role_objects
 from dq_compensation.lifecycle import following
 from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
-from dq_compensation.session.known_crowds import crowds_of_layer
+from dq_compensation.session.known_objects import crowds_of_layer
 from dq_compensation.session.status import status_of
 from tests.blender.crowd_scenes import add_crowd, playing_limb, problem_of, role_of, state_of
 from tests.kept_files import new_file

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dq_compensation.crowds import crowd_figures
-from dq_compensation.playback.caching import remove_take
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.session.memory import memories
+from dq_compensation.takes.caching import remove_take
 from tests.blender.crowd_scenes import (
     Pair,
     add_crowd,

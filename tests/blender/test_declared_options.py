@@ -13,7 +13,7 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.bones.bones_options import BonesOptions
+from dq_compensation.bake.bones_poses import BonesOptions
 from dq_compensation.bake.key_options import (
     CorrectiveOptions,
     KeyOptions,
@@ -21,10 +21,10 @@ from dq_compensation.bake.key_options import (
     PoseOptions,
     RangeOptions,
 )
-from dq_compensation.crowds.bake.crowd_baking import CrowdBakeOptions
+from dq_compensation.crowds.crowd_baking import CrowdBakeOptions
 from dq_compensation.option_fields import Option, options_of
-from dq_compensation.playback.caching import TakeOptions
-from dq_compensation.scene.weights.softening import SofteningOptions
+from dq_compensation.softness.softening import SofteningOptions
+from dq_compensation.takes.caching import TakeOptions
 from environments import PROJECT
 from tests.blender.command_runs import CommandLine
 

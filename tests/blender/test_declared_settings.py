@@ -23,7 +23,7 @@ from dq_compensation.scene.settings.object_settings import (
     Settings,
     settings_of,
 )
-from dq_compensation.ui import panels, settings_operators
+from dq_compensation.ui import operators, panels
 from environments import PROJECT
 from tests.limb import build_limb
 
@@ -88,13 +88,10 @@ def test_copies_have_all_but_the_display_and_presets_no_groups(limb: bpy.types.O
     api.change_settings(limb, **OTHER)
     second, _ = build_limb("Second")
     second.vertex_groups.new(name="Elbow")
-    assert settings_operators.copy_settings(limb, second) == []
+    assert operators.copy_settings(limb, second) == []
     copied = {name for name in DECLARED if getattr(settings_of(second), name) == OTHER[name]}
     assert copied == DECLARED.keys() - {"display"}
-    written = {
-        name.removeprefix("settings.")
-        for name in settings_operators.DQC_OT_preset_add.preset_values
-    }
+    written = {name.removeprefix("settings.") for name in operators.DQC_OT_preset_add.preset_values}
     assert written == copied - {*GROUPS, *LEFT_OUT}
 
 

@@ -9,7 +9,7 @@ from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from dq_compensation.analysis.corrective_joints import ExampleJoint, JointPose, ScatteredJoint
-from dq_compensation.scene.shape_keys.corrective_drivers import drive_keys
+from dq_compensation.scene.corrective_drivers import drive_keys
 from tests.blender.scene_builders import add_armature, add_mesh
 
 BONE = "Lower"

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.measured_joints import MeasuredJoints
-from dq_compensation.modifier.palette import palette_object
-from dq_compensation.modifier.palette.palette_object import edition_of, find_palette
+from dq_compensation.modifier import palette_object
+from dq_compensation.modifier.palette_object import edition_of, find_palette
 from dq_compensation.scene.binding import bind, content
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session import bindings
+from dq_compensation.session import status
 from tests.blender.enabled_scenes import check, enable, error
 from tests.blender.scene_builders import new_file
 from tests.limb import build_limb, pose_limb
@@ -51,7 +51,7 @@ def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Count
 
     count(content, "digest_of_bones", "bones compared")
     count(bind, "read_skeleton", "bones read")
-    count(bindings, "bind", "mesh read")
+    count(status, "bind", "mesh read")
     count(MeasuredJoints, "of", "joints found")
     count(palette_object, "write_bones", "palette written")
     return found
@@ -64,7 +64,7 @@ def rename(rig: Object, old: str, new: str) -> None:
 
 def assert_as_bound_anew(obj: Object) -> None:
     """What the session knows of an object is what is read of it now, and it is deformed so."""
-    known, anew = bindings.get(obj), bind.bind(obj)
+    known, anew = status.current_binding(obj), bind.bind(obj)
     assert (known.skeleton.names, known.group_names) == (anew.skeleton.names, anew.group_names)
     assert (known.structure, known.content) == (anew.structure, anew.content)
     assert known.bones_at_rest == anew.bones_at_rest

@@ -16,10 +16,10 @@ from dq_compensation.lifecycle import enabling, following
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.session import activity, known_objects
+from dq_compensation.session import changes, known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.look import camera_rays
+from dq_compensation.viewport import look
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select, without_addon
 from tests.blender.scene_builders import link, new_file
@@ -98,17 +98,17 @@ def test_final_renders_see_the_object_and_our_modifier(body: bpy.types.Object) -
 def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
     body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(camera_rays, "rendering_viewport_open", lambda: True)
+    monkeypatch.setattr(look, "rendering_viewport_open", lambda: True)
     before = native_settings(body)
     bpy.ops.dqc.enable()
     assert not body.visible_camera
-    activity.set_final_render_runs(True)
+    changes.set_final_render_runs(True)
     following.show_all_to_camera()
     assert body.visible_camera
-    assert camera_rays.follows_viewports(body)
+    assert look.follows_viewports(body)
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert body.visible_camera
-    activity.set_final_render_runs(False)
+    changes.set_final_render_runs(False)
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert not body.visible_camera
     bpy.ops.dqc.disable()

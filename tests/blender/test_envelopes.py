@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.blender.envelopes import envelope_factors
+from dq_compensation.scene.blender.armature import envelope_factors
 from dq_compensation.scene.blender.rigging import deformation_refusal
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file

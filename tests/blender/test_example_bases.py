@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.examples.mirroring import mirror_example
-from dq_compensation.examples.sculpted_base import base_sentence, other_bases, take_over
+from dq_compensation.examples.authoring import mirror_example
+from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.example_capture import support_weights
+from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.example_scenes import ELBOW, flexing, largest, settings_for, size_of

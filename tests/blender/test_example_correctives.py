@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.correctives.corrective_baking import bake_correctives
+from dq_compensation.bake.corrective_baking import bake_correctives
 from dq_compensation.bake.key_options import CorrectiveOptions
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.shape_keys.pose_key import bake_pose
+from dq_compensation.bake.shape_key_bakes import bake_pose
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.examples.authoring import add_example
 from dq_compensation.lifecycle import enabling

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.examples import live_values, posed_copy_handlers
-from dq_compensation.examples.active_character import active_bone
+from dq_compensation.examples import authoring, posed_copy
+from dq_compensation.examples.operators import active_bone
 from dq_compensation.lifecycle import reconcile
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.example_capture import support_weights
-from dq_compensation.scene.copies.posed_copies import posed_copy_of
+from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.scene.copies import posed_copy_of
 from dq_compensation.session.status import status_of
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable, select, without_addon
@@ -67,8 +67,8 @@ def leave_mode() -> None:
     """Leave the mode, and do what handlers and timer of a session with a window do then."""
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
-    posed_copy_handlers.observe()
-    posed_copy_handlers.follow()
+    posed_copy.observe()
+    posed_copy.follow()
     bpy.context.view_layer.update()
 
 
@@ -174,8 +174,8 @@ def test_adding_is_one_undo_step_and_so_is_what_leaving_applies(posing: Human) -
     sculpt(bpy.context.active_object)
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.ops.ed.undo_push(message="Leave")
-    posed_copy_handlers.observe()
-    posed_copy_handlers.follow()
+    posed_copy.observe()
+    posed_copy.follow()
     assert posed_copy_of(bpy.data.objects["Human"]) is None
     bpy.ops.ed.undo()
     obj = bpy.data.objects["Human"]
@@ -183,8 +183,8 @@ def test_adding_is_one_undo_step_and_so_is_what_leaving_applies(posing: Human) -
     assert copy is not None
     assert obj.hide_get()
     # The user wanted to go back: it is not applied again by itself.
-    posed_copy_handlers.observe()
-    posed_copy_handlers.follow()
+    posed_copy.observe()
+    posed_copy.follow()
     assert posed_copy_of(obj) is not None
     bpy.ops.ed.redo()
     obj = bpy.data.objects["Human"]
@@ -207,12 +207,12 @@ def test_what_cannot_be_applied_stays_and_is_reported_once(posing: Human) -> Non
     bpy.ops.mesh.subdivide()
     bpy.context.view_layer.update()
     leave_mode()
-    failure = posed_copy_handlers.failure_of(copy)
+    failure = posed_copy.failure_of(copy)
     assert failure is not None
     assert "Both must have the same mesh" in str(failure)
     assert posed_copy_of(obj) == copy
-    posed_copy_handlers.observe()
-    posed_copy_handlers.follow()
+    posed_copy.observe()
+    posed_copy.follow()
     assert posed_copy_of(obj) == copy
     assert "Both must have the same mesh" in report_of("example_apply")
     assert posed_copy_of(obj) == copy
@@ -335,14 +335,14 @@ def test_live_values_follow_the_pose(shaped: tuple[Human, NDArray[np.float32]]) 
     human, _ = shaped
     check()
     status = status_of(human.mesh_object)
-    live_values.look()
+    authoring.look()
     assert status.example_values == pytest.approx([1.0], abs=1e-3)
-    assert not live_values.look(), "nothing has changed"
+    assert not authoring.look(), "nothing has changed"
     turn(human, 50.0)
-    assert live_values.look()
+    assert authoring.look()
     assert 0.2 < status.example_values[0] < 0.8
     turn(human, 0.0)
-    live_values.look()
+    authoring.look()
     assert status.example_values == pytest.approx([0.0], abs=1e-3)
 
 
@@ -355,7 +355,7 @@ def test_a_lost_key_is_named_in_the_panel_and_can_be_chosen_again(
     key.name = "Biceps"
     check()
     assert any("has lost its shape key" in note for note in status_of(obj).notes)
-    live_values.look()
+    authoring.look()
     assert status_of(obj).example_values == (-1.0,)
     obj.dq_compensation.examples[0].key = "Biceps"
     check()
@@ -387,11 +387,11 @@ def test_deleting_by_hand_leaves_a_right_state(posing: Human, deleted: str) -> N
     bpy.ops.dqc.example_add(name="flexed")
     copy = bpy.context.active_object
     bpy.ops.object.mode_set(mode="OBJECT")
-    posed_copy_handlers.take_for_granted()
+    posed_copy.take_for_granted()
     if deleted == "copy":
         select(copy)
         bpy.ops.object.delete()
-        posed_copy_handlers.follow()
+        posed_copy.follow()
         assert not obj.hide_get()
         assert bpy.ops.object.mode_set.poll() or bpy.context.active_object is None
         select(obj)
@@ -414,7 +414,7 @@ def test_a_copy_that_is_disabled_in_viewports_is_shown_and_gone_on_with(
     copy = bpy.context.active_object
     if operator == "example_edit":
         bpy.ops.object.mode_set(mode="OBJECT")
-        posed_copy_handlers.take_for_granted()
+        posed_copy.take_for_granted()
     copy.hide_viewport = True
     select(posing.mesh_object)
     assert getattr(bpy.ops.dqc, operator)() == {"FINISHED"}
@@ -427,7 +427,7 @@ def test_a_copy_whose_collection_is_excluded_is_named(posing: Human) -> None:
     bpy.ops.dqc.example_add(name="flexed")
     copy = bpy.context.active_object
     bpy.ops.object.mode_set(mode="OBJECT")
-    posed_copy_handlers.take_for_granted()
+    posed_copy.take_for_granted()
     folder = bpy.data.collections.new("Work")
     bpy.context.scene.collection.children.link(folder)
     for each in copy.users_collection:
@@ -482,7 +482,7 @@ def test_saved_and_reopened_with_an_open_copy(posing: Human, tmp_path: Path) -> 
     obj = bpy.data.objects["Human"]
     copy = posed_copy_of(obj)
     assert copy is not None
-    posed_copy_handlers.follow()
+    posed_copy.follow()
     assert obj.hide_get(), "it is still being shaped"
     assert len(bpy.data.shape_keys) == 1, "the copy has none, and leaves none behind"
     assert bpy.ops.dqc.example_edit() == {"FINISHED"}

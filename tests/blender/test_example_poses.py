@@ -12,9 +12,8 @@ from dq_compensation import api
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.examples import authoring, posed_copy
-from dq_compensation.examples.apply_shape import apply_copy
-from dq_compensation.examples.go_to_pose import go_to_pose
-from dq_compensation.examples.mirroring import mirror_example
+from dq_compensation.examples.authoring import mirror_example
+from dq_compensation.examples.posed_copy import apply_copy, go_to_pose
 from dq_compensation.lifecycle import following
 from dq_compensation.modifier.attribute_names import EXAMPLE_OFFSET, numbered
 from dq_compensation.scene.binding.bind import bind

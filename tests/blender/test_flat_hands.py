@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.analysis.skin_limbs import Limbs
-from dq_compensation.bake.correctives.corrective_poses import joints_that_matter
+from dq_compensation.analysis.limbs import Limbs
+from dq_compensation.bake.corrective_poses import joints_that_matter
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.errors import UserError

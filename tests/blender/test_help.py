@@ -10,9 +10,10 @@ from urllib.parse import unquote, urlparse
 import bpy
 import pytest
 
-from dq_compensation.ui import help as manual
-from dq_compensation.ui.sidebar import SidebarPanel, SubPanel
+from dq_compensation.ui_shared import sidebar as manual
+from dq_compensation.ui_shared.sidebar import SidebarPanel, SubPanel
 from environments import PROJECT
+from manual_pages import NOT_FOR_USERS
 
 DOCS = PROJECT / "docs"
 
@@ -24,7 +25,7 @@ def require_page(address: str) -> None:
     found = urlparse(address)
     path = Path(unquote(found.path))
     assert path.parent == DOCS
-    assert path.stem != "architecture"
+    assert path.stem not in NOT_FOR_USERS
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     if found.fragment:
         assert found.fragment in {heading.lower().replace(" ", "-") for heading in headings}

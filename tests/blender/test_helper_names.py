@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dq_compensation.bake.bones.helper_names import helper_name, split_side
-from dq_compensation.scene.blender.bone_names import flipped_name
+from dq_compensation.bake.bones_fitting import helper_name, split_side
+from dq_compensation.scene.blender.armature import flipped_name
 
 
 @pytest.mark.parametrize(

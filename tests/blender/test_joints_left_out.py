@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
+from dq_compensation.modifier.installation import evaluate_by_modifier
 from dq_compensation.modifier.written_record import joint_bones
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings, settings_of, text_of_bones
-from dq_compensation.ui.joints_panel import DQC_OT_leave_out, _listed
-from dq_compensation.ui.settings_operators import copy_settings
+from dq_compensation.ui.operators import copy_settings
+from dq_compensation.ui.panels import DQC_OT_leave_out, _listed
 from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions

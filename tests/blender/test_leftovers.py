@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.installation import our_modifier
+from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY, is_palette
 from tests.blender.enabled_scenes import check, enable, select

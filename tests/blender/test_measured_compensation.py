@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import compensated_skinning
-from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skinning import dual_quaternion_skinning
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.settings.object_settings import Settings

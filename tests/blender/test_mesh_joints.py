@@ -11,22 +11,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.mesh_joints import mesh_parents
-from dq_compensation.analysis.skin_limbs import Limbs
+from dq_compensation.analysis.limbs import Limbs, mesh_parents
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
 from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import LimbAxis, Skeleton
 from dq_compensation.modifier.attribute_names import CORRECTION
-from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
+from dq_compensation.modifier.installation import evaluate_by_modifier
 from dq_compensation.modifier.written_record import joint_counts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
-from dq_compensation.scene.blender.bone_names import bone_side
+from dq_compensation.scene.blender.armature import bone_side
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.ui import joints_panel
+from dq_compensation.ui import panels
 from human.model import RIGS, Rig
 from human.poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.enabled_scenes import enable
@@ -196,13 +195,13 @@ def test_the_setting_takes_them_away_and_the_panel_counts_them(whole_human: Huma
     hierarchy, mesh = joint_counts(obj)
     assert hierarchy == 0
     assert mesh > 80
-    said = joints_panel._count(obj)
+    said = panels._count(obj)
     assert said.startswith(f"Joints found: 0 from the hierarchy, {mesh} from the mesh, and ")
     obj.dq_compensation.use_mesh_joints = False
     bpy.context.view_layer.update()
     assert bpy.ops.dqc.refresh() == {"FINISHED"}
     assert joint_counts(obj) == (0, 0)
-    said = joints_panel._count(obj)
+    said = panels._count(obj)
     assert said.startswith("Joints found: 0 from the hierarchy")
     assert "from the mesh" not in said
     amounts = np.empty(len(obj.data.vertices), np.float32)

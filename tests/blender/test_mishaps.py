@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.installation import our_modifier
+from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.blender.rigging import armature_modifier
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS
 from dq_compensation.lifecycle import app_handlers, enabling, following, replacement
-from dq_compensation.modifier.palette.palette_object import find_palette
-from dq_compensation.session import bindings
+from dq_compensation.modifier.palette_object import find_palette
+from dq_compensation.session import status
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import (
     check,
@@ -452,13 +452,13 @@ def test_checking_again_neither_binds_nor_writes(monkeypatch: pytest.MonkeyPatch
     pose_at_random(armature)
     check()
     calls: list[str] = []
-    install, bind = replacement.install, bindings.bind
+    install, bind = replacement.install, status.bind
     monkeypatch.setattr(
         replacement,
         "install",
         lambda *args, **how: (calls.append("install"), install(*args, **how))[1],
     )
-    monkeypatch.setattr(bindings, "bind", lambda *args: (calls.append("bind"), bind(*args))[1])
+    monkeypatch.setattr(status, "bind", lambda *args: (calls.append("bind"), bind(*args))[1])
     for seed in range(3):
         check()
         pose_at_random(armature, seed)

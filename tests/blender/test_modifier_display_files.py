@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.modifier.palette.palette_object import find_palette
+from dq_compensation.modifier.palette_object import find_palette
 from tests.blender.enabled_scenes import (
     check,
     description,

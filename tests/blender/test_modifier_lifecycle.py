@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dq_compensation.modifier.installation import install, uninstall
 from dq_compensation.modifier.modifier_inputs import get_input
 from dq_compensation.modifier.modifier_stack import our_modifier
-from dq_compensation.modifier.palette.palette_object import find_palette
+from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, reconcile
-from dq_compensation.modifier.attribute_object import attribute_object
+from dq_compensation.modifier.modifier_stack import attribute_object
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
-from dq_compensation.scene.binding import followed_mesh
+from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.rigging import armature_modifier
 from dq_compensation.session import changes
 from tests.blender.conftest import Human
@@ -657,7 +657,7 @@ def test_no_evaluation_without_a_change(limb: Pair, monkeypatch: pytest.MonkeyPa
     mirror(obj)
     enable(obj)
     check()
-    monkeypatch.setattr(followed_mesh, "temporary_copy", None)
+    monkeypatch.setattr(bind, "temporary_copy", None)
     for angle in (0.1, 0.2):
         rig.pose.bones["Lower"].rotation_euler.z = angle
         bpy.context.view_layer.update()

@@ -8,9 +8,9 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import enabling, following
-from dq_compensation.modifier.palette.palette_object import find_palette
+from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.scene.blender.own_objects import is_palette
-from dq_compensation.scene.copies.targets import target_meshes
+from dq_compensation.scene.copies import target_meshes
 from tests.blender.enabled_scenes import check, enable, error, select
 from tests.limb import build_limb, pose_limb
 

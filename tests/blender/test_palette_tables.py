@@ -21,14 +21,14 @@ from dq_compensation.modifier.attribute_names import (
     PALETTE_LENGTH,
     REST_LENGTH,
 )
-from dq_compensation.modifier.palette.palette_object import (
+from dq_compensation.modifier.palette_object import (
     NAMES_PROPERTY,
     edition_of,
     find_palette,
     is_intact,
     nodes_of_palette,
 )
-from dq_compensation.modifier.palette_tables import read_counts, table_rows
+from dq_compensation.modifier.palette_points import read_counts, table_rows
 from dq_compensation.scene.blender.own_objects import is_palette
 from tests.blender.enabled_scenes import check, disable, enable, error, select
 from tests.blender.scene_builders import new_file, pose_at_random

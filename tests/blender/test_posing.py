@@ -8,7 +8,7 @@ from collections.abc import Callable
 import bpy
 import pytest
 
-from dq_compensation.lifecycle import following, posing
+from dq_compensation.lifecycle import following
 from dq_compensation.modifier import modifier_stack as stack
 from dq_compensation.session import changes
 from tests.blender.enabled_scenes import select
@@ -48,7 +48,7 @@ def calls(body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch) ->
     for module, name in (
         (following, "reconcile"),
         (following, "enabled_objects"),
-        (posing, "_rest"),
+        (following, "_rest"),
     ):
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     return found

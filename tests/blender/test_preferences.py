@@ -16,8 +16,8 @@ from dq_compensation.lifecycle import enabling
 from dq_compensation.scene.settings.addon_preferences import ADDON_ID, FOR_NEW_CHARACTERS, NEW
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.setup_check import findings
-from dq_compensation.setup_check.recheck_handlers import check_outdated
-from dq_compensation.ui.settings_operators import copy_settings
+from dq_compensation.setup_check.findings import check_outdated
+from dq_compensation.ui.operators import copy_settings
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import character, evaluated_positions
 from tests.limb import build_limb, pose_limb

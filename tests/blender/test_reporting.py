@@ -10,7 +10,7 @@ import pytest
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.errors import BindingError, PoseError, UserError
 from dq_compensation.setup_check.issue import FixError
-from dq_compensation.ui.reporting import reports_errors
+from dq_compensation.ui_shared.reporting import reports_errors
 
 
 @pytest.mark.parametrize("error", [UserError, BindingError, PoseError, ExampleError, FixError])

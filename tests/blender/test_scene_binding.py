@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.linear import linear_blend
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skinning import linear_blend
 from dq_compensation.errors import BindingError
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding

@@ -9,7 +9,7 @@ import pytest
 from dq_compensation.errors import BindingError
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
-from dq_compensation.scene.shape_keys.key_writing import remove_keys
+from dq_compensation.scene.key_writing import remove_keys
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,

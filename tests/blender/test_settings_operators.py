@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.ui import settings_operators
+from dq_compensation.ui import operators
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, pose_limb
@@ -51,9 +51,7 @@ def test_a_group_that_the_other_character_does_not_have_is_named_and_left() -> N
     for obj, group in ((first, "Elbow"), (second, "Mine")):
         obj.vertex_groups.new(name=group)
         settings_of(obj).vertex_group = group
-    assert settings_operators.copy_settings(first, second) == [
-        f"{second.name} has no vertex group Elbow."
-    ]
+    assert operators.copy_settings(first, second) == [f"{second.name} has no vertex group Elbow."]
     assert settings_of(second).vertex_group == "Mine"
 
 
@@ -107,4 +105,4 @@ def test_presets_that_come_along_act_in_pose_mode_on_all_that_follow_the_armatur
 def test_menus_have_the_entries_once() -> None:
     for menu in (bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_pose):
         functions = menu.draw._draw_funcs
-        assert functions.count(settings_operators._draw_menu) == 1
+        assert functions.count(operators._draw_menu) == 1

@@ -14,15 +14,15 @@ import pytest
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from dq_compensation.core.supports import support
-from dq_compensation.examples import posed_copy_handlers
+from dq_compensation.core.example_poses import support
+from dq_compensation.examples import posed_copy
 from dq_compensation.examples.authoring import OutsideSupportError
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.example_capture import support_of, support_weights
-from dq_compensation.scene.blender.attributes import read_property
-from dq_compensation.scene.copies.posed_copies import posed_copy_of
+from dq_compensation.scene.binding.numpy_evaluator import support_of, support_weights
+from dq_compensation.scene.blender.mesh import read_property
+from dq_compensation.scene.copies import posed_copy_of
 from dq_compensation.session.status import status_of
-from dq_compensation.ui import sentences
+from dq_compensation.ui_shared import reporting
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import add_armature, add_mesh, evaluated_positions
 
@@ -105,8 +105,8 @@ def add_and_move(body: bpy.types.Object, place: int, radius: float) -> tuple[NDA
 def follow() -> None:
     """What handlers and timer of a session with a window do."""
     bpy.context.view_layer.update()
-    posed_copy_handlers.observe()
-    posed_copy_handlers.follow()
+    posed_copy.observe()
+    posed_copy.follow()
 
 
 # The top of the shoulder: where the arm takes over from the spine.
@@ -136,7 +136,7 @@ def test_a_shape_outside_the_support_is_asked_about_and_not_lost(body: bpy.types
     with pytest.raises(RuntimeError, match=f"{count} vertices that you moved .* Support from My"):
         bpy.ops.dqc.example_apply()
     assert posed_copy_of(body) == copy
-    assert isinstance(posed_copy_handlers.failure_of(copy), OutsideSupportError)
+    assert isinstance(posed_copy.failure_of(copy), OutsideSupportError)
     assert bpy.ops.dqc.example_apply(outside="WIDEN") == {"FINISHED"}
     assert np.abs(evaluated_positions(body) - before - moves).max() < TOLERANCE
     chosen = support_of(body, ARM)
@@ -152,7 +152,7 @@ def test_leaving_the_mode_asks_as_well_and_inside_only_is_a_choice(body: bpy.typ
     follow()
     copy = posed_copy_of(body)
     assert copy is not None
-    assert isinstance(posed_copy_handlers.failure_of(copy), OutsideSupportError)
+    assert isinstance(posed_copy.failure_of(copy), OutsideSupportError)
     assert bpy.ops.dqc.example_apply(outside="LEAVE") == {"FINISHED"}
     left = np.linalg.norm(moves, axis=1) > 1e-4
     assert np.abs(evaluated_positions(body) - before)[left].max() < TOLERANCE
@@ -257,16 +257,16 @@ def test_apply_leaves_the_armature_selected_and_its_result_ends_with_it(
     result = status_of(body).example_result
     assert result is not None
     assert result.startswith("LeftArm 1 has your shape: it moves ")
-    posed_copy_handlers._after_undo()
+    posed_copy._after_undo()
     assert status_of(body).example_result is None
 
 
 def test_names_of_bones_lose_their_beginning_where_there_is_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sentences, "shown_width", lambda text: 10.0 * len(text))
+    monkeypatch.setattr(reporting, "shown_width", lambda text: 10.0 * len(text))
     preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
     context = SimpleNamespace(region=SimpleNamespace(width=184.0), preferences=preferences)
-    assert sentences.shortened(context, "Hips") == "Hips"
-    assert sentences.shortened(context, "mixamorig:RightForeArm") == "\u2026htForeArm"
-    assert len(sentences.shortened(context, "mixamorig:RightForeArm", "Of ")) == 10
+    assert reporting.shortened(context, "Hips") == "Hips"
+    assert reporting.shortened(context, "mixamorig:RightForeArm") == "\u2026htForeArm"
+    assert len(reporting.shortened(context, "mixamorig:RightForeArm", "Of ")) == 10

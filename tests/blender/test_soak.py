@@ -20,8 +20,8 @@ from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROP
 from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, TAKE_PROPERTY, TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.scene.settings.take_settings import takes_of
-from dq_compensation.scene.stored_takes import unpacked
 from dq_compensation.session import status
+from dq_compensation.session.known_takes import unpacked
 from tests.blender.crowd_scenes import playing_limb
 from tests.blender.enabled_scenes import disable, ours
 from tests.soak import deforming_actions, invariants

@@ -13,10 +13,9 @@ from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.blender.mesh import VertexGroupWeights, read_weights
-from dq_compensation.scene.weights.compensation_weights import ensure_group
-from dq_compensation.scene.weights.kept_weights import PAINTED, kept_record
-from dq_compensation.scene.weights.weights_writing import write_groups
+from dq_compensation.scene.vertex_groups import PAINTED, kept_record, write_groups
 from human.poses import rotation
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, select

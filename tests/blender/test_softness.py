@@ -15,8 +15,8 @@ from dq_compensation import api
 from dq_compensation.examples import authoring
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.modifier_stack import base_of
-from dq_compensation.scene.weights.compensation_weights import ensure_group
-from dq_compensation.scene.weights.weights_writing import write_groups
+from dq_compensation.painting.compensation_weights import ensure_group
+from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import status_of
 from human.model import Rig
 from human.poses import apply_pose, random_pose

@@ -17,7 +17,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.installation import remove_unused
 from dq_compensation.modifier.modifier_stack import base_of
-from dq_compensation.scene.binding.soft_copy import record_of
+from dq_compensation.scene.binding.content import record_of
 from dq_compensation.session import changes
 from dq_compensation.session.status import status_of
 from tests.blender.enabled_scenes import (

@@ -21,7 +21,7 @@ from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.attribute_names import CORRECTION, JOINT_ROWS, PAIR
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
 from dq_compensation.modifier.nodes.node_tree import BASE_PROPERTY
-from dq_compensation.modifier.palette.palette_object import find_palette
+from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
 from tests.blender.enabled_scenes import check, distance, enable, ours, select
 from tests.blender.scene_builders import add_grid, character, link, pose_at_random
@@ -519,7 +519,7 @@ def test_undo_reads_no_weights_that_it_did_not_change(monkeypatch: pytest.Monkey
     def refuse(*_args: object) -> None:
         raise AssertionError("bound again")
 
-    monkeypatch.setattr("dq_compensation.session.bindings.bind", refuse)
+    monkeypatch.setattr("dq_compensation.session.status.bind", refuse)
     bpy.ops.ed.undo()
     bpy.ops.ed.redo()
     is_right(bpy.data.objects["Body"])

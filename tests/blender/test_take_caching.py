@@ -13,17 +13,21 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.take_fitting import fitted
-from dq_compensation.core.takes import Keys, Take, TakeValues, chained, interpolated
+from dq_compensation.core.takes import Keys, Take, TakeValues, chained, fitted, interpolated
 from dq_compensation.errors import UserError
-from dq_compensation.playback import take_checks
-from dq_compensation.playback.caching import TakeOptions, cache_take
-from dq_compensation.playback.take_copying import differences
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.scene.settings.take_settings import active_take, find_take, takes_of
-from dq_compensation.scene.stored_takes import is_take, packed, unpacked
-from dq_compensation.session.known_takes import changed_since, keep_takes, read_take
+from dq_compensation.session.known_takes import (
+    changed_since,
+    is_take,
+    keep_takes,
+    packed,
+    read_take,
+    unpacked,
+)
+from dq_compensation.takes import take_checks
+from dq_compensation.takes.caching import TakeOptions, cache_take, differences
 from human.model import Rig
 from human.motion import key_motion
 from tests.blender.conftest import Human

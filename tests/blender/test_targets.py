@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 
-from dq_compensation.scene.copies.targets import NOTHING_SELECTED, target_meshes
+from dq_compensation.scene.copies import NOTHING_SELECTED, target_meshes
 from dq_compensation.ui.panels import _shown_meshes
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, link, skin

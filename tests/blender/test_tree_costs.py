@@ -1,4 +1,4 @@
-"""What a posed frame does not pay for: `docs/architecture.md` says what each of it costs."""
+"""What a posed frame does not pay for: `docs/measurements.md` says what each of it costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import bpy
 import pytest
 
 from dq_compensation.modifier.modifier_inputs import get_input, get_inputs
-from dq_compensation.modifier.palette.palette_object import find_palette, nodes_of_palette
+from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
 from tests.blender.enabled_scenes import check, distance, enable, error, ours
 from tests.blender.scene_builders import evaluated_positions, new_file

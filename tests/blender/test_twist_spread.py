@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle.notes import find_notes
+from dq_compensation.lifecycle.reconcile import find_notes
 from dq_compensation.modifier.attribute_names import TURN_LIMB
-from dq_compensation.modifier.modifier_evaluator import evaluate_by_modifier
+from dq_compensation.modifier.installation import evaluate_by_modifier
 from dq_compensation.modifier.modifier_stack import our_modifier
-from dq_compensation.modifier.palette.palette_object import find_palette, nodes_of_palette
+from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY

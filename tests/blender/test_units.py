@@ -8,8 +8,8 @@ import pytest
 from mathutils import Matrix
 
 from dq_compensation.bake.key_options import RangeOptions
-from dq_compensation.bake.shape_keys.frame_baking import bake_range
-from dq_compensation.scene.blender.units import object_millimetres, world_millimetres
+from dq_compensation.bake.shape_key_bakes import bake_range
+from dq_compensation.scene.blender.scenes import object_millimetres, world_millimetres
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import add_mesh, character
 

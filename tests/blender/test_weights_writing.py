@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.weights.weights_writing import (
-    write_groups,
-    write_rows,
-    writing_refusal,
-)
+from dq_compensation.scene.vertex_groups import write_groups, write_rows, writing_refusal
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import add_armature, add_grid, edit_mode, new_file, skin
 

@@ -17,10 +17,10 @@ from dq_compensation.core.compensation import (
     curve_value,
 )
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
-from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skinning import dual_quaternion_skinning
 
 VERTICES = 120
 

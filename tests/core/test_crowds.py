@@ -21,8 +21,15 @@ from dq_compensation.core.crowds import (
     point_places,
     program_times,
 )
-from dq_compensation.core.local_poses import cross_faded
-from dq_compensation.core.takes import Keys, Take, TakeValues, chained, interpolated, take_times
+from dq_compensation.core.takes import (
+    Keys,
+    Take,
+    TakeValues,
+    chained,
+    cross_faded,
+    interpolated,
+    take_times,
+)
 
 # Of unit quaternions and matrices in float64, after a product of three bones.
 ROUNDING = 1e-12

@@ -7,7 +7,6 @@ import pytest
 from bodies import chain, posed, random_influences, random_rotations, turn
 
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
-from dq_compensation.core.dual_quaternion_skinning import dual_quaternion_skinning
 from dq_compensation.core.helper_bones import (
     Helper,
     HelperSkinning,
@@ -16,8 +15,8 @@ from dq_compensation.core.helper_bones import (
     skinned,
 )
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.linear import linear_blend
 from dq_compensation.core.pose import Pose
+from dq_compensation.core.skinning import dual_quaternion_skinning, linear_blend
 
 
 @pytest.fixture

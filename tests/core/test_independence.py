@@ -36,8 +36,6 @@ def test_core_imports_without_blender() -> None:
     )
     assert done.returncode == 0, done.stderr
     modules, third_party = done.stdout.split("\n")[:2]
-    assert {"pose", "linear", "compensation", "spherical_joint", "deform"} <= set(
-        modules.split(",")
-    )
+    assert {"pose", "skinning", "compensation", "deform"} <= set(modules.split(","))
     assert {"numpy", "dq_compensation"} <= set(third_party.split(","))
     assert not {"bpy", "mathutils", "scipy"} & set(third_party.split(","))

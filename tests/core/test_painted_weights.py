@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.mesh_graph import mirrored_weights, smoothed_weights
 from dq_compensation.analysis.mirror_map import partners_by_position, partners_by_topology
-from dq_compensation.analysis.painted_weights import mirrored_weights, smoothed_weights
 
 # A triangle, a tail, and a vertex without an edge.
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])

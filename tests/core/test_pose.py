@@ -7,8 +7,9 @@ import pytest
 from bodies import chain, posed, random_rotations
 
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions, transform_points
-from dq_compensation.core.pose import Pose, PoseError
+from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.errors import PoseError
 
 
 @pytest.fixture

@@ -10,17 +10,15 @@ from dq_compensation.analysis.corrective_joints import (
     ExampleJoint,
     JointPose,
     ScatteredJoint,
-    ball_joint,
-    hinge_joint,
-    swing,
-    twist,
-    twist_joint,
-)
-from dq_compensation.analysis.pose_interpolation import (
     SmoothCurve,
+    ball_joint,
     cardinal_curves,
     direction_curve,
+    hinge_joint,
+    swing,
     swing_and_twist,
+    twist,
+    twist_joint,
 )
 from dq_compensation.core.dual_quaternion import (
     concatenate_quaternions,

@@ -7,7 +7,7 @@ import pytest
 
 from dq_compensation.analysis.corrective_joints import swing, twist
 from dq_compensation.core.dual_quaternion import rotate_vectors
-from dq_compensation.core.radial_basis import (
+from dq_compensation.core.example_poses import (
     PosesTooClose,
     RadialBasis,
     arc_distances,

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.softening.followed_weights import followed_weights
-from dq_compensation.analysis.softening.limb_radii import feature_bones, limb_radii
-from dq_compensation.analysis.softening.mesh_graph import MeshGraph, smooth_values
-from dq_compensation.analysis.softening.skin_surface import SkinSurface
-from dq_compensation.analysis.softening.soft_weights import (
+from dq_compensation.analysis.mesh_graph import MeshGraph, smooth_values
+from dq_compensation.analysis.soft_weights import (
+    SkinSurface,
     SoftWeights,
     cut_weights,
+    feature_bones,
+    followed_weights,
+    limb_radii,
     soft_weights,
 )
 from dq_compensation.core.influences import Influences

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation.core.example_poses import joint_support, support
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.supports import joint_support, support
 
 NAMES = ("Spine", "rig:LeftShoulder", "rig:LeftArm", "rig:LeftArm.001", "rig:LeftForeArm")
 SPINE, SHOULDER, ARM, PIECE, FOREARM = range(5)

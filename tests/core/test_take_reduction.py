@@ -9,14 +9,25 @@ import pytest
 from bodies import chain
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.keyed_frames import reduced_values
-from dq_compensation.analysis.skin_boxes import skin_boxes
-from dq_compensation.analysis.take_reduction import ReducedPoses, reduce_poses
+from dq_compensation.analysis.take_reduction import (
+    ReducedPoses,
+    reduce_poses,
+    reduced_values,
+    skin_boxes,
+)
 from dq_compensation.core.dual_quaternion import normalized_quaternions, quaternions_from_axis_angle
-from dq_compensation.core.local_poses import Interpolation, LocalPoses, chained_poses
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.take_fitting import scales_of_keys
-from dq_compensation.core.takes import Take, TakeValues, chained, interpolated, levels_of
+from dq_compensation.core.takes import (
+    Interpolation,
+    LocalPoses,
+    Take,
+    TakeValues,
+    chained,
+    chained_poses,
+    interpolated,
+    levels_of,
+    scales_of_keys,
+)
 
 FRAMES = 400
 TOLERANCE = 0.01  # of bones of length 1

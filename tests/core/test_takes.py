@@ -13,11 +13,21 @@ from dq_compensation.core.dual_quaternion import (
     matrices_from_quaternions,
     quaternions_from_axis_angle,
 )
-from dq_compensation.core.local_poses import LocalPoses, blended_poses, cross_faded
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.take_fitting import fitted, with_common_parents
-from dq_compensation.core.takes import Keys, Take, TakeValues, chained, interpolated, take_times
+from dq_compensation.core.takes import (
+    Keys,
+    LocalPoses,
+    Take,
+    TakeValues,
+    blended_poses,
+    chained,
+    cross_faded,
+    fitted,
+    interpolated,
+    take_times,
+    with_common_parents,
+)
 
 # Keys are float32; chains of three bones add a few roundings of that.
 ROUNDING = 1e-6

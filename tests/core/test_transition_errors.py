@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from bodies import Cylinder, distance_from_capsules
 
-from dq_compensation.analysis.transitions.transition_errors import (
-    ERRORS,
-    SHIFTS,
-    WIDTHS,
-    expected_error,
-)
+from dq_compensation.analysis.transitions import ERRORS, SHIFTS, WIDTHS, expected_error
 from dq_compensation.core.compensation import PUBLISHED_CURVES, Curve
 
 # The tables have one decimal. SMOOTH and MODELLED, which differ by 0.5 at most, share one.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from bodies import chain, posed, turn
 
-from dq_compensation.analysis.helper_bones.helper_fitting import shared_pairs
-from dq_compensation.analysis.helper_bones.twist_bones import TwistedRig
+from dq_compensation.analysis.helper_fitting import shared_pairs
+from dq_compensation.analysis.twist_bones import TwistedRig
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose

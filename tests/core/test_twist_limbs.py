@@ -9,13 +9,12 @@ import pytest
 from bodies import posed, random_rotations, skeleton_of_points, turn
 from numpy.typing import NDArray
 
-from dq_compensation.core.bendy_bones import BendyBones
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skeleton import BendyBones, Skeleton
 from dq_compensation.core.twist_limbs import TwistLimbs
 
 Array = NDArray[np.float64]

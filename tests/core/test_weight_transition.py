@@ -7,14 +7,15 @@ import pytest
 from bodies import Cylinder, distance_from_capsules, skeleton_of_points
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.transitions.transition_measurement import (
+from dq_compensation.analysis.transitions import (
+    BEST_WIDTH,
     TransitionJoints,
     measure_transitions,
     quantile_of_share,
+    reshape_transition,
     share_of_quantile,
     thickness_ratio,
 )
-from dq_compensation.analysis.transitions.transition_reshaping import BEST_WIDTH, reshape_transition
 from dq_compensation.core.influences import Influences
 
 BOTH_DEFORM = np.ones(2, np.bool_)

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
-from dq_compensation.viewport.gpu.kernels import wanted_layout
-from dq_compensation.viewport.gpu.shader_building import TEXTURE_WIDTH
-from dq_compensation.viewport.gpu.textures import array_from_texture
-from dq_compensation.viewport.poses.instance_poses import GivenPoses
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
+from dq_compensation.viewport.poses import GivenPoses
+from dq_compensation.viewport.shaders import TEXTURE_WIDTH, wanted_layout
+from dq_compensation.viewport.textures import array_from_texture
 
 
 def deform_in(

@@ -23,14 +23,9 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import draw_handler
-from dq_compensation.viewport.objects import batch, batches
-from dq_compensation.viewport.objects.batch import Batch
-from dq_compensation.viewport.objects.batches import Batches
-from dq_compensation.viewport.poses import instance_poses, posed_limbs
-from dq_compensation.viewport.skinning import deformed_mesh
-from dq_compensation.viewport.takes import playing
-from dq_compensation.viewport.takes.played_takes import Playing, TakeTiming
+from dq_compensation.viewport import batches, deformed_mesh, draw_handler, playing, poses
+from dq_compensation.viewport.batches import Batch, Batches
+from dq_compensation.viewport.playing import Playing, TakeTiming
 from human.model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
@@ -142,8 +137,10 @@ def test_a_setting_makes_one_object_anew_and_leaves_the_others(
     before = draw()
     assert before[0].arrangement is before[1].arrangement is not before[2].arrangement
     uploads: list[int] = []
-    gpu_mesh_of = batch.gpu_mesh_of
-    monkeypatch.setattr(batch, "gpu_mesh_of", lambda *of: (uploads.append(1), gpu_mesh_of(*of))[1])
+    gpu_mesh_of = batches.gpu_mesh_of
+    monkeypatch.setattr(
+        batches, "gpu_mesh_of", lambda *of: (uploads.append(1), gpu_mesh_of(*of))[1]
+    )
     settings_of(first).method = "LINEAR"
     after = draw()
     assert [new is old for new, old in zip(after, before, strict=True)] == [False, True, True]
@@ -165,10 +162,9 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     draw()
     calls: list[str] = []
     for module, name in (
-        (instance_poses, "run_pass"),
+        (poses, "run_pass"),
         (deformed_mesh, "run_pass"),
-        (posed_limbs, "run_pass"),
-        (instance_poses, "texture_from_array"),
+        (poses, "texture_from_array"),
         (deformed_mesh, "texture_from_array"),
     ):
         original = getattr(module, name)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.deform import Deformation
-from dq_compensation.crowds.crowd_roles import figure_bytes
-from dq_compensation.viewport.gpu.kernels import wanted_layout
-from dq_compensation.viewport.poses.instance_poses import Playback
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
-from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
+from dq_compensation.crowds.crowd_figures import figure_bytes
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.playing import Instances, Playing, TakeTiming
+from dq_compensation.viewport.poses import Playback
+from dq_compensation.viewport.shaders import wanted_layout
 from tests.gpu.test_playback import deformations, make_take
 from tests.gpu_memory import gpu_bytes
 

@@ -21,29 +21,28 @@ from dq_compensation.core.crowds import Program, program_times
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
-from dq_compensation.crowds import crowd_roles
+from dq_compensation.crowds import crowd_cast, crowd_display, crowd_figures
+from dq_compensation.crowds.crowd_display import Crowds, FigureMesh, failure_of
 from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
-from dq_compensation.crowds.display import crowd_display, crowd_mesh, crowd_sight, crowd_stage
-from dq_compensation.crowds.display.crowd_display import Crowds, failure_of
-from dq_compensation.crowds.display.crowd_stage import FigureMesh
 from dq_compensation.examples import authoring
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
-from dq_compensation.session import known_crowds
+from dq_compensation.session import known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import draw_handler
-from dq_compensation.viewport.gpu import textures
-from dq_compensation.viewport.gpu.textures import array_from_texture
-from dq_compensation.viewport.look.studio_light import surface_materials
-from dq_compensation.viewport.look.surface import draw_solid, drawing_state, placements_texture
-from dq_compensation.viewport.poses import instance_poses
-from dq_compensation.viewport.skinning import deformed_mesh
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import gpu_mesh_of
+from dq_compensation.viewport import deformed_mesh, draw_handler, textures
+from dq_compensation.viewport import poses as instance_poses
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
+from dq_compensation.viewport.look import (
+    draw_solid,
+    drawing_state,
+    placements_texture,
+    surface_materials,
+)
+from dq_compensation.viewport.textures import array_from_texture
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_playback import make_take
 from tests.limb import build_bendy_limb, build_limb, pose_limb
@@ -53,7 +52,7 @@ TOLERANCE = 1e-4
 TO_CLIP = np.diag([0.05, 0.05, -0.05, 1.0])
 
 
-def program_of(role: crowd_roles.Role) -> Program:
+def program_of(role: crowd_figures.Role) -> Program:
     """What a role plays, as its takes were cached."""
     return Program(role.first, role.second, role.fade_frames)
 
@@ -68,8 +67,8 @@ class Scene:
         self.takes: dict[str, Take] = {}
         for seed, name in enumerate(("Walk", "Wave")):
             self.add_take(name, make_take(self.binding.skeleton, seed, 0.7))
-        monkeypatch.setattr(crowd_roles, "take_problem", lambda *_: None)
-        monkeypatch.setattr(crowd_roles, "read_take", lambda item: self.takes[item.name])
+        monkeypatch.setattr(crowd_figures, "take_problem", lambda *_: None)
+        monkeypatch.setattr(crowd_figures, "read_take", lambda item: self.takes[item.name])
         self.crowds, self.frame = Crowds(), 1.0
         self.to_view = np.eye(4)
         self.empty = self.add_crowd()
@@ -97,11 +96,11 @@ class Scene:
 
     def draw(self, **visible: bool) -> list[FigureMesh]:
         enabled.forget()
-        known_crowds.forget_crowds()
+        known_objects.forget_crowds()
         bpy.context.scene.frame_set(int(self.frame), subframe=self.frame % 1.0)
         bpy.context.view_layer.update()
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        crowds = [(crowd, visible.get(crowd.name, True)) for crowd in known_crowds.all_crowds()]
+        crowds = [(crowd, visible.get(crowd.name, True)) for crowd in known_objects.all_crowds()]
         view: Any = SimpleNamespace(to_view=self.to_view, to_clip=TO_CLIP)
         return self.crowds.update(crowds, enabled_objects(), view, depsgraph)
 
@@ -327,7 +326,7 @@ def test_takes_are_played_again_only_when_they_change(
         count_calls(monkeypatch, instance_poses, "TakeTables"),
         count_calls(monkeypatch, instance_poses, "empty_texture"),
         count_calls(monkeypatch, deformed_mesh, "empty_texture"),
-        count_calls(monkeypatch, crowd_mesh, "gpu_mesh_of"),
+        count_calls(monkeypatch, crowd_display, "gpu_mesh_of"),
     ]
     chosen: Any = crowd_of(scene.empty)
     for name, value in (
@@ -357,7 +356,7 @@ def test_characters_that_share_takes_are_bounded_once(
     settings_of(rig).takes.add().name = "Walk"
     role = crowd_of(scene.empty).roles.add()
     role.character, role.take = rig, "Walk"
-    calls = count_calls(monkeypatch, crowd_stage.ProgramBounds, "of")
+    calls = count_calls(monkeypatch, crowd_display.ProgramBounds, "of")
     for scene.frame in (1.0, 2.0, 3.0):
         scene.draw()
     assert len(calls) == 2
@@ -447,14 +446,14 @@ def test_a_crowd_that_fails_does_not_stop_others(
     settings_of(rig).takes.add().name = "Wave"
     second = scene.add_crowd(count=4)
     crowd_of(second).roles[0].character, crowd_of(second).roles[0].take = rig, "Wave"
-    of_mesh = crowd_mesh.gpu_mesh_of
+    of_mesh = crowd_display.gpu_mesh_of
 
     def broken(binding: Binding, *arguments: Any) -> Any:
         if binding.object_name == "Other":
             raise ValueError("no room")
         return of_mesh(binding, *arguments)
 
-    monkeypatch.setattr(crowd_mesh, "gpu_mesh_of", broken)
+    monkeypatch.setattr(crowd_display, "gpu_mesh_of", broken)
     for scene.frame in (1.0, 2.0):
         found = scene.draw()
         scene.assert_as_in_core(found)
@@ -463,7 +462,7 @@ def test_a_crowd_that_fails_does_not_stop_others(
     assert text is not None
     assert "Crowd.001 failed: no room." in text
     assert len(caplog.records) == 1
-    monkeypatch.setattr(crowd_mesh, "gpu_mesh_of", of_mesh)
+    monkeypatch.setattr(crowd_display, "gpu_mesh_of", of_mesh)
     crowd_of(second).seed = 9
     assert len(scene.draw()) == 2
 
@@ -520,16 +519,14 @@ def test_the_picture_is_that_of_the_figures_drawn_one_by_one(
     scene.empty.location, scene.frame = (0.3, 0.4, 0.0), 5.0
     space = viewport(monkeypatch, shading, xray=xray)
     monkeypatch.setattr(draw_handler, "_session", None)
-    tested = count_calls(monkeypatch, crowd_sight, "spheres_in_view")
-    culled = crowd_sight.spheres_in_view
+    tested = count_calls(monkeypatch, crowd_cast, "spheres_in_view")
+    culled = crowd_cast.spheres_in_view
     for angle in (0.0, 2.5):
         views = (Matrix.Rotation(angle, 4, "X"), Matrix.Diagonal((0.6, 0.6, -0.1, 1.0)))
         together = picture(*views)
-        monkeypatch.setattr(
-            crowd_sight, "spheres_in_view", lambda _, at, __: np.full(len(at), True)
-        )
+        monkeypatch.setattr(crowd_cast, "spheres_in_view", lambda _, at, __: np.full(len(at), True))
         everyone = picture(*views)
-        monkeypatch.setattr(crowd_sight, "spheres_in_view", culled)
+        monkeypatch.setattr(crowd_cast, "spheres_in_view", culled)
         drawn = np.count_nonzero(together[..., 3])
         assert drawn > 500
         np.testing.assert_array_equal(together, everyone)
@@ -566,7 +563,7 @@ def viewport(monkeypatch: pytest.MonkeyPatch, shading: str, *, xray: bool) -> An
     monkeypatch.setattr(crowd_display, "is_visible", lambda *_: True)
     monkeypatch.setattr(crowd_display, "drawing_refusal", lambda: None)
     enabled.forget()
-    known_crowds.forget_crowds()
+    known_objects.forget_crowds()
     bpy.context.scene.frame_set(5)
     return space.shading
 

@@ -11,8 +11,8 @@ import pytest
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
-from dq_compensation.viewport.gpu.kernels import wanted_layout
-from dq_compensation.viewport.look.surface import (
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.look import (
     DrawnRun,
     SurfaceMaterial,
     ViewUniforms,
@@ -20,10 +20,9 @@ from dq_compensation.viewport.look.surface import (
     drawing_state,
     placements_texture,
 )
-from dq_compensation.viewport.poses.instance_poses import Playback
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
-from dq_compensation.viewport.takes.played_takes import Instances
+from dq_compensation.viewport.playing import Instances
+from dq_compensation.viewport.poses import Playback
+from dq_compensation.viewport.shaders import wanted_layout
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_playback import instances_of, make_take
 from tests.gpu.test_surface import FRONT, LAMP, _orthographic

@@ -9,9 +9,8 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.objects.batches import Batches
-from dq_compensation.viewport.poses import posed_limbs
-from dq_compensation.viewport.skinning import deformed_mesh, gpu_keys, gpu_mesh
+from dq_compensation.viewport import deformed_mesh
+from dq_compensation.viewport.batches import Batches
 from human.model import build_from
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import (
@@ -73,7 +72,7 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     frame(30.0)
     on_gpu, deformed = gpu_bytes(batch.deformed), batch.deformed
     uploads: list[str] = []
-    for module in (gpu_mesh, deformed_mesh, gpu_keys, posed_limbs):
+    for module in (deformed_mesh, deformed_mesh, deformed_mesh, deformed_mesh):
         for name in ("texture_from_array", "empty_texture"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda *_, name=name: uploads.append(name))

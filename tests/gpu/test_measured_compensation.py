@@ -14,8 +14,7 @@ from dq_compensation.core.influences import Influences
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from tests.gpu.one_instance import deform_in
 
 TOLERANCE = 1e-4

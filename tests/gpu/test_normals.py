@@ -20,8 +20,7 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from tests.gpu.one_instance import deform_in, read_normals
 
 TOLERANCE = 4e-3

@@ -17,35 +17,33 @@ from dq_compensation import api
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.example_capture import Support, support_weights
-from dq_compensation.scene.blender.units import world_millimetres
+from dq_compensation.scene.binding.numpy_evaluator import Support, support_weights
+from dq_compensation.scene.blender.scenes import world_millimetres
 from dq_compensation.scene.settings.addon_preferences import ADDON_ID, ColourMap
 from dq_compensation.scene.settings.object_settings import Overlay, Settings
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import draw_handler
-from dq_compensation.viewport.gpu.textures import texture_from_array
-from dq_compensation.viewport.look.surface import (
+from dq_compensation.viewport import draw_handler, overlay
+from dq_compensation.viewport.batches import Batch, Batches
+from dq_compensation.viewport.look import (
     SurfaceMaterial,
     ViewUniforms,
     draw_solid,
     drawing_state,
     placements_texture,
 )
-from dq_compensation.viewport.objects.batch import Batch
-from dq_compensation.viewport.objects.batches import Batches
-from dq_compensation.viewport.overlays import overlay
-from dq_compensation.viewport.overlays.colour_scale import (
+from dq_compensation.viewport.overlay import (
     COLOURS_SRGB,
+    MAX_LEGENDS,
     MEASURE_EVERY,
     AutomaticMaximum,
-    step_above,
-)
-from dq_compensation.viewport.overlays.legend import MAX_LEGENDS, Legend, titled_legends
-from dq_compensation.viewport.overlays.overlay import (
     ColouredObject,
+    Legend,
     colour_block,
     reference_settings,
+    step_above,
+    titled_legends,
 )
+from dq_compensation.viewport.textures import texture_from_array
 from human.model import build_from
 from human.poses import apply_pose, named_poses
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays

@@ -21,12 +21,12 @@ from dq_compensation.core.dual_quaternion import (
     rotate_vectors,
 )
 from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
-from dq_compensation.core.local_poses import LocalPoses
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.takes import (
     Keys,
+    LocalPoses,
     Take,
     TakeValues,
     node_names,
@@ -36,18 +36,16 @@ from dq_compensation.core.takes import (
 )
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.binding.stored_examples import Examples
+from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.viewport.gpu import vertex_textures
-from dq_compensation.viewport.gpu.kernels import PosePaletteLayout, wanted_layout
-from dq_compensation.viewport.gpu.take_tables import TakeTables
-from dq_compensation.viewport.poses import instance_poses, posed_limbs
-from dq_compensation.viewport.poses.instance_lists import InstanceList
-from dq_compensation.viewport.poses.instance_poses import GivenPoses, Playback
-from dq_compensation.viewport.skinning import deformed_mesh, gpu_keys
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
-from dq_compensation.viewport.takes.played_takes import Instances, Playing, TakeTiming
+from dq_compensation.viewport import deformed_mesh
+from dq_compensation.viewport import poses as instance_poses
+from dq_compensation.viewport import textures as vertex_textures
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.playing import Instances, Playing, TakeTiming
+from dq_compensation.viewport.poses import GivenPoses, InstanceList, Playback
+from dq_compensation.viewport.shaders import PosePaletteLayout, wanted_layout
+from dq_compensation.viewport.take_tables import TakeTables
 from tests.gpu.one_instance import deform_in, read_normals
 from tests.gpu.test_bendy_bones import curved, nearly_straight
 from tests.gpu_memory import gpu_bytes
@@ -218,8 +216,8 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
             for module in (
                 instance_poses,
                 deformed_mesh,
-                gpu_keys,
-                posed_limbs,
+                deformed_mesh,
+                deformed_mesh,
                 vertex_textures,
             ):
                 for name in ("texture_from_array", "empty_texture"):

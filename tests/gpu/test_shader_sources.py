@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dq_compensation.viewport.gpu import shaders
-from dq_compensation.viewport.gpu.kernels import KERNELS, PosePaletteLayout
-from dq_compensation.viewport.gpu.shader_building import SHARED_CONSTANTS, Bindings
-from dq_compensation.viewport.gpu.shader_sources import (
+from dq_compensation.viewport import shaders
+from dq_compensation.viewport.shaders import (
+    KERNELS,
     SHADERS_DIRECTORY,
+    SHARED_CONSTANTS,
+    Bindings,
+    PosePaletteLayout,
     ShaderSourceError,
     shader_source,
 )

@@ -15,9 +15,9 @@ from dq_compensation.core.deform import METHODS, Deformation, Method
 from dq_compensation.errors import BindingError, PoseError
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.objects import arrangement
-from dq_compensation.viewport.objects.batches import Batches
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
+from dq_compensation.viewport import batches as arrangement
+from dq_compensation.viewport.batches import Batches
+from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from human.model import build_from
 from human.poses import apply_pose, random_pose
 from tests.counted_work import instructions_of

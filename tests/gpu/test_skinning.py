@@ -19,14 +19,12 @@ from dq_compensation.core.deform import METHODS, Deformation, Method, deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.spherical_joint import joint_sets
-from dq_compensation.viewport.gpu.kernels import wanted_layout
-from dq_compensation.viewport.gpu.shader_building import TEXTURE_WIDTH
-from dq_compensation.viewport.gpu.textures import array_from_texture, row_count
-from dq_compensation.viewport.poses.instance_poses import GivenPoses
-from dq_compensation.viewport.skinning import gpu_keys
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.core.skinning import joint_sets
+from dq_compensation.viewport import deformed_mesh
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.poses import GivenPoses
+from dq_compensation.viewport.shaders import TEXTURE_WIDTH, wanted_layout
+from dq_compensation.viewport.textures import array_from_texture, row_count
 from tests.gpu.one_instance import deform_in, read_normals
 
 TOLERANCE = 1e-4
@@ -123,10 +121,13 @@ def test_shape_keys_come_before_skinning_and_only_when_they_change(
     keys = deformed.keys
     assert keys is not None
     dispatches: list[int] = []
-    run = gpu_keys.run_pass
-    monkeypatch.setattr(
-        gpu_keys, "run_pass", lambda *each, **ints: (dispatches.append(1), run(*each, **ints))
-    )
+    run = deformed_mesh.run_pass
+
+    def counted(shader: Any, textures: Any, written: Any, *counts: int, **ints: int) -> None:
+        dispatches.extend([1] * (written[0] == "shaped"))
+        run(shader, textures, written, *counts, **ints)
+
+    monkeypatch.setattr(deformed_mesh, "run_pass", counted)
     pose = make_pose(human.skeleton, 1, 0.6)
     linear = Deformation("LINEAR", human.influences)
     for values, changes in (

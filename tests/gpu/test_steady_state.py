@@ -16,11 +16,10 @@ from dq_compensation.core.deform import Deformation
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.spherical_joint import joint_sets
-from dq_compensation.viewport.gpu.kernels import wanted_layout
-from dq_compensation.viewport.poses.instance_poses import GivenPoses
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.core.skinning import joint_sets
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.poses import GivenPoses
+from dq_compensation.viewport.shaders import wanted_layout
 from tests.gpu_memory import gpu_bytes
 
 WARM_UP, FRAMES = 200, 1000

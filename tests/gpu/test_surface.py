@@ -19,7 +19,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.topology import topology
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
-from dq_compensation.viewport.look.surface import (
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.look import (
     StudioLight,
     SurfaceMaterial,
     ViewUniforms,
@@ -28,8 +29,6 @@ from dq_compensation.viewport.look.surface import (
     drawing_state,
     placements_texture,
 )
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
 from human.model import load_human_arrays
 from tests.gpu.one_instance import deform_in
 

@@ -14,8 +14,7 @@ from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.twist_limbs import TwistLimbs
-from dq_compensation.viewport.skinning.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.skinning.gpu_mesh import GpuMesh
+from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_measured_compensation import TOLERANCE, UNEQUAL_SPACES
 

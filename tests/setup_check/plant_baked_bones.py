@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from dq_compensation.scene.blender.armature import armature_of, is_helper_bone
-from dq_compensation.scene.blender.edited_bones import edited_bones
+from dq_compensation.scene.blender.armature import armature_of, edited_bones, is_helper_bone
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import select
 from tests.setup_check.plant_stale_binding import enable_as_it_may_be

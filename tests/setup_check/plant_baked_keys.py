@@ -5,8 +5,8 @@ from __future__ import annotations
 import bpy
 
 from dq_compensation.analysis.corrective_joints import CorrectiveJoint, ball_joint, hinge_joint
-from dq_compensation.scene.shape_keys.corrective_drivers import drive_keys
-from dq_compensation.scene.shape_keys.key_animation import animate_in_turn
+from dq_compensation.scene.corrective_drivers import drive_keys
+from dq_compensation.scene.key_writing import animate_in_turn
 from tests.blender.conftest import Human
 from tests.setup_check.plant_shape_keys import add_keys
 from tests.setup_check.plant_stale_binding import enable_as_it_may_be

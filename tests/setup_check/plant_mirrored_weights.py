@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.weights.weights_writing import write_groups
+from dq_compensation.scene.vertex_groups import write_groups
 from tests.blender.conftest import Human
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.weights.weights_writing import write_rows
+from dq_compensation.scene.vertex_groups import write_rows
 from tests.blender.conftest import Human
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
-from dq_compensation.analysis.transitions.transition_measurement import (
-    quantile_of_share,
-    share_of_quantile,
-)
+from dq_compensation.analysis.transitions import quantile_of_share, share_of_quantile
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.weights.weights_writing import write_groups
+from dq_compensation.scene.vertex_groups import write_groups
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import add_mesh, edit_mode, link
 

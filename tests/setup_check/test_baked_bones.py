@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.scene.blender.edited_bones import edited_bones
-from dq_compensation.scene.copies.helper_rig import helper_names
-from dq_compensation.setup_check.checks.baked_bones import CHECK
+from dq_compensation.scene.blender.armature import edited_bones
+from dq_compensation.scene.helper_rig import helper_names
+from dq_compensation.setup_check.checks.baked import BAKED_BONES
 from dq_compensation.setup_check.issue import Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.bake_scenes import native
@@ -28,7 +28,7 @@ def limb(addon: None) -> bpy.types.Object:
 
 def found(obj: bpy.types.Object) -> list[Issue]:
     bpy.context.view_layer.update()
-    return CHECK.find(Subject(obj, bpy.context.evaluated_depsgraph_get()))
+    return BAKED_BONES.find(Subject(obj, bpy.context.evaluated_depsgraph_get()))
 
 
 def fix(obj: bpy.types.Object, key: str, name: str) -> None:

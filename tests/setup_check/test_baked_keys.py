@@ -10,8 +10,8 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.scene.shape_keys.acting_keys import corrective_keys, played_keys
-from dq_compensation.setup_check.checks.baked_keys import CHECK
+from dq_compensation.scene.corrective_drivers import corrective_keys, played_keys
+from dq_compensation.setup_check.checks.baked import BAKED_KEYS
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check, enable, select
 from tests.setup_check.plant_baked_keys import ball, hinge, played
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("addon")
 def found(human: Human) -> list[str]:
     bpy.context.view_layer.update()
     subject = Subject(human.mesh_object, bpy.context.evaluated_depsgraph_get())
-    return [issue.message for issue in CHECK.find(subject)]
+    return [issue.message for issue in BAKED_KEYS.find(subject)]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dq_compensation.modifier.modifier_inputs import set_input
-from dq_compensation.scene.weights.group_users import group_users
-from dq_compensation.setup_check.checks.bone_groups import CHECK
+from dq_compensation.scene.vertex_groups import group_users
+from dq_compensation.setup_check.checks.bone_groups import BONE_GROUPS
 from dq_compensation.setup_check.issue import FixError, Issue
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
@@ -26,7 +26,7 @@ WITHOUT_WEIGHTS = {"default": 39, "game_engine": 1, "cmu_mb": 0}
 
 
 def found_in(human: Human) -> dict[str, Issue]:
-    return {issue.key: issue for issue in CHECK.find(subject_of(human.mesh_object))}
+    return {issue.key: issue for issue in BONE_GROUPS.find(subject_of(human.mesh_object))}
 
 
 @pytest.mark.parametrize("rig", RIGS)
@@ -77,7 +77,7 @@ def test_turning_deform_on(human: Human) -> None:
     before = human.evaluated_positions()
     still(human)
     issue = found_in(human)["still"]
-    summary = CHECK.fixes["turn_deform_on"](subject_of(human.mesh_object), issue)
+    summary = BONE_GROUPS.fixes["turn_deform_on"](subject_of(human.mesh_object), issue)
     assert "2 bones" in summary
     assert "still" not in found_in(human)
     np.testing.assert_array_equal(human.evaluated_positions(), before)
@@ -88,7 +88,7 @@ def test_removing_the_groups_keeps_the_look_and_the_other_weights(human: Human) 
     human.armature_object.pose.bones["upperarm01.L"].rotation_quaternion = (0.9, 0.3, 0.0, 0.0)
     look, before = human.evaluated_positions(), dense_weights(human.mesh_object)
     names = [group.name for group in human.mesh_object.vertex_groups]
-    CHECK.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
+    BONE_GROUPS.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
     assert "still" not in found_in(human)
     # The order in which Blender adds the others up changes: rounding of float32.
     np.testing.assert_allclose(human.evaluated_positions(), look, rtol=0, atol=2e-7)
@@ -100,7 +100,7 @@ def test_groups_that_something_uses_are_not_removed(human: Human) -> None:
     still(human)
     human.mesh_object.modifiers.new("Smooth", "SMOOTH").vertex_group = "head"
     with pytest.raises(FixError, match=r"head \(modifier Smooth\)"):
-        CHECK.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
+        BONE_GROUPS.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
     assert "lowerarm01.L" in human.mesh_object.vertex_groups
 
 
@@ -141,11 +141,11 @@ def test_groups_of_our_own_settings_are_used_also_while_disabled(
         bone = rig.data.edit_bones.new("Support")
         bone.tail = (0.0, 0.0, 1.0)
     rig.data.bones["Support"].use_deform = False
-    issue = {issue.key: issue for issue in CHECK.find(subject_of(limb))}["still"]
+    issue = {issue.key: issue for issue in BONE_GROUPS.find(subject_of(limb))}["still"]
     use(limb)
     assert group_users(limb) == {"Support": user}
     with pytest.raises(FixError, match=f"Support \\({user}\\)"):
-        CHECK.fixes["remove_groups"](subject_of(limb), issue)
+        BONE_GROUPS.fixes["remove_groups"](subject_of(limb), issue)
     assert "Support" in limb.vertex_groups
 
 
@@ -154,7 +154,7 @@ def test_a_node_modifier_without_a_tree_uses_no_group() -> None:
     limb, _ = build_limb()
     limb.modifiers.new("Nodes", "NODES")
     limb.vertex_groups.new(name="Support").add([0], 1.0, "REPLACE")
-    issues = {issue.key: issue for issue in CHECK.find(subject_of(limb))}
+    issues = {issue.key: issue for issue in BONE_GROUPS.find(subject_of(limb))}
     assert "Support" in issues["no_bone"].message
 
 
@@ -166,14 +166,14 @@ def test_a_group_whose_name_is_typed_into_a_node_modifier_is_used() -> None:
     modifier.node_group = tree
     set_input(modifier, socket.name, "Support")
     limb.vertex_groups.new(name="Support").add([0], 1.0, "REPLACE")
-    assert "no_bone" not in {issue.key for issue in CHECK.find(subject_of(limb))}
+    assert "no_bone" not in {issue.key for issue in BONE_GROUPS.find(subject_of(limb))}
 
 
 def test_locked_groups_are_not_removed(human: Human) -> None:
     still(human)
     human.mesh_object.vertex_groups["head"].lock_weight = True
     with pytest.raises(FixError, match="head"):
-        CHECK.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
+        BONE_GROUPS.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
     assert "lowerarm01.L" in human.mesh_object.vertex_groups
 
 

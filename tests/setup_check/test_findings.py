@@ -12,7 +12,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.session.changes import Changes
-from dq_compensation.setup_check import catalogue, findings, recheck_handlers
+from dq_compensation.setup_check import catalogue, findings
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check as lifecycle_check
@@ -53,9 +53,9 @@ def update() -> None:
 
 def is_outdated(obj: bpy.types.Object) -> bool:
     """As the timer finds out, for a character whose check takes too long to be made again."""
-    known(obj).seconds = recheck_handlers.QUICK
+    known(obj).seconds = findings.QUICK
     update()
-    recheck_handlers.check_outdated()
+    findings.check_outdated()
     return known(obj).outdated
 
 
@@ -131,7 +131,7 @@ def select_vertices(obj: bpy.types.Object) -> None:
     bpy.ops.object.mode_set(mode="EDIT")
     bpy.ops.mesh.select_all(action="INVERT")
     update()
-    recheck_handlers.check_outdated()
+    findings.check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
@@ -145,7 +145,7 @@ def edit_bones_without_a_change(obj: bpy.types.Object) -> None:
     select(obj.modifiers[0].object)
     bpy.ops.object.mode_set(mode="EDIT")
     update()
-    recheck_handlers.check_outdated()
+    findings.check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
@@ -224,7 +224,7 @@ def test_a_change_of_something_else_does_not(body: bpy.types.Object) -> None:
     other = add_grid(name="Other")
     # A new object makes Blender evaluate everything anew.
     update()
-    recheck_handlers.check_outdated()
+    findings.check_outdated()
     edit_mesh(other)
     move(other)
     assert not is_outdated(body)
@@ -244,7 +244,7 @@ def test_outdated_results_are_checked_again_where_that_is_quick(
     body["dents"] = 0
     move(body)
     update()
-    assert recheck_handlers.check_outdated()
+    assert findings.check_outdated()
     assert not known(body).outdated
     assert not known(body).issues
 
@@ -253,11 +253,11 @@ def test_checking_again_comes_to_an_end(body: bpy.types.Object, dents: Dents) ->
     """No check may take its own reading, or what follows a fix, for a change of the user's."""
     move(body)
     update()
-    assert recheck_handlers.check_outdated()
+    assert findings.check_outdated()
     looks = dents.looks
     for _ in range(3):
         update()
-        assert not recheck_handlers.check_outdated()
+        assert not findings.check_outdated()
     assert dents.looks == looks
 
 
@@ -266,14 +266,14 @@ def test_following_an_enabled_character_does_not_outdate_its_findings_for_ever(
 ) -> None:
     enable(body)
     lifecycle_check()
-    recheck_handlers.check_outdated()
+    findings.check_outdated()
     pose(body)
     for _ in range(3):
         lifecycle_check()
-        recheck_handlers.check_outdated()
+        findings.check_outdated()
     looks = dents.looks
     lifecycle_check()
-    assert not recheck_handlers.check_outdated()
+    assert not findings.check_outdated()
     assert dents.looks == looks
 
 
@@ -287,10 +287,10 @@ def test_a_fix_leaves_findings_that_are_up_to_date(body: bpy.types.Object, dents
 
 
 def test_a_slow_check_waits_for_the_button(body: bpy.types.Object, dents: Dents) -> None:
-    known(body).seconds = recheck_handlers.QUICK
+    known(body).seconds = findings.QUICK
     move(body)
     update()
-    assert not recheck_handlers.check_outdated()
+    assert not findings.check_outdated()
     assert known(body).outdated
     bpy.ops.dqc.check()
     assert not known(body).outdated
@@ -304,10 +304,10 @@ def test_nothing_is_checked_while_it_is_painted_or_edited(
     move(body)
     update()
     assert known(body).touched
-    assert not recheck_handlers.check_outdated()
+    assert not findings.check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
     update()
-    assert recheck_handlers.check_outdated()
+    assert findings.check_outdated()
 
 
 def test_nothing_is_checked_while_its_bones_are_edited(body: bpy.types.Object) -> None:
@@ -315,9 +315,9 @@ def test_nothing_is_checked_while_its_bones_are_edited(body: bpy.types.Object) -
     bpy.ops.object.mode_set(mode="EDIT")
     move(body)
     update()
-    assert not recheck_handlers.check_outdated()
+    assert not findings.check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
-    assert recheck_handlers.check_outdated()
+    assert findings.check_outdated()
 
 
 def test_undo_and_redo_make_findings_outdated_and_keep_them(body: bpy.types.Object) -> None:
@@ -326,7 +326,7 @@ def test_undo_and_redo_make_findings_outdated_and_keep_them(body: bpy.types.Obje
     move(body)
     bpy.ops.ed.undo_push(message="Moved")
     for step in (bpy.ops.ed.undo, bpy.ops.ed.redo):
-        recheck_handlers.check_outdated()
+        findings.check_outdated()
         step()
         body = bpy.data.objects[name]
         assert known(body).touched
@@ -343,7 +343,7 @@ def test_another_file_forgets_them(body: bpy.types.Object, tmp_path: Path) -> No
 def test_a_deleted_character_is_forgotten(body: bpy.types.Object) -> None:
     findings.mark_all_touched()
     bpy.data.objects.remove(body)
-    assert not recheck_handlers.check_outdated()
+    assert not findings.check_outdated()
     assert not findings.any_known()
 
 
@@ -356,7 +356,7 @@ def test_the_handler_takes_little_python(body: bpy.types.Object) -> None:
     def counted(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
         updates = len(list(depsgraph.updates))
         assert updates >= 200
-        follow = recheck_handlers._on_edit
+        follow = findings._on_edit
         changes = Changes(depsgraph, is_frame=False)
         work.append(instructions_of(lambda: follow(changes)) / updates)
 

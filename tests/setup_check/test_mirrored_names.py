@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dq_compensation.setup_check.checks.mirrored_names import CHECK
+from dq_compensation.setup_check.checks.mirrored import MIRRORED_NAMES
 from human.model import Rig
 from tests.blender.scene_builders import edit_mode
 
@@ -26,13 +26,13 @@ UNKNOWN_SIDES = {"LThumb", "RThumb", "LHipJoint", "RHipJoint"}
 def test_what_the_rigs_have(
     rig: Rig, expected: set[str], body_with_rig: Callable[[Rig], Human]
 ) -> None:
-    found = find(CHECK, body_with_rig(rig))
+    found = find(MIRRORED_NAMES, body_with_rig(rig))
     assert {name for issue in found.values() for name in issue.bones} == expected
 
 
 def test_a_name_that_leads_nowhere_is_found_with_the_right_one(human: Human) -> None:
     one_bone(human)
-    issue = find(CHECK, human)["names"]
+    issue = find(MIRRORED_NAMES, human)["names"]
     assert issue.severity == "INFORMATION"
     assert issue.bones == ("upperarm01.L", "upperarm01_right")
     assert issue.message.startswith("1 pair of bones of Human Rig")
@@ -43,7 +43,7 @@ def test_more_than_three_pairs_are_counted(human: Human) -> None:
     bones = human.armature_object.data.bones
     for name in ("upperarm01", "upperarm02", "lowerarm01", "lowerarm02", "wrist"):
         bones[f"{name}.R"].name = f"{name}_right"
-    issue = find(CHECK, human)["names"]
+    issue = find(MIRRORED_NAMES, human)["names"]
     assert issue.message.startswith("5 pairs of bones")
     assert "and 2 more." in issue.message
     assert len(issue.bones) == 10
@@ -52,7 +52,7 @@ def test_more_than_three_pairs_are_counted(human: Human) -> None:
 def test_a_rig_whose_sides_have_other_names_throughout_is_left_alone(human: Human) -> None:
     for bone in human.armature_object.data.bones:
         bone.name = bone.name.replace(".L", " links").replace(".R", " rechts")
-    assert not find(CHECK, human)
+    assert not find(MIRRORED_NAMES, human)
 
 
 def test_a_bone_without_a_mirror_image_needs_no_other_side(human: Human) -> None:
@@ -60,4 +60,4 @@ def test_a_bone_without_a_mirror_image_needs_no_other_side(human: Human) -> None
     with edit_mode(human.armature_object) as armature:
         bone = armature.data.edit_bones.new("holster")
         bone.head, bone.tail = (0.2, 0.0, 0.0), (0.2, 0.0, -0.2)
-    assert not find(CHECK, human)
+    assert not find(MIRRORED_NAMES, human)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dq_compensation.setup_check.checks.mirrored_weights import CHECK, flipped_name
+from dq_compensation.scene.blender.armature import flipped_name
+from dq_compensation.setup_check.checks.mirrored import MIRRORED_WEIGHTS
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.setup_check.plant_mirrored_weights import one_side
@@ -45,7 +46,7 @@ def test_what_the_human_has(human_with_rig: Callable[[Rig], Human], rig: Rig) ->
             differs = np.flatnonzero(apart > 0.01)
             vertices |= set(differs.tolist()) | set(partners[differs].tolist())
     assert largest == pytest.approx(DIFFERENCES[rig], abs=0.01)
-    found = CHECK.find(subject_of(human.mesh_object))
+    found = MIRRORED_WEIGHTS.find(subject_of(human.mesh_object))
     assert len(found) == bool(expected)
     if found:
         assert set(found[0].bones) == expected
@@ -55,7 +56,7 @@ def test_what_the_human_has(human_with_rig: Callable[[Rig], Human], rig: Rig) ->
 
 def test_a_side_that_was_changed_is_named_first(human: Human) -> None:
     one_side(human)
-    (issue,) = CHECK.find(subject_of(human.mesh_object))
+    (issue,) = MIRRORED_WEIGHTS.find(subject_of(human.mesh_object))
     assert set(issue.bones) == {
         "lowerarm01.L",
         "lowerarm01.R",
@@ -74,7 +75,7 @@ def test_a_mesh_that_is_not_symmetric_is_not_judged(human: Human) -> None:
     rng = np.random.default_rng(0)
     positions = human.arrays.vertices + rng.normal(0.0, 0.01, human.arrays.vertices.shape)
     mesh.vertices.foreach_set("co", positions.astype(np.float32).ravel())
-    assert CHECK.find(subject_of(human.mesh_object)) == []
+    assert MIRRORED_WEIGHTS.find(subject_of(human.mesh_object)) == []
 
 
 @pytest.mark.parametrize(
@@ -95,4 +96,4 @@ def test_bones_that_do_not_deform_are_not_compared(human: Human) -> None:
     one_side(human)
     for name in ("lowerarm01.R", "lowerarm02.R"):
         human.armature_object.data.bones[name].use_deform = False
-    assert CHECK.find(subject_of(human.mesh_object)) == []
+    assert MIRRORED_WEIGHTS.find(subject_of(human.mesh_object)) == []

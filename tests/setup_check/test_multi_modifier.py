@@ -6,7 +6,7 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.setup_check.checks.multi_modifier import CHECK
+from dq_compensation.setup_check.checks.armature_modifier import MULTI_MODIFIER
 
 from .conftest import Human
 from .moving_rigs import found_by
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.usefixtures("addon")
 
 def test_a_mixed_modifier_is_named(human: Human) -> None:
     PLANTED["multi_modifier/mixed"](human)
-    (issue,) = found_by(CHECK, human.mesh_object)
+    (issue,) = found_by(MULTI_MODIFIER, human.mesh_object)
     assert "Second" in issue.message
     assert isinstance(human.mesh_object.modifiers["Second"], bpy.types.ArmatureModifier)
     human.mesh_object.dq_compensation.method = "DUAL_QUATERNION"
-    assert not found_by(CHECK, human.mesh_object)
+    assert not found_by(MULTI_MODIFIER, human.mesh_object)
 
 
 def test_bendy_bones_envelopes_and_masks_work_and_are_no_finding(human: Human) -> None:

@@ -77,7 +77,7 @@ def test_what_another_check_finds_is_not_said_twice(
     assert enabling.refusal(limb)
     errors = [issue.check for issue in api.check(limb) if issue.severity == "ERROR"]
     assert len(errors) == 1
-    assert errors[0] != refusal.CHECK.name
+    assert errors[0] != refusal.REFUSAL.name
 
 
 def test_edit_mode_is_no_fault() -> None:

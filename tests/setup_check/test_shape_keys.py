@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.setup_check.checks.shape_keys import CHECK
+from dq_compensation.setup_check.checks.shape_keys import SHAPE_KEYS
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import link
 from tests.setup_check.animated_human import TOLERANCE, find, fix, moved, world_positions
@@ -14,9 +14,9 @@ from tests.setup_check.plant_shape_keys import PLANTED, add_keys, pose, posed_ke
 
 
 def test_a_clean_human_has_no_finding(human: Human) -> None:
-    assert not find(CHECK, human)
+    assert not find(SHAPE_KEYS, human)
     add_keys(human, "Smile", "Frown").key_blocks["Smile"].value = 0.7
-    assert not find(CHECK, human)
+    assert not find(SHAPE_KEYS, human)
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_what_is_wrong_with_keys_is_found_and_fixed(
 ) -> None:
     PLANTED[f"shape_keys/{variant}"](whole_human)
     before = world_positions(whole_human.mesh_object)
-    found = find(CHECK, whole_human)
+    found = find(SHAPE_KEYS, whole_human)
     assert set(found) == {key}
     assert found[key].severity == severity
     assert offender in found[key].message
     if not found[key].fixes:
         return
-    fix(CHECK, whole_human, key)
-    assert not find(CHECK, whole_human)
+    fix(SHAPE_KEYS, whole_human, key)
+    assert not find(SHAPE_KEYS, whole_human)
     if not found[key].fixes[0].question:
         assert moved(before, world_positions(whole_human.mesh_object)) < TOLERANCE
 
@@ -55,8 +55,8 @@ def test_relative_keys_give_the_shape_of_the_absolute_ones(human: Human, time: f
     keys.use_relative = False
     keys.eval_time = time
     before = world_positions(human.mesh_object)
-    assert find(CHECK, human)["absolute"].fixes[0].question == ""
-    fix(CHECK, human, "absolute")
+    assert find(SHAPE_KEYS, human)["absolute"].fixes[0].question == ""
+    fix(SHAPE_KEYS, human, "absolute")
     assert keys.use_relative
     assert moved(before, world_positions(human.mesh_object)) < TOLERANCE
 
@@ -66,11 +66,11 @@ def test_what_absolute_keys_lose_is_asked_before(human: Human) -> None:
     keys = human.mesh_object.data.shape_keys
     keys.keyframe_insert("eval_time", frame=1)
     action = keys.animation_data.action
-    assert action.name in find(CHECK, human)["absolute"].fixes[0].question
+    assert action.name in find(SHAPE_KEYS, human)["absolute"].fixes[0].question
     keys.animation_data_clear()
     for block in keys.key_blocks:
         block.interpolation = "KEY_BSPLINE"
-    assert "look different" in find(CHECK, human)["absolute"].fixes[0].question
+    assert "look different" in find(SHAPE_KEYS, human)["absolute"].fixes[0].question
 
 
 def test_a_key_that_somebody_animates_may_be_on(human: Human) -> None:
@@ -80,15 +80,17 @@ def test_a_key_that_somebody_animates_may_be_on(human: Human) -> None:
     keys.key_blocks["Smile"].keyframe_insert("value", frame=1)
     keys.key_blocks["Frown"].driver_add("value").driver.expression = "1"
     keys.key_blocks["Blink"].mute = True
-    assert not find(CHECK, human)
+    assert not find(SHAPE_KEYS, human)
 
 
 def test_setting_to_0_asks_when_it_shows_and_names_who_shares_the_mesh(human: Human) -> None:
     PLANTED["shape_keys/unset"](human)
-    assert "look different" in find(CHECK, human)["unset_values"].fixes[0].question
+    assert "look different" in find(SHAPE_KEYS, human)["unset_values"].fixes[0].question
     link(bpy.data.objects.new("Twin", human.mesh_object.data))
-    assert "1 object with the same mesh" in find(CHECK, human)["unset_values"].fixes[0].question
-    summary = fix(CHECK, human, "unset_values")
+    assert (
+        "1 object with the same mesh" in find(SHAPE_KEYS, human)["unset_values"].fixes[0].question
+    )
+    summary = fix(SHAPE_KEYS, human, "unset_values")
     assert summary == "Set 1 shape key of Human to 0: Frown."
     assert human.mesh_object.data.shape_keys.key_blocks["Frown"].value == 0.0
 
@@ -101,7 +103,7 @@ def test_fitted_keys_keep_their_points_and_take_the_rest_from_the_mesh(human: Hu
     mesh.vertices.add(2)
     mesh.vertices[count].co, mesh.vertices[count + 1].co = (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)
     weights = [[(g.group, g.weight) for g in v.groups] for v in mesh.vertices]
-    summary = fix(CHECK, human, "mismatched")
+    summary = fix(SHAPE_KEYS, human, "mismatched")
     assert summary == f"Gave 2 shape keys of Human {count + 2} points."
     for name, first in (("Basis", None), ("Smile", smile)):
         points = [point.co for point in keys.key_blocks[name].points]
@@ -122,7 +124,7 @@ def test_a_corrective_sculpted_in_a_pose_holds_none(human: Human) -> None:
         bone.matrix_basis.identity()
     sizes = 0.3 * np.sin(9.0 * rest[:, 2:]) * lifted
     keys.key_blocks["Bulge"].points.foreach_set("co", (rest + sizes).astype(np.float32).ravel())
-    assert not find(CHECK, human)
+    assert not find(SHAPE_KEYS, human)
 
 
 def test_a_key_that_turns_the_whole_body_holds_no_pose(human: Human) -> None:
@@ -130,7 +132,7 @@ def test_a_key_that_turns_the_whole_body_holds_no_pose(human: Human) -> None:
     rest = np.array([vertex.co for vertex in human.mesh_object.data.vertices])
     turned = rest @ np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     keys.key_blocks["Turned"].points.foreach_set("co", turned.astype(np.float32).ravel())
-    assert not find(CHECK, human)
+    assert not find(SHAPE_KEYS, human)
 
 
 def test_a_pose_held_by_a_key_happens_twice(human: Human) -> None:

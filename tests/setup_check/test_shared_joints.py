@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.scene.weights.weights_writing import write_groups
-from dq_compensation.setup_check.checks.shared_joints import CHECK
+from dq_compensation.scene.vertex_groups import write_groups
+from dq_compensation.setup_check.checks.bone_groups import SHARED_JOINTS
 from tests.blender.conftest import Human
 from tests.setup_check.plant_shared_joints import spherical
 from tests.setup_check.test_unweighted_vertices import dense_weights, subject_of
@@ -34,7 +34,7 @@ def without_joint(human: Human) -> set[int]:
 @pytest.mark.usefixtures("addon")
 def test_they_are_those_that_one_by_one_have_no_joint(human: Human) -> None:
     spherical(human)
-    (issue,) = CHECK.find(subject_of(human.mesh_object))
+    (issue,) = SHARED_JOINTS.find(subject_of(human.mesh_object))
     assert issue.severity == "INFORMATION"
     assert set(issue.vertices.tolist()) == without_joint(human)
     assert f"{len(issue.vertices):,} vertices" in issue.message
@@ -46,7 +46,7 @@ def test_they_are_those_that_one_by_one_have_no_joint(human: Human) -> None:
 def test_other_methods_need_no_joint(human: Human) -> None:
     for method in ("LINEAR", "DUAL_QUATERNION", "COMPENSATED"):
         human.mesh_object.dq_compensation.method = method
-        assert CHECK.find(subject_of(human.mesh_object)) == []
+        assert SHARED_JOINTS.find(subject_of(human.mesh_object)) == []
 
 
 @pytest.mark.usefixtures("addon")
@@ -57,4 +57,4 @@ def test_two_bones_that_meet_are_right(human: Human) -> None:
     half = np.full(len(obj.data.vertices), 0.5)
     write_groups(obj, {"upperarm02.L": half})
     write_groups(obj, {"lowerarm01.L": half})
-    assert CHECK.find(subject_of(obj)) == []
+    assert SHARED_JOINTS.find(subject_of(obj)) == []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dq_compensation.setup_check.checks.tiny_influences import CHECK
+from dq_compensation.setup_check.checks.weight_sums import TINY_INFLUENCES
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import pose_at_random
@@ -23,7 +23,7 @@ def test_what_the_human_has(human_with_rig: Callable[[Rig], Human], rig: Rig) ->
     """Independently counted in the arrays that it was made from."""
     human = human_with_rig(rig)
     assert (human.arrays.weight < np.float32(1e-4)).sum() == COUNTS[rig]
-    found = CHECK.find(subject_of(human.mesh_object))
+    found = TINY_INFLUENCES.find(subject_of(human.mesh_object))
     assert len(found) == (COUNTS[rig] > 0)
     if found:
         assert found[0].message.startswith(f"{COUNTS[rig]} influences")
@@ -39,11 +39,11 @@ def test_cleaning_is_not_seen(whole_human: Human, preserve_volume: bool) -> None
     bone.rotation_quaternion = (0.966, -0.259, 0.0, 0.0)
     look = whole_human.evaluated_positions()
     before = dense_weights(obj)
-    (issue,) = CHECK.find(subject_of(obj))
+    (issue,) = TINY_INFLUENCES.find(subject_of(obj))
     assert issue.severity == "INFORMATION"
     assert issue.fixes[0].question == ""
-    CHECK.fixes["clean"](subject_of(obj), issue)
-    assert CHECK.find(subject_of(obj)) == []
+    TINY_INFLUENCES.fixes["clean"](subject_of(obj), issue)
+    assert TINY_INFLUENCES.find(subject_of(obj)) == []
     moved = np.linalg.norm(whole_human.evaluated_positions() - look, axis=1).max()
     assert moved <= 1e-5 * np.ptp(whole_human.arrays.vertices, axis=0).max()
     after = dense_weights(obj)
@@ -55,11 +55,11 @@ def test_what_would_be_seen_is_asked(human: Human) -> None:
     """A trace of a hand on the foot, with the hand a metre away in the pose."""
     obj = human.mesh_object
     far(human)
-    (issue,) = CHECK.find(subject_of(obj))
+    (issue,) = TINY_INFLUENCES.find(subject_of(obj))
     assert issue.key == "seen"
     assert "moves by up to" in issue.fixes[0].question
     human.armature_object.pose.bones["upperarm01.L"].rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
-    (issue,) = CHECK.find(subject_of(obj))
+    (issue,) = TINY_INFLUENCES.find(subject_of(obj))
     assert issue.key == "tiny"
     assert issue.fixes[0].question == ""  # at rest nothing moves
 
@@ -67,8 +67,8 @@ def test_what_would_be_seen_is_asked(human: Human) -> None:
 def test_weights_of_exactly_0_count(whole_human: Human) -> None:
     obj = whole_human.mesh_object
     obj.vertex_groups["head"].add([0], 0.0, "REPLACE")
-    before = CHECK.find(subject_of(obj))[0]
+    before = TINY_INFLUENCES.find(subject_of(obj))[0]
     pose_at_random(whole_human.armature_object)
     assert before.message.startswith(f"{COUNTS['default'] + 1} influences")
-    CHECK.fixes["clean"](subject_of(obj), CHECK.find(subject_of(obj))[0])
-    assert CHECK.find(subject_of(obj)) == []
+    TINY_INFLUENCES.fixes["clean"](subject_of(obj), TINY_INFLUENCES.find(subject_of(obj))[0])
+    assert TINY_INFLUENCES.find(subject_of(obj)) == []

@@ -11,10 +11,12 @@ from mathutils import Matrix, Vector
 
 from demos.measures import JointRegion, LimbAxes
 from dq_compensation import api
-from dq_compensation.analysis.transitions.transition_measurement import share_of_quantile
-from dq_compensation.scene.weights.weights_writing import write_groups
-from dq_compensation.setup_check.checks.weight_transition import CHECK
-from dq_compensation.setup_check.evidence.transition_offenders import MeasuredTransitions
+from dq_compensation.analysis.transitions import share_of_quantile
+from dq_compensation.scene.vertex_groups import write_groups
+from dq_compensation.setup_check.checks.weight_transition import (
+    WEIGHT_TRANSITION,
+    MeasuredTransitions,
+)
 from dq_compensation.setup_check.issue import FixError, Issue
 from human.model import Rig
 from tests.blender.conftest import Human
@@ -35,7 +37,7 @@ LIMBS: list[tuple[Rig, str, str]] = [
 
 
 def found_in(obj: bpy.types.Object) -> dict[str, Issue]:
-    return {issue.key: issue for issue in CHECK.find(subject_of(obj))}
+    return {issue.key: issue for issue in WEIGHT_TRANSITION.find(subject_of(obj))}
 
 
 def measured(obj: bpy.types.Object, child: str) -> tuple[float, float]:
@@ -118,7 +120,7 @@ def test_a_joint_brings_the_other_side_in_that_is_nearly_as_bad() -> None:
     limb = two_limbs(0.44, 0.46)
     issue = found_in(limb)["lower.L"]
     assert set(issue.bones) == {"upper.L", "lower.L", "upper.R", "lower.R"}
-    CHECK.fixes["reshape"](subject_of(limb), issue)
+    WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), issue)
     for name in ("lower.L", "lower.R"):
         assert measured(limb, name)[0] == pytest.approx(0.63, abs=0.03)
     assert found_in(limb) == {}
@@ -156,7 +158,7 @@ def test_the_fix_keeps_its_word(width: float, shift: float) -> None:
     issue = found_in(limb)["lower"]
     fix, soften = issue.fixes
     assert (fix.name, soften.name) == ("reshape", "soften")
-    summary = CHECK.fixes["reshape"](subject_of(limb), issue)
+    summary = WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), issue)
     new_width, new_shift = measured(limb, "lower")
     assert f"over {reach(width)} -> {reach(new_width)}" in fix.question
     assert f"over {reach(new_width)} now" in summary
@@ -227,7 +229,7 @@ def test_elbows_and_knees_of_the_human_come_out_right(
     issue = next(issue for issue in found_in(obj).values() if child in issue.bones and issue.fixes)
     assert parent in issue.bones
     assert issue.severity == "WARNING"
-    CHECK.fixes["reshape"](subject_of(obj), issue)
+    WEIGHT_TRANSITION.fixes["reshape"](subject_of(obj), issue)
     width, shift = measured(obj, child)
     assert 0.5 <= width <= 0.8
     assert abs(shift) <= 0.15
@@ -251,7 +253,7 @@ def test_knees_that_were_made_narrow_are_found_and_fixed(human: Human) -> None:
     assert set(issue.bones) == {
         f"{bone}.{side}" for bone in ("upperleg02", "lowerleg01") for side in "LR"
     }
-    CHECK.fixes["reshape"](subject_of(obj), issue)
+    WEIGHT_TRANSITION.fixes["reshape"](subject_of(obj), issue)
     assert "lowerleg01.L" not in found_in(obj)
     assert measured(obj, "lowerleg01.R")[0] == pytest.approx(0.63, abs=0.1)
 
@@ -269,7 +271,7 @@ def test_locked_groups_and_shared_meshes() -> None:
     limb.vertex_groups["lower"].lock_weight = True
     before = dense_weights(limb)
     with pytest.raises(FixError, match="lower"):
-        CHECK.fixes["reshape"](subject_of(limb), issue)
+        WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), issue)
     np.testing.assert_array_equal(dense_weights(limb), before)
 
 
@@ -287,7 +289,7 @@ def test_an_enabled_character_shows_the_new_weights() -> None:
     enable(limb)
     rig.pose.bones["lower"].rotation_quaternion = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
     before = evaluated_positions(limb)
-    CHECK.fixes["reshape"](subject_of(limb), found_in(limb)["lower"])
+    WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), found_in(limb)["lower"])
     check()
     assert np.abs(evaluated_positions(limb) - before).max() > 0.001
     assert error(limb) < 1e-4
@@ -325,6 +327,6 @@ def test_the_fix_takes_the_bulge_out_of_real_joints(human: Human, parent: str, c
     obj = human.mesh_object
     obj.dq_compensation.curve = "FITTED"
     before = bulge_of_human(human, parent, child)
-    CHECK.fixes["reshape"](subject_of(obj), found_in(obj)[child])
+    WEIGHT_TRANSITION.fixes["reshape"](subject_of(obj), found_in(obj)[child])
     assert before > 0.003
     assert bulge_of_human(human, parent, child) < 0.55 * before

@@ -14,7 +14,7 @@ import numpy as np
 
 from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.modifier_stack import our_modifier
-from dq_compensation.scene.binding.modifiers_before import modifiers_before
+from dq_compensation.scene.binding.content import modifiers_before
 from dq_compensation.scene.blender.rigging import armature_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.enabled_scenes import check, select

@@ -18,7 +18,7 @@ from dq_compensation.lifecycle import enabling
 from dq_compensation.modifier.modifier_stack import our_modifier, our_modifiers
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
-from dq_compensation.scene.binding.modifiers_before import modifiers_before, reshaping_modifiers
+from dq_compensation.scene.binding.content import modifiers_before, reshaping_modifiers
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.scene.blender.own_objects import is_hidden, is_own_tree, is_palette
 from dq_compensation.scene.blender.rigging import armature_modifier, find_rig

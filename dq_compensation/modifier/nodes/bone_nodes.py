@@ -9,17 +9,52 @@ and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
+from operator import add
+from typing import Any
 
-from ...core.limb_straightness import CURVED, STRAIGHT
-from ...core.pose import NO_LENGTH, NOT_ORTHONORMAL
-from .. import attribute_names as stored
-from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Integer, Matrix, Quaternion, Scalar, Vector, rotation_to
+from ...core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
+from ..attribute_names import (
+    BONE,
+    BONE_MATRIX,
+    EXAMPLE_BONE,
+    EXAMPLE_DIRECTION,
+    EXAMPLE_FACTOR,
+    EXAMPLE_FALLOFF,
+    EXAMPLE_FIRST,
+    EXAMPLE_LIMB,
+    EXAMPLE_OFFSET,
+    EXAMPLE_PARENT,
+    EXAMPLE_ROTATION,
+    EXAMPLE_ROTATION_W,
+    EXAMPLE_SIBLING,
+    EXAMPLE_TWISTS,
+    EXAMPLE_WEIGHT,
+    PALETTE_END,
+    PALETTE_LENGTH,
+    PALETTE_PARTNER,
+    PALETTE_REST,
+    PREFIX,
+    REST_LENGTH,
+    ExampleCounts,
+    numbered,
+)
+from .node_values import (
+    Cloud,
+    Geometry,
+    Integer,
+    Matrix,
+    Quaternion,
+    Scalar,
+    TreeBuilder,
+    Vector,
+    rotation_to,
+)
 
 # Edges that differ by less, in lengths of the skeleton, differ by rounding: half of the limit for
 # squares.
 _STRETCHED = 0.5 * NOT_ORTHONORMAL
-_RIGID = f"{stored.PREFIX}rigid"
+_RIGID = f"{PREFIX}rigid"
 
 
 def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
@@ -27,7 +62,7 @@ def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scal
 
     Bones that are mirrored, no more, are not seen.
     """
-    rest: Scalar = build.attribute(stored.REST_LENGTH, Scalar)
+    rest: Scalar = build.attribute(REST_LENGTH, Scalar)
     off = (build.edge_length() - rest).absolute()
     return palette.total_on_edges(off > length * _STRETCHED) > 0.5
 
@@ -59,8 +94,8 @@ def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
     return Cloud(
         palette,
         {
-            "matrix": build.attribute(stored.BONE_MATRIX, Matrix),
-            "packed": build.attribute(stored.BONE, Matrix),
+            "matrix": build.attribute(BONE_MATRIX, Matrix),
+            "packed": build.attribute(BONE, Matrix),
         },
     )
 
@@ -88,13 +123,13 @@ def bone_matrices(
     first = row * 4.0
     corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
     if bendy:
-        length = palette.sample(build.attribute(stored.PALETTE_LENGTH, Scalar), row)
+        length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
     shrink = 1.0 / length
     x, y, z = ((corner - corners[0]) * shrink for corner in corners[1:])
     origin = corners[0]
     if bendy:
         turn = build.matrix_of_columns(x, y, z, None)
-        at_rest: Matrix = palette.sample(build.attribute(stored.PALETTE_REST, Matrix), row)
+        at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
         origin = origin - turn.transform_direction(at_rest.transform_point(build.zero()))
     matrix = build.matrix_of_columns(x, y, z, origin)
     return points.capture({"matrix": matrix, "scaled": _is_scaled((x, y, z))})
@@ -109,7 +144,7 @@ def with_rigid_parts(
     """
     matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
     row = build.index().minimum(last)
-    at_rest: Matrix = palette.sample(build.attribute(stored.PALETTE_REST, Matrix), row)
+    at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
     # Scales are rare, and their nodes many: Switches leave them out.
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
     made_rigid = bones.geometry.store(_RIGID, orthogonal)
@@ -119,11 +154,11 @@ def with_rigid_parts(
 
 
 def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
-    """Bones with the field `straight`: `core.limb_straightness`; 1 where not bendy."""
+    """Bones with the field `straight`: `core.pose`; 1 where not bendy."""
     row = build.index()
-    partner: Scalar = palette.sample(build.attribute(stored.PALETTE_PARTNER, Integer), row)
+    partner: Scalar = palette.sample(build.attribute(PALETTE_PARTNER, Integer), row)
     other = row + partner
-    end = build.attribute(stored.PALETTE_END, Vector)
+    end = build.attribute(PALETTE_END, Vector)
     here: Vector = palette.sample(end, row)
     matrix = bones.fields["matrix"]
     posed = bones.geometry.capture({"end": matrix.transform_point(here)})
@@ -158,7 +193,7 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
             unused,
         )
     )
-    return bones.geometry.store(stored.BONE, packed).store(stored.BONE_MATRIX, matrix)
+    return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
 
 
 def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:
@@ -208,3 +243,74 @@ def _rigid_part(build: TreeBuilder, turned: Matrix, at_rest: Matrix) -> Matrix:
 def _unit_or_zero(vector: Vector) -> Vector:
     """The normalised vector; zero where it is shorter than `NO_LENGTH`."""
     return vector.normalized() * (vector.dot(vector) > NO_LENGTH**2)
+
+
+# Nodes for example poses: the weight of each, and the mesh with their offsets.
+#
+# They equal `core.example_poses.ExamplePoses.alphas`. All of it runs on a few points, but for the
+# sum of the offsets.
+
+
+# An example that acts less moves no vertex that anyone could see: it is left out.
+_NOTHING = 1e-5
+
+
+def with_examples(
+    build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
+) -> Geometry:
+    """The mesh, in its own space, with the offsets of the examples times their current weights."""
+    alphas = example_alphas(build, mesh, bones, counts)
+    for number in range(counts.poses):
+        offset = build.attribute(numbered(EXAMPLE_OFFSET, number), Vector)
+        alpha = alphas.at("alpha", build.constant(number))
+        moved = mesh.set_position(build.position() + offset * alpha)
+        mesh = build.choose(alpha > _NOTHING, mesh, moved)
+    return mesh
+
+
+def example_alphas(
+    build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
+) -> Cloud:
+    """The weight of each example, `alpha` on a point for each pose; the mesh has their tables."""
+    rows = build.points(build.constant(counts.table_rows))
+    near = rows.capture({"near": _nearness(build, mesh, bones, counts)})
+    column = partial(_column, build, mesh)
+    first = column(EXAMPLE_FIRST, Integer)
+    weights = [numbered(EXAMPLE_WEIGHT, n) for n in range(counts.most + 1)]
+    rows_near = [near.at("near", first + float(number)) for number in range(counts.most + 1)]
+    parts = [row * column(name, Scalar) for row, name in zip(rows_near, weights, strict=True)]
+    alpha = reduce(add, parts)
+    poses = build.points(build.constant(counts.poses))
+    clamped = poses.capture({"alpha": alpha.maximum(0.0).minimum(1.0)})
+    names = [numbered(EXAMPLE_SIBLING, number) for number in range(counts.most)]
+    siblings = [column(name, Integer) for name in names]
+    acting = [clamped.at("alpha", each.maximum(0.0)) * (each > -0.5) for each in siblings]
+    total = reduce(add, acting)
+    own = clamped.fields["alpha"] / total.maximum(1.0)
+    return clamped.geometry.capture({"alpha": own * column(EXAMPLE_FACTOR, Scalar)})
+
+
+def _column(
+    build: TreeBuilder, mesh: Geometry, name: str, kind: type[Scalar | Vector | Integer]
+) -> Any:
+    """A column of a table in a mesh, one row for each point of another geometry."""
+    return mesh.sample(build.attribute(name, kind), build.index())
+
+
+def _nearness(build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts) -> Scalar:
+    """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
+    column = partial(_column, build, mesh)
+    bone = rotation_of(build, bones, column(EXAMPLE_BONE, Integer))
+    parent = rotation_of(build, bones, column(EXAMPLE_PARENT, Integer))
+    # conj(parent) bone
+    turned = Quaternion(
+        bone.w * parent.w + parent.axis.dot(bone.axis),
+        bone.axis * parent.w - parent.axis * bone.w - parent.axis.cross(bone.axis),
+    )
+    direction = turned.rotate(column(EXAMPLE_LIMB, Vector))
+    apart = direction.dot(column(EXAMPLE_DIRECTION, Vector)).arccosine()
+    if counts.twisting:
+        example = Quaternion(column(EXAMPLE_ROTATION_W, Scalar), column(EXAMPLE_ROTATION, Vector))
+        turn = turned.dot(example).absolute().arccosine() * 2.0
+        apart = apart + (turn - apart) * column(EXAMPLE_TWISTS, Scalar)
+    return (apart * apart * column(EXAMPLE_FALLOFF, Scalar)).exponential()

@@ -10,10 +10,27 @@ from operator import add
 
 from ...core.limb_joints import SHORTEST_RAY
 from ...core.swing_joints import SWUNG_BACK
-from .. import attribute_names as stored
-from ..palette_tables import POINTS_OF_JOINT
-from .node_builder import TreeBuilder
-from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Vector
+from ...core.twist_limbs import SWUNG_FAR
+from ..attribute_names import (
+    AMOUNT,
+    CORRECTION,
+    JOINT_DISTANCE,
+    JOINT_ROWS,
+    LIMB_STATE,
+    PAIR,
+    REST_DISTANCE,
+    REST_HEAD,
+    REST_RAY,
+    SWING,
+    SWING_AMOUNT,
+    SWING_JOINT,
+    TURN_AMOUNTS,
+    TURN_LIMB,
+    TWIST,
+    numbered,
+)
+from ..palette_points import POINTS_OF_JOINT
+from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, TreeBuilder, Vector
 
 # Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
 _NO_GAP = 5e-7
@@ -65,7 +82,7 @@ def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
     from_joint = place.cross(swing).components()
     once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
     about_joint = build.matrix((*across, (*from_joint, 1.0)))
-    return points.store(stored.SWING, once @ about_joint)
+    return points.store(SWING, once @ about_joint)
 
 
 def with_limbs(
@@ -93,7 +110,7 @@ def with_limbs(
     """
     index = build.index()
     row_number = (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
-    row: Matrix = palette.sample(build.attribute(stored.JOINT_ROWS, Matrix), row_number)
+    row: Matrix = palette.sample(build.attribute(JOINT_ROWS, Matrix), row_number)
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
     (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
@@ -113,7 +130,7 @@ def with_limbs(
     )
     size = build.choose(any_scaled, 1.0, size)
     straight = bones.at("straight", limb) if bendy else 1.0
-    states = posed.store(stored.LIMB_STATE, build.vector(size, gap, straight))
+    states = posed.store(LIMB_STATE, build.vector(size, gap, straight))
     return build.choose(matters, posed, states)
 
 
@@ -143,9 +160,9 @@ def onto_chords(
     """
     parts: list[Vector] = []
     for slot in range(slots):
-        row = build.attribute(stored.numbered(stored.SWING_JOINT, slot), Integer)
-        amount = build.attribute(stored.numbered(stored.SWING_AMOUNT, slot), Scalar)
-        swing: Matrix = palette.sample(build.attribute(stored.SWING, Matrix), row)
+        row = build.attribute(numbered(SWING_JOINT, slot), Integer)
+        amount = build.attribute(numbered(SWING_AMOUNT, slot), Scalar)
+        swing: Matrix = palette.sample(build.attribute(SWING, Matrix), row)
         parts.append(swing.transform_point(moved) * amount)
     return reduce(add, parts) * strength
 
@@ -168,21 +185,21 @@ def back_to_limb(
             are in attributes.
         moved: the vertex after skinning.
     """
-    joint: Integer = build.attribute(stored.PAIR, Integer)
+    joint: Integer = build.attribute(PAIR, Integer)
     head: Vector = palette.sample(build.position(), joint)
     ray: Vector = palette.sample(build.position(), joint.plus(1))
     back = _to_ray(head - moved, ray)
     distance = back.length()
     if rest is not None:
-        to_joint = build.attribute(stored.REST_HEAD, Vector) - rest
-        rest_distance = _to_ray(to_joint, build.attribute(stored.REST_RAY, Vector)).length()
+        to_joint = build.attribute(REST_HEAD, Vector) - rest
+        rest_distance = _to_ray(to_joint, build.attribute(REST_RAY, Vector)).length()
         farthest = to_joint.length()
-        correction = build.attribute(stored.AMOUNT, Scalar) * (farthest - rest_distance)
+        correction = build.attribute(AMOUNT, Scalar) * (farthest - rest_distance)
     else:
-        names = stored.REST_DISTANCE, stored.JOINT_DISTANCE, stored.CORRECTION
+        names = REST_DISTANCE, JOINT_DISTANCE, CORRECTION
         rest_distance, farthest, correction = (build.attribute(name, Scalar) for name in names)
 
-    state: Vector = palette.sample(build.attribute(stored.LIMB_STATE, Vector), joint)
+    state: Vector = palette.sample(build.attribute(LIMB_STATE, Vector), joint)
     size, gap, straight = state.components()
     rest_distance = build.choose(limb_states, rest_distance, size.times_plus(rest_distance, gap))
     farthest = build.choose(limb_states, farthest, size.times_plus(farthest, gap))
@@ -196,3 +213,54 @@ def back_to_limb(
 def _to_ray(to_joint: Vector, ray: Vector) -> Vector:
     """The vector to the nearest point of a ray."""
     return to_joint - ray * to_joint.dot(ray).minimum(0.0)
+
+
+# Nodes that spread the twists of limbs along them; `core.twist_limbs`.
+
+
+def with_twists(build: TreeBuilder, points: Geometry) -> Geometry:
+    """Points with TWIST: the twists at the beginning and the end of a limb, radians, as x and y.
+
+    It is on the first point of the limb's rows (`vertex_attributes`); on others it means nothing.
+
+    Args:
+        points: `measured_nodes.with_limbs` or `rigid_limbs`.
+    """
+    place, index = build.position(), build.index()
+    # The directions x and y across the limb, by the one bone and by the other.
+    x, y, turned_x, turned_y = (
+        points.sample(place, index + number) for number in (1.0, 3.0, 5.0, 7.0)
+    )
+    cosine = x.dot(turned_x) + y.dot(turned_y)
+    sine = y.dot(turned_x) - x.dot(turned_y)
+    size = build.vector(cosine, sine, 0.0).length()
+    twist = sine.arctangent(cosine) * size.smooth_step(0.0, 2.0 * SWUNG_FAR)
+    # From the rows of the bone before the limb and of its own, and from its own and the one behind.
+    known = points.capture({"twist": twist})
+    both = build.vector(known.at("twist", index + 2.0), known.at("twist", index + 6.0), 0.0)
+    return points.store(TWIST, both)
+
+
+def along_limbs(
+    build: TreeBuilder, palette: Geometry, slots: int, spread: Scalar, moved: Vector
+) -> Vector:
+    """How far vertices are to turn, where twists of limbs are spread.
+
+    Args:
+        palette: evaluated, `with_twists`.
+        slots: how many limbs turn a vertex, at most.
+        spread: how much of the twists is spread.
+        moved: the vertex after skinning and compensation.
+    """
+    parts: list[Vector] = []
+    for slot in range(slots):
+        limb: Integer = build.attribute(numbered(TURN_LIMB, slot), Integer)
+        amounts: Vector = build.attribute(numbered(TURN_AMOUNTS, slot), Vector)
+        place = build.position()
+        centre, axis = palette.sample(place, limb), palette.sample(place, limb.plus(1))
+        twists: Vector = palette.sample(build.attribute(TWIST, Vector), limb)
+        angle = amounts.dot(twists) * spread
+        # *Vector Rotate* takes longer.
+        across = axis.cross(moved - centre)
+        parts.append(across * angle.sine() + axis.cross(across) * (1.0 - angle.cosine()))
+    return reduce(add, parts)

@@ -17,7 +17,7 @@ takes bones turned by more than half a turn against each other) goes bone by bon
 geometry choose: what is not chosen is not computed. So does a switch for objects that stand where
 their armature stands, which saves two transformations.
 
-What nodes cost is in `docs/architecture.md`.
+What nodes cost is in `docs/measurements.md`.
 """
 
 from __future__ import annotations
@@ -28,26 +28,47 @@ from typing import Any
 
 import bpy
 
-from ...scene.binding.soft_copy import REST, STEPS
-from .. import attribute_names as stored
-from ..soft_copy_object import INPUT as SOFT_COPY
-from ..tree_kind import TreeKind
+from ...scene.binding.content import REST, STEPS
+from ..attribute_names import (
+    AMOUNT,
+    ARRIVING,
+    MISFIT,
+    OF_PALETTE,
+    PAIR,
+    POSED_PAIR,
+    PREFIX,
+    SET,
+    SWING_AMOUNT,
+    TURN_LIMB,
+    TreeKind,
+    numbered,
+)
+from ..soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from . import own_trees
-from .bone_nodes import palette_state, posed_bones
-from .example_nodes import with_examples
-from .joint_nodes import joint_set_cloud, turned_by_bones, turned_by_sets
-from .measured_nodes import back_to_limb, onto_chords
-from .node_builder import TreeBuilder, grouped
-from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, Socket, Vector
+from .bone_nodes import palette_state, posed_bones, with_examples
+from .measured_nodes import along_limbs, back_to_limb, onto_chords
+from .node_values import (
+    Cloud,
+    Geometry,
+    Integer,
+    Matrix,
+    Scalar,
+    Socket,
+    TreeBuilder,
+    Vector,
+    grouped,
+)
 from .own_trees import TreeInput, in_one_group, new_modifier_tree
-from .set_nodes import dual_quaternion_sets
-from .twist_nodes import along_limbs
 from .vertex_nodes import (
     Vertices,
     blended_by_bones,
     blended_by_sets,
+    dual_quaternion_sets,
+    joint_set_cloud,
     linear_blend,
     linear_blend_by_sets,
+    turned_by_bones,
+    turned_by_sets,
 )
 
 # A direction in no plane and along no axis that anybody turns or scales an object about: what
@@ -139,7 +160,7 @@ def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector
             found |= _attributes_read(node.node_tree)
         elif node.bl_idname == "GeometryNodeInputNamedAttribute":
             name = node.inputs["Name"].default_value
-            if name.startswith(stored.PREFIX) and name not in stored.OF_PALETTE | {stored.ARRIVING}:
+            if name.startswith(PREFIX) and name not in OF_PALETTE | {ARRIVING}:
                 found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
     return found
 
@@ -189,7 +210,7 @@ class _Assembly:
         sampled = self.kind.sampled
         expected = self._copy_attributes().point_count() if sampled else inputs["Vertices"]
         count = self.arriving.point_count()
-        misfit = self.arriving.store(stored.MISFIT, count - expected)
+        misfit = self.arriving.store(MISFIT, count - expected)
         shown = build.choose(build.equal(count, expected), misfit, deformed)
         if not self.kind.switched:
             return shown
@@ -279,13 +300,13 @@ class _Assembly:
                 far = to_object.inverted().transform_point(self.arriving_shape)
                 rest = build.choose(together, far, self.arriving_shape)
             elif self.kind.reads_shape:
-                arriving, is_kept = build.found_attribute(stored.ARRIVING, Vector)
+                arriving, is_kept = build.found_attribute(ARRIVING, Vector)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
             offset = back_to_limb(build, self.palette, self.limb_states, strength, rest, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
             return self._swung(self.mesh.moved_by(offset))
-        pair = to_object.transform_direction(build.attribute(stored.POSED_PAIR, Vector))
+        pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
         return self.mesh.moved_by(self._pair_offset(pair, strength))
 
     def _linear(self) -> Geometry:
@@ -304,7 +325,7 @@ class _Assembly:
         """The offsets of the compensation after skinning, in armature space."""
         build, strength = self.b, self._strength()
         if not self.kind.measured:
-            offset = self._pair_offset(build.attribute(stored.POSED_PAIR, Vector), strength)
+            offset = self._pair_offset(build.attribute(POSED_PAIR, Vector), strength)
             return lambda _start, moved: self._turned_within(moved + offset)
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
@@ -339,7 +360,7 @@ class _Assembly:
         moved = build.choose(together, self.in_armature_space, build.position())
         offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
-        first: Integer = build.attribute(stored.numbered(stored.TURN_LIMB, 0), Integer)
+        first: Integer = build.attribute(numbered(TURN_LIMB, 0), Integer)
         return deformed.moved_by(offset, first)
 
     def _swung(self, deformed: Geometry) -> Geometry:
@@ -351,7 +372,7 @@ class _Assembly:
         strength = self._strength(masked=True)
         offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
-        strongest: Scalar = build.attribute(stored.numbered(stored.SWING_AMOUNT, 0), Scalar)
+        strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
 
     def _strength(self, *, masked: bool = False) -> Scalar:
@@ -363,8 +384,8 @@ class _Assembly:
 
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""
-        amount: Scalar = self.b.attribute(stored.AMOUNT, Scalar)
-        of_pair = self.palette.sample(offset, self.b.attribute(stored.PAIR, Integer))
+        amount: Scalar = self.b.attribute(AMOUNT, Scalar)
+        of_pair = self.palette.sample(offset, self.b.attribute(PAIR, Integer))
         return of_pair * (amount * strength)
 
     def _by_sets_or_bones(self, then: Finish) -> Geometry:
@@ -431,7 +452,7 @@ class _Assembly:
         by_set, by_bone = (
             self._masked(self.to_object.transform_point(way(start))) for way in (quick, per_bone)
         )
-        needs_per_bone = sets.at("needs_per_bone", self.b.attribute(stored.SET, Integer)) > 0.5
+        needs_per_bone = sets.at("needs_per_bone", self.b.attribute(SET, Integer)) > 0.5
         mixed = self.mesh.set_position(by_set, 1.0 - needs_per_bone).set_position(
             by_bone, needs_per_bone
         )

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import cast
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.influences import Influences
+from ...core.skeleton import Skeleton
 from ...core.vectors import transformed_points
 from ...errors import BindingError
-from ..blender.armature import object_to_armature, pose_order, read_skeleton
-from ..blender.bendy_segments import with_bendy_bones
+from ..blender.armature import (
+    armature_of,
+    deforming_bones,
+    envelope_factors,
+    object_to_armature,
+    pose_order,
+    read_skeleton,
+    with_bendy_bones,
+)
 from ..blender.mesh import (
     VertexGroupWeights,
     mesh_of,
@@ -19,6 +31,7 @@ from ..blender.mesh import (
     read_positions,
     read_weights,
 )
+from ..blender.own_objects import temporary_copy
 from ..blender.rigging import (
     armature_modifier,
     deformation_refusal,
@@ -27,18 +40,196 @@ from ..blender.rigging import (
     rig_of,
 )
 from .binding import Binding
-from .bone_influences import modifier_influences
-from .content import Digests, digest_of_bones, structure_of
-from .followed_mesh import followed_mesh, keys_through
-from .modifiers_before import (
+from .content import (
+    Digests,
+    acting_soft_copy,
+    digest_of_bones,
     followed_modifiers,
     modifiers_before,
     modifiers_read,
+    read_soft_weights,
     reshaping_modifiers,
+    structure_of,
 )
-from .shape_key_offsets import ShapeKeys
-from .soft_copy import acting_soft_copy, read_soft_weights
-from .stored_examples import example_items
+from .shape_key_offsets import ShapeKeys, example_items
+
+# The influences of bones on vertices: of vertex groups, and of bone envelopes.
+
+
+# Parallel arrays: vertices, bones, weights.
+_Triples = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
+
+
+def modifier_influences(
+    obj: bpy.types.Object,
+    modifier: bpy.types.ArmatureModifier,
+    weights: VertexGroupWeights,
+    skeleton: Skeleton,
+    positions: NDArray[np.floating],
+) -> Influences:
+    """The influences by which an Armature modifier moves vertices.
+
+    With vertex groups and envelopes both on, envelopes move the vertices that have no entry in a
+    group of a deforming bone, be it of weight 0. *Envelope Multiply* multiplies the weights of a
+    bone's group.
+
+    Args:
+        obj: the mesh object; its vertex groups name the bones.
+        modifier: with an armature; bones that do not deform do not count.
+        skeleton: of the armature; the influences hold indices of its bones.
+        positions: shape (n, 3), armature space, at rest. Blender looks at the shape that shape keys
+            make, and at the current place of the object; the basis where it was bound serves here.
+    """
+    armature, count = modifier.object, weights.vertex_count
+    assert armature is not None
+    none = np.zeros(0, np.int32)
+    triples: list[_Triples] = [(none, none, none.astype(np.float32))]
+    grouped = np.zeros(count, np.bool_)
+    if modifier.use_vertex_groups:
+        of_groups = _group_triples(obj, armature, weights, skeleton, positions)
+        grouped[of_groups[0]] = True
+        triples.append(of_groups)
+    if modifier.use_bone_envelopes and not grouped.all():
+        triples += _envelope_triples(armature, skeleton, np.flatnonzero(~grouped), positions)
+    vertices, bones, values = (np.concatenate(parts) for parts in zip(*triples, strict=True))
+    return Influences.from_triples(vertices, bones, values, count)
+
+
+def _group_triples(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    weights: VertexGroupWeights,
+    skeleton: Skeleton,
+    positions: NDArray[np.floating],
+) -> _Triples:
+    """The weights of groups; those of bones that have Envelope Multiply are multiplied."""
+    deforming = deforming_bones(armature)
+    place = {name: index for index, name in enumerate(skeleton.names) if name in deforming}
+    # Weights of groups that were removed by a script can stay behind in a mesh: past the end.
+    size = max(len(obj.vertex_groups), int(weights.groups.max(initial=-1)) + 1)
+    bone_of_group = np.full(size, -1, np.int32)
+    for index, group in enumerate(obj.vertex_groups):
+        bone_of_group[index] = place.get(group.name, -1)
+    bones = bone_of_group[weights.groups]
+    keep = bones >= 0
+    vertices, bones, values = weights.vertices[keep], bones[keep], weights.weights[keep]
+    for bone in armature_of(armature).bones:
+        if bone.use_envelope_multiply and bone.use_deform:
+            rows = np.flatnonzero(bones == place[bone.name])
+            values[rows] *= envelope_factors(bone, positions[vertices[rows]])
+    return vertices, bones, values
+
+
+def _envelope_triples(
+    armature: bpy.types.Object,
+    skeleton: Skeleton,
+    vertices: NDArray[np.intp],
+    positions: NDArray[np.floating],
+) -> list[_Triples]:
+    """The envelopes of each bone that reaches any of the vertices, in Blender's order of bones."""
+    triples: list[_Triples] = []
+    place = {name: index for index, name in enumerate(skeleton.names)}
+    for bone in armature_of(armature).bones:
+        if bone.use_deform and bone.envelope_weight > 0.0:
+            factors = envelope_factors(bone, positions[vertices])
+            reached = np.flatnonzero(factors)
+            bones = np.full(len(reached), place[bone.name])
+            triples.append((vertices[reached], bones, factors[reached] * bone.envelope_weight))
+    return triples
+
+
+# Reads the mesh of an object as it comes into its Armature modifier.
+#
+# A copy is evaluated in a scene of its own: the user does not see it, nothing else is evaluated,
+# and it works while Blender's handlers run.
+
+
+@contextmanager
+def followed_mesh(
+    obj: bpy.types.Object, shape: NDArray[np.floating] | None = None
+) -> Generator[bpy.types.Object]:
+    """An object with the mesh and the vertex groups as they come into the Armature modifier.
+
+    Evaluated as in the viewport, in the current frame; gone afterwards.
+
+    Args:
+        obj: the original mesh object, not in Edit Mode.
+        shape: shape (n, 3), object space, of its own vertices, in place of its basis.
+    """
+    scene = bpy.data.scenes.new("DQ Compensation Followed")
+    try:
+        # The state of the scene that modifiers read.
+        current = bpy.context.scene
+        scene.frame_current, scene.frame_subframe = current.frame_current, current.frame_subframe
+        scene.render.use_simplify = current.render.use_simplify
+        scene.render.simplify_subdivision = current.render.simplify_subdivision
+        with temporary_copy(obj, scene) as copy:
+            _keep_only_before(copy, obj)
+            _show_basis(copy, shape)
+            scene.view_layers[0].update()
+            graph = scene.view_layers[0].depsgraph
+            assert graph is not None
+            mesh = bpy.data.meshes.new_from_object(
+                copy.evaluated_get(graph), preserve_all_data_layers=True, depsgraph=graph
+            )
+            holder = bpy.data.objects.new(obj.name, mesh)
+            try:
+                yield holder
+            finally:
+                bpy.data.objects.remove(holder)
+                bpy.data.meshes.remove(mesh)
+    finally:
+        bpy.data.scenes.remove(scene)
+
+
+def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys | None:
+    """The shape keys of an object behind the modifiers that are read; None without any.
+
+    `followed_mesh` gives the holder. BindingError where they are absolute ones.
+    """
+    if mesh_of(obj).shape_keys is None:
+        return None
+    keys = ShapeKeys.read(obj, read_weights(mesh_of(obj)))
+    uid = obj.session_uid
+
+    def follow(shape: NDArray[np.float32]) -> NDArray[np.float32]:
+        current = next(each for each in bpy.data.objects if each.session_uid == uid)
+        with followed_mesh(current, shape) as shaped:
+            return read_positions(mesh_of(shaped))
+
+    same = not followed_modifiers(obj)
+    basis = read_positions(mesh_of(holder))
+    return keys and replace(keys, basis=basis, follow=follow, same_vertices=same)
+
+
+def _keep_only_before(copy: bpy.types.Object, obj: bpy.types.Object) -> None:
+    """Remove all other modifiers, and what else would pull the rig in."""
+    kept = {modifier.name for modifier in modifiers_before(obj)}
+    for modifier in list(copy.modifiers):
+        if modifier.name not in kept:
+            copy.modifiers.remove(modifier)
+    copy.constraints.clear()
+    copy.parent = None
+    copy.matrix_world = obj.matrix_world
+
+
+def _show_basis(copy: bpy.types.Object, shape: NDArray[np.floating] | None) -> None:
+    """Let the copy show its basis, or a shape, whatever its shape keys say."""
+    mesh = mesh_of(copy)
+    key = mesh.shape_keys
+    if key is None:
+        assert shape is None  # only shape keys make others
+        return
+    key.animation_data_clear()
+    basis = key.reference_key
+    if shape is not None:
+        basis.points.foreach_set("co", np.ascontiguousarray(shape, np.float32).reshape(-1))
+    basis.mute = False
+    copy.show_only_shape_key = True
+    copy.active_shape_key_index = key.key_blocks.find(basis.name)
+
+
+# Binds an object: reads everything of a mesh and its armature that posing does not change.
 
 
 def bind(

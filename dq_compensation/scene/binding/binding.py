@@ -5,35 +5,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.mesh_joints import mesh_parents
-from ...analysis.skin_limbs import Limbs
+from ...analysis.limbs import Limbs, mesh_parents
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
-from ...core.influences import Influences
+from ...core.influences import Influences, segment_influences
 from ...core.measured_joints import MeasuredJoints
-from ...core.segment_influences import segment_influences
 from ...core.skeleton import LimbAxis, Skeleton
-from ...core.spherical_joint import JointSets, joint_sets
+from ...core.skinning import JointSets, joint_sets
 from ...core.swing_joints import SwingJoints
 from ...core.topology import MeshArrays, Topology, topology
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, transformed_points
-from ..blender.armature import is_in_edit_mode, pose_matrices, same_place
-from ..blender.bendy_segments import with_segments
-from ..blender.bone_names import bone_side
+from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
 from ..blender.mesh import VertexGroupWeights
 from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
 from .content import Digests, digest
-from .shape_key_offsets import ShapeKeys
-from .stored_examples import ExampleItem, Examples
+from .shape_key_offsets import ExampleItem, Examples, ShapeKeys
 
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
@@ -412,3 +409,35 @@ class Binding:
         if self.shape_keys is None or values is None:
             return self.rest
         return self.shape_keys.positions(values)
+
+
+# Tells which bindings are of equal meshes on equal rigs: copies of one character.
+
+
+# What copies of a character do not have in common.
+_OWN = frozenset(
+    ("object_name", "object_uid", "mesh_uid", "armature_name", "armature_uid")
+    + ("object_to_armature", "structure")
+)
+
+_digests: WeakKeyDictionary[Binding | Skeleton, str] = WeakKeyDictionary()
+
+
+def twin_digest(value: Binding | Skeleton) -> str:
+    """A text that is equal for bindings, or skeletons, with all in common but names and places."""
+    if value not in _digests:
+        _digests[value] = digest(*_parts(value))
+    return _digests[value]
+
+
+def _parts(value: object) -> Iterator[object]:
+    """The arrays and plain values in a dataclass, in a fixed order."""
+    if is_dataclass(value):
+        for each in fields(value):
+            if each.init and each.name not in _OWN:
+                yield from _parts(getattr(value, each.name))
+    elif isinstance(value, np.ndarray) or not callable(value):
+        yield value
+    else:
+        # Modifiers that are followed belong to one object.
+        yield id(value)

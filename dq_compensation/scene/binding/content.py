@@ -8,22 +8,386 @@ difference has a name. Digests say the same in every session: they are kept in t
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+import json
+from collections.abc import Collection, Iterator
+from typing import Any, cast
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blender.armature import armature_of, names_of_parents
-from ..blender.attributes import read_property
-from ..blender.bendy_segments import bendy_state
-from ..blender.envelopes import envelope_state
-from ..blender.mesh import mesh_of
+from ...core.vectors import extent
+from ...wording import listed
+from ..blender.animation_curves import animated_paths
+from ..blender.armature import armature_of, bendy_state, envelope_state, names_of_parents
+from ..blender.mesh import (
+    VertexGroupWeights,
+    mesh_of,
+    read_positions,
+    read_property,
+    read_weights,
+    write_attribute,
+)
+from ..blender.own_objects import is_own_modifier, is_soft_copy
 from ..blender.rigging import armature_modifier, mixed_modifiers
-from .modifiers_before import signature_before
-from .shape_key_offsets import shape_key_signature
-from .soft_copy import acting_soft_copy, record_of
-from .stored_examples import example_items
+from ..blender.rna_properties import data_used_by, node_inputs, properties_of
+from ..settings.object_settings import settings_of
+from .shape_key_offsets import example_items, shape_key_signature
+
+# Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
+
+
+def parsed_record(text: object) -> dict[str, Any]:
+    """A record from its text; empty where that is none."""
+    try:
+        found = json.loads(str(text))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def record_in(owner: bpy.types.ID, name: str) -> dict[str, Any]:
+    """The record in a custom property of a datablock."""
+    return parsed_record(owner.get(name))
+
+
+# The soft copy of a character: a hidden mesh with its vertices, which has the soft weights.
+#
+# `Object.dq_compensation.softness` leaves the painted weights alone, so the soft ones are here, in
+# vertex groups that an ordinary Armature modifier of the copy reads: with COMPENSATED it is the
+# base of the modifier display.
+#
+# Vertices that shape keys or modifiers move are there four times: at rest, and a step along each
+# axis. The Armature modifier moves a vertex by an affine map, and these four points say which: it
+# takes any shape to where the modifier would have taken it.
+
+
+# A custom property of the copy's mesh: what its weights were made from.
+RECORD_PROPERTY = "dq_compensation_soft_weights_of"
+# Attributes of its points: of a vertex that varies the first one of its steps, and where it is.
+STEPS, REST = ".dqs_steps", ".dqs_rest"
+# How far the step goes, in sizes of the mesh: far enough for rounding, near enough for bendy bones.
+_STEP = 0.01
+
+
+def soft_copy(obj: bpy.types.Object) -> bpy.types.Object | None:
+    """The soft copy that an object points to; None without one."""
+    found = settings_of(obj).native.soft_copy
+    return found if found is not None and is_soft_copy(found) and found.data is not None else None
+
+
+def record_of(obj: bpy.types.Object) -> dict[str, Any]:
+    """What the soft weights of an object were made from; empty where there are none."""
+    copy = soft_copy(obj)
+    return record_in(mesh_of(copy), RECORD_PROPERTY) if copy is not None else {}
+
+
+def softness_of(obj: bpy.types.Object) -> float:
+    """The softness that is to be seen: 0 where the deformation is shown as painted."""
+    settings = settings_of(obj)
+    return 0.0 if settings.as_painted else settings.softness
+
+
+def keeps_soft_weights(obj: bpy.types.Object) -> bool:
+    """Whether an object is to have soft weights, shown or not."""
+    return settings_of(obj).is_enabled and settings_of(obj).softness > 0.0
+
+
+def acting_soft_copy(obj: bpy.types.Object) -> bpy.types.Object | None:
+    """The soft copy whose weights move an object now; None where the painted ones do."""
+    copy = soft_copy(obj)
+    if copy is None or settings_of(obj).as_painted or not keeps_soft_weights(obj):
+        return None
+    return copy if record_of(obj).get("vertices") == len(mesh_of(obj).vertices) else None
+
+
+def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupWeights:
+    """The weights in a soft copy, of the vertices of its object."""
+    found = read_weights(mesh_of(copy))
+    own = found.vertices < vertex_count
+    of_vertices = found.vertices[own], found.groups[own], found.weights[own]
+    return VertexGroupWeights(*of_vertices, vertex_count)
+
+
+def write_points(
+    copy: bpy.types.Object, rest: NDArray[np.float32], varying: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Write the points of a soft copy, without weights.
+
+    Args:
+        rest: shape (n, 3), object space.
+        varying: the vertices whose shape varies: they have steps.
+
+    Returns:
+        the vertex of each point.
+    """
+    mesh, count = mesh_of(copy), len(rest)
+    steps = rest[varying][:, None] + np.eye(3) * _step(rest)
+    points = np.concatenate((rest, steps.reshape(-1, 3))).astype(np.float32)
+    copy.vertex_groups.clear()
+    mesh.clear_geometry()
+    mesh.vertices.add(len(points))
+    mesh.vertices.foreach_set("co", points.reshape(-1))
+    if len(varying):
+        first = np.zeros(len(points), np.int32)
+        first[varying] = count + 3 * np.arange(len(varying))
+        write_attribute(mesh, STEPS, first)
+        write_attribute(mesh, REST, points)
+    return np.concatenate((np.arange(count), np.repeat(varying, 3)))
+
+
+def step_of(copy: bpy.types.Object | None, vertex_count: int) -> float:
+    """How far the steps of a soft copy go along the axes; 0 without any."""
+    if copy is None or STEPS not in mesh_of(copy).attributes:
+        return 0.0
+    return _step(read_positions(mesh_of(copy))[:vertex_count])
+
+
+def _step(rest: NDArray[np.float32]) -> float:
+    return _STEP * (extent(rest) or 1.0)
+
+
+# The modifiers before the Armature modifier: what they change, and what is followed of it.
+#
+# Where one of them changes vertices, weights or the shape, an object is bound to the mesh as it
+# comes into the Armature modifier (`followed_mesh`), not to its own mesh. *Followed* are those that
+# make other vertices or weights, *reshaping* those that may move vertices in each frame.
+
+
+# Modifiers that move vertices and leave every vertex what it is.
+_DEFORM = frozenset(
+    {"CAST", "CORRECTIVE_SMOOTH", "CURVE", "DISPLACE", "HOOK", "LAPLACIANDEFORM"}
+    | {"LAPLACIANSMOOTH", "LATTICE", "MESH_CACHE", "MESH_DEFORM", "SHRINKWRAP", "SIMPLE_DEFORM"}
+    | {"SMOOTH", "SOFT_BODY", "SURFACE_DEFORM", "WARP", "WAVE"}
+)
+# Modifiers that move vertices, in each frame, and may make others, too.
+_SIMULATE = frozenset({"CLOTH", "FLUID", "MESH_SEQUENCE_CACHE", "OCEAN"})
+# Modifiers that leave every vertex what it is, and where it is.
+_KEEP_SHAPE = frozenset(
+    {"ARMATURE", "DATA_TRANSFER", "NORMAL_EDIT", "UV_PROJECT", "UV_WARP", "WEIGHTED_NORMAL"}
+)
+_SET_POSITION = "GeometryNodeSetPosition"
+# Nodes that give a geometry with the vertices that they got.
+_KEEPING_NODES = frozenset(
+    {"NodeGroupInput", "NodeReroute", "GeometryNodeGroup", "GeometryNodeSwitch"}
+    | {"GeometryNodeCaptureAttribute", "GeometryNodeSetID", "GeometryNodeSetMaterial"}
+    | {"GeometryNodeSetMaterialIndex", "GeometryNodeSetMeshNormal", _SET_POSITION}
+    | {"GeometryNodeSetShadeSmooth", "GeometryNodeStoreNamedAttribute"}
+)
+# Of a modifier: how it looks in the interface, and how long it took.
+_NOT_SETTINGS = frozenset(
+    {"name", "is_active", "show_expanded", "show_in_editmode", "show_on_cage", "execution_time"}
+    | {"show_render", "use_pin_to_last", "persistent_uid", "is_override_data"}
+)
+
+
+def modifiers_read(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier whose result is bound, in order; cheap.
+
+    Those that are on in the viewport and are followed, or move vertices.
+    """
+    shown = [each for each in modifiers_before(obj) if each.show_viewport]
+    return [each for each in shown if _reshapes(each) or not _keeps_mesh(each, obj)]
+
+
+def reshaping_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier that may move vertices in each frame, in order.
+
+    Those that are on in the viewport or in renders. Cheap.
+    """
+    return [each for each in modifiers_before(obj) if acts(each) and _reshapes(each)]
+
+
+def followed_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier that change vertices or weights, in order.
+
+    Those that are on in the viewport; empty when there is no Armature modifier. Cheap.
+    """
+    shown = [each for each in modifiers_before(obj) if each.show_viewport]
+    return [each for each in shown if not _keeps_mesh(each, obj)]
+
+
+def modifiers_before(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier, without ours; empty when there is none."""
+    armature, stack = armature_modifier(obj), list(obj.modifiers)
+    before = stack[: stack.index(armature)] if armature is not None else []
+    return [modifier for modifier in before if not is_own_modifier(modifier)]
+
+
+def acts(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier is turned on in the viewport or in renders."""
+    return modifier.show_viewport or modifier.show_render
+
+
+def examples_refusal(obj: bpy.types.Object) -> str | None:
+    """Why example poses do not act on an object that can be deformed, or None; cheap."""
+    names = listed([each.name for each in followed_modifiers(obj)])
+    if not names:
+        return None
+    return (
+        f"Example poses do not act on {obj.name}, which gets other vertices from {names}. "
+        f"Apply {names}, or move the Armature modifier above."
+    )
+
+
+def differing_in_renders(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    """The modifiers before the Armature modifier that make another mesh in renders."""
+    return [
+        each
+        for each in modifiers_before(obj)
+        if acts(each)
+        and not _keeps_mesh(each, obj)
+        and (each.show_viewport != each.show_render or _has_other_levels(each))
+    ]
+
+
+def signature_before(obj: bpy.types.Object) -> tuple[object, ...]:
+    """The value that changes with the settings of what is read, and with the objects it uses.
+
+    Empty when nothing is read. Settings that are animated have their current values where vertices
+    are followed. Modifiers that only move vertices are asked for settings that no frame changes:
+    where they move them is read in every frame, by the node tree.
+    """
+    before = modifiers_before(obj)
+    read, reshaping = (modifiers_read(obj), reshaping_modifiers(obj)) if before else ([], [])
+    if not (read or reshaping):
+        return ()
+    simplify = bpy.context.scene.render
+    levels = simplify.simplify_subdivision if simplify.use_simplify else None
+    followed, animated = followed_modifiers(obj), animated_paths(obj) if reshaping else {}
+    found: list[object] = [levels, bool(reshaping)]
+    for each in before if read else ():
+        if each.show_viewport:
+            moves = each in reshaping and each not in followed
+            still = not moves or not is_animated(each, animated)
+            found.append((each.type, *(_settings_of(each, obj, places=not moves) if still else ())))
+    return tuple(found)
+
+
+def is_animated(modifier: bpy.types.Modifier, paths: Collection[str]) -> bool:
+    """Whether a setting of a modifier is among these data paths of its object."""
+    owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
+    return any(path.startswith(owner) for path in paths)
+
+
+def used_data(obj: bpy.types.Object) -> Iterator[bpy.types.ID]:
+    """The data-blocks that an edit can change what is read of an object by: objects, data, trees.
+
+    Of modifiers that only move vertices, those that no frame changes: where vertices are moved is
+    read in every frame, by the node tree.
+    """
+    followed = followed_modifiers(obj)
+    for modifier in modifiers_read(obj):
+        for used in _pointers(modifier):
+            data = getattr(used, "data", used)
+            if modifier in followed:
+                yield used
+            elif isinstance(data, bpy.types.ID) and _changes_by_frame(data):
+                continue
+            if isinstance(data, bpy.types.ID):
+                yield data
+
+
+def _changes_by_frame(data: bpy.types.ID) -> bool:
+    keys = getattr(data, "shape_keys", None)
+    return any(each is not None and bool(animated_paths(each)) for each in (data, keys))
+
+
+def _has_other_levels(modifier: bpy.types.Modifier) -> bool:
+    levels, in_renders = (getattr(modifier, name, 0) for name in ("levels", "render_levels"))
+    return modifier.type in {"SUBSURF", "MULTIRES"} and levels != in_renders
+
+
+def _keeps_mesh(modifier: bpy.types.Modifier, obj: bpy.types.Object) -> bool:
+    """Whether a modifier of an object keeps all vertices and the weights of its groups."""
+    if modifier.type == "NODES":
+        tree = cast("bpy.types.NodesModifier", modifier).node_group
+        return tree is None or _tree_keeps_mesh(tree, obj)
+    kept = modifier.type in _KEEP_SHAPE or modifier.type in _DEFORM
+    return kept and not _transfers_weights(modifier)
+
+
+def _reshapes(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier may move vertices, in each frame to another place."""
+    if modifier.type == "NODES":
+        tree = cast("bpy.types.NodesModifier", modifier).node_group
+        return tree is not None and not _tree_keeps_shape(tree)
+    return modifier.type in _DEFORM or modifier.type in _SIMULATE
+
+
+def _transfers_weights(modifier: bpy.types.Modifier) -> bool:
+    if modifier.type != "DATA_TRANSFER":
+        return False
+    transfer = cast("bpy.types.DataTransferModifier", modifier)
+    return transfer.use_vert_data and "VGROUP_WEIGHTS" in transfer.data_types_verts
+
+
+def _tree_keeps_mesh(tree: bpy.types.NodeTree, obj: bpy.types.Object) -> bool:
+    for node in _all_nodes(tree, set()):
+        if _makes_geometry(node) and node.bl_idname not in _KEEPING_NODES:
+            return False
+        if node.bl_idname == "GeometryNodeStoreNamedAttribute" and not node.mute:
+            name = node.inputs["Name"]
+            if name.is_linked or name.default_value in obj.vertex_groups:
+                return False
+    return True
+
+
+def _tree_keeps_shape(tree: bpy.types.NodeTree) -> bool:
+    """Whether a tree of nodes moves no vertex and makes none."""
+    kinds = {node.bl_idname for node in _all_nodes(tree, set()) if _makes_geometry(node)}
+    return kinds <= _KEEPING_NODES - {_SET_POSITION}
+
+
+def _makes_geometry(node: Any) -> bool:
+    """Whether a node acts and gives a geometry to others."""
+    return not node.mute and any(o.type == "GEOMETRY" and o.is_linked for o in node.outputs)
+
+
+def _all_nodes(tree: bpy.types.NodeTree, seen: set[str]) -> Iterator[Any]:
+    """The nodes of a tree and of the groups in it, those of each tree once."""
+    seen.add(tree.name)
+    nodes: list[Any] = list(tree.nodes)
+    yield from nodes
+    for node in nodes:
+        inner = node.node_tree if node.type == "GROUP" else None
+        if inner is not None and inner.name not in seen:
+            yield from _all_nodes(inner, seen)
+
+
+def _settings_of(
+    modifier: bpy.types.Modifier, obj: bpy.types.Object, *, places: bool
+) -> list[object]:
+    """The settings of a modifier, and what it uses, with the `places` of objects among that."""
+    found: list[object] = []
+    for _, value in properties_of(modifier, _NOT_SETTINGS):
+        if not isinstance(value, bpy.types.ID):
+            found.append(value if isinstance(value, bool | int | float | str | list) else value[:])
+    for used in _pointers(modifier):
+        found.append(used.name)
+        if places and isinstance(used, bpy.types.Object):
+            found.append(_place(used, obj))
+    found += [str(each) for each in _inputs(modifier)]
+    return found
+
+
+def _place(used: bpy.types.Object, obj: bpy.types.Object) -> list[float]:
+    """Where an object is relative to another one, rounded: both may move together."""
+    matrix = np.array(obj.matrix_world.inverted_safe() @ used.matrix_world)
+    return (np.round(matrix, 4) + 0.0).ravel().tolist()
+
+
+def _pointers(modifier: bpy.types.Modifier) -> Iterator[bpy.types.ID]:
+    yield from data_used_by(modifier)
+    yield from (value for value in _inputs(modifier) if isinstance(value, bpy.types.ID))
+
+
+def _inputs(modifier: bpy.types.Modifier) -> Iterator[Any]:
+    return node_inputs(modifier) if isinstance(modifier, bpy.types.NodesModifier) else iter(())
+
+
+# Digests of the input of a deformation: they show whether a result is still up to date.
+
 
 Digests = dict[str, str]
 

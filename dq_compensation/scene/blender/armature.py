@@ -1,19 +1,26 @@
-"""Reads an armature: its bones at rest and, every frame, its pose."""
+"""Reads an armature: bones at rest and posed, their sides, segments and envelopes; edits bones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
-from itertools import compress
-from typing import cast
+from collections.abc import Generator, Iterable, Mapping, Sequence, Sized
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain, compress
+from operator import attrgetter
+from typing import Any, cast
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ...core.skeleton import Skeleton
-from ...errors import BindingError
-from .attributes import read_property
+from ...core.skeleton import BendyBones, Skeleton
+from ...errors import BindingError, UserError
+from .mesh import read_property
+
+# Reads an armature: its bones at rest and, every frame, its pose.
+
 
 # Of a bone that bakes have added; it follows constraints, whatever its parent is.
 HELPER_PROPERTY = "dq_compensation_helper"
@@ -247,3 +254,233 @@ def _parents_first(parents: list[int]) -> list[int]:
             ancestor = parents[ancestor]
         order.extend(reversed(lineage))
     return order
+
+
+# Finds the side in the names of bones and vertex groups, and the names of the other side.
+
+
+def flipped_name(name: str) -> str:
+    """The name of the bone on the other side, the same for a bone in the middle.
+
+    As Blender does it, also behind a prefix such as ``mixamorig:``.
+    """
+    prefix, colon, rest = name.rpartition(":")
+    return prefix + colon + bpy.utils.flip_name(rest)
+
+
+@lru_cache(maxsize=4096)
+def bone_side(name: str) -> int:
+    """The side that a name stands for: -1 left, 1 right, 0 the middle."""
+    letters = zip(name, flipped_name(name), strict=False)
+    differing = next((letter for letter, other in letters if letter != other), "")
+    return {"l": -1, "r": 1}.get(differing.lower(), 0)
+
+
+# Reads bendy bones: the curves of their segments at rest and, every frame, posed.
+
+
+# Matrices of Blender from 5.1 on give their numbers as bytes, column by column.
+_READ_AS_BYTES = bpy.app.version >= (5, 1, 0)
+
+
+def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton:
+    """The skeleton with those of its bones that are bendy and deform.
+
+    What has changed in its armature is evaluated where it must be.
+    """
+    bones = armature_of(armature).bones
+    bends = _are_bendy(bones) & read_property(bones, "use_deform", np.bool_)
+    if not bends.any():
+        return skeleton
+    bending = frozenset(compress(bones.keys(), bends))
+    indices = [index for index, name in enumerate(skeleton.names) if name in bending]
+    names = [skeleton.names[index] for index in indices]
+    segments = np.array([bones[name].bbone_segments for name in names], np.int32)
+    frames = _rest_segments(armature, names, segments)
+    if frames is None:
+        return skeleton
+    bendy = BendyBones(
+        np.array(indices, np.int32),
+        segments,
+        skeleton.rest[np.repeat(indices, segments + 1)] @ frames,
+        np.array([bones[name].bbone_mapping_mode == "CURVED" for name in names]),
+    )
+    return replace(skeleton, bendy=bendy)
+
+
+def _rest_segments(
+    armature: bpy.types.Object, names: list[str], segments: NDArray[np.int32]
+) -> NDArray[np.float64] | None:
+    """Shape (S, 4, 4), in their bones' spaces; None in no scene."""
+    posed = [armature.pose.bones[name] for name in names]
+    try:
+        return _segment_matrices(posed, segments, rest=True)
+    except RuntimeError:  # segments were added since the armature was evaluated
+        evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        posed = [evaluated.pose.bones[name] for name in names]
+    try:
+        return _segment_matrices(posed, segments, rest=True)
+    except RuntimeError:
+        return None
+
+
+def with_segments(
+    matrices: NDArray[np.float64],
+    armature: bpy.types.Object,
+    skeleton: Skeleton,
+    order: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """The skinning matrices of bones and of the segments of bendy bones.
+
+    Args:
+        matrices: shape (B, 4, 4), D_b of the bones.
+        armature: the evaluated armature object.
+        order: shape (B,), where each bone is among the pose bones.
+
+    Returns:
+        shape (R, 4, 4): D_b A_b S_i F_i^-1 for a segment that is at S_i in its bone's space and at
+        F_i at rest in the armature's; those of the bone alone in Rest Position and Edit Mode.
+    """
+    bendy = skeleton.bendy
+    if bendy is None:
+        return matrices
+    bones = armature.pose.bones
+    try:
+        segments = _segment_matrices(
+            [bones[int(index)] for index in order[bendy.bones]], bendy.segments
+        )
+    except RuntimeError:  # its segments have changed since it was bound: it is bound again soon
+        return matrices
+    of_frame = bendy.bone_of_frame
+    posed = matrices[of_frame] @ skeleton.rest[of_frame] @ segments
+    return np.concatenate((matrices, posed @ bendy.inverse_frames))
+
+
+def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> list[Any]:
+    """The settings that shape the bendy bones at rest, for a digest; empty without bendy bones.
+
+    Bones are `called` this in it, by their names.
+    """
+    state: list[Any] = []
+    bone: Any  # its published type has no tuples
+    for bone in compress(bones, _are_bendy(bones)):
+        state.append(_bendy_shape(bone))
+        state += (tuple(bone.bbone_scalein), tuple(bone.bbone_scaleout))
+        for end in ("start", "end"):
+            if getattr(bone, f"bbone_handle_type_{end}") != "AUTO":
+                handle = getattr(bone, f"bbone_custom_handle_{end}")
+                scales = getattr(bone, f"bbone_handle_use_scale_{end}")
+                state += (called[handle.name] if handle is not None else "", tuple(scales))
+    return state
+
+
+_bendy_shape = attrgetter(
+    *("bbone_mapping_mode", "bbone_curveinx", "bbone_curveinz", "bbone_curveoutx"),
+    *("bbone_curveoutz", "bbone_rollin", "bbone_rollout", "bbone_easein", "bbone_easeout"),
+    *("bbone_handle_type_start", "bbone_handle_type_end", "bbone_handle_use_ease_start"),
+    *("bbone_handle_use_ease_end", "use_endroll_as_inroll", "use_scale_easing"),
+)
+
+
+def _are_bendy(bones: bpy.types.ArmatureBones) -> NDArray[np.bool_]:
+    return read_property(bones, "bbone_segments", np.int32) > 1
+
+
+def _segment_matrices(
+    bones: Iterable[Any], segments: NDArray[np.int32], *, rest: bool = False
+) -> NDArray[np.float64]:
+    """The matrices of the ends of all segments of pose bones, in their spaces: shape (S, 4, 4)."""
+    found: list[Any] = []  # matrices, whose published types do not say that they have rows
+    for bone, count in zip(bones, segments.tolist(), strict=True):
+        read = bone.bbone_segment_matrix
+        found += [read(index, rest=rest) for index in range(count + 1)]
+    if _READ_AS_BYTES:
+        columns = np.frombuffer(b"".join(found), np.float32).reshape(-1, 4, 4)
+        return columns.transpose(0, 2, 1).astype(np.float64)
+    numbers = chain.from_iterable(chain.from_iterable(found))
+    return np.fromiter(numbers, np.float64, 16 * len(found)).reshape(-1, 4, 4)
+
+
+# Bone envelopes as numbers: the factors that Blender's Armature modifier makes of them.
+
+
+_ENVELOPE = ("head_radius", "tail_radius", "envelope_distance", "envelope_weight")
+
+
+def envelope_state(modifier: bpy.types.ArmatureModifier) -> tuple[object, ...]:
+    """The settings that shape the envelopes of an Armature modifier, for a digest."""
+    if modifier.object is None:
+        return ()
+    bones = armature_of(modifier.object).bones
+    multiplied = read_property(bones, "use_envelope_multiply", np.bool_)
+    if not modifier.use_bone_envelopes and not multiplied.any():
+        return ()
+    shapes = [read_property(bones, name, np.float32) for name in _ENVELOPE]
+    return (modifier.use_bone_envelopes, multiplied, *shapes)
+
+
+def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The weights of points in a bone's envelope, as Blender's `distfactor_to_bone` has them.
+
+    1 within the radius, which goes from that of the head to that of the tail; it falls with the
+    square of the distance from there, to 0 at the envelope's distance. Shape (n,).
+
+    Args:
+        positions: shape (n, 3), armature space.
+    """
+    head, tail = np.array(bone.head_local), np.array(bone.tail_local)
+    reach = max(bone.head_radius, bone.tail_radius) + max(bone.envelope_distance, 0.0)
+    low, high = np.minimum(head, tail) - reach, np.maximum(head, tail) + reach
+    near = np.flatnonzero(((positions >= low) & (positions <= high)).all(axis=1))
+    factors = np.zeros(len(positions))
+    positions = positions[near]
+    length = float(np.linalg.norm(tail - head))
+    along = (positions - head) @ ((tail - head) / max(length, 1e-12))
+    share = np.clip(along / max(length, 1e-12), 0.0, 1.0)
+    nearest = head + share[:, None] * (tail - head)
+    radii = bone.head_radius + share * (bone.tail_radius - bone.head_radius)
+    outside = np.linalg.norm(positions - nearest, axis=1) - radii
+    if bone.envelope_distance <= 0.0:
+        factors[near] = outside < 0.0
+    else:
+        falling = 1.0 - np.square(np.maximum(outside, 0.0) / bone.envelope_distance)
+        factors[near] = np.where(outside < bone.envelope_distance, np.maximum(falling, 0.0), 0.0)
+    return factors
+
+
+# Edits bones in a scene of their own: the user's scene and mode stay as they are.
+
+
+@contextmanager
+def edited_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEditBones]:
+    """The edit bones of an armature, inside of a `with`; its mode is the one before afterwards.
+
+    Active object, selection and visibility of the user's scene are not touched: the armature goes
+    into Edit Mode in a scene that lives as long as the `with`.
+
+    Raises:
+        UserError: it is in Edit Mode already, or Edit Mode refuses it.
+    """
+    if is_in_edit_mode(armature):
+        raise UserError(f"{armature.name} is in Edit Mode. Leave it (Tab) and try again.")
+    mode, hidden = armature.mode, armature.hide_viewport
+    scene = bpy.data.scenes.new("Bones")
+    try:
+        scene.collection.objects.link(armature)
+        layer = scene.view_layers[0]
+        layer.objects.active = armature
+        armature.hide_viewport = False
+        with bpy.context.temp_override(
+            scene=scene, view_layer=layer, active_object=armature, object=armature
+        ):
+            with suppress(RuntimeError):
+                bpy.ops.object.mode_set(mode="EDIT")
+            if not armature_of(armature).is_editmode:
+                raise UserError(f"{armature.name} cannot go into Edit Mode.")
+            try:
+                yield armature_of(armature).edit_bones
+            finally:
+                bpy.ops.object.mode_set(mode=mode)
+    finally:
+        armature.hide_viewport = hidden
+        bpy.data.scenes.remove(scene)

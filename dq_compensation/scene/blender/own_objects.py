@@ -1,8 +1,18 @@
-"""Recognises what the add-on has made by a custom property, never by its name."""
+"""Whose data it is: made by the add-on, of another file, or a temporary copy."""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import cast
+
 import bpy
+
+from ..settings.object_settings import settings_of
+from .mesh import mesh_of
+
+# Recognises what the add-on has made by a custom property, never by its name.
+
 
 # Of a posed copy: its character.
 CHARACTER_PROPERTY = "dq_compensation_example_of"
@@ -67,3 +77,58 @@ def is_own_tree(tree: bpy.types.NodeTree | None) -> bool:
 def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
     """Whether a modifier is a node modifier of ours."""
     return is_own_tree(getattr(modifier, "node_group", None))
+
+
+# Recognises what belongs to other files, and puts new objects beside others.
+
+
+def linked_refusal(
+    named: str, blocks: Iterable[bpy.types.ID], advice: str, *, overridden: bool = False
+) -> str | None:
+    """Why datablocks cannot be changed in this file, or None.
+
+    Args:
+        named: what the sentence calls them.
+        advice: the sentence that says what to do instead.
+        overridden: whether library overrides cannot be changed either.
+    """
+    for block in blocks:
+        if block.library is not None or (overridden and block.override_library is not None):
+            return f"{named} is linked from another file. {advice}"
+    return None
+
+
+def link_beside(obj: bpy.types.Object, new: bpy.types.Object) -> None:
+    """Put a new object into the collections of another one, those of this file, or the scene's."""
+    own = [found for found in obj.users_collection if found.library is None]
+    for collection in own or [bpy.context.scene.collection]:
+        collection.objects.link(new)
+
+
+# Makes a temporary copy of an object.
+
+
+@contextmanager
+def temporary_copy(
+    obj: bpy.types.Object, scene: bpy.types.Scene | None = None
+) -> Generator[bpy.types.Object]:
+    """A copy of an object and its mesh in a scene, the current one by default, hidden from nothing.
+
+    What is animated in the object has its current value; its shape keys are animated as they were.
+    """
+    copy = cast("bpy.types.Object", obj.copy())
+    mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
+    copy.data = mesh
+    # A driver that was copied along would drive ours.
+    copy.animation_data_clear()
+    copy.hide_viewport = False
+    if hasattr(copy, "dq_compensation"):
+        settings_of(copy).is_enabled = False  # nobody follows it
+    collection = (scene or bpy.context.scene).collection
+    collection.objects.link(copy)
+    try:
+        yield copy
+    finally:
+        collection.objects.unlink(copy)
+        bpy.data.objects.remove(copy)
+        bpy.data.meshes.remove(mesh)

@@ -14,8 +14,7 @@ import numpy as np
 from ...errors import BindingError
 from ...wording import listed
 from .armature import armature_of, deforming_bones, is_invertible
-from .attributes import read_property
-from .mesh import mesh_of
+from .mesh import mesh_of, read_property
 from .own_objects import is_hidden, is_own_modifier
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."

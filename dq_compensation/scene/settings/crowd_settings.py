@@ -11,8 +11,7 @@ from typing import Any, Literal
 import bpy
 from bpy.types import PropertyGroup
 
-from .declaration import FACTOR, property_group, props
-from .events import CROWD_CHANGED, ROLE_CHANGED, calls
+from .declaration import CROWD_CHANGED, FACTOR, ROLE_CHANGED, calls, property_group, props
 from .example_settings import Items
 
 Layout = Literal["GRID", "POINTS", "CURVE"]

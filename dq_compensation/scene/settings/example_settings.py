@@ -10,8 +10,15 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from bpy.types import PropertyGroup
 
-from .declaration import FACTOR, property_group, props
-from .events import EXAMPLE_BONE_CHOSEN, SETTING_CHANGED, SHOWN_CHANGED, calls
+from .declaration import (
+    EXAMPLE_BONE_CHOSEN,
+    FACTOR,
+    SETTING_CHANGED,
+    SHOWN_CHANGED,
+    calls,
+    property_group,
+    props,
+)
 
 SupportKind = Literal["JOINT", "PARENT"]
 SUPPORT_KINDS = (

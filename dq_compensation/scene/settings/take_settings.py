@@ -10,9 +10,8 @@ from typing import Any
 import bpy
 from bpy.types import PropertyGroup
 
-from ...core.local_poses import Interpolation
-from .declaration import property_group, props
-from .events import SHOWN_CHANGED, TAKE_RENAMED, calls
+from ...core.takes import Interpolation
+from .declaration import SHOWN_CHANGED, TAKE_RENAMED, calls, property_group, props
 
 INTERPOLATIONS = (
     (

@@ -8,17 +8,18 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.skinning import joint_sets
 from ...scene.blender.armature import armature_of
 from ...scene.blender.rigging import find_rig
-from ...scene.weights.group_users import group_users
+from ...scene.settings.object_settings import Settings
+from ...scene.vertex_groups import group_users
 from ...wording import counted, listed
-from ..fixes.requirements import require_editable_bones
-from ..fixes.weight_changes import require_writable, sharing_question
+from ..fixes.requirements import require_editable_bones, require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
 
-def find(subject: Subject) -> Iterator[Issue]:
+def find_bone_groups(subject: Subject) -> Iterator[Issue]:
     """Up to one issue of each kind."""
     if subject.armature is None:
         return
@@ -126,6 +127,47 @@ def _bones_without_group(
     yield Issue("no_group", "INFORMATION", message, names)
 
 
-CHECK = Check(
-    "bone_groups", find, {"turn_deform_on": turn_deform_on, "remove_groups": remove_groups}
+BONE_GROUPS = Check(
+    "bone_groups",
+    find_bone_groups,
+    {"turn_deform_on": turn_deform_on, "remove_groups": remove_groups},
 )
+
+
+# Check: with SPHERICAL_JOINT, the bones of every vertex meet in one joint.
+
+
+_SETS_NAMED = 2
+
+
+def find_shared_joints(subject: Subject) -> Iterator[Issue]:
+    """One issue for all vertices without a joint of their own."""
+    obj = subject.obj
+    if subject.armature is None or Settings.of(obj).acting_method != "SPHERICAL_JOINT":
+        return
+    names = subject.skeleton.names
+    sets = joint_sets(subject.influences, subject.skeleton)
+    if sets.shared.all():
+        return
+    free = np.append(~sets.shared, False)  # the last entry is for vertices without a set: -1
+    vertices = np.flatnonzero(free[sets.set_of_vertex])
+    counts = np.bincount(sets.set_of_vertex[vertices], minlength=sets.set_count)
+    commonest = np.argsort(-counts, kind="stable")[:_SETS_NAMED]
+    named = [
+        " + ".join(names[bone] for bone in sets.bones[sets.offsets[s] : sets.offsets[s + 1]])
+        for s in commonest
+        if counts[s]
+    ]
+    bones = np.unique(sets.bones[np.repeat(~sets.shared, np.diff(sets.offsets))])
+    share = len(vertices) / max(1, len(sets.set_of_vertex))
+    do_not = "does" if len(vertices) == 1 else "do"
+    message = (
+        f"The bones of {counted(len(vertices), 'vertex')} of {obj.name} ({share:.0%}) "
+        f"{do_not} not meet in one joint, mostly {listed(named)}. Spherical Joint turns them "
+        "about the point that the bones' motions agree on best, which may drift in wide poses."
+    )
+    bones_named = tuple(names[bone] for bone in bones)
+    yield Issue("no_shared_joint", "INFORMATION", message, bones_named, vertices)
+
+
+SHARED_JOINTS = Check("shared_joints", find_shared_joints)

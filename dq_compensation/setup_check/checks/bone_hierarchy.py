@@ -12,11 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.mesh_joints import joints_of
-from ...analysis.skeleton_gaps import Gap, find_gaps
-from ...analysis.skin_limbs import Limbs
-from ...scene.blender.armature import armature_of, is_helper_bone
-from ...scene.blender.bone_names import bone_side
+from ...analysis.limbs import Gap, Limbs, find_gaps, joints_of
+from ...scene.blender.armature import armature_of, bone_side, is_helper_bone
 from ...scene.settings.object_settings import Settings
 from ...wording import listed
 from ..fixes.parent_bones import parent_bones

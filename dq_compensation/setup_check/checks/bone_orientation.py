@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.limb_axes import LimbAxes
+from ...analysis.bone_axes import LimbAxes
 from ...scene.settings.object_settings import Settings, setting_label, settings_of
 from ...wording import counted, listed
 from ..fixes.reorient import reorient_bones

@@ -21,7 +21,7 @@ from ...scene.blender.animation_curves import (
     bone_drivers,
     key_points,
 )
-from ...scene.blender.attributes import read_property
+from ...scene.blender.mesh import read_property
 from ...wording import counted, listed
 from ..fixes.bone_dependents import bones_behind
 from ..fixes.requirements import require_own_action

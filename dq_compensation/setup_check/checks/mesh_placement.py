@@ -13,7 +13,7 @@ import bpy
 import numpy as np
 
 from ...analysis.skin_fit import scale_of
-from ...scene.blender.units import length_words, world_millimetres
+from ...scene.blender.scenes import length_words, world_millimetres
 from ...wording import counted, listed
 from ..fixes.object_transforms import (
     Matrix,
@@ -25,8 +25,7 @@ from ..fixes.object_transforms import (
 )
 from ..fixes.requirements import require_no_constraints
 from ..issue import Check, Fix, FixError, Issue
-from ..misplacement import Misplacement
-from ..subject import Subject
+from ..subject import Misplacement, Subject
 
 # Of a matrix's own size: less is rounding in float32, and nothing that anyone sees.
 _TOLERANCE = 1e-4

@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import mesh_of
 from ...wording import counted, listed
-from ..fixes.armature_scale import ArmatureScalePlan, apply_armature_scale, plan_armature_scale
-from ..fixes.mesh_scale import MeshScalePlan, apply_mesh_scale, mesh_scale, plan_mesh_scale
+from ..fixes.applied_scale import (
+    ArmatureScalePlan,
+    MeshScalePlan,
+    apply_armature_scale,
+    apply_mesh_scale,
+    mesh_scale,
+    plan_armature_scale,
+    plan_mesh_scale,
+)
 from ..fixes.object_transforms import is_equal, is_nothing, is_one, own_scale, scale_of, scale_words
 from ..issue import Check, Fix, FixError, Issue, Severity
 from ..subject import Subject

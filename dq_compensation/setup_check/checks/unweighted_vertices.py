@@ -9,14 +9,9 @@ import numpy as np
 from mathutils.kdtree import KDTree
 from numpy.typing import NDArray
 
-from ...analysis.weight_spreading import (
-    averaged_weights,
-    islands,
-    spread_weights,
-    strongest_weights,
-)
+from ...analysis.mesh_graph import averaged_weights, islands, spread_weights, strongest_weights
 from ...wording import counted
-from ..fixes.weight_changes import sharing_question, write_weights
+from ..fixes.requirements import sharing_question, write_weights
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import DeformingWeights, Subject
 

@@ -2,19 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
 
 import bpy
 import numpy as np
-from mathutils import Matrix
+from mathutils import Euler, Matrix, Quaternion
+from numpy.typing import NDArray
 
-from ...analysis.rest_rotation import RestRotation
-from ...scene.blender.animation_curves import bone_drivers, drivers
+from ...analysis.bone_axes import RestRotation, skinning_transform
+from ...scene.blender.animation_curves import (
+    PlayedAction,
+    bone_curves,
+    bone_drivers,
+    drivers,
+    played_actions,
+    stored_actions,
+)
 from ...scene.blender.armature import armature_of
 from ...wording import counted, listed
 from ..issue import FixError
-from .bone_motion import VECTOR_CHANNELS
+from .requirements import require_local, require_own_action
+
+# The objects that share an armature and the actions that move them: a fix rewrites them all.
+
+
+def objects_with(armature: bpy.types.Armature) -> list[bpy.types.Object]:
+    """The objects of this armature datablock; FixError if one of them, or it, is linked."""
+    owners = [obj for obj in bpy.data.objects if obj.data == armature]
+    for block in (armature, *owners):
+        require_local(block)
+    return owners
+
+
+def actions_of(owners: list[bpy.types.Object]) -> list[tuple[PlayedAction, bpy.types.Object]]:
+    """The actions of these armature objects, each slot once, with an object that plays it.
+
+    Those that are kept in the file without being played count when they fit no other armature.
+
+    Raises:
+        FixError: an action is linked, or other objects play it, too.
+    """
+    found: dict[tuple[int, int], tuple[PlayedAction, bpy.types.Object]] = {}
+    for owner in owners:
+        for played in played_actions(owner) + _stored_for(owner):
+            found.setdefault((played.action.session_uid, played.slot_handle), (played, owner))
+    names = {owner.name for owner in owners}
+    for played, owner in found.values():
+        others = [name for name in played.other_users(owner) if name not in names]
+        require_own_action(played.action, others)
+    return list(found.values())
+
+
+def _stored_for(owner: bpy.types.Object) -> list[PlayedAction]:
+    """The unused actions that can be of no other armature."""
+    names = {bone.name for bone in owner.pose.bones}
+    others = [other for other in bpy.data.objects if other.pose and other.data != owner.data]
+    shared = any(bone.name in names for other in others for bone in other.pose.bones)
+    return [] if shared else stored_actions(owner)
+
+
+# Computes the motion of bones by forward kinematics, from their channels and curves.
+
+
+# The channels that hold a vector in the space of the bone, and where in them it starts.
+VECTOR_CHANNELS = {
+    "location": 0,
+    "rotation_euler": 0,
+    "rotation_quaternion": 1,
+    "rotation_axis_angle": 1,
+    "scale": 0,
+}
+
+Curves = dict[tuple[str, str, int], bpy.types.FCurve]
+
+
+class BoneMotion:
+    """The pose matrices of bones of one armature object, as an action plays them.
+
+    For bones that nothing but their channels moves: no constraints, the usual inheritance.
+
+    Args:
+        armature: the armature object; channels without a curve have its current values.
+        frames: shape (f,).
+        played: None: the current pose, whatever the frames.
+    """
+
+    def __init__(
+        self, armature: bpy.types.Object, frames: NDArray[np.floating], played: PlayedAction | None
+    ) -> None:
+        self._armature = armature
+        self._frames = frames
+        self._curves: Curves = curves_by_channel(played) if played is not None else {}
+        self._moved: dict[str, NDArray[np.float64]] = {}
+
+    def skinning(self, bone: str) -> NDArray[np.float64]:
+        """Shape (f, 4, 4): D = B A^-1, armature space."""
+        if bone not in self._moved:
+            parent = armature_of(self._armature).bones[bone].parent
+            above = self.skinning(parent.name) if parent is not None else np.eye(4)
+            self._moved[bone] = skinning_transform(above, self._rest(bone), self.basis(bone))
+        return self._moved[bone]
+
+    def pose(self, bone: str) -> NDArray[np.float64]:
+        """Shape (f, 4, 4): B, armature space."""
+        return self.skinning(bone) @ self._rest(bone)
+
+    def basis(self, bone: str) -> NDArray[np.float64]:
+        """Shape (f, 4, 4): M, what the bone's own channels do."""
+        pose_bone = self._armature.pose.bones[bone]
+        matrices = np.tile(np.eye(4), (len(self._frames), 1, 1))
+        values = self._values(pose_bone, rotation_channel(pose_bone)).tolist()
+        rotations = np.array([_rotation(pose_bone.rotation_mode, each) for each in values])
+        matrices[:, :3, :3] = rotations * self._values(pose_bone, "scale")[:, None, :]
+        if not pose_bone.bone.use_connect:  # Blender plays no location of connected bones
+            matrices[:, :3, 3] = self._values(pose_bone, "location")
+        return matrices
+
+    def _rest(self, bone: str) -> NDArray[np.float64]:
+        return np.array(armature_of(self._armature).bones[bone].matrix_local, np.float64)
+
+    def _values(self, bone: bpy.types.PoseBone, channel: str) -> NDArray[np.float64]:
+        now: Any = getattr(bone, channel)
+        values = np.tile(np.array(now, np.float64), (len(self._frames), 1))
+        for index in range(values.shape[1]):
+            curve = self._curves.get((bone.name, channel, index))
+            if curve is not None:
+                values[:, index] = sampled(curve, self._frames)
+        return values
+
+
+def _rotation(mode: str, values: Sequence[float]) -> Matrix:
+    if mode == "QUATERNION":
+        return Quaternion(values).normalized().to_matrix()
+    if mode == "AXIS_ANGLE":
+        return Quaternion(values[1:], values[0]).to_matrix()
+    return Euler(values, mode).to_matrix()
+
+
+def curves_by_channel(played: PlayedAction) -> Curves:
+    """The curves of bones in an action, by bone, channel and component."""
+    curves = (curve for curve in bone_curves([played]) if curve.channel in VECTOR_CHANNELS)
+    return {(curve.bone, curve.channel, curve.index): curve.curve for curve in curves}
+
+
+def sampled(curve: bpy.types.FCurve, frames: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Shape (f,): the values of a curve at these frames."""
+    return np.array([curve.evaluate(frame) for frame in frames.tolist()])
+
+
+def rotation_channel(bone: bpy.types.PoseBone) -> str:
+    """The channel that rotates this bone."""
+    channels = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+    return channels.get(cast("str", bone.rotation_mode), "rotation_euler")
+
+
+def every_frame(keys: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Every whole frame from the first key to the last, and every key between frames."""
+    whole = np.arange(np.ceil(keys.min()), np.floor(keys.max()) + 1.0)
+    return np.unique(np.concatenate([whole, keys.round(3)]))
+
+
+# Finds everything that depends on the axes and the length of a bone, and adapts it.
+
 
 # Constraints whose result does not ask for the axes of the bone that has them (in World Space).
 _FREE_OF_OWN_AXES = frozenset({"ARMATURE", "CHILD_OF", "COPY_LOCATION", "LIMIT_DISTANCE"})

@@ -18,22 +18,25 @@ from ...scene.blender.animation_curves import (
     key_linearly,
     key_points,
 )
-from ...scene.blender.armature import armature_of
-from ...scene.blender.edited_bones import edited_bones
+from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..issue import FixError
-from .armature_actions import actions_of, objects_with
 from .bone_dependents import (
+    BoneMotion,
+    actions_of,
     all_constraints,
     bones_behind,
     chain_reasons,
+    curves_by_channel,
     driver_reasons,
+    every_frame,
     inherits_as_usual,
+    objects_with,
     require_no_reasons,
+    rotation_channel,
 )
-from .bone_motion import BoneMotion, curves_by_channel, every_frame, rotation_channel
 
 # Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
 # that point against Y come out of Blender up to 6e-5 from square.

@@ -1,1 +1,0 @@
-"""Fits helper bones, so that linear skinning comes near the compensated result."""

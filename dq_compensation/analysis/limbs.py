@@ -1,0 +1,377 @@
+"""Limbs by the skin that bones move, and joints where the hierarchy knows none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.influences import Influences
+from ..core.measured_joints import TINY
+from ..core.skeleton import Ancestry, LimbAxis, Skeleton
+from ..core.vectors import dots, two_across, unit_or
+
+# Finds where limbs run by the skin that bones move, where the tails of bones say nothing.
+#
+# The bones of glTF have no tails. Where bones have no parents either, as the hands of headsets, an
+# importer cannot tell where they point.
+
+
+# Cosine of the angle from a tail to the skin, 30 degrees: within it are four of five bones of a
+# character whose tails are at the ends of its limbs, and one of fifteen that point anywhere.
+_ALONG_SKIN = 0.87
+# Tails are as long as their limbs within this factor. An importer's may be ten times as long.
+_AS_LONG = 4.0
+# The share of bones that end with their skin where tails tell. Where all point one way, that is
+# right for most fingers of a hand at times.
+_MOST, _NEARLY_ALL = 0.5, 0.9
+# The length of the mean of unit vectors that all point one way.
+_ONE_WAY = 0.99
+# From this weight on skin is a bone's own. What it shares lies about its ends only.
+_OWN = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Limbs:
+    """The limbs of bones, as the skin shows them.
+
+    Attributes:
+        skeleton: with the tails, and the Y axes, of its bones along their limbs.
+        by_skin: shape (B,), bool; the bones whose limb the skin tells, and not the tail.
+    """
+
+    skeleton: Skeleton
+    by_skin: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        positions: NDArray[np.floating],
+        influences: Influences,
+        skeleton: Skeleton,
+        limb_axis: LimbAxis = "AUTO",
+    ) -> Limbs:
+        """The limbs of a skeleton.
+
+        Along the axis that the user has named. AUTO: along the bones, but for bones that stand
+        alone: none above or below them moves vertices. Where most of these that have skin of their
+        own do not end with it, the limbs of all go through the middle of their skin, and as far
+        again.
+
+        Args:
+            positions: shape (n, 3), armature space, at rest.
+        """
+        by_tails = np.zeros(skeleton.bone_count, np.bool_)
+        if limb_axis != "AUTO":
+            lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
+            tails = skeleton.heads + lengths * skeleton.limb_directions(limb_axis)
+            return cls(replace(skeleton, tails=tails), by_tails)
+        own = by_tails.copy()
+        own[influences.bones[:, :1][influences.weights[:, :1] > _OWN]] = True
+        if np.count_nonzero(_alone(skeleton, own)) < 2:  # most characters: this costs nothing
+            return cls(skeleton, by_tails)
+        alone = _alone(skeleton, influences.moving_bones(skeleton.bone_count))
+        telling = alone & own
+        if np.count_nonzero(telling) < 2:
+            return cls(skeleton, by_tails)
+        skin = _to_skin(positions, influences, skeleton)
+        if _tails_tell(skeleton.tails[telling] - skeleton.heads[telling], skin[telling]):
+            return cls(skeleton, by_tails)
+        tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
+        tails[alone] = skeleton.heads[alone] + 2.0 * skin[alone]
+        rest[alone, :3, 1] = unit_or(skin[alone], rest[alone, :3, 1])
+        return cls(replace(skeleton, tails=tails, rest=rest), alone)
+
+    def joined(self, parents: NDArray[np.int32]) -> Skeleton:
+        """The skeleton with limbs that the skin shows along the heads of the bones.
+
+        A limb leads to the bones that continue it. An end goes on between the way to it and the
+        middle of its skin, which lies beside the bone where the finger has its pad.
+
+        Args:
+            parents: shape (B,), the bone that each bone continues; -1 for none.
+        """
+        skeleton, rest = self.skeleton, self.skeleton.rest.copy()
+        behind = np.flatnonzero(self.by_skin & (parents >= 0))
+        ways = unit_or(skeleton.heads[behind] - skeleton.heads[parents[behind]], 0.0)
+        rest[behind, :3, 1] = unit_or(rest[behind, :3, 1] + ways, ways)
+        directions = replace(skeleton, rest=rest).limb_directions("AUTO", parents)
+        rest[self.by_skin, :3, 1] = directions[self.by_skin]
+        return replace(skeleton, rest=rest)
+
+
+def _alone(skeleton: Skeleton, moves: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Shape (B,): those of the bones that move vertices with none above or below them that does."""
+    found, above = moves.copy(), skeleton.parents
+    while (related := above >= 0).any():
+        related &= moves & moves[above]
+        found[related] = found[above[related]] = False
+        above = np.where(above >= 0, skeleton.parents[above], -1)
+    return found
+
+
+def _tails_tell(tails: NDArray[np.floating], middles: NDArray[np.floating]) -> bool:
+    """Whether tails are where limbs end, by the middles of their skin; both (k, 3), from heads."""
+    ways = unit_or(tails, 0.0)
+    parts = np.linalg.norm(tails, axis=1) / np.linalg.norm(2.0 * middles, axis=1).clip(TINY)
+    fits = (parts > 1.0 / _AS_LONG) & (parts < _AS_LONG)
+    fits &= dots(unit_or(middles, 0.0), ways) > _ALONG_SKIN
+    one_way = np.linalg.norm(ways.mean(axis=0)) > _ONE_WAY
+    return bool(np.mean(fits) >= (_NEARLY_ALL if one_way else _MOST))
+
+
+def _to_skin(
+    positions: NDArray[np.floating], influences: Influences, skeleton: Skeleton
+) -> NDArray[np.float64]:
+    """Shape (B, 3): from the head of each bone to the middle of its skin; 0 without any."""
+    sums = np.zeros((skeleton.bone_count, 4))
+    points = np.column_stack((positions, np.ones(len(positions))))
+    for rows, bones, weights in influences.slots():
+        for column in range(4):
+            weighted = weights * points[rows, column]
+            sums[:, column] += np.bincount(bones, weighted, skeleton.bone_count)
+    amounts = sums[:, 3:]
+    return np.where(amounts > 0.0, sums[:, :3] / np.maximum(amounts, TINY) - skeleton.heads, 0.0)
+
+
+# Finds bones that are not parent and child although the mesh goes on from one to the other.
+
+
+# A bone counts on a vertex from this share on, as compensation does next to nothing below it; and
+# a pair from so many vertices on: a ring of a thin finger has no fewer.
+_SHARE, _VERTICES = 0.05, 10
+# A bone starts at the end of another one when it is that near, in parts of the shorter of the two.
+_NEAR = 0.2
+# Where no end touches, the shared vertices lie around the joint, which is the child's head. They
+# are nearer to it than to the parent's head by this factor; siblings are equally far.
+_NEARER = 0.6
+# Cosine of the angle from a bone to the head of the one that continues it, where no end touches: 45
+# degrees. The bones of a face lie elsewhere: in front of the head.
+_AHEAD = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """A bone that lacks its parent.
+
+    Attributes:
+        parent: the index of the bone that it continues.
+        vertices: shape (k,), int32; those that both move.
+        touches: whether it starts where the parent ends; otherwise the weights show the joint.
+        distance: between their heads; where tails say nothing, and from the child's head to the
+            middle of the vertices: neighbours are as near, but share skin beside the joint. The
+            nearest of several parents that fit is taken.
+    """
+
+    child: int
+    parent: int
+    vertices: NDArray[np.int32]
+    touches: bool
+    distance: float
+
+
+def find_gaps(
+    positions: NDArray[np.floating],
+    influences: Influences,
+    limbs: Limbs,
+    sides: NDArray[np.integer],
+) -> list[Gap]:
+    """The bones that should have another parent, each with the one that fits best.
+
+    Both bones of a gap are on one limb: never left and right. A bone that starts at the end of
+    another one fits best. Where no end touches, the bone needs to be without a parent that moves
+    vertices (fingers side by side under one hand are right), and has to go on in the direction that
+    leads from its parent's head to its own, unless the parent is in the middle of the body. Where
+    tails say nothing, ends touch by chance; but the parent has to lead to the bone.
+
+    Args:
+        positions: shape (n, 3), armature space.
+        limbs: of the bones, on these positions.
+        sides: shape (B,), -1 left, 1 right, 0 the middle.
+    """
+    skeleton, by_skin = limbs.skeleton, limbs.by_skin
+    heads, tails = skeleton.heads, skeleton.tails
+    pairs, vertices, ends = _shared_vertices(influences, skeleton)
+    children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
+    if not len(pairs):
+        return []
+    has_parent = has_ancestor(skeleton, influences.moving_bones(skeleton.bone_count))
+    lengths = np.linalg.norm(tails - heads, axis=1)
+    starts = np.append(0, ends[:-1])
+    sums = np.add.reduceat(positions[vertices].astype(np.float64), starts, axis=0)
+    centres = np.repeat(sums / (ends - starts)[:, None], 2, axis=0)
+    to_child = np.linalg.norm(centres - heads[children], axis=1)
+    to_parent = np.linalg.norm(centres - heads[parents], axis=1)
+    between = np.linalg.norm(heads[children] - tails[parents], axis=1)
+    touches = between <= _NEAR * np.minimum(lengths[children], lengths[parents])
+    touches &= ~(by_skin[children] | by_skin[parents])
+    ways = heads[children] - heads[parents]
+    goes_on = dots(ways, tails[children] - heads[children]) > 0.0
+    on_one_limb = (sides[parents] == 0) | goes_on
+    on_one_limb &= ~by_skin[children] | leads_to(skeleton, children, parents)
+    near = to_child <= _NEARER * np.maximum(to_parent, 1e-12)
+    fits = touches | (~has_parent[children] & near & on_one_limb)
+    fits &= sides[children] * sides[parents] >= 0
+    apart = np.linalg.norm(ways, axis=1) + np.where(by_skin[children], to_child, 0.0)
+    best: dict[int, Gap] = {}
+    for row in np.flatnonzero(fits).tolist():
+        child, parent = int(children[row]), int(parents[row])
+        shared = vertices[starts[row // 2] : ends[row // 2]]
+        gap = Gap(child, parent, shared, bool(touches[row]), float(apart[row]))
+        if child not in best or _rank(gap) > _rank(best[child]):
+            best[child] = gap
+    return _without_cycles(skeleton, sorted(best.values(), key=_rank, reverse=True))
+
+
+def _rank(gap: Gap) -> tuple[bool, float]:
+    return gap.touches, -gap.distance
+
+
+def _shared_vertices(
+    influences: Influences, skeleton: Skeleton
+) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.intp]]:
+    """The pairs (p, 2) of unrelated bones that share enough vertices.
+
+    Returns:
+        the pairs; the vertices of one after the other; and where those of each end, shape (p,).
+    """
+    count = skeleton.bone_count
+    # Each pair of bones that count on a vertex: smaller index times B plus larger; the vertex.
+    found, of_vertices = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+    for second in range(1, influences.weights.shape[1]):
+        vertices = np.flatnonzero(influences.weights[:, second] >= _SHARE).astype(np.int32)
+        others = influences.bones[vertices, second].astype(np.int64)
+        for first in range(second):  # the stronger ones: they count, too
+            bones = influences.bones[vertices, first].astype(np.int64)
+            found.append(np.minimum(bones, others) * count + np.maximum(bones, others))
+            of_vertices.append(vertices)
+    codes, rows = np.concatenate(found), np.concatenate(of_vertices)
+    frequent = np.flatnonzero(np.bincount(codes, minlength=1) >= _VERTICES)
+    unrelated = frequent[skeleton.kinship(frequent // count, frequent % count) == 0]
+    wanted = np.zeros(count * count, np.bool_)
+    wanted[unrelated] = True
+    chosen = np.flatnonzero(wanted[codes])
+    chosen = chosen[np.argsort(codes[chosen], kind="stable")]
+    ends = np.searchsorted(codes[chosen], unrelated, side="right")
+    return np.stack((unrelated // count, unrelated % count), axis=1), rows[chosen], ends
+
+
+def has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Shape (B,): whether a bone above this one moves vertices."""
+    found = np.zeros(skeleton.bone_count, np.bool_)
+    above = skeleton.parents
+    while (below := above >= 0).any():
+        found |= below & used[above]
+        above = np.where(below, skeleton.parents[above], -1)
+    return found
+
+
+def leads_to(
+    skeleton: Skeleton, children: NDArray[np.integer], parents: NDArray[np.integer]
+) -> NDArray[np.bool_]:
+    """Whether parents point to the heads of children, shape (m,) as both."""
+    ways = skeleton.heads[children] - skeleton.heads[parents]
+    along = skeleton.tails[parents] - skeleton.heads[parents]
+    lengths = np.linalg.norm(ways, axis=1) * np.linalg.norm(along, axis=1)
+    return dots(ways, along) > _AHEAD * lengths
+
+
+def _without_cycles(skeleton: Skeleton, candidates: list[Gap]) -> list[Gap]:
+    """The gaps that can all be fixed: no bone becomes its own ancestor."""
+    parents = skeleton.parents.tolist()
+    found = []
+    for candidate in candidates:
+        ancestor = candidate.parent
+        while ancestor not in {-1, candidate.child}:
+            ancestor = parents[ancestor]
+        if ancestor == -1:
+            parents[candidate.child] = candidate.parent
+            found.append(candidate)
+    return sorted(found, key=lambda gap: gap.child)
+
+
+# Finds the joints that the mesh shows where the hierarchy knows none.
+
+
+# Skin goes around a limb: the widest sector about the joint, in radians, without any skin that the
+# two bones share. Fingers, feet and necks leave 130 degrees at most, jaws, brows and ears 150.
+_WIDEST_OPENING = np.radians(135.0)
+
+
+def mesh_parents(
+    positions: NDArray[np.floating],
+    influences: Influences,
+    limbs: Limbs,
+    sides: NDArray[np.integer],
+) -> NDArray[np.int32]:
+    """The bone that each bone continues on the mesh although neither is above the other.
+
+    Args:
+        positions, limbs, sides: of `find_gaps`.
+
+    Returns:
+        shape (B,), -1 for none; together with the hierarchy they make no cycles.
+    """
+    found = np.full(limbs.skeleton.bone_count, -1, np.int32)
+    for gap in joints_of(find_gaps(positions, influences, limbs, sides), positions, limbs):
+        found[gap.child] = gap.parent
+    return found
+
+
+def joints_of(gaps: list[Gap], positions: NDArray[np.floating], limbs: Limbs) -> list[Gap]:
+    """Those of the gaps whose two bones are one limb with a joint in it.
+
+    The child starts where the parent ends or leads to, and the skin that both move surrounds them.
+    """
+    skeleton, heads = limbs.skeleton, limbs.skeleton.heads
+    children = np.array([gap.child for gap in gaps], np.intp)
+    parents = np.array([gap.parent for gap in gaps], np.intp)
+    leading = leads_to(skeleton, children, parents)
+    axes = unit_or(heads[children] - heads[parents], 0.0)
+    # A fingertip that hardly moves skin has it on one side, which tells no direction.
+    along = unit_or(skeleton.tails[children] - heads[children], 0.0)
+    axes = np.where(limbs.by_skin[children, None], axes, unit_or(axes + along, along))
+    found = []
+    for row, (gap, one, other) in enumerate(zip(gaps, *two_across(axes), strict=True)):
+        if gap.touches or leading[row]:
+            from_joint = positions[gap.vertices] - heads[gap.child]
+            angles = np.sort(np.arctan2(from_joint @ other, from_joint @ one))
+            openings = np.diff(angles, append=angles[0] + 2.0 * np.pi)
+            if openings.max() <= _WIDEST_OPENING:
+                found.append(gap)
+    return found
+
+
+def joined_skeleton(
+    positions: NDArray[np.floating],
+    influences: Influences,
+    skeleton: Skeleton,
+    sides: NDArray[np.integer],
+) -> tuple[Skeleton, NDArray[np.int32]]:
+    """The skeleton with the hierarchy that the mesh shows, if bones have no other one.
+
+    It is the skeleton itself where all bones that continue others on the mesh have a bone above
+    them that moves vertices. Where the skin tells the limbs of bones, their Y axes point along
+    these, and the other two are any.
+
+    Args:
+        positions, sides: of `find_gaps`.
+
+    Returns:
+        the skeleton, depth first; and where each bone of the given one is in it, shape (B,).
+    """
+    count = skeleton.bone_count
+    limbs = Limbs.of(positions, influences, skeleton)
+    found = mesh_parents(positions, influences, limbs, sides)
+    if not ((found >= 0) & ~has_ancestor(skeleton, influences.moving_bones(count))).any():
+        return skeleton, np.arange(count, dtype=np.int32)
+    parents, rest = skeleton.joined_parents(found), skeleton.rest.copy()
+    along = limbs.joined(parents).rest[limbs.by_skin, :3, 1]
+    across, other = two_across(along)
+    rest[limbs.by_skin, :3, :3] = np.stack((other, along, across), axis=2)
+    place = Ancestry.of(parents).enter.astype(np.int32)
+    order = np.argsort(place)
+    above = np.where(parents >= 0, place[parents], -1)[order].astype(np.int32)
+    names = tuple(skeleton.names[bone] for bone in order.tolist())
+    return Skeleton(names, above, rest[order], limbs.skeleton.tails[order]), place

@@ -1,0 +1,339 @@
+"""The graph of vertices and edges, and weights on it: spread, smoothed, mirrored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.vectors import places_in_rows
+
+# Vertices and the edges between them, and functions on the vertices that are smooth along these.
+#
+# What is spread or diffused over a mesh is the solution of a sparse, symmetric system: each value
+# is bound to its neighbours by the pulls of the edges, and to what it was by a mass.
+
+
+_MOST_ROUNDS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class MeshGraph:
+    """The neighbours of m of the n vertices of a mesh, by their rank among a vertex's neighbours.
+
+    Attributes:
+        neighbours: shape (k, m), vertices; n, behind the last one, in unused places.
+        pulls: shape (k, m), the pulls of the edges to them; 0 in unused places.
+    """
+
+    neighbours: NDArray[np.intp]
+    pulls: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, edges: NDArray[np.integer], pulls: NDArray[np.floating], vertex_count: int
+    ) -> MeshGraph:
+        """All vertices of a mesh, by its edges (e, 2) and their pulls (e,)."""
+        of, others = np.concatenate((edges, edges[:, ::-1])).astype(np.intp).T
+        order = np.argsort(of, kind="stable")
+        of, others = of[order], others[order]
+        counts = np.bincount(of, minlength=vertex_count)
+        ranks = places_in_rows(of, counts)
+        shape = (int(counts.max(initial=0)), vertex_count)
+        neighbours, found = np.full(shape, vertex_count, np.intp), np.zeros(shape)
+        neighbours[ranks, of] = others
+        found[ranks, of] = np.tile(np.asarray(pulls, np.float64), 2)[order]
+        return cls(neighbours, found)
+
+    def at(self, vertices: NDArray[np.integer]) -> MeshGraph:
+        """The neighbours of some vertices, shape (m,)."""
+        return MeshGraph(self.neighbours[:, vertices], self.pulls[:, vertices])
+
+    @property
+    def degrees(self) -> NDArray[np.float64]:
+        """Shape (m,), the sums of the pulls."""
+        return self.pulls.sum(axis=0)
+
+    def pulled(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The sums (m, g) of the neighbours' values times the pulls.
+
+        Args:
+            values: shape (n + 1, g); the last row is for the unused places.
+        """
+        sums = np.zeros((self.pulls.shape[1], values.shape[1]))
+        rows = np.empty_like(sums)
+        for others, pulls in zip(self.neighbours, self.pulls, strict=True):
+            # Without an array for each step.
+            np.take(values, others, axis=0, out=rows, mode="clip")
+            rows *= pulls[:, None]
+            sums += rows
+        return sums
+
+
+def with_unused_row(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Values (n, g) as `MeshGraph.pulled` wants them, copied: one row of zeros more."""
+    return np.concatenate((values, np.zeros((1, values.shape[1])))).astype(np.float64)
+
+
+def smooth_values(
+    graph: MeshGraph,
+    values: NDArray[np.floating],
+    vertices: NDArray[np.integer],
+    masses: NDArray[np.floating],
+    still: float,
+) -> NDArray[np.float64]:
+    """The values at some vertices, smooth along the edges; those of other vertices stay.
+
+    For each of these vertices v, with the mass m and the neighbours u, it solves
+
+        m (x_v - value_v) + sum of pull_vu (x_v - x_u) = 0
+
+    by conjugate gradients, with the diagonal as the preconditioner. Columns do not see each other,
+    and each ends by itself: left and right come out alike.
+
+    Args:
+        graph: of all vertices.
+        values: shape (n, g).
+        vertices: shape (m,), each with a mass or a neighbour that pulls.
+        masses: shape (m,), 0 or more.
+        still: a column ends when no value of it changes by this much in a round.
+
+    Returns:
+        shape (m, g).
+    """
+    near = graph.at(vertices)
+    diagonal = (near.degrees + masses)[:, None]
+    start = with_unused_row(values)
+    result = start[vertices]
+    found = result.copy()
+    residual = masses[:, None] * found + near.pulled(start) - diagonal * found
+    step = residual / diagonal
+    size = (residual * step).sum(axis=0)
+    columns = np.arange(values.shape[1])
+    along = np.zeros_like(start)
+    for _ in range(_MOST_ROUNDS):
+        along[vertices] = step
+        turned = diagonal * step - near.pulled(along)
+        curvature = (step * turned).sum(axis=0)
+        lengths = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0.0)
+        found += lengths * step
+        result[:, columns] = found
+        moving = np.abs(lengths * step).max(axis=0, initial=0.0) >= still
+        if not moving.any():
+            break
+        columns, found = columns[moving], found[:, moving]
+        along = along if moving.all() else np.zeros((len(start), len(columns)))
+        residual = (residual - lengths * turned)[:, moving]
+        ahead = residual / diagonal
+        new_size = (residual * ahead).sum(axis=0)
+        step = ahead + step[:, moving] * (new_size / size[moving])
+        size = new_size
+    return result
+
+
+# Spreads weights along the edges of a mesh to the vertices without weights.
+
+
+# The fill ends when it changes no weight by this much in a round.
+_STILL = 1e-5
+# Rows of edges times groups that are held in memory at once.
+_MOST_NUMBERS = 4_000_000
+
+
+def islands(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.int64]:
+    """Which connected part of the mesh each vertex belongs to.
+
+    Args:
+        edges: shape (m, 2), vertices.
+
+    Returns:
+        shape (n,); the least vertex of the part.
+    """
+    labels = np.arange(vertex_count, dtype=np.int64)
+    ends = np.asarray(edges, np.int64).reshape(-1, 2)
+    while len(ends):
+        ends = labels[ends]
+        ends = ends[ends[:, 0] != ends[:, 1]]
+        # Parts that touch are hooked onto the least one, and the chains that come of it shortened.
+        np.minimum.at(labels, ends.max(axis=1), ends.min(axis=1))
+        while True:
+            shorter = labels[labels]
+            if np.array_equal(shorter, labels):
+                break
+            labels = shorter
+    return labels
+
+
+def spread_weights(
+    weights: NDArray[np.floating],
+    known: NDArray[np.bool_],
+    edges: NDArray[np.integer],
+    positions: NDArray[np.floating],
+) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+    """Fill in the weights of vertices from those that edges connect them with, smoothly.
+
+    Ring by ring each vertex takes the mean of the neighbours that have weights, the nearer ones
+    counting more. From there conjugate gradients find the harmonic function: every filled vertex
+    is the mean of all its neighbours. A sum of 1 in the known rows stays 1.
+
+    Args:
+        weights: shape (n, g); rows of vertices that are not known do not count.
+        known: shape (n,).
+        edges: shape (m, 2), vertices.
+        positions: shape (n, 3).
+
+    Returns:
+        shape (n, g), the known rows as they were, and shape (n,), which rows are filled now: a
+        vertex that no edges lead to from a known one stays 0 and unfilled.
+    """
+    graph = _graph_of(edges, positions)
+    start = np.where(known[:, None], weights, 0.0)
+    columns = max(1, _MOST_NUMBERS // max(1, graph.pulls.size))
+    parts = [start[:, first : first + columns] for first in range(0, start.shape[1], columns)]
+    filled = known.copy()
+    results = []
+    for part in parts:
+        result, filled = _ring_by_ring(part, known, graph)
+        rows = np.flatnonzero(filled & ~known)
+        smooth = smooth_values(graph, result, rows, np.zeros(len(rows)), _STILL)
+        result[rows] = np.maximum(smooth, 0.0)
+        results.append(result)
+    return (np.concatenate(results, axis=1) if results else start), filled
+
+
+def _ring_by_ring(
+    weights: NDArray[np.floating], known: NDArray[np.bool_], graph: MeshGraph
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Shape (n, g), and shape (n,), which rows are filled."""
+    # 1 beside the weights where a vertex is filled: its neighbours' pulls count then.
+    result = with_unused_row(np.column_stack((weights, known.astype(np.float64))))
+    left = np.flatnonzero(~known)
+    while len(left):
+        sums = graph.at(left).pulled(result)
+        reached = sums[:, -1] > 0.0
+        if not reached.any():
+            break
+        result[left[reached]] = sums[reached] / sums[reached, -1:]
+        left = left[~reached]
+    return result[:-1, :-1], result[:-1, -1] > 0.0
+
+
+def averaged_weights(
+    weights: NDArray[np.floating],
+    edges: NDArray[np.integer],
+    positions: NDArray[np.floating],
+    rounds: int,
+) -> NDArray[np.floating]:
+    """Average all vertices with their neighbours, some times.
+
+    Args:
+        weights: shape (n, g).
+        edges: shape (m, 2), vertices.
+        positions: shape (n, 3).
+
+    Returns:
+        shape (n, g).
+    """
+    graph = _graph_of(edges, positions)
+    connected = np.flatnonzero(graph.degrees)
+    near, result = graph.at(connected), with_unused_row(weights)
+    for _ in range(rounds):
+        # Half of the way: a checkerboard would swing for ever.
+        mean = near.pulled(result) / near.degrees[:, None]
+        result[connected] = 0.5 * (result[connected] + mean)
+    return result[:-1]
+
+
+def strongest_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.floating]:
+    """Keep the `most` largest weights of each row, without those of less than 1 %; sums become 1.
+
+    Args:
+        weights: shape (m, g), rows with a sum above 0.
+        most: at least 1.
+    """
+    total = weights.sum(axis=1, keepdims=True)
+    kept = weights / np.where(total > 0.0, total, 1.0)
+    largest = kept.max(axis=1, keepdims=True, initial=0.0)
+    kept = np.where((kept >= 0.01) | (kept == largest), kept, 0.0)
+    if most < kept.shape[1]:
+        cut = np.argpartition(kept, kept.shape[1] - most, axis=1)[:, : kept.shape[1] - most]
+        np.put_along_axis(kept, cut, 0.0, axis=1)
+    total = kept.sum(axis=1, keepdims=True)
+    return kept / np.where(total > 0.0, total, 1.0)
+
+
+def _graph_of(edges: NDArray[np.integer], positions: NDArray[np.floating]) -> MeshGraph:
+    """Each edge pulls by one over its length."""
+    lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
+    # Vertices in one place pull most, but not without limit.
+    shortest = 1e-3 * float(lengths.mean()) if len(lengths) else 1.0
+    return MeshGraph.of(edges, 1.0 / np.maximum(lengths, max(shortest, 1e-12)), len(positions))
+
+
+# Smooths painted weights, and mirrors them from one side to the other.
+
+
+def smoothed_weights(
+    weights: NDArray[np.floating],
+    edges: NDArray[np.integer],
+    *,
+    factor: float = 0.5,
+    iterations: int = 1,
+    vertices: NDArray[np.integer] | None = None,
+) -> NDArray[np.float32]:
+    """Move each weight towards the mean of its neighbours: w' = (1 - factor) w + factor mean.
+
+    Args:
+        weights: shape (n,).
+        edges: shape (e, 2), vertices; a vertex without an edge stays as it is.
+        factor: 0 to 1.
+        vertices: shape (k,), which may change; all of them when left out. Their neighbours count
+            in any case.
+
+    Returns:
+        shape (n,), within the bounds of `weights`.
+    """
+    count = len(weights)
+    first, second = edges[:, 0], edges[:, 1]
+    degrees = np.bincount(edges.ravel(), minlength=count)
+    movable = degrees > 0
+    if vertices is not None:
+        chosen = np.zeros(count, np.bool_)
+        chosen[vertices] = True
+        movable &= chosen
+    values = weights.astype(np.float64)
+    for _ in range(iterations):
+        sums = np.bincount(first, weights=values[second], minlength=count)
+        sums += np.bincount(second, weights=values[first], minlength=count)
+        means = sums / np.maximum(degrees, 1)
+        values = np.where(movable, (1.0 - factor) * values + factor * means, values)
+    low, high = (float(weights.min()), float(weights.max())) if count else (0.0, 0.0)
+    return np.clip(values, low, high).astype(np.float32)
+
+
+def mirrored_weights(
+    weights: NDArray[np.floating],
+    positions: NDArray[np.floating],
+    partners: NDArray[np.integer],
+    *,
+    from_positive: bool,
+) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
+    """The weights of one side on the other side.
+
+    Args:
+        weights: shape (n,).
+        positions: shape (n, 3); of two partners the one with the greater X is on the positive side.
+        partners: shape (n,), of `partners_by_position` or `partners_by_topology`.
+        from_positive: copy from positive X to negative X, or back.
+
+    Returns:
+        shape (n,), the weights; and the vertices of the side that is written to that have no
+        partner and stay as they were.
+    """
+    towards = 1.0 if from_positive else -1.0
+    x = towards * positions[:, 0]
+    has_partner = partners >= 0
+    source = np.where(has_partner, partners, np.arange(len(weights)))
+    source = np.where(x < x[source], source, np.arange(len(weights)))
+    return weights[source].astype(np.float32), np.flatnonzero(~has_partner & (x < 0.0))

@@ -1,0 +1,426 @@
+"""Soft weights: weights that change over a part of the limb's radius, on its surface."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.influences import Influences
+from ..core.limb_joints import body_parents
+from ..core.skeleton import Skeleton
+from ..core.vectors import cross, dots
+from .mesh_graph import MeshGraph, smooth_values
+
+# The surface that weights are diffused over: vertices in one place are one, quads have no side.
+
+
+# The largest cotangent that counts, of 11 degrees: needles would tie their ends together.
+_MOST_COTANGENT = 5.0
+# The least pull of an edge: of the diagonals of rectangles, which have none.
+_LEAST_PULL = 1e-3
+# How far weights in one place may differ, so that they are one vertex.
+_ALIKE = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class SkinSurface:
+    """A surface of n points.
+
+    Attributes:
+        point_of_vertex: shape (v,), the point that each vertex of the mesh belongs to.
+        vertices: shape (n,), one vertex of each point.
+        graph: edges pull by half the cotangents of the angles across them (Pinkall and Polthier
+            1993, Computing discrete minimal surfaces).
+        areas: shape (n,), a third of the triangles around; 0 for loose points.
+    """
+
+    point_of_vertex: NDArray[np.intp]
+    vertices: NDArray[np.intp]
+    graph: MeshGraph
+    areas: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        positions: NDArray[np.floating],
+        influences: Influences,
+        face_starts: NDArray[np.integer],
+        corner_vertex: NDArray[np.integer],
+    ) -> SkinSurface:
+        """The surface of a mesh.
+
+        A face counts by the triangles at its corners, each with the corners before and after it, as
+        much as they all together are as large as the face: both diagonals of a quad count alike, so
+        that left and right do.
+
+        Args:
+            positions: shape (v, 3).
+            face_starts: shape (f,), the first corner of each face.
+            corner_vertex: shape (c,).
+        """
+        points = _points(positions, influences)
+        vertices = np.unique(points, return_index=True)[1]
+        sizes = np.diff(np.append(face_starts, len(corner_vertex)))
+        face = np.repeat(np.arange(len(sizes)), sizes)
+        place = np.arange(len(corner_vertex)) - face_starts[face]
+        ends = [
+            points[corner_vertex[face_starts[face] + (place + step) % sizes[face]]]
+            for step in (-1, 0, 1)
+        ]
+        at = [np.asarray(positions, np.float64)[vertices[each]] for each in ends]
+        areas = 0.5 * np.linalg.norm(cross(at[1] - at[0], at[2] - at[0]), axis=1)
+        # Of the polygon: half the sum of the cross products of neighbouring corners.
+        swept = cross(at[1] - at[1][face_starts[face]], at[2] - at[1][face_starts[face]])
+        whole = np.stack([np.bincount(face, axis, len(sizes)) for axis in swept.T], axis=1)
+        whole = 0.5 * np.linalg.norm(whole, axis=1)
+        covered = np.bincount(face, areas, len(sizes))
+        shares = np.divide(whole, covered, out=np.zeros_like(whole), where=covered > 0.0)[face]
+        edges, pulls, of_points = [], [], np.zeros(len(vertices))
+        for corner in range(3):
+            one, other = (corner + 1) % 3, (corner + 2) % 3
+            cosines = dots(at[one] - at[corner], at[other] - at[corner])
+            # cot = (u . v) / |u x v|, of a triangle without area the largest one.
+            cotangents = cosines / np.maximum(2.0 * areas, 1e-30)
+            pulls.append(0.5 * shares * cotangents.clip(0.0, _MOST_COTANGENT))
+            edges.append(np.stack((ends[one], ends[other]), axis=1))
+            of_points += np.bincount(ends[corner], shares * areas / 3.0, len(vertices))
+        # Each edge once, with the sum of its pulls.
+        ordered = np.sort(np.concatenate(edges), axis=1).astype(np.int64)
+        count = max(len(vertices), 1)
+        keys, rows = np.unique(ordered[:, 0] * count + ordered[:, 1], return_inverse=True)
+        sums = np.bincount(rows.reshape(-1), np.concatenate(pulls), len(keys))
+        pairs = np.stack((keys // count, keys % count), axis=1)
+        apart = pairs[:, 0] != pairs[:, 1]
+        sums = np.maximum(sums[apart], _LEAST_PULL)
+        graph = MeshGraph.of(pairs[apart], sums, len(vertices))
+        return cls(points, vertices, graph, of_points)
+
+    @cached_property
+    def connected(self) -> NDArray[np.bool_]:
+        """Shape (n,): the points that anything can be diffused to."""
+        return (self.areas > 0.0) & (self.graph.degrees > 0.0)
+
+    def diffused(
+        self,
+        values: NDArray[np.floating],
+        lengths: NDArray[np.floating],
+        still: float,
+        shares: NDArray[np.floating] | None = None,
+    ) -> NDArray[np.float64]:
+        """Values (n, g) diffused by these lengths (n,); as they are where a length is 0.
+
+        One implicit step of heat (Desbrun et al. 1999): the values spread as e^(-distance / length)
+        does.
+
+        Args:
+            shares: shape (n,), 0 to 1, how much of a point the values are of; 1 without.
+        """
+        moved = np.flatnonzero((lengths > 0.0) & self.connected)
+        masses = self.areas[moved] / lengths[moved] ** 2
+        if shares is not None:
+            masses *= shares[moved]
+        result = np.array(values, np.float64)
+        result[moved] = smooth_values(self.graph, values, moved, masses, still)
+        return result
+
+
+def _points(positions: NDArray[np.floating], influences: Influences) -> NDArray[np.intp]:
+    """Shape (v,): vertices in one place with the same weights are one point."""
+    if not len(positions):
+        return np.zeros(0, np.intp)
+    places = np.unique(positions, axis=0, return_inverse=True)[1].reshape(-1)
+    first = np.unique(places, return_index=True)[1][places]
+    weights = np.abs(influences.weights - influences.weights[first]) <= _ALIKE
+    bones = (influences.bones == influences.bones[first]) | (influences.weights <= _ALIKE)
+    alone = ~(weights & bones).all(axis=1)
+    places[alone] = places.max() + 1 + np.arange(np.count_nonzero(alone))
+    return np.unique(places, return_inverse=True)[1].reshape(-1)
+
+
+# How thick limbs are where a vertex is, and the bones that are no limbs: features of a face.
+
+
+# A bone that branches off is no limb where all that hangs on it ends between these distances from
+# the axis of the limb that it hangs on, in radii: lips, lids and jaw of the human 1.2 to 1.8, its
+# breasts 1.4; its toes from 1.96 on, thumbs 2.5, heads and limbs more. Twist bones end within.
+_BENEATH_SKIN, _OUT_OF_SKIN = 0.8, 1.9
+
+
+def distances_to_bones(
+    points: NDArray[np.floating], skeleton: Skeleton, bones: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Shape (m,), from points (m, 3) to the lines from head to tail of bones (m,)."""
+    heads, ways = skeleton.heads[bones], (skeleton.tails - skeleton.heads)[bones]
+    away = points - heads
+    squares = np.maximum((ways * ways).sum(axis=1), 1e-30)
+    along = ((away * ways).sum(axis=1) / squares).clip(0.0, 1.0)
+    return np.linalg.norm(away - along[:, None] * ways, axis=1)
+
+
+def limb_radii(
+    positions: NDArray[np.floating], influences: Influences, skeleton: Skeleton
+) -> NDArray[np.float64]:
+    """Shape (n,), the distance of each vertex from its bones, by their weights; 0 without any."""
+    radii = np.zeros(len(positions))
+    for rows, bones, weights in influences.slots():
+        radii[rows] += weights * distances_to_bones(positions[rows], skeleton, bones)
+    return radii
+
+
+def feature_bones(
+    positions: NDArray[np.floating],
+    areas: NDArray[np.floating],
+    influences: Influences,
+    skeleton: Skeleton,
+    sides: NDArray[np.integer] | None = None,
+) -> NDArray[np.bool_]:
+    """The bones that are closer to each other than the skin is thick: of a face, or muscles.
+
+    Args:
+        positions: shape (n, 3), armature space, at rest.
+        areas: shape (n,), of the skin.
+        sides: of `body_parents`.
+
+    Returns:
+        shape (B,).
+    """
+    count = skeleton.bone_count
+    parents = body_parents(skeleton, influences, sides=sides)
+    skin, reached = np.zeros(count), np.zeros(count)
+    for rows, bones, weights in influences.slots():
+        amounts = weights * areas[rows]
+        apart = distances_to_bones(positions[rows], skeleton, bones)
+        skin += np.bincount(bones, amounts, count)
+        reached += np.bincount(bones, amounts * apart, count)
+    radii = reached / np.maximum(skin, 1e-30)
+    moves = skin > 0.0
+    branches = np.bincount(parents[moves & (parents >= 0)], minlength=count) > 1
+
+    # How far what hangs on each bone gets away from the limb that the bone hangs on.
+    farthest = np.zeros(count)
+    bones = limbs = np.flatnonzero(moves & (parents >= 0))
+    while len(bones):
+        for ends in (skeleton.heads, skeleton.tails):
+            apart = distances_to_bones(ends[bones], skeleton, parents[limbs])
+            np.maximum.at(farthest, limbs, apart)
+        limbs = parents[limbs]
+        going = parents[limbs] >= 0
+        bones, limbs = bones[going], limbs[going]
+    hangs = moves & (parents >= 0) & branches[parents]
+    ratios = farthest / np.maximum(radii[parents], 1e-30)
+    features = hangs & (ratios > _BENEATH_SKIN) & (ratios < _OUT_OF_SKIN)
+    above = parents
+    while (above >= 0).any():
+        features |= features[above] & (above >= 0)
+        above = np.where(above >= 0, parents[above], -1)
+    return features & moves
+
+
+# Weights that change over a part of the limb's radius: what delta mush does, done once.
+#
+# Wings, folds and rings come from weights that change too fast. Corrective Smooth mends the result
+# of each frame; here the weights are diffused once, by a length that follows the thickness of the
+# limb. Wide weights make dual quaternions bulge and linear blending collapse: that is compensated
+# by `core.measured_joints`.
+
+
+# Bones that are diffused together: their values are read by rows.
+_TOGETHER = 16
+# What counts as still: of weights, and of what only says where to soften and how far.
+_STILL, _ROUGHLY_STILL = 1e-5, 1e-3
+# Radii are smoothed over this part of themselves: they jump where bones take over.
+_RADII_BY = 0.5
+# Weights below this fade away.
+_LEAST_WEIGHT = 5e-3
+# How much of the nearest change of weights is felt where softening begins, and where it is whole:
+# rigid parts stay rigid.
+_FELT, _FULLY_FELT = 0.05, 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class SoftWeights:
+    """New weights of some vertices.
+
+    Attributes:
+        vertices: shape (m,), those that may have changed.
+        bones: shape (m, k), int32; 0 in unused slots.
+        weights: shape (m, k), float32; rows sum to 1; 0 in unused slots.
+    """
+
+    vertices: NDArray[np.intp]
+    bones: NDArray[np.int32]
+    weights: NDArray[np.float32]
+
+
+def soft_weights(
+    surface: SkinSurface,
+    influences: Influences,
+    radii: NDArray[np.floating],
+    amounts: NDArray[np.floating],
+    kept: NDArray[np.bool_],
+    most: int,
+) -> Generator[float, None, SoftWeights]:
+    """Diffuse the weights over the surface, by `amounts` times the radius of the limb.
+
+    With the share s of a vertex that bones have which do not keep their weights, and w of each of
+    these, w' = s x / sum of x, where x solves
+
+        (A s / l^2 + L) x = A / l^2 w,    l = amount radius near
+
+    A are areas, L is the Laplacian; near falls from 1 to 0 away from where weights change. Bones in
+    `kept` keep theirs.
+
+    Args:
+        influences: shapes (v, j), of all vertices.
+        radii, amounts: shape (v,), the amounts 0 where weights stay.
+        kept: shape (B,), bones whose weights stay.
+        most: influences of a vertex; see `cut_weights`.
+
+    Yields:
+        how much is done, 0 to 1.
+    """
+    at, points = surface.vertices, len(surface.vertices)
+    bones, weights = influences.bones[at], influences.weights[at].astype(np.float64)
+    free = np.where(kept[bones], 0.0, weights)
+    shares = free.sum(axis=1)
+    start = free / np.maximum(shares, 1e-9)[:, None]
+    start[shares < _LEAST_WEIGHT] = 0.0
+    lengths = _lengths(surface, bones, start, radii[at], amounts[at])
+    moved = np.flatnonzero((lengths > 0.0) & surface.connected & (shares >= _LEAST_WEIGHT))
+    yield 0.1
+
+    row = np.full(points, -1)
+    row[moved] = np.arange(len(moved))
+    near = np.unique(np.append(moved, surface.graph.neighbours[:, moved]))
+    present = np.unique(bones[near[near < points]][start[near[near < points]] > 0.0])
+    found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
+    for first in range(0, len(present), _TOGETHER):
+        chosen = present[first : first + _TOGETHER]
+        column = np.full(len(kept), -1)
+        column[chosen] = np.arange(len(chosen))
+        vertices, slots = np.nonzero((column[bones] >= 0) & (start > 0.0))
+        values = np.zeros((points, len(chosen)))
+        values[vertices, column[bones[vertices, slots]]] = start[vertices, slots]
+        diffused = surface.diffused(values, lengths, _STILL, np.maximum(shares, _LEAST_WEIGHT))
+        rows, columns = np.nonzero(diffused[moved] > _LEAST_WEIGHT)
+        found.append((rows, chosen[columns], diffused[moved[rows], columns] - _LEAST_WEIGHT))
+        yield 0.1 + 0.9 * min(1.0, (first + _TOGETHER) / len(present))
+
+    rows, of, found_weights = (np.concatenate(each) for each in zip(*found, strict=True))
+    sums = np.maximum(np.bincount(rows, found_weights, len(moved)), 1e-30)
+    fixed_rows, slots = np.nonzero(kept[bones[moved]] & (weights[moved] > 0.0))
+    soft = Influences.from_triples(
+        np.concatenate((rows, fixed_rows)),
+        np.concatenate((of, bones[moved[fixed_rows], slots])),
+        np.concatenate(
+            (found_weights * (shares[moved] / sums)[rows], weights[moved[fixed_rows], slots])
+        ),
+        len(moved),
+    )
+    new_weights = cut_weights(soft.weights, most).astype(np.float32)
+    vertices = np.flatnonzero(row[surface.point_of_vertex] >= 0)
+    of_point = row[surface.point_of_vertex[vertices]]
+    return SoftWeights(vertices, soft.bones[of_point], new_weights[of_point])
+
+
+def cut_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.float64]:
+    """The `most` largest weights of each row, less the first that is left out; sums become 1.
+
+    Without that, weights jump where the last one that counts and the first that does not change
+    places.
+
+    Args:
+        weights: shape (m, k), falling from left to right, with sums above 0.
+        most: at least 1.
+    """
+    result = weights.astype(np.float64)
+    if most < weights.shape[1]:
+        result = np.maximum(result - result[:, most : most + 1], 0.0)
+        # All that count are as large as the first that does not.
+        tied = result[:, 0] <= 0.0
+        result[tied, :most] = 1.0
+    return result / result.sum(axis=1, keepdims=True)
+
+
+def _lengths(
+    surface: SkinSurface,
+    bones: NDArray[np.integer],
+    start: NDArray[np.floating],
+    radii: NDArray[np.floating],
+    amounts: NDArray[np.floating],
+) -> NDArray[np.float64]:
+    """Shape (n,), how far weights are diffused at each point: l of `soft_weights`."""
+    largest = max(float(radii.max(initial=0.0)), 1e-30)
+    parts = radii[:, None] / largest
+    radii = surface.diffused(parts, _RADII_BY * radii, _ROUGHLY_STILL)[:, 0] * largest
+    strongest = np.argmax(start, axis=1)
+    bone = np.take_along_axis(bones, strongest[:, None], axis=1)[:, 0]
+    whole = np.take_along_axis(start, strongest[:, None], axis=1)[:, 0]
+    # Weights change where several bones move a point, and where it has another bone than its
+    # neighbours.
+    changes = (whole > 0.0) & (whole < 1.0 - _LEAST_WEIGHT)
+    for others in surface.graph.neighbours:
+        here = np.flatnonzero(others < len(bones))
+        there = others[here]
+        apart = (bone[here] != bone[there]) & (whole[here] > 0.0) & (whole[there] > 0.0)
+        changes[here[apart]] = True
+    lengths = amounts * radii
+    # e^(-distance / length) from there.
+    away = np.where(changes, 0.0, lengths)
+    felt = surface.diffused(changes[:, None].astype(np.float64), away, _ROUGHLY_STILL)[:, 0]
+    return lengths * ((felt - _FELT) / (_FULLY_FELT - _FELT)).clip(0.0, 1.0)
+
+
+# Clothes: their weights change as those of the body below them do.
+
+
+# What the weights of a vertex change by, at least, to count.
+_LEAST_CHANGE = 1e-4
+
+
+def followed_weights(
+    influences: Influences,
+    places: tuple[NDArray[np.integer], NDArray[np.floating]],
+    body: tuple[Influences, Influences],
+    amounts: NDArray[np.floating],
+    kept: NDArray[np.bool_],
+    most: int,
+) -> SoftWeights:
+    """Add to each weight what it has changed by at the nearest place of a body.
+
+    Args:
+        influences: of v vertices.
+        places: of the body, those nearest to the vertices: the body's vertices around each, and
+            its barycentric shares of them, both (v, 3).
+        body: of its vertices, before and after.
+        amounts: shape (v,), how much of the change counts.
+        kept: shape (B,), bones whose weights stay.
+        most: of `soft_weights`.
+    """
+    count = len(influences.bones)
+    painted, soft = body
+    corners, shares = places[0], places[1] * amounts[:, None]
+    bones = np.concatenate((soft.bones, painted.bones), axis=1)[corners].reshape(count, -1)
+    changes = np.concatenate((soft.weights, -painted.weights), axis=1)[corners]
+    changes = (changes * shares[:, :, None]).reshape(count, -1)
+    changes[kept[bones]] = 0.0
+    bones = np.concatenate((influences.bones, bones), axis=1)
+    weights = np.concatenate((influences.weights, changes), axis=1)
+    keys = bones + len(kept) * np.arange(count, dtype=np.int64)[:, None]
+    used = weights != 0.0
+    pairs, rows = np.unique(keys[used], return_inverse=True)
+    sums = np.bincount(rows.reshape(-1), weights[used], len(pairs))
+    old = np.where(np.arange(bones.shape[1]) < influences.width, weights, 0.0)[used]
+    changed = np.abs(sums - np.bincount(rows.reshape(-1), old, len(pairs))) > _LEAST_CHANGE
+    vertices = np.unique(pairs[changed] // len(kept))
+    found = Influences.from_triples(
+        pairs // len(kept), pairs % len(kept), np.maximum(sums, 0.0), count
+    )
+    vertices = vertices[found.weights[vertices, 0] > 0.0]
+    cut = cut_weights(found.weights[vertices], most).astype(np.float32)
+    return SoftWeights(vertices, found.bones[vertices], cut)

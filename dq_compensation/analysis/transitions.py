@@ -1,0 +1,545 @@
+"""The transition between the weights of two bones: its width, its place, its error, its cure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.compensation import Curve
+from ..core.dual_quaternion import quaternion_conjugate, rotate_vectors
+from ..core.influences import Influences
+from ..core.measured_joints import MeasuredJoints, from_ray
+from ..core.pose import Pose
+from ..core.skeleton import LimbAxis, Skeleton
+from ..core.vectors import dots, smooth_step, two_across, unit_or
+
+# Measures the transition between the weights of two bones: its width and its place.
+#
+# The model is that of the published compensation (Rudenko 2020): along the limb the child's share
+# is a unit step smoothed by a Gaussian, w_c / (w_p + w_c) = 1/2 (1 + erf((z - z0) / (c r sqrt 2))),
+# with z along the limb from the joint, r the radius of the limb, c the width and z0 / r the shift.
+
+
+# Which shares of the child are measured: nearer to 0 and 1 painting and cleaning decide.
+LEAST_SHARE = 0.1
+# How much of a vertex the two bones must move together.
+LEAST_TOGETHER = 0.6
+# Residuals, in standard deviations, from which a vertex is left out of the second fit.
+_OUTLIER = 2.5
+# How far from the joint along the limb the thickness of its two sides is compared, in radii.
+_SIDES = (0.4, 1.6)
+# The cosine from which on one bone continues another at rest: a limb, and not a branch.
+_CONTINUES = 0.5
+
+_QUANTILES = np.linspace(-3.5, 3.5, 1401)
+_SHARES = np.array([0.5 * (1.0 + math.erf(q / math.sqrt(2.0))) for q in _QUANTILES])
+
+
+def share_of_quantile(quantiles: NDArray[np.floating]) -> NDArray[np.float64]:
+    """1/2 (1 + erf(q / sqrt 2)): 0 below -3.5, 1 above 3.5."""
+    return np.interp(quantiles, _QUANTILES, _SHARES, left=0.0, right=1.0)
+
+
+def quantile_of_share(shares: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The inverse of `share_of_quantile`, -3.5 to 3.5."""
+    return np.interp(shares, _SHARES, _QUANTILES)
+
+
+@dataclass(frozen=True, eq=False)
+class TransitionJoints:
+    """The joint at the head of every bone, between it and the deforming bone before it; at rest.
+
+    In armature space. `core.limb_joints.LimbJoints` has every bone, deforming or not.
+
+    Attributes:
+        parents: shape (B,), int32; the nearest deforming ancestor, -1 where there is none, and for
+            bones that do not deform.
+        heads: shape (B, 3).
+        along: shape (B, 3), unit; the mean of the directions of the two limbs.
+        lengths: shape (B,), of the shorter of the two limbs.
+        continues: shape (B,), bool; whether the bone continues its parent's limb.
+    """
+
+    parents: NDArray[np.int32]
+    heads: NDArray[np.float64]
+    along: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    continues: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, skeleton: Skeleton, deforms: NDArray[np.bool_], limb_axis: LimbAxis = "AUTO"
+    ) -> TransitionJoints:
+        """The joints of a skeleton.
+
+        Args:
+            deforms: shape (B,).
+        """
+        parents = np.full(skeleton.bone_count, -1, np.int32)
+        for bone, parent in enumerate(skeleton.parents):  # parents come first
+            if parent >= 0:
+                parents[bone] = parent if deforms[parent] else parents[parent]
+        has_parent = parents >= 0
+        own = np.arange(skeleton.bone_count, dtype=np.int32)
+        ways, lengths, shorter = skeleton.limbs_at_joints(np.where(has_parent, parents, own))
+        forth = skeleton.limb_directions(limb_axis)
+        before = unit_or(ways, forth, 1e-9)
+        along = unit_or(before + forth, forth, 1e-6)
+        continues = has_parent & (lengths > 1e-9) & (dots(before, forth) > _CONTINUES)
+        parents = np.where(deforms, parents, -1).astype(np.int32)
+        return cls(parents, skeleton.heads, along, shorter, continues)
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """The measured transition at each of the B joints; 0 where there is none.
+
+    Attributes:
+        counts: shape (B,), the vertices that were measured.
+        radii: shape (B,), units of armature space; mean distance of those vertices from the middle
+            of the limb.
+        widths: shape (B,), in radii; c. Negative where the weights run backwards.
+        shifts: shape (B,), in radii; z0 / r, where both bones weigh the same, from the joint
+            towards the child.
+        offsets: shape (B,), in radii; how far beside the middle of the limb the joint lies.
+        tilts: shape (B,); the tangent of the angle between the plane in which the weights cross
+            over and the limb's cross-section.
+        spreads: shape (B,), in radii; root mean square distance along the limb from the model.
+    """
+
+    counts: NDArray[np.intp]
+    radii: NDArray[np.float64]
+    widths: NDArray[np.float64]
+    shifts: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    tilts: NDArray[np.float64]
+    spreads: NDArray[np.float64]
+
+
+def measure_transitions(
+    positions: NDArray[np.floating], influences: Influences, joints: TransitionJoints
+) -> Transitions:
+    """Measure every joint.
+
+    A vertex counts where a bone and its deforming parent are its two strongest bones, have 0.6 of
+    its weight together, and neither less than a tenth of that. z = c r q + z0 + a x + b y, with q
+    the quantile of the share and x, y across the limb from its middle, is fitted by least squares,
+    once more without the outliers: weights often cross over in a plane that is tilted, which must
+    not be taken for width.
+
+    Args:
+        positions: shape (n, 3), armature space, at rest and without shape keys.
+        joints: between the bones that the influences name.
+    """
+    if influences.width < 2 or not len(positions):
+        return fitted_transitions(np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.intp), joints)
+    first, second = influences.bones[:, 0], influences.bones[:, 1]
+    w1, w2 = influences.weights[:, 0], influences.weights[:, 1]
+    together = w1 + w2
+    child_is_second = joints.parents[second] == first
+    child_is_first = joints.parents[first] == second
+    measured = (child_is_second | child_is_first) & (together >= LEAST_TOGETHER)
+    measured &= w2 >= LEAST_SHARE * together
+    rows = np.flatnonzero(measured)
+    children = np.where(child_is_second[rows], second[rows], first[rows])
+    weights = np.where(child_is_second[rows], w2[rows], w1[rows]).astype(np.float64)
+    return fitted_transitions(
+        positions[rows], weights / together[rows], children.astype(np.intp), joints
+    )
+
+
+def fitted_transitions(
+    positions: NDArray[np.floating],
+    shares: NDArray[np.floating],
+    children: NDArray[np.intp],
+    joints: TransitionJoints,
+) -> Transitions:
+    """Fit the lines of all joints.
+
+    Args:
+        positions: shape (m, 3), armature space, at rest; vertices of one joint each.
+        shares: shape (m,), of the child bone.
+        children: shape (m,), the child bones.
+    """
+    size = len(joints.parents)
+    from_joint = positions - joints.heads[children]
+    along = joints.along[children]
+    z = dots(from_joint, along)
+    across = from_joint - z[:, None] * along
+    counts = np.bincount(children, minlength=size)
+    middles = np.stack(
+        [_means(across[:, axis], children, counts) for axis in range(3)], axis=1
+    ).reshape(size, 3)
+    radii = _means(np.linalg.norm(across - middles[children], axis=1), children, counts)
+    units = np.where(radii > 0.0, radii, 1.0)
+    beside = (across - middles[children]) / units[children, None]
+    first, second = two_across(joints.along)
+    features = np.stack(
+        (
+            quantile_of_share(shares),
+            np.ones(len(z)),
+            dots(beside, first[children]),
+            dots(beside, second[children]),
+        )
+    )
+    z /= units[children]
+    everyone = np.ones(len(z))
+    fits = _planes(features, z, children, everyone, size)
+    residuals = z - np.einsum("fm,mf->m", features, fits[children])
+    spreads = np.sqrt(_means(residuals**2, children, counts))
+    inliers = (np.abs(residuals) <= _OUTLIER * spreads[children] + 1e-12).astype(np.float64)
+    fits = _planes(features, z, children, inliers, size)
+    offsets = np.linalg.norm(middles, axis=1) / units
+    tilts = np.hypot(fits[:, 2], fits[:, 3])
+    return Transitions(counts, radii, fits[:, 0], fits[:, 1], offsets, tilts, spreads)
+
+
+def _planes(
+    features: NDArray[np.float64],
+    values: NDArray[np.float64],
+    groups: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    size: int,
+) -> NDArray[np.float64]:
+    """The least-squares coefficients (size, f) of every group: values (m,) by features (f, m)."""
+    count = len(features)
+    normal, right = np.zeros((size, count, count)), np.zeros((size, count))
+
+    def sums(products: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(groups, weights=products * weights, minlength=size)
+
+    for row in range(count):
+        right[:, row] = sums(features[row] * values)
+        for column in range(row, count):
+            normal[:, row, column] = normal[:, column, row] = sums(features[row] * features[column])
+    # What does not vary in a group has no coefficient.
+    normal += (1e-6 * np.trace(normal, axis1=1, axis2=2) + 1e-12)[:, None, None] * np.eye(count)
+    return np.linalg.solve(normal, right[:, :, None])[:, :, 0]
+
+
+def _means(
+    values: NDArray[np.float64], groups: NDArray[np.intp], counts: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    return np.bincount(groups, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
+
+
+def thickness_ratio(
+    positions: NDArray[np.floating],
+    influences: Influences,
+    joints: TransitionJoints,
+    measured: Transitions,
+    joint: int,
+) -> float:
+    """The thickness of the child's limb near a joint, divided by that of the parent's.
+
+    Taken from the vertices that one of the two bones moves most, 0.4 to 1.6 radii from the joint: a
+    head on a neck has about 2, an upper arm at a chest much less than 1.
+
+    Returns:
+        the ratio of the mean distances from the middle; 1 where a side has too few vertices.
+    """
+    strongest = influences.bones[:, 0]
+    mine = (strongest == joint) | (strongest == joints.parents[joint])
+    rows = np.flatnonzero(mine & (influences.weights[:, 0] > 0.0))
+    from_joint = (positions[rows] - joints.heads[joint]) / measured.radii[joint]
+    z = from_joint @ joints.along[joint]
+    across = from_joint - z[:, None] * joints.along[joint]
+    radii = []
+    for side in (z, -z):
+        points = across[(side > _SIDES[0]) & (side < _SIDES[1])]
+        if len(points) < 4:
+            return 1.0
+        radii.append(float(np.linalg.norm(points - points.mean(axis=0), axis=1).mean()))
+    return radii[0] / max(radii[1], 1e-9)
+
+
+# The bulge that compensation leaves where a transition is too wide, too narrow or misplaced.
+#
+# Measured on the model of the published method: a cylinder of radius 1 with two bones, weights of a
+# given width and shift (see `weight_transition`), bent by 90 degrees, outer half, distance from two
+# capsules that share the joint. A test computes the tables again.
+
+
+WIDTHS = (0.1, 0.3, 0.45, 0.63, 0.8, 1.0, 1.3, 1.6)
+SHIFTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
+
+_Table = tuple[tuple[float, ...], ...]
+
+_NOTHING = (0.0,) * len(SHIFTS)
+
+# Tables: the largest distance outwards and inwards, % of the radius; a row for each width, a column
+# for each shift. The two sides of the joint are alike.
+
+# The mean of two curves that differ by 0.5 at most.
+_SMOOTH_OR_MODELLED: tuple[_Table, _Table] = (
+    (
+        (0.2, 3.8, 13.0, 26.9, 43.6, 82.8),
+        (0.1, 3.9, 13.2, 26.9, 42.5, 76.9),
+        (0.2, 5.2, 15.4, 29.0, 43.9, 76.8),
+        (1.2, 8.0, 19.0, 32.0, 46.3, 77.7),
+        (4.1, 12.1, 22.8, 35.1, 48.7, 79.0),
+        (9.0, 17.1, 27.3, 39.1, 52.1, 81.2),
+        (16.3, 24.5, 34.3, 45.5, 57.8, 85.1),
+        (23.8, 32.0, 41.5, 52.3, 64.0, 89.9),
+    ),
+    (
+        (8.6, 6.4, 2.2, 0.3, 0.0, 0.0),
+        (7.4, 8.9, 6.2, 1.5, 0.1, 0.0),
+        (4.6, 8.5, 8.6, 5.8, 2.3, 0.1),
+        (1.1, 6.6, 8.8, 8.4, 6.2, 1.4),
+        (0.0, 4.3, 7.8, 9.0, 8.3, 4.0),
+        (0.0, 2.0, 5.9, 8.3, 8.9, 6.8),
+        (0.0, 0.5, 3.3, 6.2, 8.1, 8.8),
+        (0.0, 0.2, 1.7, 4.1, 6.4, 8.8),
+    ),
+)
+
+ERRORS: dict[Curve, tuple[_Table, _Table]] = {
+    "MEASURED": (
+        (
+            (0.0, 0.6, 5.4, 15.0, 28.3, 63.2),
+            (0.0, 0.0, 1.2, 5.6, 13.9, 40.7),
+            (0.0, 0.0, 0.4, 2.7, 8.1, 28.9),
+            (0.0, 0.0, 0.1, 1.1, 4.2, 19.0),
+            (0.1, 0.3, 0.6, 1.4, 3.0, 12.6),
+            (0.6, 1.2, 2.2, 4.0, 7.0, 18.4),
+            (3.0, 4.7, 7.3, 11.1, 16.3, 33.0),
+            (8.0, 11.3, 15.8, 21.5, 28.9, 49.5),
+        ),
+        (_NOTHING,) * 8,
+    ),
+    "FITTED": (
+        (
+            (0.2, 3.1, 11.9, 25.5, 41.9, 81.0),
+            (0.2, 4.8, 14.8, 28.3, 43.9, 76.8),
+            (0.7, 6.6, 17.4, 30.9, 45.6, 77.5),
+            (2.2, 10.0, 21.2, 34.1, 48.1, 78.7),
+            (5.5, 14.2, 25.0, 37.3, 50.7, 80.4),
+            (10.5, 19.1, 29.5, 41.3, 54.2, 82.8),
+            (17.9, 26.5, 36.5, 47.7, 60.0, 87.0),
+            (25.4, 33.9, 43.7, 54.5, 66.2, 92.0),
+        ),
+        (
+            (7.8, 5.1, 1.8, 0.2, 0.0, 0.0),
+            (6.2, 8.2, 5.9, 1.4, 0.1, 0.0),
+            (3.0, 7.5, 8.0, 5.6, 2.2, 0.1),
+            (0.0, 5.2, 7.9, 7.9, 5.9, 1.3),
+            (0.0, 2.7, 6.6, 8.2, 7.7, 3.9),
+            (0.0, 0.5, 4.5, 7.2, 8.2, 6.5),
+            (0.0, 0.0, 1.9, 4.8, 7.0, 8.2),
+            (0.0, 0.0, 0.7, 2.7, 5.1, 7.9),
+        ),
+    ),
+    "SMOOTH": _SMOOTH_OR_MODELLED,
+    "MODELLED": _SMOOTH_OR_MODELLED,
+    "SLIDES": (
+        (
+            (0.2, 4.3, 13.8, 28.0, 44.9, 84.4),
+            (0.1, 3.3, 12.3, 25.7, 41.4, 78.1),
+            (0.1, 4.2, 13.9, 27.5, 42.8, 76.8),
+            (0.8, 6.7, 17.3, 30.3, 44.8, 77.0),
+            (3.6, 10.8, 21.1, 33.4, 47.2, 78.0),
+            (8.1, 15.8, 25.7, 37.4, 50.4, 79.8),
+            (15.4, 23.2, 32.8, 43.8, 56.1, 83.6),
+            (22.8, 30.7, 40.1, 50.6, 62.2, 88.3),
+        ),
+        (
+            (9.0, 6.9, 2.2, 0.2, 0.0, 0.0),
+            (7.9, 9.1, 6.2, 1.4, 0.1, 0.0),
+            (5.5, 9.0, 8.7, 5.8, 2.2, 0.1),
+            (2.3, 7.3, 9.2, 8.5, 6.1, 1.3),
+            (0.0, 5.3, 8.4, 9.3, 8.3, 4.0),
+            (0.0, 3.1, 6.8, 8.8, 9.2, 6.8),
+            (0.0, 1.2, 4.3, 7.0, 8.7, 9.0),
+            (0.0, 0.5, 2.5, 5.0, 7.1, 9.2),
+        ),
+    ),
+}
+
+
+def expected_error(curve: Curve, width: float, shift: float) -> float:
+    """The error of the skin in a bend of 90 degrees, in % of the limb's radius: bilinear.
+
+    Args:
+        width: of the transition, in radii.
+        shift: of its middle from the joint, in radii, on either side.
+
+    Returns:
+        the largest distance: positive outwards, where a bulge is left, negative where the surface
+        is pressed in. Beyond the tables that of their edge.
+    """
+    outwards, inwards = (
+        float(np.interp(width, WIDTHS, [np.interp(abs(shift), SHIFTS, row) for row in table]))
+        for table in ERRORS[curve]
+    )
+    return outwards if outwards >= inwards else -inwards
+
+
+# Moves the transition of two bones' weights to their joint, with the best width.
+
+
+# The width to which the published curves were fitted.
+BEST_WIDTH = 0.63
+
+
+@dataclass(frozen=True, eq=False)
+class Reshaped:
+    """Other shares of the child at one joint.
+
+    Attributes:
+        vertices: shape (k,), those whose share changes.
+        shares: shape (k,), float64; the child's part of what the two bones have together.
+        width: in radii, as `measure_transitions` would measure it then.
+        shift: in radii, likewise.
+    """
+
+    vertices: NDArray[np.intp]
+    shares: NDArray[np.float64]
+    width: float
+    shift: float
+
+
+def reshape_transition(
+    positions: NDArray[np.floating],
+    influences: Influences,
+    joints: TransitionJoints,
+    measured: Transitions,
+    joint: int,
+    width: float = BEST_WIDTH,
+) -> Reshaped:
+    """Move the transition of two bones' weights to their joint, with this width.
+
+    Where the share q of a vertex (as a quantile) differs from the fitted line by e, in length along
+    the limb, that stays: q' = (z + e) / (c' r), so that what was painted round the limb survives. e
+    is at most 0.3 r, and fades where the share is nearly 0 or 1 and tells nothing of it. What the
+    two bones have together stays at every vertex. Far from the joint, along the limb or beside it,
+    nothing changes. c' is tried until the width that is measured is the wanted one.
+
+    Args:
+        positions: shape (n, 3), armature space, at rest.
+        measured: at the joints, of the same vertices.
+        joint: the child bone.
+        width: wanted, in radii.
+    """
+    parent = int(joints.parents[joint])
+    of_either = (influences.bones == parent) | (influences.bones == joint)
+    of_either &= influences.weights > 0.0
+    vertices = np.flatnonzero(of_either.any(axis=1))
+    bones, weights = influences.bones[vertices], influences.weights[vertices].astype(np.float64)
+    of_child = np.where(bones == joint, weights, 0.0).sum(axis=1)
+    together = np.where(bones == parent, weights, 0.0).sum(axis=1) + of_child
+    third = np.where(of_either[vertices], 0.0, weights).max(axis=1)
+    shares = of_child / together
+    radius = float(measured.radii[joint])
+    from_joint = (positions[vertices] - joints.heads[joint]) / radius
+    z = from_joint @ joints.along[joint]
+    quantiles = quantile_of_share(shares)
+    old_width, old_shift = float(measured.widths[joint]), float(measured.shifts[joint])
+    painted = np.clip(quantiles * old_width + old_shift - z, -0.3, 0.3)
+    painted *= 1.0 - smooth_step(np.abs(quantiles), 1.2, 2.0)
+    reach = max(1.7, abs(old_shift) + 2.6 * old_width)
+    across = from_joint - z[:, None] * joints.along[joint]
+    across -= across[np.abs(quantiles) < 1.3].mean(axis=0)
+    near = 1.0 - smooth_step(np.abs(z), reach, reach + 0.5)
+    near *= 1.0 - smooth_step(np.linalg.norm(across, axis=1), 2.0, 2.5)
+
+    asked, result = width, shares
+    new_width = new_shift = 0.0
+    for _ in range(4):
+        wanted = (z + painted) / asked
+        wanted = np.where(np.abs(wanted) < 2.6, share_of_quantile(wanted), wanted > 0.0)
+        result = shares + near * (wanted - shares)
+        weaker = np.minimum(result, 1.0 - result)
+        counts = (together >= LEAST_TOGETHER) & (weaker >= LEAST_SHARE)
+        counts &= weaker * together >= third
+        again = fitted_transitions(
+            positions[vertices[counts]],
+            result[counts],
+            np.full(int(counts.sum()), joint, np.intp),
+            joints,
+        )
+        new_width, new_shift = float(again.widths[joint]), float(again.shifts[joint])
+        if new_width <= 0.0:
+            break
+        asked = float(np.clip(asked * width / new_width, 0.5 * width, 2.0 * width))
+    changed = np.abs(result - shares) * together > 1e-4
+    return Reshaped(vertices[changed], result[changed], new_width, new_shift)
+
+
+# Compensation weights to start painting from: where joints bulge, and nowhere else.
+
+
+# The share of the weaker of two bones from which a vertex belongs to their transition in full.
+_IN_TRANSITION = 0.05
+# The amount of compensation from which it is to act in full.
+_COMPENSATED = 0.25
+# Angles between two limbs below which their joint has no inner side, and above which it has one.
+_STRAIGHT, _BENT = np.radians((5.0, 20.0))
+# Cosine of the angle to the inside of the bend from which skin is on its inner side: 60 degrees.
+_INNER = 0.5
+
+
+def transition_weights(
+    positions: NDArray[np.floating], influences: Influences, measured: MeasuredJoints, pose: Pose
+) -> NDArray[np.float32]:
+    """1 on the outer sides of the joints, 0 on their inner sides and where a third bone takes over.
+
+    With w1 >= w2 the strongest weights of a vertex, m its amount of MEASURED compensation (see
+    `MeasuredJoints`: it fades out where a third bone takes over, far from the joint and where the
+    two bones are no limb with a joint) and S(x, a, b) rising smoothly from 0 at a to 1 at b
+    (3 t^2 - 2 t^3), the weight is
+
+        side S(w2 / (w1 + w2), 0, 0.05) S(m, 0, 0.25)
+
+    The joint J of a vertex and the nearer of its two limbs are those of `MeasuredJoints`. In the
+    pose the limbs leave the joint along r' (the nearer one) and s'; the inside of the bend, seen
+    from the nearer limb, is i' = s' - (s' . r') r', and i is that turned back to rest by the limb's
+    bone. With the vertex at rest a = v - J - max(0, (v - J) . r) r from the limb and
+    c = a . i / (|a| |i|),
+
+        side = 1 - S(beta, 5, 20 degrees) S(c, 0, 0.5),    |r' + s'| = 2 sin(beta / 2)
+
+    so that a joint whose limbs are straight has an outer side all around.
+
+    Args:
+        positions: shape (n, 3), armature space, at rest.
+        pose: says which side of a joint is the outer one; the rest pose has bends, too.
+
+    Returns:
+        shape (n,), 0 to 1.
+    """
+    count = len(positions)
+    weights = np.zeros(count, np.float32)
+    if influences.width < 2 or not count:
+        return weights
+    rows = measured.rows
+    w1, w2 = influences.weights[rows, 0], influences.weights[rows, 1]
+    shares = smooth_step(w2 / (w1 + w2), 0.0, _IN_TRANSITION)
+    shares *= smooth_step(measured.amounts[rows], 0.0, _COMPENSATED)
+    weights[rows] = shares * _outer_sides(positions[rows], measured, rows, pose)
+    return weights
+
+
+def _outer_sides(
+    positions: NDArray[np.floating], measured: MeasuredJoints, rows: NDArray[np.integer], pose: Pose
+) -> NDArray[np.floating]:
+    """The `side` of `transition_weights`, shape (m,), for the vertices `rows` at `positions`."""
+    limbs, joints, bones = measured.limbs, measured.joints[rows], measured.bones[rows]
+    children, forth, back = limbs.children[joints], limbs.forth[joints], limbs.back[joints]
+    posed_forth = rotate_vectors(pose.rotations[children], forth)
+    posed_back = rotate_vectors(pose.rotations[limbs.parents[joints]], back)
+    beside_child = (bones == children)[:, None]
+    ray = np.where(beside_child, forth, back)
+    own = np.where(beside_child, posed_forth, posed_back)
+    other = np.where(beside_child, posed_back, posed_forth)
+    inside = other - np.sum(other * own, axis=1, keepdims=True) * own
+    inside = rotate_vectors(quaternion_conjugate(pose.rotations[bones]), inside)
+    away = from_ray(positions - limbs.heads[joints], ray)
+    lengths = np.linalg.norm(away, axis=1) * np.linalg.norm(inside, axis=1)
+    cosines = np.sum(away * inside, axis=1) / np.where(lengths > 0.0, lengths, 1.0)
+    openings = np.linalg.norm(own + other, axis=1)
+    bent = smooth_step(2.0 * np.arcsin(np.minimum(openings / 2.0, 1.0)), _STRAIGHT, _BENT)
+    return 1.0 - bent * smooth_step(cosines, 0.0, _INNER)

@@ -1,1 +1,0 @@
-"""Measures and reshapes how weights cross from one bone to the next."""

@@ -1,0 +1,369 @@
+"""Arguments of functions for scripts: read, checked, and their long tasks run to the end."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import signal
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from inspect import cleandoc, signature
+from pathlib import Path
+from types import FrameType
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import bpy
+
+from ..errors import BindingError, UserError
+from ..option_fields import Option, options_of
+from ..scene.blender.rigging import REFUSAL_NOT_A_MESH
+from ..steps import Progress
+from ..wording import bounded
+
+# Reads what scripts pass: objects and choices, with a sentence for what is wrong.
+
+
+Objects = bpy.types.Object | Iterable[bpy.types.Object]
+"""One object or several."""
+
+AnyPath = str | os.PathLike[str]
+"""A path; ``//`` is the folder of the blend file."""
+
+
+def original(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of an object, which may be an evaluated one.
+
+    Raises:
+        UserError: it is no object, but None or a name, or it was removed.
+    """
+    if not isinstance(obj, bpy.types.Object):
+        raise UserError(f"{obj!r} is not an object. Give one, like bpy.data.objects['Body'].")
+    try:
+        return obj.original or obj
+    except ReferenceError as error:
+        raise UserError("This object was removed from the file. Look it up again.") from error
+
+
+def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
+    """The original of a mesh object.
+
+    Raises:
+        UserError: it is no object.
+        BindingError: it is not a mesh.
+    """
+    obj = original(obj)
+    if obj.type != "MESH":
+        raise BindingError(REFUSAL_NOT_A_MESH.format(obj=obj.name))
+    return obj
+
+
+def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
+    """The originals of one object or several, each once.
+
+    Raises:
+        BindingError: one of them is not a mesh.
+        UserError: there are none.
+    """
+    found: list[Any] = list(objects) if isinstance(objects, Iterable) else [objects]
+    if isinstance(objects, str):
+        found = [objects]
+    if not found:
+        raise UserError("No object is given.")
+    return list(dict.fromkeys(mesh_object(obj) for obj in found))
+
+
+def several(values: Any) -> tuple[Any, ...]:
+    """Values such as the names of bones, given as one text or as several values."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return (values,)
+    return tuple(values)
+
+
+def several_names(values: str | Iterable[str], what: str) -> tuple[str, ...]:
+    """One name or several.
+
+    Args:
+        what: they name, as "bones".
+
+    Raises:
+        UserError: one of them is no text.
+    """
+    found = several(values)
+    for each in found:
+        require_type(f"The name of {what}", each, str, "a text")
+    return found
+
+
+def objects_of_scene(scene: bpy.types.Scene | None) -> Iterable[bpy.types.Object]:
+    """The objects of a scene, by default of the current one.
+
+    Raises:
+        UserError: it is no scene, or it was removed.
+    """
+    if scene is None:
+        return bpy.context.scene.objects
+    require_type("scene", scene, bpy.types.Scene, "one, like bpy.data.scenes['Scene']")
+    try:
+        return scene.objects
+    except ReferenceError as error:
+        raise UserError("This scene was removed from the file. Look it up again.") from error
+
+
+def chosen_depsgraph(depsgraph: bpy.types.Depsgraph | None) -> bpy.types.Depsgraph:
+    """The depsgraph that a script gives, by default the current one, evaluated.
+
+    Raises:
+        UserError: it is no depsgraph.
+    """
+    if depsgraph is None:
+        return bpy.context.evaluated_depsgraph_get()
+    require_type("depsgraph", depsgraph, bpy.types.Depsgraph, "that of a handler, or none")
+    return depsgraph
+
+
+def file_path(path: AnyPath) -> Path:
+    """A path with the folder of the blend file in the place of ``//``.
+
+    Raises:
+        UserError: it is no path, or the blend file has no folder yet.
+    """
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    require_type("path", text, str, "a text or a pathlib.Path")
+    if not text or "\0" in text or not _is_encodable(text):
+        raise UserError(f"path cannot be {text!r}. Give the name of a file.")
+    if text.startswith("//") and not bpy.data.filepath:
+        raise UserError(f"{text} is in the folder of this file, which was never saved. Save it.")
+    return Path(bpy.path.abspath(text))
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a file can have this name in this system's encoding."""
+    try:
+        os.fsencode(text)
+    except UnicodeError:
+        return False
+    return True
+
+
+def require_type(name: str, value: object, kind: type, said: str) -> None:
+    """See that a value is of a type.
+
+    Args:
+        said: what to give.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(value, kind):
+        raise UserError(f"{name} cannot be {value!r}. Give {said}.")
+
+
+def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """See that a value is one of some.
+
+    Raises:
+        UserError: it is another one.
+    """
+    if value not in choices:
+        raise UserError(f"{name} cannot be {value!r}. Choose one of {', '.join(choices)}.")
+
+
+def require_number(
+    name: str, value: float, least: float, most: float = float("inf"), *, whole: bool = False
+) -> None:
+    """See that a number is within bounds.
+
+    Raises:
+        UserError: it is not, or it is not finite, or it has to be whole and is not.
+    """
+    kind = numbers.Integral if whole else numbers.Real
+    lower, upper = max(least, -sys.float_info.max), min(most, sys.float_info.max)
+    if isinstance(value, bool) or not (isinstance(value, kind) and lower <= value <= upper):
+        bounds = bounded(least, most)
+        noun = "whole number" if whole else "number"
+        raise UserError(f"The {name} {value!r} cannot be used. Give a {noun} {bounds}.")
+
+
+@contextmanager
+def selection_kept() -> Generator[None]:
+    """Restore the selected objects, the active one and its mode after the block."""
+    layer = bpy.context.view_layer
+    active = layer.objects.active
+    mode = active.mode if active is not None else "OBJECT"
+    kept = active.session_uid if active is not None else None
+    selected = {obj.session_uid for obj in layer.objects if obj.select_get()}
+    try:
+        yield
+    finally:
+        for obj in layer.objects:
+            if obj.select_get() != (obj.session_uid in selected):
+                obj.select_set(obj.session_uid in selected)
+        active = next((obj for obj in layer.objects if obj.session_uid == kept), None)
+        layer.objects.active = active
+        if active is not None and active.mode != mode:
+            bpy.ops.object.mode_set(mode=mode)
+
+
+# Gives functions for scripts the options of a dataclass as arguments, for callers and `help`.
+
+
+_Arguments = ParamSpec("_Arguments")
+_Object = TypeVar("_Object")
+_Options = TypeVar("_Options")
+_Result = TypeVar("_Result")
+
+
+def takes_options(
+    task: Callable[_Arguments, _Options],
+) -> Callable[
+    [Callable[[_Object, _Options], _Result]], Callable[Concatenate[_Object, _Arguments], _Result]
+]:
+    """Decorate a function of an object and of options: scripts call it with each by its name.
+
+    Args:
+        task: the dataclass. In the docstring, its options stand where ``{options}`` is.
+    """
+
+    def decorate(function: Callable[[_Object, _Options], _Result]) -> Any:
+        own = signature(function)
+        first = next(iter(own.parameters.values()))
+        fields = signature(task).parameters.values()
+        called = own.replace(parameters=[first, *fields])
+
+        @wraps(function)
+        def with_arguments(*args: Any, **kwargs: Any) -> _Result:
+            try:
+                found = called.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise UserError(f"{function.__name__}(): {error}.") from None
+            subject = found.pop(first.name)
+            return function(subject, require_options(cast("Any", task)(**found)))
+
+        cast("Any", with_arguments).__signature__ = called
+        texts = "\n".join(map(_described, options_of(task)))
+        with_arguments.__doc__ = cleandoc(function.__doc__ or "").replace("    {options}", texts)
+        return with_arguments
+
+    return decorate
+
+
+def require_options(options: _Options) -> _Options:
+    """The options, with tuples where they are several values.
+
+    Raises:
+        UserError: one of them cannot have its value.
+    """
+    sequences: dict[str, Any] = {}
+    for each in options_of(type(options)):
+        value = getattr(options, each.name)
+        if each.several:
+            is_named = each.value_type is str
+            found: tuple[Any, ...] = several_names(value, each.name) if is_named else several(value)
+            for number in () if is_named else found:
+                require_number(each.name, number, each.minimum, each.maximum)
+            sequences[each.name] = found
+        elif each.allowed:
+            require_choice(each.name, value, each.allowed)
+        elif each.value_type in {int, float}:
+            noun = each.noun or each.name.replace("_", " ")
+            whole = each.value_type is int
+            require_number(noun, value, each.minimum, each.maximum, whole=whole)
+        elif each.value_type is str:
+            require_type(each.name, value, str, "a text")
+        elif each.value_type is bool:
+            require_type(each.name, value, bool, "True or False")
+    return cast("Any", replace)(options, **sequences)
+
+
+def _described(option: Option) -> str:
+    """An option, for the arguments in a docstring."""
+    labels = {identifier: f" ({label})" for identifier, label, _ in option.choices}
+    choices = [f"{each!r}{labels.get(each, '')}" for each in option.allowed]
+    text = f"{option.name}: {option.sentence}" + (f": {', '.join(choices)}" if choices else "")
+    return textwrap.fill(f"{text}.", 96, initial_indent=" " * 4, subsequent_indent=" " * 8)
+
+
+# Runs what operators run in steps to its end, and keeps Ctrl C from leaving half of it.
+
+
+OnProgress = Callable[[float, str], None]
+"""Gets how much is done, 0 to 1, and what is being done, as in the status line."""
+
+NOTHING_CHANGED = "Stopped. Nothing has changed."
+NOT_CHECKED = "Stopped. The bake is whole, but its result was not checked."
+
+_Interrupt = tuple[int, FrameType | None]
+
+
+@contextmanager
+def interrupts_wait() -> Generator[list[_Interrupt]]:
+    """Let Ctrl C wait until the block has ended, where Python handles it; yields those that wait.
+
+    Blender changes data in many small steps; an exception between two of them would leave half of
+    the work.
+    """
+    waiting: list[_Interrupt] = []
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield waiting
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
+    raised = False
+    try:
+        yield waiting
+    except KeyboardInterrupt:
+        raised = True
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+        # Python's own handler would raise another one, without a sentence.
+        if waiting and not (raised and before is signal.default_int_handler):
+            before(*waiting[-1])
+
+
+def require_progress(progress: OnProgress | None) -> None:
+    """See that it can be called.
+
+    Raises:
+        UserError: it cannot.
+    """
+    if progress is not None and not callable(progress):
+        raise UserError(f"progress cannot be {progress!r}. Give a function.")
+
+
+def run_steps(
+    steps: Generator[Progress, None, _Result], progress: OnProgress | None = None
+) -> _Result:
+    """Run steps to their end.
+
+    Ctrl C, or an exception of `progress`, ends them between two steps. Before they have begun to
+    write, everything is as it was. Later the bake is whole, but its result was not checked: the
+    KeyboardInterrupt says which.
+
+    Args:
+        progress: called after each step.
+
+    Returns:
+        what the steps return.
+
+    Raises:
+        UserError: `progress` is no function, and what the steps raise.
+    """
+    require_progress(progress)
+    with interrupts_wait() as interrupts:
+        try:
+            while True:
+                done = next(steps)
+                if interrupts:
+                    raise KeyboardInterrupt(NOTHING_CHANGED if done.stoppable else NOT_CHECKED)
+                if progress is not None:
+                    progress(done.share, done.doing)
+        except StopIteration as end:
+            return end.value
+        finally:
+            steps.close()

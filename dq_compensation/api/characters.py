@@ -1,0 +1,390 @@
+"""Characters for scripts: listed, enabled, set, softened, checked; and the add-on's version."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, get_type_hints
+
+import bpy
+
+from ..errors import BindingError, UserError, raise_refusal
+from ..lifecycle import enabling
+from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
+from ..scene.blender.own_objects import is_hidden, is_posed_copy
+from ..scene.blender.rigging import deformation_refusal, find_rig
+from ..scene.settings.declaration import frozen_values
+from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
+from ..session.changes import writing_settings
+from ..session.status import status_of
+from ..setup_check import fixing
+from ..setup_check.catalogue import CHECKS, find_issues
+from ..setup_check.issue import Fix, Issue
+from ..softness import softening
+from ..softness.softening import SofteningOptions, SofteningReport
+from .arguments import (
+    Objects,
+    OnProgress,
+    chosen_depsgraph,
+    interrupts_wait,
+    mesh_object,
+    mesh_objects,
+    objects_of_scene,
+    require_choice,
+    require_number,
+    require_type,
+    run_steps,
+    selection_kept,
+    takes_options,
+)
+
+# The version of the add-on, as its manifest has it.
+
+
+_MANIFEST = Path(__file__).parents[2] / "blender_manifest.toml"
+
+VERSION: tuple[int, ...] = tuple(
+    map(int, tomllib.loads(_MANIFEST.read_text(encoding="utf-8"))["version"].split("."))
+)
+"""Compares as `bpy.app.version` does: ``api.VERSION >= (0, 2, 0)``."""
+
+
+# The settings of a character as values: read, checked, changed together.
+
+
+SettingValues: Any = TypedDict("SettingValues", get_type_hints(CharacterChoices), total=False)  # type: ignore[misc]
+"""The settings that `enable` and `change_settings` take."""
+
+
+@frozen_values
+class CharacterSettings(CharacterChoices):
+    """The settings of one object: those of the panel, by the names of `Object.dq_compensation`.
+
+    The factor is that of the current frame where it is animated.
+
+    Attributes:
+        enabled: whether DQ Compensation deforms the object.
+    """
+
+    enabled: bool
+
+
+def settings(obj: bpy.types.Object) -> CharacterSettings:
+    """The settings of an object, enabled or not.
+
+    Raises:
+        BindingError: it is not a mesh.
+    """
+    chosen: Any = settings_of(mesh_object(obj))
+    values = {name: getattr(chosen, name) for name in CHARACTER_CHOICES}
+    return CharacterSettings(enabled=chosen.enabled, **values)
+
+
+def change_settings(objects: Objects, **settings: Any) -> None:
+    """Change settings of objects together; those that are enabled follow at once.
+
+    Args:
+        objects: a mesh object or several.
+        settings: by their names; see `CharacterSettings`.
+
+    Raises:
+        BindingError: one of them cannot be deformed with these settings; all are as before then.
+        UserError: one of them is linked, or a setting cannot have that value.
+    """
+    found = mesh_objects(objects)
+    for obj in found:
+        raise_refusal(linked_refusal(obj))
+    with interrupts_wait(), changed_settings(found, settings):
+        pass
+
+
+@contextmanager
+def changed_settings(
+    objects: Sequence[bpy.types.Object], values: Mapping[str, Any]
+) -> Generator[None]:
+    """Change settings, run the block, and let enabled objects follow.
+
+    Raises:
+        UserError: a setting cannot have that value.
+        BindingError: an enabled object cannot be deformed any more. As after any error of the
+            block, the settings are as before then.
+    """
+    for obj in objects:
+        _require_values(obj, values)
+    before = [_own_values(obj, values) for obj in objects]
+    known = [status_of(obj).problem for obj in objects]
+    try:
+        for obj in objects:
+            _write(obj, values)
+        yield
+        for obj, known_problem in zip(objects, known, strict=True):
+            settings_changed(obj)
+            problem = status_of(obj).problem if settings_of(obj).is_enabled else None
+            if problem not in (None, known_problem):
+                raise BindingError(problem)
+    except BaseException:
+        for obj, own in zip(objects, before, strict=True):
+            _write(obj, own)
+            for name in values.keys() - own.keys():
+                settings_of(obj).property_unset(name)
+            settings_changed(obj)
+        raise
+
+
+def _own_values(obj: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
+    """The settings among these that were set on an object."""
+    chosen: Any = settings_of(obj)
+    return {name: getattr(chosen, name) for name in names if chosen.is_property_set(name)}
+
+
+def _write(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
+    with writing_settings():
+        for name, value in values.items():
+            setattr(settings_of(obj), name, value)
+
+
+def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
+    """Raise `UserError` where settings cannot have these values."""
+    chosen: Any = settings_of(obj)
+    for name, value in values.items():
+        if name not in CHARACTER_CHOICES:
+            names = ", ".join(CHARACTER_CHOICES)
+            raise UserError(f"There is no setting {name}. The settings are {names}.")
+        described = chosen.bl_rna.properties[name]
+        if described.type == "ENUM":
+            require_choice(name, value, described.enum_items.keys())
+        elif described.type == "FLOAT":
+            require_number(name, value, described.hard_min, described.hard_max)
+        elif described.type == "BOOLEAN" and not isinstance(value, bool):
+            raise UserError(f"{name} is True or False, not {value!r}.")
+        elif described.type == "STRING" and value not in ("", *obj.vertex_groups.keys()):
+            raise UserError(f"{obj.name} has no vertex group {value}.")
+
+
+# Finds the characters of a scene, enables and disables them.
+
+
+def skinned_meshes(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
+    """The mesh objects of a scene that an armature deforms, by name.
+
+    Args:
+        scene: by default the current one.
+
+    Raises:
+        UserError: it is no scene, or it was removed.
+
+    Returns:
+        every mesh object with an Armature modifier that has an armature; enabled or not, shown or
+        hidden, local or linked.
+    """
+    found = objects_of_scene(scene)
+    return sorted(
+        (
+            obj
+            for obj in found
+            if obj.type == "MESH"
+            and not (is_hidden(obj) or is_posed_copy(obj))
+            and find_rig(obj) is not None
+        ),
+        key=lambda obj: obj.name,
+    )
+
+
+def enable(objects: Objects, **settings: Any) -> None:
+    """Deform objects from now on, as the operator *Enable* does; harmless when they are enabled.
+
+    A new character gets *Ball Joints*. The preferences for new characters do not act: a script does
+    the same on every computer.
+
+    Args:
+        objects: a mesh object or several.
+        settings: of the objects, by their names; see `CharacterSettings`.
+
+    Raises:
+        BindingError: one of them cannot be deformed; the message says why and what to do. All are
+            as before then.
+        UserError: one of them is linked, or a setting cannot have that value.
+    """
+    found = mesh_objects(objects)
+    for obj in found:
+        raise_refusal(enabling.linked_refusal(obj))
+        if not obj.users_scene:
+            nowhere = f"{obj.name} is in no scene. Link it to a collection of one first."
+            raise BindingError(deformation_refusal(obj) or nowhere)
+    with interrupts_wait(), changed_settings(found, settings), ExitStack() as enabled:
+        for obj in found:
+            enabled.enter_context(_enabled(obj))
+
+
+@contextmanager
+def _enabled(obj: bpy.types.Object) -> Generator[None]:
+    """Enable an object and run the block; after an error it is as enabled as before."""
+    before = settings_of(obj).is_enabled
+    with settings_of_a_new_character(obj, by_script=True):
+        if before:
+            enabling.settings_changed(obj)
+        else:
+            enabling.enable(obj, bpy.context.evaluated_depsgraph_get())
+        try:
+            raise_refusal(status_of(obj).problem, BindingError)
+            yield
+        except BaseException:
+            if not before:
+                enabling.disable(obj)
+            raise
+
+
+def disable(objects: Objects) -> None:
+    """Give objects back to their Armature modifiers, every setting as before; harmless twice.
+
+    Args:
+        objects: a mesh object or several.
+
+    Raises:
+        BindingError: one of them is not a mesh.
+        UserError: one of them is enabled, and linked; nothing has changed then.
+    """
+    found = [
+        obj
+        for obj in mesh_objects(objects)
+        if settings_of(obj).is_enabled or enabling.copied_modifier_warning(obj)
+    ]
+    for obj in found:
+        raise_refusal(enabling.linked_refusal(obj))
+    with interrupts_wait():
+        for obj in found:
+            enabling.disable(obj)
+
+
+# Softens the weights of characters, and puts the painted ones back.
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(SofteningOptions):
+    progress: OnProgress | None = None
+
+
+@takes_options(_Arguments)
+def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningReport]:
+    """Spread the weights of characters over more of their limbs, enabled or not.
+
+    The painted weights are kept in the mesh; `restore_weights` gives them back. In Weight Paint
+    with a paint mask only the chosen vertices change.
+
+    Args:
+        objects: a mesh object or several.
+        {options}
+        progress: called after each step.
+
+    Returns:
+        a report for each object.
+
+    Raises:
+        UserError: one of them cannot be softened; nothing has changed then.
+    """
+    steps = softening.soften_weights(mesh_objects(objects), options)
+    return run_steps(steps, options.progress)
+
+
+def restore_weights(objects: Objects) -> None:
+    """Give mesh objects the weights back that they had before they were softened, exactly.
+
+    Args:
+        objects: a mesh object or several.
+
+    Raises:
+        UserError: one of them has none, or they cannot be written; nothing has changed then.
+    """
+    found = mesh_objects(objects)
+    for obj in found:
+        raise_refusal(softening.restoring_refusal(obj))
+    with interrupts_wait():
+        for obj in found:
+            softening.restore_weights(obj)
+
+
+# Setup Check for scripts: what spoils a character, and its fixes.
+
+
+Agree = Callable[[Issue, Fix], bool]
+"""Answers the question of a fix, `Fix.question`: whether to carry it out."""
+
+
+def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None) -> list[Issue]:
+    """The issues that Setup Check finds in an object, enabled or not. Changes nothing.
+
+    Args:
+        depsgraph: the state to look at; by default the current one.
+
+    Returns:
+        the issues, errors first, then warnings, then information; empty when all is well. Each has
+        a sentence for riggers, the names of the bones and the indices of the vertices that it is
+        about, and the fixes that `fix` can carry out.
+
+    Raises:
+        BindingError: it is not a mesh.
+        UserError: the depsgraph is none.
+    """
+    return find_issues(mesh_object(obj), chosen_depsgraph(depsgraph))
+
+
+def fix(
+    obj: bpy.types.Object,
+    check: str | None = None,
+    *,
+    key: str | None = None,
+    fix: str | None = None,
+    agree: bool | Agree = False,
+) -> list[fixing.FixResult]:
+    """Fix issues that Setup Check finds in an object, enabled or not.
+
+    Without further arguments it does what *Fix All* does: it carries out the first fix of every
+    issue, unless that asks first, because it changes the look, the animation or other objects.
+
+    Args:
+        check: the name of a check, `Issue.check`: only its issues.
+        key: the key of an issue, `Issue.key`: only this one.
+        fix: the name of a fix, `Fix.name`, in the place of the first one of each issue: issues
+            that do not offer it stay.
+        agree: the answer to fixes that ask first: True carries them out; a function gets the issue
+            and the fix, whose `question` says with numbers what would change.
+
+    Returns:
+        a result for each issue that was fixed, refused, or left.
+
+    Raises:
+        FixError: nothing of the character can be changed, for instance because it is linked.
+        UserError: there is no such check or issue, or none of these checks has such a fix, or
+            `agree` is no answer.
+    """
+    obj = mesh_object(obj)
+    if not callable(agree):
+        require_type("agree", agree, bool, "True, False or a function")
+    checks = tuple(each for each in CHECKS if check in (None, each.name))
+    if not checks:
+        names = ", ".join(each.name for each in CHECKS)
+        raise UserError(f"There is no check {check}. The checks are {names}.")
+    fixes = [name for each in checks for name in each.fixes]
+    if fix not in (None, *fixes):
+        raise UserError(f"There is no fix {fix}. The fixes are {', '.join(fixes) or 'none'}.")
+
+    def chosen(issue: Issue) -> Fix | None:
+        wanted = [each for each in issue.fixes if fix in (None, each.name)][:1]
+        for each in wanted:
+            if not each.question or (agree(issue, each) if callable(agree) else agree):
+                return each
+        return None
+
+    with interrupts_wait(), selection_kept():
+        fixing.leave_edit_mode(bpy.context)
+        keys = [
+            issue.key
+            for issue in find_issues(obj, chosen_depsgraph(None))
+            if check in (None, issue.check)
+        ]
+        if key not in (None, *keys):
+            raise UserError(f"There is no issue {key}. The issues are {', '.join(keys) or 'none'}.")
+        return fixing.fix_all(obj, chosen, checks, key).results

@@ -1,1 +1,0 @@
-"""Bakes to helper bones and weights for linear skinning."""

@@ -1,0 +1,223 @@
+"""Bakes the deformation to helper bones: plain linear skinning, for programs without this add-on.
+
+A generator, as in `baking`: closed before it has begun to write, it leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.helper_bones import Helper, TwistHelper, helper_transforms, twist_transforms
+from ..core.influences import Influences
+from ..core.pose import Pose
+from ..errors import raise_refusal
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.rigging import rig_of
+from ..scene.helper_rig import HelperBone, kept_helpers
+from ..scene.vertex_groups import add_to_record
+from ..steps import Progress
+from .bake_reports import BonesReport, remember
+from .bake_source import Source
+from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
+from .bones_poses import BonesOptions
+from .bones_source import RigSource, bones_refusal, original_binding, writing_bones_refusal
+from .bones_writing import keyed_action, write_bones
+from .corrective_baking import bake_correctives_of, require_correctives
+from .key_options import CorrectiveOptions
+
+# Bakes what helper bones leave off to driven shape keys.
+
+
+def require_rest(source: RigSource, options: BonesOptions) -> None:
+    """Raise `UserError` where characters cannot get keys for the rest; changes nothing."""
+    require_correctives(source.sources, _correctives(options, options.onto))
+
+
+def bake_rest(
+    report: BonesReport, options: BonesOptions, start: float, length: float
+) -> Generator[Progress, None, BonesReport]:
+    """Give characters that have helper bones keys for the rest; returns the report with them.
+
+    Args:
+        report: of the bake to bones.
+        start, length: where in the whole bake this begins, and its part of it, 0 to 1.
+    """
+    objects = [bpy.data.objects[name] for name in report.onto_names]
+    if not report.bones:
+        return report
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    sources = [HelperSource.of_baked(obj, depsgraph) for obj in objects]
+    without_keys = [mesh_of(obj).shape_keys is None for obj in objects]
+    steps = bake_correctives_of(sources, _correctives(options, "THIS"))
+    try:
+        while True:
+            progress = next(steps)
+            yield Progress(start + length * progress.share, progress.doing, stoppable=False)
+    except StopIteration as end:
+        found = end.value
+    finally:
+        steps.close()
+    report = replace(report, correctives=" ".join(each.sentence() for each in found))
+    for obj, each, alone in zip(objects, found, without_keys, strict=True):
+        add_to_record(obj, keys=list(each.key_names), made_basis=alone)
+        remember(obj, report.sentence(), of_bones=True)
+    return report
+
+
+def _correctives(options: BonesOptions, onto: str) -> CorrectiveOptions:
+    """The poses of the range of motion, or those of the action."""
+    return CorrectiveOptions(
+        bones=options.bones,
+        directions="LIMBS" if options.poses == "RANGE" else "ACTION",
+        angles=(options.bend / 2.0, options.bend),
+        twists=(options.twist,) if options.twist >= 1.0 else (),
+        both_ways=True,
+        mirror=options.mirror,
+        tolerance=options.tolerance,
+        onto="COPY" if onto == "COPY" else "THIS",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class HelperSource(Source):
+    """One character with helper bones; its `binding` has the weights from before.
+
+    Attributes:
+        baked: the binding with the weights of the helpers.
+        helpers: on the bones of the skeleton, twist bones among them.
+        twists: the twist bones.
+        rows: where the twist bones and then the helpers are among these bones.
+    """
+
+    _: KW_ONLY
+    baked: Binding
+    helpers: tuple[Helper, ...]
+    twists: tuple[TwistHelper, ...]
+    rows: tuple[int, ...]
+
+    @classmethod
+    def of_baked(cls, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> HelperSource:
+        """Read a character that has just been baked to bones.
+
+        Raises:
+            UserError: it cannot be baked.
+        """
+        binding, helpers = original_binding(obj, depsgraph), kept_helpers(obj)
+        place = {name: index for index, name in enumerate(binding.skeleton.names)}
+        pairs = [each for each in helpers if not each.turns]
+        found = tuple(
+            Helper(
+                place[each.parent],
+                place[each.child],
+                each.share,
+                each.growth,
+                each.shrink,
+                place[each.anchor] if each.anchor else -1,
+                each.along,
+                each.narrowing,
+                each.side,
+                each.twisting,
+            )
+            for each in pairs
+        )
+        twisting = [each for each in helpers if each.turns]
+        twists = tuple(_twist_helper(each, place) for each in twisting)
+        rows = tuple(place[each.name] for each in (*twisting, *pairs))
+        baked = bind(obj, depsgraph, follow=False)
+        return cls(obj, binding, "LINEAR", baked=baked, helpers=found, twists=twists, rows=rows)
+
+    def native(
+        self,
+        shape: NDArray[np.float32],
+        to_armature: NDArray[np.float64],
+        matrices: NDArray[np.float64],
+    ) -> tuple[Influences, NDArray[np.float64]]:
+        """See `Source.native`: the helpers go where their constraints take them."""
+        skeleton, matrices = self.binding.skeleton, matrices.copy()
+        pose, rows = Pose.from_matrices(matrices, skeleton), list(self.rows)
+        matrices[rows[: len(self.twists)]] = twist_transforms(self.twists, pose, skeleton)
+        pose = Pose.from_matrices(matrices, skeleton)
+        matrices[rows[len(self.twists) :]] = helper_transforms(self.helpers, pose, skeleton)
+        return self.baked.skinning_of(shape, to_armature), matrices
+
+
+def _twist_helper(bone: HelperBone, place: Mapping[str, int]) -> TwistHelper:
+    """A twist bone, as it was written; `place` of the names of bones."""
+    limb = place[bone.child]
+    before, behind, at_beginning, at_end = limb, limb, 0.0, 0.0
+    for turn in bone.turns:
+        if turn.above == bone.child:
+            behind, at_end = place[turn.below], turn.factor
+        else:
+            before, at_beginning = place[turn.above], turn.factor
+    x, y, z = bone.axes[1::3]
+    return TwistHelper(limb, before, behind, (x, y, z), at_beginning, at_end)
+
+
+# Bakes the deformation to helper bones: plain linear skinning, for programs without this add-on.
+
+
+# The part of the time that the bones take; the rest is for the correctives.
+_BONES = 0.5
+
+
+def bake_bones(
+    objects: Sequence[bpy.types.Object], options: BonesOptions
+) -> Generator[Progress, None, list[BonesReport]]:
+    """Give characters helper bones and weights with which linear skinning deforms them like ours.
+
+    Characters on one armature share the helpers. Each is disabled, and its plain Armature modifier
+    deforms it; or a copy of it and of the armature is. A character that needs no helpers, or a dry
+    run, leaves everything as it was.
+
+    Args:
+        objects: mesh objects, enabled or not.
+
+    Raises:
+        UserError: one of them cannot be baked; nothing has changed then.
+    """
+    rigs: dict[bpy.types.Object, list[bpy.types.Object]] = {}
+    for obj in objects:
+        raise_refusal(bones_refusal(obj))
+        raise_refusal(writing_bones_refusal(obj, options.onto, overwrite=options.overwrite))
+        rigs.setdefault(rig_of(obj), []).append(obj)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    sources = [RigSource.of(found, depsgraph) for found in rigs.values()]
+    pairs = [pairs_to_help(source, options) for source in sources]
+    for source in sources:
+        require_within_limit(source, 1, options)
+        if options.keys:
+            keyed_action(source.armature)
+        if options.with_correctives:
+            require_rest(source, options)
+    fitted: list[Fitted] = []
+    for number, (source, found) in enumerate(zip(sources, pairs, strict=True)):
+        part = _BONES if options.with_correctives else 1.0
+        span = (part * number / len(sources), part / len(sources))
+        fitted.append((yield from fit_bones(source, found, options, span)))
+    if options.dry_run:
+        return [_remembered(each) for each in fitted]
+    reports = [write_bones(each, options) for each in fitted]
+    if not options.with_correctives:
+        return reports
+    finished: list[BonesReport] = []
+    length = (1.0 - _BONES) / len(reports)
+    for number, report in enumerate(reports):
+        start = _BONES + number * length
+        finished.append((yield from bake_rest(report, options, start, length)))
+    return finished
+
+
+def _remembered(found: Fitted) -> BonesReport:
+    """The report of a dry run, which the panel shows."""
+    report = replace(found.report, dry_run=True)
+    for obj in found.source.objects:
+        remember(obj, report.sentence())
+    return report

@@ -1,0 +1,334 @@
+"""The poses that helper bones are fitted to, and others to check them in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.bone_axes import posed_matrices
+from ..analysis.corrective_joints import Quaternion, swing, twist
+from ..core.dual_quaternion import concatenate_quaternions
+from ..core.influences import Influences
+from ..core.skeleton import Skeleton
+from ..core.vectors import unit_or
+from ..errors import UserError
+from ..option_fields import option, tolerance_option
+from ..scene.binding.binding import Binding
+from ..scene.blender.animation_curves import played_actions
+from ..scene.blender.armature import flipped_name
+from ..scene.blender.scenes import frame_kept, spread_frames
+from .bake_source import BakeOnto
+from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, keyed_frames, limb_bend
+from .key_options import JointOptions
+
+# Keeps the options of a bake to helper bones.
+
+
+@dataclass(frozen=True, kw_only=True)
+class BonesOptions(JointOptions):
+    """The options of a bake to helper bones, in the order of the dialog."""
+
+    helpers: int = option(
+        "Helper bones for each joint. 0: as few as the tolerance needs",
+        0,
+        minimum=0,
+        maximum=4,
+        noun="number of helpers",
+    )
+    influences: int = option(
+        "The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
+        4,
+        minimum=0,
+        maximum=255,
+        soft_max=8,
+        noun="number of influences",
+    )
+    tolerance: float = tolerance_option(
+        "Give a joint more helper bones until its error is below this, in millimetres",
+        0.5,
+        minimum=0.001,
+    )
+    poses: PoseSource = option(
+        "The poses in which the result has to fit",
+        "RANGE",
+        choices=(
+            (
+                "RANGE",
+                "Range of Motion",
+                "Random poses: all joints bend and twist at the same time",
+            ),
+            ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
+            ("FRAMES", "Whole Action", "All frames of the armature's action"),
+        ),
+    )
+    bend: float = option(
+        "How far the joints bend, in degrees", 90.0, unit="°", minimum=1.0, maximum=170.0
+    )
+    twist: float = option(
+        "How far the bones twist to either side, in degrees",
+        60.0,
+        unit="°",
+        minimum=0.0,
+        maximum=170.0,
+    )
+    onto: BakeOnto = option(
+        "What gets the bones and weights",
+        "THIS",
+        choices=(
+            (
+                "THIS",
+                "This Object",
+                "The character's armature gets the bones, its mesh the weights",
+            ),
+            (
+                "COPY",
+                "A Copy",
+                "A copy of the character and of its armature gets them. The originals stay as they "
+                "are and are hidden in the viewport",
+            ),
+        ),
+    )
+    bone_limit: int = option(
+        "The most deforming bones that the engine allows. 0: no limit", 0, minimum=0, soft_max=1024
+    )
+    overwrite: bool = option(
+        "First remove the helper bones of an earlier bake and give the mesh its former weights "
+        "back",
+        True,
+        label="Replace Earlier Bake",
+    )
+    with_correctives: bool = option(
+        "Add shape keys with drivers for the error that the helper bones leave", False
+    )
+    keys: bool = option(
+        "Write the motion of the helper bones into the armature's action, for exporters that do "
+        "not sample constraints",
+        False,
+        label="Key Helpers",
+    )
+    key_every_frame: bool = option(
+        "Key every frame. Off: key only the frames that the tolerance needs",
+        True,
+        label="All Frames",
+    )
+    dry_run: bool = option(
+        "Fit and report only: nothing is changed",
+        False,
+        options={"SKIP_SAVE"},
+    )
+
+
+# The poses that helper bones are fitted to, and others to check them in.
+
+
+PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
+"""RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.
+FRAMES: all of its frames."""
+
+# How many poses are fitted, and how many more are checked, at most; even numbers.
+FITTED, CHECKED = 64, 16
+
+# A joint that is bent at rest bends back by no more than this part of its range, and to the sides
+# by no more than the other one where it is a hinge.
+_BACK, _SIDEWAYS = 0.4, 0.15
+_SEED = 12
+# The part of the bones that is turned in a pose.
+_ACTIVE = 0.75
+# The least range of a joint, in parts of the largest: what never turned would fit by chance alone.
+_LEAST_RANGE = 0.35
+# A limb so many times as long as the median distance of what is shared at its joint turns fully.
+_SLENDER = 2.4
+# The part of the twist that a limb has which leaves the body.
+_BALL_TWIST = 0.5
+# The least cosine of the angle between two bones of one limb.
+_STRAIGHT = 0.95
+
+
+FittingPoses = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Poses to fit and others to check, D_b of a skeleton's B bones: shape (P, B, 4, 4) each."""
+
+
+def motion_range(
+    skeleton: Skeleton,
+    ranges: Mapping[int, float],
+    bend: float,
+    twisted: float,
+    balls: Collection[int] = (),
+) -> FittingPoses:
+    """Random poses in which most of these bones bend and twist, each followed by its mirror image.
+
+    Args:
+        ranges: by the bone's index, how far it is turned, in parts of `bend` and `twisted`.
+        bend, twisted: how far a bone bends and twists, degrees. A joint that is bent at rest bends
+            on in that plane, back only a little and hardly to the sides.
+        balls: bones that twist half as far, as arms and thighs do.
+    """
+    rng = np.random.default_rng(_SEED)
+    limbs = {bone: limb_bend(skeleton, bone) for bone in ranges}
+    twists = {bone: twisted * (_BALL_TWIST if bone in balls else 1.0) for bone in ranges}
+
+    poses: list[NDArray[np.float64]] = []
+    while len(poses) < FITTED + CHECKED:
+        turned = {
+            bone: _turned(limbs[bone], part * bend, part * twists[bone], rng)
+            for bone, part in ranges.items()
+            if rng.random() < _ACTIVE
+        }
+        poses.append(posed_matrices(skeleton, turned))
+        # Both sides see the same poses, so that they get the same weights.
+        poses.append(posed_matrices(skeleton, _mirrored(skeleton, turned)))
+    found = np.array(poses)
+    return found[:FITTED], found[FITTED:]
+
+
+def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
+    """Rotations of the other side's bones, mirrored at the armature's X = 0."""
+    place = {name: index for index, name in enumerate(skeleton.names)}
+    found: dict[int, Quaternion] = {}
+    for bone, (w, *axis) in turned.items():
+        other = place.get(flipped_name(skeleton.names[bone]), bone)
+        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
+        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
+        found[other] = (w, x, y, z)
+    return found
+
+
+def ranges_of_motion(
+    influences: Influences,
+    rest: NDArray[np.floating],
+    skeleton: Skeleton,
+    pairs: NDArray[np.integer],
+) -> dict[int, float]:
+    """The ranges of motion of joints, by how long their limbs are for their thickness.
+
+    An elbow turns fully, a collarbone or a bone of the spine, in a thick trunk, only a little.
+    Squared, it comes near to the anatomical ranges of a human.
+
+    Args:
+        rest: shape (n, 3), armature space.
+        pairs: shape (J, 2), bones that share vertices.
+
+    Returns:
+        `_LEAST_RANGE` to 1, by the index of each bone of the pairs that has a bone above it. A root
+        has a range where it shares vertices with a bone that is neither above nor below it, but for
+        the root with the most bones.
+    """
+    is_root = skeleton.parents < 0
+    lengths = _limb_lengths(skeleton)
+    beside = np.unique(pairs[skeleton.kinship(*pairs.T) == 0])
+    beside = beside[is_root[beside]]
+    sizes = skeleton.ancestry.leave - skeleton.ancestry.enter
+    largest = int(np.argmax(np.where(is_root, sizes, 0)))
+    weights = np.zeros((skeleton.bone_count, influences.vertex_count), np.float32)
+    for rows, bones, values in influences.slots():
+        weights[bones, np.arange(influences.vertex_count)[rows]] = values
+    found: dict[int, float] = {}
+    for bone in np.unique(pairs).tolist():
+        if is_root[bone] and (bone not in beside or bone == largest):
+            continue
+        shared = np.minimum(weights[bone], weights[skeleton.parents[bone]])
+        if is_root[bone] or not shared.any():
+            others = pairs[(pairs == bone).any(axis=1)]
+            shared = np.minimum(weights[bone], weights[others[others != bone]].max(axis=0))
+        of_joint = np.flatnonzero(shared)
+        apart = np.linalg.norm(rest[of_joint] - skeleton.heads[bone], axis=1)
+        nearest = np.argsort(apart, kind="stable")
+        half = np.cumsum(shared[of_joint[nearest]], dtype=np.float64)
+        thickness = apart[nearest[np.searchsorted(half, half[-1] / 2.0)]]
+        part = min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2
+        found[bone] = float(max(_LEAST_RANGE, part))
+    return found
+
+
+def _limb_lengths(skeleton: Skeleton) -> NDArray[np.float64]:
+    """How long each bone's limb is, shape (B,): it goes on where its only child is straight."""
+    ways = skeleton.tails - skeleton.heads
+    parents = np.where(skeleton.parents < 0, np.arange(skeleton.bone_count), skeleton.parents)
+    lengths = np.maximum(skeleton.limb_lengths(parents), np.linalg.norm(ways, axis=1))
+    directions = unit_or(ways, 0.0)
+    children = np.bincount(skeleton.parents[skeleton.parents >= 0], minlength=skeleton.bone_count)
+    for bone in reversed(range(skeleton.bone_count)):
+        above = skeleton.parents[bone]
+        if above >= 0 and children[above] == 1:
+            way = skeleton.heads[bone] - skeleton.heads[above]
+            apart = float(np.linalg.norm(way))
+            if directions[bone] @ way > _STRAIGHT * apart > 0.0:
+                lengths[above] = apart + lengths[bone]
+    return lengths
+
+
+def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:
+    """The frames of an armature's action to fit, and others to check.
+
+    Args:
+        keyed: fit frames with keyframes, and check frames between them.
+
+    Raises:
+        UserError: the armature has no action, or one of a single frame.
+    """
+    every = list(action_range(armature))
+    chosen, between = every[::2], every[1::2]
+    if keyed and (unkeyed := sorted(set(every) - set(keyed_frames(armature)))):
+        chosen, between = list(keyed_frames(armature)), unkeyed
+    if not between:
+        action = armature.animation_data.action.name
+        raise UserError(
+            f"The action {action} of {armature.name} has fewer than two frames. Choose Range of "
+            "Motion instead."
+        )
+    return spread_frames(chosen, FITTED), spread_frames(between, CHECKED)
+
+
+def action_range(armature: bpy.types.Object) -> range:
+    """The frames of an armature's action.
+
+    Raises:
+        UserError: it has none.
+    """
+    keyed_frames(armature)
+    curves = [
+        curve.range()
+        for played in played_actions(armature)
+        if played.source == "ACTION"
+        for curve in played.curves
+    ]
+    first, last = min(low for low, _ in curves), max(high for _, high in curves)
+    return range(int(np.floor(first)), int(np.ceil(last)) + 1)
+
+
+def matrices_of_frames(
+    armature: bpy.types.Object, binding: Binding, scene: bpy.types.Scene, frames: Sequence[int]
+) -> Generator[float, None, NDArray[np.float64]]:
+    """D_b of the bones in each frame, shape (F, B, 4, 4); yields the part that is done.
+
+    The scene goes through the frames, so that constraints and drivers count, and back.
+
+    Args:
+        binding: of a mesh on the armature.
+    """
+    found = []
+    with frame_kept(scene):
+        for done, frame in enumerate(frames):
+            scene.frame_set(frame)
+            evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+            found.append(binding.pose_matrices(evaluated)[: binding.skeleton.bone_count])
+            yield (done + 1) / len(frames)
+    return np.array(found)
+
+
+def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -> Quaternion:
+    """A random rotation of a bone in its rest axes."""
+    known, hinge = limb.at_rest >= LEAST_REST_BEND, limb.at_rest >= LEAST_HINGE
+    on = rng.uniform(-_BACK * bend if known else -bend, bend)
+    aside = rng.uniform(-1.0, 1.0) * bend * (_SIDEWAYS if hinge else 0.5 if known else 1.0)
+    size = float(np.hypot(on, aside))
+    # Not farther than `bend` in any direction.
+    turned = swing(min(size, bend), limb.azimuth + float(np.arctan2(aside, on)))
+    about = twist(float(rng.uniform(-twisted, twisted)))
+    w, x, y, z = concatenate_quaternions(np.array(turned), np.array(about)).tolist()
+    return (w, x, y, z)

@@ -1,0 +1,249 @@
+"""Bakes corrective shape keys: our deformation in poses of single bones, driven by these bones.
+
+A key holds what Blender's Armature modifier lacks with one bone turned and every other at rest, on
+the basis shape. Keys of several bones add up, which is exact where their joints share no vertices;
+where they do, the check says how far it is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.bone_axes import posed_matrices
+from ..analysis.corrective_joints import CorrectiveJoint, Quaternion
+from ..core.example_poses import PosesTooClose
+from ..errors import UserError, raise_refusal
+from ..scene.blender.rigging import rig_of
+from ..scene.blender.scenes import object_millimetres
+from ..scene.copies import FreeCopies, free_copies
+from ..scene.corrective_drivers import corrective_keys, drive_keys
+from ..scene.key_writing import keys_refusal, remove_curves, remove_keys, write_key
+from ..scene.settings.object_settings import Settings
+from ..steps import Progress
+from ..wording import listed
+from .bake_reports import CorrectiveReport, Deviation, Verdict, deviation
+from .bake_source import Source
+from .corrective_poses import (
+    action_joints,
+    chosen_joints,
+    deforming_names,
+    example_joints,
+    joints_that_matter,
+    poses_at_once,
+    poses_of_joint,
+    with_mirrored,
+)
+from .key_options import CorrectiveOptions, corrective_name
+from .shape_key_bakes import CharacterBake, bake_characters, needed_bytes, require_memory
+
+# The part of the bake's time that the poses take; the rest is the check.
+_READING = 0.6
+
+# Offsets, keys, Blender's evaluated copy of them, the undo step, and the two copies for the check.
+_COPIES_IN_MEMORY = 6
+
+REFUSAL_NO_JOINT = (
+    "{obj} has no joint at which vertices follow two deforming bones, so nothing can be corrected."
+)
+REFUSAL_MESH_JOINTS = (
+    "The joints of {obj} are found from the mesh alone, at {bones}. Shape keys follow how a bone "
+    "turns in its parent, and these bones lack their parents: press Check and Parent Bones first."
+)
+REFUSAL_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
+
+_Offsets = list[list[NDArray[np.float32] | None]]
+"""For each joint, the offsets (n, 3) of its poses, object space; None where too little moves."""
+
+
+def bake_correctives(
+    objects: Sequence[bpy.types.Object], options: CorrectiveOptions
+) -> Generator[Progress, None, list[CorrectiveReport]]:
+    """Bake correctives of several characters; see `bake_characters`.
+
+    Args:
+        objects: mesh objects, enabled or not.
+
+    Raises:
+        UserError: one of them cannot be baked; nothing has changed then.
+    """
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    sources = [Source.of(obj, depsgraph, options.target) for obj in objects]
+    return (yield from bake_correctives_of(sources, options))
+
+
+def bake_correctives_of(
+    sources: Sequence[Source], options: CorrectiveOptions
+) -> Generator[Progress, None, list[CorrectiveReport]]:
+    """Bake correctives of characters that are read already; see `bake_correctives`."""
+    bakes = require_correctives(sources, options)
+    return (yield from bake_characters(bakes, options, _READING))
+
+
+def require_correctives(
+    sources: Sequence[Source], options: CorrectiveOptions
+) -> list[CorrectiveBake]:
+    """The bakes of characters; nothing is read yet.
+
+    Raises:
+        UserError: one of the characters cannot be baked like this.
+    """
+    bakes = [CorrectiveBake(source, options, _joints(source, options)) for source in sources]
+    for bake in bakes:
+        bake.require_joints()
+        # A copy can have the keys whatever keeps them from the object.
+        if options.onto == "THIS":
+            raise_refusal(keys_refusal(bake.source.obj))
+    size = sum(needed_bytes(bake.source.vertex_count, bake.size) for bake in bakes)
+    what = f"{sum(bake.size for bake in bakes)} shape keys"
+    require_memory(_COPIES_IN_MEMORY * size, options, what, "fewer bones or angles")
+    return bakes
+
+
+def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]:
+    """The joints of a character and their poses; raises `UserError` where there are none."""
+    if options.directions == "EXAMPLES":
+        return example_joints(source.obj, source.binding)
+    names = list(options.bones) or joints_that_matter(source.binding)
+    if not names:
+        raise UserError(_no_joint(source))
+    if options.mirror:
+        names = with_mirrored(names, source.binding.skeleton)
+    names = deforming_names(source.obj, names)
+    if options.directions == "ACTION":
+        return action_joints(source.obj, source.binding, names, bpy.context.scene)
+    return chosen_joints(source.binding.skeleton, names, options)
+
+
+def _no_joint(source: Source) -> str:
+    """Why no bone is chosen where the user has chosen none."""
+    obj, binding = source.obj, source.binding
+    settings = replace(Settings.of(obj), use_mesh_joints=True)
+    bones = binding.measured(settings).bones_of_mesh_joints
+    if not len(bones):
+        return REFUSAL_NO_JOINT.format(obj=obj.name)
+    names = [binding.skeleton.names[bone] for bone in bones]
+    return REFUSAL_MESH_JOINTS.format(obj=obj.name, bones=listed(names))
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectiveBake(
+    CharacterBake[CorrectiveOptions, tuple[_Offsets, NDArray[np.bool_]], CorrectiveReport]
+):
+    """The steps that bake the correctives of one character.
+
+    What is gathered: the offsets, and the vertices that stay off in some pose, shape (n,).
+    """
+
+    joints: list[CorrectiveJoint]
+
+    def require_joints(self) -> None:
+        """Raise `UserError` where these joints cannot get keys, apart from `keys_refusal`."""
+        obj = self.source.obj
+        for joint in self.joints:
+            for pose in joint.poses:
+                corrective_name(self.options.pattern, joint.bone, pose.label)
+            try:
+                joint.weights(np.array([pose.rotation for pose in joint.poses]))
+            except PosesTooClose as error:
+                labels = ("Rest", *(pose.label for pose in joint.poses))
+                first, second = labels[error.first], labels[error.second]
+                text = REFUSAL_CLOSE.format(first=first, second=second, bone=joint.bone)
+                raise UserError(text) from error
+            known = corrective_keys(obj, joint)
+            if known and not self.options.overwrite:
+                raise UserError(
+                    f"The shape keys {listed(known)} of {obj.name} correct {joint.bone} already. "
+                    "Turn on Replace Earlier Bake, or remove them."
+                )
+
+    @property
+    def size(self) -> int:
+        """See `CharacterBake`."""
+        return sum(len(joint.poses) for joint in self.joints)
+
+    def gather(self) -> Generator[float, None, tuple[_Offsets, NDArray[np.bool_]]]:
+        """See `CharacterBake`; poses that need no offset longer than the tolerance get no key."""
+        source, skeleton = self.source, self.source.binding.skeleton
+        least = self.options.tolerance / object_millimetres(source.obj, bpy.context.scene)
+        gathered: _Offsets = []
+        unreached = np.zeros(source.vertex_count, np.bool_)
+        done = 0
+        for joint in self.joints:
+            bone = skeleton.names.index(joint.bone)
+            gathered.append([])
+            for pose in joint.poses:
+                matrices = posed_matrices(skeleton, {bone: pose.rotation})
+                found = source.offsets(bpy.context.evaluated_depsgraph_get(), matrices)
+                longest = float(np.linalg.norm(found.offsets, axis=1).max(initial=0.0))
+                gathered[-1].append(found.offsets if longest > least else None)
+                unreached |= found.unreached
+                done += 1
+                yield done / self.size
+        return gathered, unreached
+
+    def write(
+        self, onto: bpy.types.Object, gathered: tuple[_Offsets, NDArray[np.bool_]]
+    ) -> list[str]:
+        """Write the keys and their drivers."""
+        armature = rig_of(onto)
+        if self.options.overwrite:
+            old = {name: None for joint in self.joints for name in corrective_keys(onto, joint)}
+            remove_curves(onto, old)
+            remove_keys(onto, old)
+        written: list[str] = []
+        for joint, of_joint in zip(self.joints, gathered[0], strict=True):
+            names: list[str | None] = []
+            for pose, offsets in zip(joint.poses, of_joint, strict=True):
+                name = corrective_name(self.options.pattern, joint.bone, pose.label)
+                names.append(write_key(onto, name, offsets).name if offsets is not None else None)
+            drive_keys(onto, armature, joint, names)
+            written.extend(name for name in names if name is not None)
+        return written
+
+    def report(
+        self,
+        onto: bpy.types.Object,
+        gathered: tuple[_Offsets, NDArray[np.bool_]],
+        names: tuple[str, ...],
+    ) -> CorrectiveReport:
+        """See `CharacterBake`."""
+        pairs = zip(self.joints, gathered[0], strict=True)
+        bones = {joint.bone for joint, some in pairs if any(each is not None for each in some)}
+        unreached = int(np.count_nonzero(gathered[1]))
+        return CorrectiveReport(self.source.obj.name, onto.name, names, unreached, len(bones))
+
+    def verify(
+        self, onto: bpy.types.Object, report: CorrectiveReport
+    ) -> Generator[float, None, CorrectiveReport]:
+        """See `CharacterBake`: in poses of copies, which are gone afterwards."""
+        scene = bpy.context.scene
+        singles = [pose for joint in self.joints for pose in poses_of_joint(joint)]
+        together = poses_at_once(self.joints)
+        before, after = [Deviation(), Deviation()], [Deviation(), Deviation()]
+        with free_copies(onto, report.key_names, self.source.target, scene) as copies:
+            for done, rotations in enumerate((*singles, *together)):
+                one, other = _compare(copies, self.source, rotations)
+                at_once = int(done >= len(singles))
+                before[at_once] = before[at_once].and_also(one)
+                after[at_once] = after[at_once].and_also(other)
+                yield (done + 1) / (len(singles) + len(together))
+        verdict = Verdict(before[0], after[0], before[1], after[1])
+        return replace(report, verdict=verdict)
+
+
+def _compare(
+    copies: FreeCopies, source: Source, rotations: Mapping[str, Quaternion]
+) -> tuple[Deviation, Deviation]:
+    """The deviations of the copies without and with keys from ours, in one pose."""
+    copies.pose(rotations)
+    matrices = source.binding.pose_matrices(copies.armature.evaluated_get(copies.depsgraph))
+    wanted = source.wanted(bpy.context.evaluated_depsgraph_get(), matrices)
+    return (
+        deviation(wanted, copies.plain, copies.depsgraph),
+        deviation(wanted, copies.corrected, copies.depsgraph),
+    )

@@ -1,1 +1,0 @@
-"""Bakes shape keys that drivers switch on by the pose."""

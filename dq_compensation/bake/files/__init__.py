@@ -1,1 +1,0 @@
-"""Bakes to files: Alembic and point caches."""

@@ -1,0 +1,452 @@
+"""The sub-panel Bake, and its operators: to shape keys, point caches, helper bones, correctives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from bpy.types import Context, Event, Object, Operator, UILayout
+
+from ..errors import UserError
+from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.settings.crowd_settings import is_crowd
+from ..scene.settings.object_settings import settings_of
+from ..steps import Progress
+from ..ui_shared.reporting import (
+    OperatorResult,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    draw_in_dialog,
+    draw_running,
+    draw_sentence,
+    offers,
+    options_from,
+    property_names,
+    reports_errors,
+)
+from ..ui_shared.sidebar import SubPanel
+from ..wording import sized
+from .bake_reports import last_report
+from .bake_source import source_refusal
+from .bones_baking import bake_bones
+from .bones_poses import BonesOptions
+from .bones_source import bones_refusal
+from .corrective_baking import bake_correctives
+from .corrective_poses import read_angles
+from .files import SUFFIXES, bake_cache
+from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
+from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
+
+# Bakes the selected characters to shape keys: a pose, or a range of frames.
+
+
+# The properties of `KeyOptions`, in the order of the dialogs.
+KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
+
+
+def selected_characters(context: Context) -> list[Object]:
+    """The selected characters that are enabled, or all of them; hidden ones where none is shown."""
+    found = [obj for obj in target_meshes(context) if obj.type == "MESH"]
+    found = [obj for obj in found if obj.visible_get()] or found
+    return [obj for obj in found if settings_of(obj).enabled] or found
+
+
+class Bakes(Refusing, Operator):
+    """The base of all operators that bake: it says when they can be pressed."""
+
+    # Why an object cannot be baked at all, or None; cheap.
+    object_refusal: ClassVar[Callable[[Object], str | None]] = staticmethod(source_refusal)
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        targets = selected_characters(context)
+        reasons = [reason for obj in targets if (reason := cls.object_refusal(obj)) is not None]
+        if targets and not reasons:
+            return None
+        return " ".join(reasons[:3]) or NOTHING_SELECTED
+
+
+class BakesFrames:
+    """The range of the operators that bake frames."""
+
+    first: IntProperty(
+        name="First Frame",
+        description="The first frame. If it is not set: the scene's first frame",
+        options={"SKIP_SAVE"},
+    )
+    last: IntProperty(
+        name="Last Frame",
+        description="The last frame. If it is not set: the scene's last frame",
+        options={"SKIP_SAVE"},
+    )
+
+    def range(self, context: Context) -> tuple[int, int]:
+        """First and last frame as set in the operator, else the scene's."""
+        scene, chosen = context.scene, cast("Operator", self).properties
+        first = self.first if chosen.is_property_set("first") else scene.frame_start
+        last = self.last if chosen.is_property_set("last") else scene.frame_end
+        return first, last
+
+
+@offers(PoseOptions)
+class DQC_OT_bake_pose(Bakes):
+    """Make the current pose a shape key. With the key at 1, the Armature modifier shows this pose \
+as DQ Compensation does"""
+
+    bl_idname = "dqc.bake_pose"
+    bl_label = "Bake Pose"
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
+
+    def draw(self, context: Context) -> None:
+        draw_properties(self, ("key_name", "target", "onto", "overwrite"))
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        options = options_from(self, PoseOptions)
+        reports = bake_current_pose(selected_characters(context), options)
+        self.report({"INFO"}, " ".join(report.sentence() for report in reports))
+        return {"FINISHED"}
+
+
+@offers(RangeOptions)
+class DQC_OT_bake_range(RunsInSteps, BakesFrames, Bakes):
+    """Make each frame of a range a shape key, with keyframes: the timeline then plays the \
+deformation without DQ Compensation. Esc stops"""
+
+    bl_idname = "dqc.bake_range"
+    bl_label = "Bake Frames"
+    stopped = "The check was stopped. The frames are baked"
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self.first, self.last = self.range(context)
+        return self.ask(context)
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("first", "last", "step", *KEY_OPTIONS))
+        targets = selected_characters(context)
+        try:
+            options = self._options(context)
+            size, count = memory_needed(targets, options), len(options.frames)
+            names = frame_names(options.pattern, options.frames)
+        except UserError as error:
+            draw_in_dialog(column, str(error), "ERROR")
+            return
+        column.label(text=f"Keys from {names[0]} to {names[-1]}", icon="SHAPEKEY_DATA")
+        column.label(text=f"{count} frames need about {sized(size)} of memory", icon="INFO")
+        if size > MUCH_MEMORY:
+            column.prop(self, "much_memory", icon="ERROR")
+        draw_outcome(self, column)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        targets = selected_characters(context)
+        steps = bake_range(targets, self._options(context))
+        return self.run(context, report_sentences(steps))
+
+    def _options(self, context: Context) -> RangeOptions:
+        first, last = self.range(context)
+        return options_from(self, RangeOptions, first=first, last=last)
+
+
+def draw_outcome(operator: Operator, layout: bpy.types.UILayout, more: str = "") -> None:
+    """Say in the dialog of a bake what happens to the character; `more` of itself."""
+    text = "After the bake, the character is hidden, and the copy stands at its place."
+    if getattr(operator, "onto", None) != "COPY":
+        state = "on" if getattr(operator, "target", None) == "DUAL_QUATERNION" else "off"
+        text = (
+            "After the bake, DQ Compensation is disabled on the character, and Preserve Volume of "
+            f"its Armature modifier is turned {state}.{more}"
+        )
+    draw_in_dialog(layout, text, "INFO")
+
+
+def report_sentences(steps: Generator[Progress, None, Sequence[Any]]) -> Steps:
+    """Run a bake whose reports have a `sentence` each, and return these."""
+    reports = yield from steps
+    return [report.sentence() for report in reports]
+
+
+def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UILayout:
+    """Draw properties of an operator, and return the column that they are in."""
+    column = operator.layout.column()
+    column.use_property_split = True
+    column.use_property_decorate = False
+    for name in names:
+        column.prop(operator, name)
+    return column
+
+
+# Bakes the selected characters to point caches.
+
+
+CACHE_FORMATS = (
+    ("PC2", "PC2", "Point cache of 3ds Max: one file, every vertex in every frame"),
+    ("MDD", "MDD", "Point cache of LightWave: one file, every vertex in every frame"),
+    ("ALEMBIC", "Alembic", "Blender's own exporter writes it, with every modifier of the object"),
+)
+
+
+class DQC_OT_bake_cache(RunsInSteps, BakesFrames, Bakes):
+    """Write the positions of every vertex in every frame to a file, for programs that play point \
+caches. The characters stay as they are"""
+
+    bl_idname = "dqc.bake_cache"
+    bl_label = "Bake to Mesh Cache"
+    stopped = "Writing was stopped"
+    bl_options = {"REGISTER"}
+
+    filepath: StringProperty(
+        name="File Path",
+        description="The file to write. Each of several characters gets a file of its own",
+        subtype="FILE_PATH",
+        options={"SKIP_SAVE"},
+    )
+    filter_glob: StringProperty(default="*.pc2;*.mdd;*.abc", options={"HIDDEN"})
+    cache_format: EnumProperty(
+        name="Format", description="The format of the file", items=CACHE_FORMATS
+    )
+    step: IntProperty(
+        name="Step", description="1 writes every frame, 2 every second frame", default=1, min=1
+    )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self._interactive = True
+        self.first, self.last = self.range(context)
+        if not self.filepath:
+            targets = selected_characters(context)
+            name = bpy.path.clean_name(targets[0].name) if targets else "cache"
+            self.filepath = f"{bpy.path.abspath('//') or str(Path.home())}/{name}"
+            self.check(context)
+        context.window_manager.fileselect_add(self)
+        return {"RUNNING_MODAL"}
+
+    def check(self, context: Context) -> bool:
+        """Let the file's name end as the format wants it."""
+        wanted = str(self._path())
+        changed = wanted != self.filepath
+        self.filepath = wanted
+        return changed
+
+    def draw(self, context: Context) -> None:
+        step = () if self.cache_format == "ALEMBIC" else ("step",)
+        draw_properties(self, ("cache_format", "first", "last", *step))
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        targets = selected_characters(context)
+        first, last = self.range(context)
+        if not self.filepath:
+            raise UserError("Choose a file to write to")
+        steps = bake_cache(targets, self._path(), self.cache_format, (first, last, self.step))
+        return self.run(context, report_sentences(steps))
+
+    def _path(self) -> Path:
+        suffix = SUFFIXES[self.cache_format]
+        path = Path(bpy.path.abspath(self.filepath))
+        return path if path.suffix == suffix or not path.name else path.with_suffix(suffix)
+
+
+# Bakes joints of the selected characters: to helper bones, or to corrective shape keys.
+
+
+BONES = (
+    ("SELECTED", "Selected Bones", "The deforming bones that are selected in Pose Mode"),
+    (
+        "ALL",
+        "All Joints",
+        "Every deforming bone that shares enough vertices with the next one above it",
+    ),
+)
+
+
+class ChoosesJoints(RunsInSteps):
+    """The joints of operators that run in steps, and their dialog.
+
+    An operator has the property `bones`, with the items `BONES`.
+    """
+
+    bone_names: StringProperty(
+        name="Bone Names",
+        description="For scripts: bone names separated by commas, instead of the selected bones",
+        options={"SKIP_SAVE"},
+    )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        if not selected_bones(context):
+            self.bones = "ALL"
+        return self.ask(context)
+
+    def draw_bone_count(self, context: Context, layout: UILayout) -> None:
+        """Draw the number of selected bones, where these are chosen."""
+        if self.bones == "SELECTED":
+            count = len(selected_bones(context))
+            bones = "1 bone is" if count == 1 else f"{count} bones are"
+            layout.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
+
+    def chosen_bones(self, context: Context) -> tuple[str, ...]:
+        """The names of the chosen bones; empty for all.
+
+        Raises:
+            UserError: no bone is selected.
+        """
+        names = names_in(self.bone_names)
+        if not names and self.bones == "SELECTED":
+            names = selected_bones(context)
+            if not names:
+                raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
+        return tuple(names)
+
+
+def names_in(text: str) -> list[str]:
+    """The names in a text, which commas separate."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def selected_bones(context: Context) -> list[str]:
+    """The names of the selected deforming bones of the armatures in Pose Mode."""
+    posed = context.selected_pose_bones or ()
+    return list(dict.fromkeys(bone.name for bone in posed if bone.bone.use_deform))
+
+
+@offers(BonesOptions)
+class DQC_OT_bake_bones(ChoosesJoints, Bakes):
+    """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
+deforms the character like DQ Compensation. Esc stops"""
+
+    bl_idname = "dqc.bake_bones"
+    bl_label = "Bake to Bones"
+    stopped = "Stopped. The bones are baked, correctives may be missing"
+    object_refusal = staticmethod(bones_refusal)
+
+    bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
+
+    def draw(self, context: Context) -> None:
+        chosen = options_from(self, BonesOptions)
+        left_out = () if chosen.poses == "RANGE" else ("bend", "twist")
+        names = [name for name in property_names(BonesOptions) if name not in left_out]
+        *shown, every_frame, dry_run = names
+        column = draw_properties(self, ("bones", *shown))
+        row = column.row()
+        row.active = chosen.keys
+        row.prop(self, every_frame)
+        column.prop(self, dry_run)
+        self.draw_bone_count(context, column)
+        if chosen.dry_run:
+            draw_in_dialog(column, "The panel shows what the bake would give.", "INFO")
+            return
+        draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        return self.run(context, self._steps_of(selected_characters(context), context))
+
+    def _steps_of(self, objects: list[Any], context: Context) -> Steps:
+        """Bake, list each joint in the Info editor, and return the reports as sentences."""
+        options = options_from(self, BonesOptions, bones=self.chosen_bones(context))
+        reports = yield from bake_bones(objects, options)
+        for report in reports:
+            for joint in report.joints:
+                self.report({"INFO"}, joint.sentence())
+        return [report.sentence() for report in reports]
+
+
+@offers(CorrectiveOptions)
+class DQC_OT_bake_correctives(ChoosesJoints, Bakes):
+    """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
+like DQ Compensation in any pose, without the add-on. Esc stops"""
+
+    bl_idname = "dqc.bake_correctives"
+    bl_label = "Bake Correctives"
+    stopped = "The check was stopped. The correctives are baked"
+
+    bones: EnumProperty(name="Bones", description="Which bones get correctives", items=BONES)
+    angles: StringProperty(
+        name="Angles (°)",
+        description="The angles in degrees, separated by commas. Each becomes a shape key",
+        default="45, 90",
+    )
+    twist: BoolProperty(
+        name="Twist", description="Twist the bones about themselves, too", default=False
+    )
+    twist_angles: StringProperty(
+        name="Twist Angles (°)",
+        description="The angles in degrees, separated by commas. Each becomes two shape keys, one "
+        "for each direction",
+        default="60, 90",
+    )
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("bones", "directions"))
+        directions = options_from(self, CorrectiveOptions).directions
+        if directions != "ACTION":
+            column.prop(self, "angles")
+            if directions in {"LIMBS", "X", "Z"}:
+                column.prop(self, "both_ways")
+            row = column.row(heading="Twist")
+            row.prop(self, "twist", text="")
+            angles = row.row()
+            angles.active = self.twist
+            angles.prop(self, "twist_angles", text="")
+        for name in ("mirror", *KEY_OPTIONS, "much_memory"):
+            column.prop(self, name)
+        self.draw_bone_count(context, column)
+        draw_outcome(self, column)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        steps = bake_correctives(selected_characters(context), self._options(context))
+        return self.run(context, report_sentences(steps))
+
+    def _options(self, context: Context) -> CorrectiveOptions:
+        """The chosen options; UserError where an angle cannot be read or no bone is selected."""
+        return options_from(
+            self,
+            CorrectiveOptions,
+            bones=self.chosen_bones(context),
+            angles=read_angles(self.angles),
+            twists=read_angles(self.twist_angles) if self.twist else (),
+        )
+
+
+# The sub-panel that bakes.
+
+
+class BakePanel(SubPanel):
+    """Bake the deformation for engines and programs without this add-on."""
+
+    title = "Bake"
+    help_page = "baking"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return not is_crowd(context.active_object)
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
+        if draw_running(layout):
+            return
+        column = layout.column()
+        column.operator("dqc.bake_pose", icon="SHAPEKEY_DATA")
+        column.operator("dqc.bake_range", icon="RENDER_ANIMATION")
+        column.operator("dqc.bake_correctives", icon="DRIVER")
+        column.operator("dqc.bake_bones", icon="BONE_DATA")
+        column.operator("dqc.bake_cache", icon="FILE_CACHE")
+        for obj in target_meshes(context):
+            report = last_report(obj) if obj.type == "MESH" else None
+            if report is not None:
+                draw_sentence(layout, context, report, "CHECKMARK")
+
+
+CLASSES = (
+    DQC_OT_bake_pose,
+    DQC_OT_bake_range,
+    DQC_OT_bake_cache,
+    DQC_OT_bake_correctives,
+    DQC_OT_bake_bones,
+)

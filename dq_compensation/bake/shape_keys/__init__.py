@@ -1,1 +1,0 @@
-"""Bakes a pose or a range of frames to shape keys."""

@@ -1,1 +1,0 @@
-"""Bakes crowds to instances, whose poses stand in tables."""

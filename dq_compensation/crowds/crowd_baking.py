@@ -1,0 +1,541 @@
+"""Bakes a crowd to posed meshes and a node tree, sees when the bake is old, and removes it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from weakref import ReferenceType, ref
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from ..analysis.pose_choice import ChosenPoses, choose_poses
+from ..core.crowds import Figures
+from ..core.takes import LocalPoses, Take
+from ..errors import UserError
+from ..option_fields import option, tolerance_option
+from ..scene.binding.content import digest
+from ..scene.blender.armature import world_matrix
+from ..scene.blender.mesh import mesh_of, write_attribute
+from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY, link_beside
+from ..scene.blender.rigging import find_rig
+from ..scene.blender.scenes import is_moving, is_reshaped, world_millimetres
+from ..scene.settings.crowd_settings import crowd_of, roles_of
+from ..scene.settings.object_settings import Settings
+from ..session.known_objects import baked_crowd, change, forget_bakes
+from ..steps import Progress, with_progress
+from ..wording import counted, listed, sized
+from .crowd_figures import CrowdState, Role, enabled_meshes, figures_of_crowd, role_objects
+from .crowd_posing import (
+    FIRST_ROW,
+    INDEX,
+    LOOP_LENGTH,
+    LOOP_START,
+    PHASE,
+    POSE,
+    ROLE,
+    ROTATION,
+    ROWS_PER_FRAME,
+    SCALE,
+    SPEED,
+    STABLE_INDEX,
+    RoleMotion,
+    build_crowd_tree,
+    copied_bytes,
+    left_out,
+    modifiers_after,
+    posed_objects,
+    role_motion,
+)
+
+# Writes a baked crowd: posed meshes, the table of poses, the figures, the tree; and removes it.
+
+
+@dataclass(frozen=True, eq=False)
+class PosedRole:
+    """A role with its posed meshes in the file.
+
+    Attributes:
+        poses, velocities: for each mesh, shapes (n, 3) one pose after the other; no velocities
+            without motion blur.
+    """
+
+    motion: RoleMotion
+    chosen: ChosenPoses
+    poses: Sequence[Sequence[NDArray[np.float32]]]
+    velocities: Sequence[Sequence[NDArray[np.float32]]]
+
+
+def write_crowd(
+    crowd: bpy.types.Object,
+    roles: Sequence[PosedRole],
+    figures: Figures,
+    start_frame: float,
+    fps: float,
+    made_for: str,
+    *,
+    modifiers: bool,
+) -> bpy.types.Object:
+    """A new object that shows the figures, in the crowd's collections, parented to it.
+
+    Args:
+        figures: `figures.roles` number `roles`.
+        fps: of the scene.
+        made_for: kept with the object, to notice what has changed.
+        modifiers: whether posed meshes have the modifiers after the Armature modifier.
+    """
+    name = f"{crowd.name} Baked"
+    objects = {obj.session_uid: obj for obj in bpy.data.objects}
+    collections = []
+    for number, role in enumerate(roles):
+        of_meshes = []
+        for mesh, poses, velocities in zip(
+            role.motion.meshes, role.poses, role.velocities, strict=True
+        ):
+            obj = objects[mesh.object_uid]
+            label = f"{name[:28]} {number + 1} {obj.name[:16]}"
+            followed = bool(mesh.binding.followed)
+            made = posed_objects(
+                obj, label, poses, velocities, followed=followed, modifiers=modifiers
+            )
+            made.instance_offset = role.motion.origin.tolist()
+            of_meshes.append(made)
+        collections.append(of_meshes)
+    table, first_rows = _write_table(name, [role.chosen for role in roles])
+    tree = build_crowd_tree(name, start_frame, table, collections)
+    tree[CROWD_BAKE_PROPERTY] = True
+    baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
+    baked[CROWD_BAKE_PROPERTY] = made_for
+    modifier = cast("bpy.types.NodesModifier", baked.modifiers.new(name, "NODES"))
+    modifier.node_group = tree
+    link_beside(crowd, baked)
+    baked.parent = crowd
+    baked.matrix_parent_inverse = Matrix.Identity(4)
+    return baked
+
+
+def remove_baked(baked: bpy.types.Object) -> None:
+    """Remove a baked crowd, and what no other object uses of it."""
+    trees = [
+        cast("bpy.types.NodesModifier", each).node_group
+        for each in baked.modifiers
+        if each.type == "NODES"
+    ]
+    mesh = mesh_of(baked)
+    bpy.data.objects.remove(baked)
+    if not mesh.users:
+        bpy.data.meshes.remove(mesh)
+    for tree in trees:
+        if tree is not None and CROWD_BAKE_PROPERTY in tree and not tree.users:
+            _remove_tree(tree)
+
+
+def parts_of(tree: bpy.types.NodeTree) -> tuple[set[bpy.types.Object], set[bpy.types.Collection]]:
+    """The table and the collections of posed meshes that the tree of a baked crowd reads."""
+    objects: set[bpy.types.Object] = set()
+    collections: set[bpy.types.Collection] = set()
+    nodes: list[Any] = list(tree.nodes)
+    for node in nodes:
+        for socket in node.inputs:
+            held = getattr(socket, "default_value", None)
+            if isinstance(held, bpy.types.Object):
+                objects.add(held)
+            elif isinstance(held, bpy.types.Collection):
+                collections.add(held)
+    return objects, collections
+
+
+def _remove_tree(tree: bpy.types.NodeTree) -> None:
+    objects, collections = parts_of(tree)
+    for collection in collections:
+        if CROWD_BAKE_PROPERTY in collection:
+            objects.update(collection.objects)
+    own = [obj for obj in objects if CROWD_BAKE_PROPERTY in obj and obj.library is None]
+    meshes = [mesh_of(obj) for obj in own]
+    made: list[Any] = [tree, *(each for each in collections if CROWD_BAKE_PROPERTY in each), *own]
+    bpy.data.batch_remove(made)
+    bpy.data.batch_remove([mesh for mesh in meshes if not mesh.users])
+
+
+def _write_table(
+    name: str, chosen: Sequence[ChosenPoses]
+) -> tuple[bpy.types.Object, NDArray[np.int64]]:
+    """A new object whose points say which pose is shown, and the first row of each role."""
+    tables = [each.table() for each in chosen]
+    rows = np.concatenate(tables)
+    mesh = bpy.data.meshes.new(f"{name} Table")
+    mesh.vertices.add(len(rows))
+    write_attribute(mesh, POSE, rows)
+    table = bpy.data.objects.new(mesh.name, mesh)
+    table[CROWD_BAKE_PROPERTY] = table[POSE_TABLE_PROPERTY] = True
+    return table, np.cumsum([0, *map(len, tables[:-1])])
+
+
+def _figures_mesh(
+    name: str,
+    roles: Sequence[PosedRole],
+    figures: Figures,
+    first_rows: NDArray[np.int64],
+    fps: float,
+) -> bpy.types.Mesh:
+    """A point for each figure, in the crowd's space."""
+    mesh = bpy.data.meshes.new(name)
+    mesh.vertices.add(len(figures))
+    placed, numbers = LocalPoses.from_matrices(figures.places), figures.roles
+    motions = [role.motion for role in roles]
+    rates = np.array([motion.take_fps for motion in motions]) / fps
+    rows = [float(role.chosen.rows_per_frame) for role in roles]
+    index = np.arange(len(figures))
+    for attribute, values in (
+        ("position", placed.locations),
+        (ROTATION, placed.rotations),
+        (SCALE, placed.scales),
+        (ROLE, numbers),
+        (PHASE, figures.phases + np.array([each.lead for each in motions])[numbers]),
+        (SPEED, figures.speeds * rates[numbers]),
+        (INDEX, index),
+        (STABLE_INDEX, index),
+        (LOOP_START, np.array([each.loop_start for each in motions])[numbers]),
+        (LOOP_LENGTH, np.array([each.loop_length for each in motions])[numbers]),
+        (FIRST_ROW, first_rows[numbers]),
+        (ROWS_PER_FRAME, np.array(rows)[numbers]),
+    ):
+        write_attribute(mesh, attribute, values)
+    mesh.update()
+    return mesh
+
+
+# Whether a crowd has changed since it was baked.
+
+
+# By the session_uid of the crowd: from what the digest was made last, and the digest.
+_Source = tuple[ReferenceType[CrowdState], int, float, tuple[str, ...]]
+_known: dict[int, tuple[_Source, str]] = {}
+
+
+def has_changed(
+    crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene, baked: bpy.types.Object
+) -> bool:
+    """Whether a bake of the crowd would differ from the one that `baked` shows.
+
+    Cheap enough for every drawing of the panel: figures and takes are looked at after changes only.
+    """
+    meshes = enabled_meshes()
+    places = tuple(
+        _stance(obj) for role in state.roles for obj in meshes.get(role.armature_uid, ())
+    )
+    source = (ref(state), change(), _fps(scene), places)
+    known = _known.get(crowd.session_uid)
+    if known is None or known[0] != source:
+        known = _known[crowd.session_uid] = (source, made_for(crowd, state, scene))
+    return known[1] != baked.get(CROWD_BAKE_PROPERTY)
+
+
+def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene) -> str:
+    """A digest that differs where a bake would give another result; but for edited meshes."""
+    figures, parts = state.figures, []
+    meshes = enabled_meshes()
+    for role in state.roles:
+        own = meshes.get(role.armature_uid, ())
+        settings = [(obj.name, Settings.of(obj), len(mesh_of(obj).vertices)) for obj in own]
+        takes = [_digest_of_take(take) for take in (role.first, role.second) if take is not None]
+        settings += [_stance(obj) for obj in own]
+        parts.append((role.armature_name, settings, takes, role.fade_frames))
+    arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
+    return digest(*arrays, parts, state.start_frame, _fps(scene), len(roles_of(crowd)))
+
+
+def _fps(scene: bpy.types.Scene) -> float:
+    return scene.render.fps / scene.render.fps_base
+
+
+def _digest_of_take(take: Take) -> str:
+    keys, values = take.keys, take.values
+    of_values = (values.names, values.keys.frames, values.values)
+    return digest(take.rotations, take.locations, take.scales, keys.frames, take.fps, *of_values)
+
+
+def _stance(obj: bpy.types.Object) -> str:
+    """The turn, the scale and the place of a mesh as seen from the origin of its armature."""
+    found = np.array(world_matrix(obj), np.float64)
+    rig = find_rig(obj)
+    if rig is not None:
+        found[:3, 3] -= np.array(world_matrix(rig).translation, np.float64)
+    # Without the rounding of float32; adding 0 makes 0 of -0.
+    return digest(np.round(found, 6) + 0.0)
+
+
+# Bakes a crowd: posed meshes, as many as a tolerance asks, picked by a node tree.
+#
+# A generator, as the other bakes: closed before it begins to write, it leaves everything as it was.
+
+
+MOST_MESHES = 20_000
+"""More posed meshes than this are not made: Blender's own lists get slow."""
+
+# The part of the tolerance that a pose covers to either side, a tenth less than that of
+# `analysis.pose_choice`: what is announced should be enough.
+_COVERED = 0.8
+# Bytes in memory: of the position of a vertex, or of its velocity; of a vertex that modifiers make,
+# with its edges, faces and corners.
+_VECTOR, _MADE_VERTEX = 12, 90
+# Frames of the take before and behind a pose between which its velocity is measured.
+_AROUND = 1.0 / 8.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrowdBakeOptions:
+    """The options of a bake of a crowd."""
+
+    tolerance: float = tolerance_option(
+        "The largest distance of a vertex from where the crowd is drawn, in millimetres. A smaller "
+        "tolerance makes more meshes",
+        10.0,
+        minimum=0.01,
+        soft_min=0.5,
+        soft_max=100.0,
+        precision=2,
+    )
+    motion_blur: bool = option(
+        "Give the posed meshes velocities, so that Cycles blurs what moves", True
+    )
+    modifiers: bool = option(
+        "Give the posed meshes the modifiers that come after the Armature modifier", True
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdSource:
+    """A crowd that was read: all that the bake needs of it but the file's objects.
+
+    Attributes:
+        crowd_uid: session_uid of the Empty.
+        motions: what is played, once however many roles play it.
+        figures: `figures.roles` number `motions`.
+        speeds: shape (M,), the middle speed of the figures that play each motion.
+        copied: shape (M,), bytes of a pose of each motion besides places and velocities.
+        made_vertices: shape (M,), of the characters as modifiers make them; 0 without modifiers.
+        left_out: modifiers that posed meshes cannot have.
+        frozen: objects that move, but not in the bake.
+        frame: in which they are as the bake shows them.
+        made_for: the digest of it.
+        problems: of the crowd.
+    """
+
+    crowd_name: str
+    crowd_uid: int
+    motions: tuple[RoleMotion, ...]
+    figures: Figures
+    speeds: NDArray[np.float64]
+    copied: NDArray[np.int64]
+    made_vertices: NDArray[np.int64]
+    start_frame: float
+    fps: float
+    left_out: tuple[str, ...]
+    frozen: tuple[str, ...]
+    frame: int
+    made_for: str
+    problems: tuple[str, ...]
+
+    def poses_at_most(self, tolerance: float) -> list[int]:
+        """About how many poses of each motion a tolerance asks for."""
+        step = 2.0 * _COVERED * tolerance
+        return [int(motion.travelled / step) + 1 for motion in self.motions]
+
+    def memory(self, poses: Sequence[int], options: CrowdBakeOptions) -> float:
+        """About how many bytes so many poses of each motion take."""
+        vectors = _VECTOR * (2 if options.motion_blur else 1)
+        each = [vectors * motion.vertex_count for motion in self.motions]
+        made = self.made_vertices * _MADE_VERTEX if options.modifiers else 0 * self.made_vertices
+        return float(np.dot(poses, np.array(each) + self.copied + made))
+
+    def refusal(self, options: CrowdBakeOptions, poses: Sequence[int] | None = None) -> str | None:
+        """Why it would be too much, or None; `poses` of each motion, if they are known already."""
+        poses = poses or self.poses_at_most(options.tolerance)
+        meshes = self.mesh_count(poses)
+        if meshes <= MOST_MESHES:
+            return None
+        vertices = counted(max(motion.vertex_count for motion in self.motions), "vertex")
+        return (
+            f"{self.crowd_name} would become about {counted(meshes, 'mesh')} of {vertices}, "
+            f"{sized(self.memory(poses, options))}. Choose a larger tolerance than "
+            f"{options.tolerance:g} mm, or shorter takes."
+        )
+
+    def mesh_count(self, poses: Sequence[int]) -> int:
+        """The meshes of so many poses of each motion."""
+        pairs = zip(poses, self.motions, strict=True)
+        return sum(count * len(motion.meshes) for count, motion in pairs)
+
+
+def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdSource:
+    """Read everything about a crowd.
+
+    Raises:
+        UserError: it has no figures, or a mesh of a character cannot be deformed.
+    """
+    crowd = cast("bpy.types.Object", crowd.original)
+    state = figures_of_crowd(crowd, depsgraph)
+    if not len(state.figures):
+        raise UserError(" ".join(state.problems) or f"{crowd.name} has no figures to bake.")
+    scene, figures = depsgraph.scene, state.figures
+    assert scene is not None
+    objects = role_objects(crowd, state)
+    parts = [_part(role) for role in state.roles]
+    # Roles that differ in nothing but their shares are played once.
+    distinct = [part for n, part in enumerate(parts) if np.any(figures.roles == n)]
+    distinct = list(dict.fromkeys(distinct))
+    number_of_role = np.array([distinct.index(p) if p in distinct else 0 for p in parts], np.intp)
+    numbers = number_of_role[figures.roles]
+    scales = _figure_scales(crowd, figures, depsgraph) * world_millimetres(scene)
+    motions, left, copied, made = [], [], [], []
+    for number, part in enumerate(distinct):
+        role, (armature, meshes) = state.roles[parts.index(part)], objects[parts.index(part)]
+        scale = float(scales[numbers == number].max())
+        motions.append(role_motion(armature, meshes, role, depsgraph, scale))
+        left += [name for obj in meshes for name in left_out(obj)]
+        copied.append(sum(map(copied_bytes, meshes)))
+        made.append(sum(_made_vertices(obj, depsgraph) for obj in meshes))
+    return CrowdSource(
+        crowd.name,
+        crowd.session_uid,
+        tuple(motions),
+        replace(figures, roles=numbers),
+        np.array([np.median(figures.speeds[numbers == n]) for n in range(len(motions))]),
+        np.array(copied, np.int64),
+        np.array(made, np.int64),
+        state.start_frame,
+        scene.render.fps / scene.render.fps_base,
+        tuple(dict.fromkeys(left)),
+        _frozen(crowd, [armature for armature, _ in objects]),
+        scene.frame_current,
+        made_for(crowd, state, scene),
+        state.problems,
+    )
+
+
+def bake_crowd(
+    crowd: bpy.types.Object, options: CrowdBakeOptions, source: CrowdSource | None = None
+) -> Generator[Progress, None, list[str]]:
+    """Bake a crowd; an earlier bake of it is replaced.
+
+    Args:
+        source: of the crowd, where it was read just now.
+
+    Returns:
+        sentences to report.
+
+    Raises:
+        UserError: it cannot be baked; nothing has changed then.
+    """
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    source = source or read_crowd(crowd, depsgraph)
+    if reason := source.refusal(options):
+        raise UserError(reason)
+    expected = source.poses_at_most(options.tolerance)
+    weights = np.array(expected, np.float64) / sum(expected)
+    starts = np.concatenate(([0.0], np.cumsum(weights)))
+    roles: list[PosedRole] = []
+    for motion, speed, start, weight in zip(
+        source.motions, source.speeds.tolist(), starts, weights.tolist(), strict=False
+    ):
+        steps = choose_poses(motion.in_world, motion.length, options.tolerance)
+        doing = f"Looking for poses of {motion.name}"
+        chosen = yield from with_progress(steps, doing, start, 0.4 * weight)
+        posed = _pose(motion, chosen, speed if options.motion_blur else 0.0)
+        doing = f"Posing {motion.name}"
+        roles.append((yield from with_progress(posed, doing, start + 0.4 * weight, 0.6 * weight)))
+    poses = [len(role.chosen.times) for role in roles]
+    if reason := source.refusal(options, poses):
+        raise UserError(reason)
+    baked = _write(source, roles, options)
+    return [_report(source, baked, poses, options), *source.problems]
+
+
+def _pose(
+    motion: RoleMotion, chosen: ChosenPoses, speed: float
+) -> Generator[float, None, PosedRole]:
+    """Pose all meshes at the chosen times; with velocities if there is a speed."""
+    poses: list[list[NDArray[np.float32]]] = [[] for _ in motion.meshes]
+    velocities: list[list[NDArray[np.float32]]] = [[] for _ in motion.meshes]
+    for number, time in enumerate(chosen.times.tolist()):
+        before, after = motion.within(time - _AROUND), motion.within(time + _AROUND)
+        for mesh, of_mesh, fast in zip(motion.meshes, poses, velocities, strict=True):
+            of_mesh.append(mesh.posed(motion.within(time)).astype(np.float32))
+            if speed and after > before:
+                moved = mesh.posed(after) - mesh.posed(before)
+                per_second = speed * motion.take_fps / (after - before)
+                fast.append((moved * per_second).astype(np.float32))
+            elif speed:
+                fast.append(np.zeros_like(of_mesh[-1]))
+        yield (number + 1) / len(chosen.times)
+    return PosedRole(motion, chosen, poses, velocities)
+
+
+def _write(
+    source: CrowdSource, roles: Sequence[PosedRole], options: CrowdBakeOptions
+) -> bpy.types.Object:
+    crowd = next((o for o in bpy.data.objects if o.session_uid == source.crowd_uid), None)
+    if crowd is None:
+        raise UserError(f"{source.crowd_name} was deleted while it was baked.")
+    earlier = baked_crowd(crowd)
+    if earlier is not None:
+        remove_baked(earlier)
+    baked = write_crowd(
+        crowd,
+        roles,
+        source.figures,
+        source.start_frame,
+        source.fps,
+        source.made_for,
+        modifiers=options.modifiers,
+    )
+    forget_bakes()
+    return baked
+
+
+def _report(
+    source: CrowdSource, baked: bpy.types.Object, poses: Sequence[int], options: CrowdBakeOptions
+) -> str:
+    meshes = counted(source.mesh_count(poses), "posed mesh")
+    text = f"Baked {counted(len(source.figures), 'figure')} of {source.crowd_name} to {baked.name}:"
+    text += f" {meshes}, {sized(source.memory(poses, options))}."
+    if source.left_out and options.modifiers:
+        text += f" Left out: {listed(source.left_out)}."
+    if source.frozen:
+        stay = "stays" if len(source.frozen) == 1 else "stay"
+        text += f" {listed(source.frozen)} {stay} as in frame {source.frame}."
+    return text
+
+
+def _frozen(crowd: bpy.types.Object, armatures: Sequence[bpy.types.Object]) -> tuple[str, ...]:
+    """The names of the armatures and of the layout's object that move: the bake keeps one frame."""
+    settings = crowd_of(crowd)
+    found = [armature.name for armature in armatures if is_moving(armature)]
+    place = settings.layout_object
+    if settings.layout != "GRID" and place is not None and (is_moving(place) or is_reshaped(place)):
+        found.append(place.name)
+    return tuple(dict.fromkeys(found))
+
+
+def _figure_scales(
+    crowd: bpy.types.Object, figures: Figures, depsgraph: bpy.types.Depsgraph
+) -> NDArray[np.float64]:
+    """How much larger each figure is than its character, shape (I,)."""
+    world = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
+    return np.linalg.norm(world @ figures.places[:, :3, :3], 2, axis=(1, 2))
+
+
+def _made_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:
+    """The vertices that the modifiers after the Armature modifier make; 0 without them."""
+    if not modifiers_after(obj):
+        return 0
+    return len(mesh_of(obj.evaluated_get(depsgraph)).vertices)
+
+
+def _part(role: Role) -> tuple[object, ...]:
+    """Equal for roles whose figures look alike at the same time of their program."""
+    return role.armature_uid, role.take_names, role.second is not None and role.fade_frames

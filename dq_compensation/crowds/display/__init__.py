@@ -1,1 +1,0 @@
-"""Poses, skins and draws the figures of crowds on the GPU."""

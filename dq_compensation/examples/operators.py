@@ -1,0 +1,731 @@
+"""The operators on example poses: add, shape, mirror, remove, and exchange with corrective keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import cast
+
+import bpy
+import numpy as np
+from bpy.props import EnumProperty, IntProperty, StringProperty
+from bpy.types import Context, Event, Object, Operator, OperatorProperties
+
+from ..bake.corrective_baking import bake_correctives
+from ..bake.key_options import CorrectiveOptions, KeyOptions
+from ..bake.panel import (
+    KEY_OPTIONS,
+    Bakes,
+    draw_outcome,
+    draw_properties,
+    names_in,
+    report_sentences,
+    selected_characters,
+)
+from ..core.example_poses import CLOSEST, ExampleError
+from ..errors import UserError
+from ..lifecycle.enabling import settings_changed
+from ..painting.operators import enter_weight_paint
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.numpy_evaluator import support_of, support_weights
+from ..scene.blender.armature import armature_of
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import is_posed_copy, linked_refusal
+from ..scene.blender.rigging import deformation_refusal, find_rig
+from ..scene.blender.scenes import object_millimetres
+from ..scene.copies import NOTHING_SELECTED, character_of, deformed_meshes, open_copy_of
+from ..scene.settings.object_settings import Settings, settings_of
+from ..session.changes import writing_settings
+from ..session.status import tag_redraw
+from ..ui_shared.reporting import (
+    OperatorResult,
+    Refusing,
+    RunsInSteps,
+    offers,
+    options_from,
+    reports_errors,
+)
+from ..viewport.gpu_objects import drawing_refusal
+from ..wording import counted, listed, rounded
+from .authoring import (
+    ADVICE_LINKED,
+    add_example,
+    authoring_refusal,
+    bone_settings,
+    mirror_example,
+    remove_example,
+    write_support,
+)
+from .corrective_keys import TakenOver, driven_keys, examples_from_correctives
+from .posed_copy import (
+    BASIS_PROPERTY,
+    apply_copy,
+    at_pose,
+    begin,
+    cancel,
+    follow_now,
+    go_to_pose,
+    note_failure,
+    shape_in,
+    shaping_refusal,
+    take_over,
+    update_from,
+)
+
+# Finds the active character and its active bone.
+
+
+def active_character(context: bpy.types.Context) -> bpy.types.Object | None:
+    """The mesh object of the active character.
+
+    The active mesh; the character of an active posed copy; of the meshes that the active armature
+    deforms the first that is enabled, those by example before others.
+    """
+    active = context.active_object
+    if active is None:
+        return None
+    if active.type == "MESH":
+        return character_of(active) if is_posed_copy(active) else active
+    if active.type != "ARMATURE":
+        return None
+    meshes = deformed_meshes(active, context.view_layer)
+    return min(meshes, key=_rank, default=None)
+
+
+def _rank(obj: bpy.types.Object) -> tuple[bool, bool]:
+    return (not settings_of(obj).enabled, not Settings.of(obj).by_example)
+
+
+def active_copy(context: bpy.types.Context) -> bpy.types.Object | None:
+    """The active posed copy, or that of the active character."""
+    active = context.active_object
+    if active is not None and is_posed_copy(active):
+        return active
+    obj = active_character(context)
+    return open_copy_of(obj) if obj is not None else None
+
+
+def active_bone(obj: bpy.types.Object) -> str:
+    """The name of the bone that the next example is for; empty when there is none.
+
+    The one that was chosen in the panel, or else the active bone of the armature.
+    """
+    rig = find_rig(obj)
+    bone = armature_of(rig).bones.active if rig is not None else None
+    return settings_of(obj).example_bone or (bone.name if bone is not None else "")
+
+
+# The base of the operators on example poses: their character, and how they report.
+
+
+_NOTHING_CHOSEN = "Select a character's mesh, or the armature that deforms it"
+
+
+class ExampleOperator(Refusing):
+    """An operator on the example poses of the active character.
+
+    Attributes:
+        changes: it writes to the examples: not on linked objects, and not while one is shaped.
+        needs_example: there must be one.
+        for_bone: its tooltip where it acts on a bone, with a place for its whole name.
+    """
+
+    changes = True
+    needs_example = True
+    for_bone = ""
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        obj = active_character(context)
+        bone = active_bone(obj) if obj is not None else ""
+        return cls.for_bone.format(bone=bone or "the bone")
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        obj = active_character(context)
+        if obj is None:
+            return _NOTHING_CHOSEN
+        if not settings_of(obj).enabled:
+            return f"Enable DQ Compensation for {obj.name} first"
+        if cls.needs_example and not len(settings_of(obj).examples):
+            return f"{obj.name} has no example poses yet. Add one"
+        return _changing_refusal(obj) if cls.changes else None
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        obj = cast("Object", active_character(context))
+        summary, is_complete = self.work(context, obj)
+        tag_redraw()
+        cast("Operator", self).report({"INFO" if is_complete else "WARNING"}, summary)
+        return {"FINISHED"}
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        """Act; returns a summary, and whether everything was done."""
+        raise NotImplementedError
+
+
+def _changing_refusal(obj: Object) -> str | None:
+    if reason := authoring_refusal(obj):
+        return reason
+    if open_copy_of(obj) is not None:
+        return f"An example pose of {obj.name} is being shaped. Apply or cancel it first"
+    if obj.mode != "OBJECT":
+        return f"Leave the mode that {obj.name} is in: go to Object Mode"
+    return None
+
+
+class OnOneExample(ExampleOperator):
+    """An operator on one of the example poses."""
+
+    index: IntProperty(
+        name="Index",
+        description="The example pose in the list. -1: the active one",
+        default=-1,
+        options={"HIDDEN"},
+    )
+
+    def chosen(self, obj: Object) -> int:
+        """The index of the example that is meant.
+
+        Raises:
+            ExampleError: there is no such example.
+        """
+        settings = settings_of(obj)
+        found = settings.active_example if self.index < 0 else self.index
+        if not 0 <= found < len(settings.examples):
+            raise ExampleError("Choose an example pose in the list.")
+        return found
+
+
+# The operators on the list of example poses: remove, update, mirror, and the support.
+
+
+SIDES_BY = (
+    ("POSITION", "Positions", "Find the other side by the mirrored positions"),
+    (
+        "TOPOLOGY",
+        "Topology",
+        "Find the other side by how the mesh is connected, for characters that are not "
+        "symmetrical in shape",
+    ),
+)
+
+
+class DQC_OT_example_remove(OnOneExample, Operator):
+    """Remove an example pose and its shape key"""
+
+    bl_idname = "dqc.example_remove"
+    bl_label = "Remove"
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        index = self.chosen(obj)
+        key = settings_of(obj).examples[index].key
+        name = remove_example(obj, index)
+        follow_now(obj)
+        return f"Removed {name} and its shape key {key}.", True
+
+
+class DQC_OT_examples_take_over(ExampleOperator, Operator):
+    """Let example poses that were sculpted on another base, or with another softness, show on the \
+present one the shapes that they had"""
+
+    bl_idname = "dqc.examples_take_over"
+    bl_label = "Keep Sculpted Shapes"
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        names = take_over(obj)
+        return f"{listed(names) or 'No example'}: shaped as it was sculpted.", bool(names)
+
+
+class DQC_OT_example_update(OnOneExample, Operator):
+    """Give an example pose the shape of another mesh with the same vertices, for instance from a \
+sculpting program. Go to the pose of the example first"""
+
+    bl_idname = "dqc.example_update"
+    bl_label = "Update from Mesh"
+
+    source: StringProperty(
+        name="Mesh",
+        description="The mesh object with the shape. Empty: the other selected mesh",
+        options={"SKIP_SAVE"},
+    )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        obj = active_character(context)
+        if obj is not None and not self.source:
+            self.source = _other_selected_mesh(context, obj)
+        return context.window_manager.invoke_props_dialog(self)
+
+    def draw(self, context: Context) -> None:
+        if self.layout is not None:
+            self.layout.prop_search(self, "source", context.scene, "objects", icon="MESH_DATA")
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        name = self.source or _other_selected_mesh(context, obj)
+        source = context.scene.objects.get(name)
+        if source is None or source.type != "MESH":
+            raise ExampleError("Choose the mesh that has the shape, or select it with Shift.")
+        if source == obj:
+            raise ExampleError(f"{obj.name} is the character itself. Choose another mesh.")
+        index = self.chosen(obj)
+        return update_from(obj, index, source, context.evaluated_depsgraph_get())
+
+
+def _other_selected_mesh(context: Context, obj: Object) -> str:
+    """The one mesh that is selected besides a character; empty without or with several."""
+    others = [
+        other.name
+        for other in context.selected_objects
+        if other.type == "MESH" and other != obj and character_of(other) is None
+    ]
+    return others[0] if len(others) == 1 else ""
+
+
+class DQC_OT_example_mirror(OnOneExample, Operator):
+    """Mirror an example pose to the bone of the other side, or update its mirror image"""
+
+    bl_idname = "dqc.example_mirror"
+    bl_label = "Mirror"
+
+    by: EnumProperty(
+        name="By", description="How to find the other side of the mesh", items=SIDES_BY
+    )
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        index = self.chosen(obj)
+        name = settings_of(obj).examples[index].name
+        before = len(settings_of(obj).examples)
+        mirrored = mirror_example(obj, index, by_topology=self.by == "TOPOLOGY")
+        follow_now(obj)
+        added = len(settings_of(obj).examples) > before
+        done = f"added {mirrored}" if added else f"{mirrored} is up to date"
+        return f"Mirrored {name}: {done}.", True
+
+
+class _OnSupport(ExampleOperator):
+    """An operator on the support of a bone."""
+
+    needs_example = False
+
+    bone: StringProperty(
+        name="Bone",
+        description="The bone of the support. Empty: the bone of the panel, or the active one",
+        options={"SKIP_SAVE"},
+    )
+
+
+class DQC_OT_support_show(_OnSupport, Operator):
+    """Colour the vertices that the example poses of a bone may move. Press again to stop"""
+
+    bl_idname = "dqc.support_show"
+    bl_label = "Show Support"
+    changes = False
+    for_bone = "Colour the vertices that the examples of {bone} may move. Press again to stop"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        reason = super().refusal(context)
+        obj = active_character(context)
+        if reason is None and obj is not None:
+            reason = linked_refusal(obj.name, [obj], "Make a library override of it.")
+        return reason
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        settings = settings_of(obj)
+        bone = self.bone or active_bone(obj)
+        if settings.overlay == "SUPPORT" and bone in {settings.support_bone, ""}:
+            settings.overlay = "NONE"
+            return f"The support of {settings.support_bone} is not shown any more.", True
+        binding = bind(obj, context.evaluated_depsgraph_get())
+        _require_bone(binding, bone)
+        weights = support_weights(binding, bone, support_of(obj, bone))
+        if authoring_refusal(obj) is None:
+            # So that the panel has something in which another support can be chosen.
+            bone_settings(obj, bone)
+        settings.support_bone, settings.overlay = bone, "SUPPORT"
+        summary = f"{int((weights > 0.0).sum())} vertices are in the support of {bone}."
+        if reason := drawing_refusal():
+            return f"{summary} {reason}", False
+        return summary, True
+
+
+class DQC_OT_support_paint(_OnSupport, Operator):
+    """Paint the support of a bone in Weight Paint Mode"""
+
+    bl_idname = "dqc.support_paint"
+    bl_label = "Paint Support"
+    for_bone = (
+        "Paint the vertices that the example poses of {bone} may move. Without a vertex group it "
+        "makes one of the current support"
+    )
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        bone = self.bone or active_bone(obj)
+        binding = bind(obj, context.evaluated_depsgraph_get())
+        _require_bone(binding, bone)
+        if not obj.visible_get(view_layer=context.view_layer):
+            raise ExampleError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
+        group = bone_settings(obj, bone).support
+        if group not in obj.vertex_groups:
+            weights = support_weights(binding, bone, support_of(obj, bone))
+            group = write_support(obj, bone, weights)
+        enter_weight_paint(context, obj)
+        # An active bone makes its own group the active one when the mode begins.
+        obj.vertex_groups.active = obj.vertex_groups[group]
+        return f"Painting the support of {bone}: the vertex group {group} of {obj.name}.", True
+
+
+def _require_bone(binding: Binding, bone: str) -> None:
+    """Raise ExampleError where the armature has no such bone."""
+    if not bone:
+        raise ExampleError("Choose the bone of the support.")
+    if bone not in binding.skeleton.names:
+        raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose another one.")
+
+
+# The operators that shape an example pose on the posed copy: add, edit, apply, cancel.
+
+
+MODES = (
+    ("SCULPT", "Sculpt", "Shape it with brushes"),
+    ("EDIT", "Edit", "Shape it by its vertices"),
+)
+_MODES_OR_NONE = (*MODES, ("NONE", "None", "Keep the shape that the character has now"))
+
+
+class DQC_OT_example_add(ExampleOperator, Operator):
+    """Make an example of the current pose for one bone, and shape the character in it. Leaving \
+the mode applies the shape"""
+
+    bl_idname = "dqc.example_add"
+    bl_label = "Add Example"
+    needs_example = False
+    for_bone = (
+        "Make an example of the current pose of {bone}, and shape the character in it. Leaving the "
+        "mode applies the shape"
+    )
+
+    bone: StringProperty(
+        name="Bone", description="The bone to pose. Empty: the bone of the panel, or the active one"
+    )
+    name: StringProperty(
+        name="Name", description="The name of the pose. Empty: the bone and a number"
+    )
+    mode: EnumProperty(
+        name="Shape In", description="The mode in which you shape it", items=_MODES_OR_NONE
+    )
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        bone = self.bone or active_bone(obj)
+        if not bone:
+            raise ExampleError("Choose the bone of the example pose.")
+        shaped = self.mode != "NONE"
+        if shaped and (reason := shaping_refusal(obj)):
+            raise ExampleError(reason)
+        settings = settings_of(obj)
+        method, base = settings.method, settings.example_base
+        had_keys = mesh_of(obj).shape_keys is not None
+        graph = context.evaluated_depsgraph_get()
+        with writing_settings():
+            if method == "COMPENSATED" and not len(settings.examples):
+                # The first example is to correct what the artist has seen.
+                settings.example_base = "COMPENSATED"
+            try:
+                index, captured = add_example(obj, bone, graph, self.name)
+            except UserError:
+                settings.example_base = base
+                raise
+            summary = f"Added {settings.examples[index].name} for {bone}."
+            if not Settings.of(obj).by_example:
+                settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
+                of = settings.example_base.replace("_", " ").title()
+                summary += f" The method of {obj.name} is By Example now, on top of {of}."
+        follow_now(obj)
+        if shaped:
+            graph = context.evaluated_depsgraph_get()
+            try:
+                copy = begin(obj, index, captured, graph, is_new=True)
+            except UserError:
+                remove_example(obj, index, keep_basis=had_keys)
+                raise
+            copy[BASIS_PROPERTY] = had_keys
+            shape_in(copy, self.mode)
+            summary += " Shape it; leaving the mode applies."
+        return summary, True
+
+
+class DQC_OT_example_edit(OnOneExample, Operator):
+    """Go to the pose of an example and shape it again. Leaving the mode applies the shape"""
+
+    bl_idname = "dqc.example_edit"
+    bl_label = "Edit"
+
+    mode: EnumProperty(name="Shape In", description="The mode in which you shape it", items=MODES)
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        copy = active_copy(context)
+        if copy is None:
+            return super().refusal(context)
+        # It is gone on with.
+        return linked_refusal(f"{copy.name} or its mesh", (copy, mesh_of(copy)), ADVICE_LINKED)
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        known = open_copy_of(obj)
+        if known is not None:
+            _go_on_with(context, known)
+            shape_in(known, self.mode)
+            return f"Shaping {known.name} again", True
+        index = self.chosen(obj)
+        if reason := shaping_refusal(obj):
+            raise ExampleError(reason)
+        item = settings_of(obj).examples[index]
+        with at_pose(obj, index, context.evaluated_depsgraph_get()) as away:
+            if away > CLOSEST:
+                raise ExampleError(
+                    f"{item.bone} stays {np.degrees(away):.0f} degrees away from its pose "
+                    f"{item.name}. Turn off the constraints, drivers or locks that hold it."
+                )
+            copy = begin(obj, index, None, context.evaluated_depsgraph_get())
+        shape_in(copy, self.mode)
+        return f"Shape {item.name}; leaving the mode applies.", True
+
+
+def _go_on_with(context: Context, copy: Object) -> None:
+    """Show a posed copy and make it the active object; ExampleError if the view layer lacks it."""
+    if context.view_layer.objects.get(copy.name) != copy:
+        raise ExampleError(
+            f"The collection of {copy.name} is excluded from the view layer. Include it there."
+        )
+    active = context.active_object
+    if active is not None and active != copy and active.mode not in {"OBJECT", "POSE"}:
+        bpy.ops.object.mode_set(mode="OBJECT")
+    # Where it is disabled in viewports, Blender refuses to change its mode.
+    copy.hide_viewport = False
+    copy.hide_set(False)
+    context.view_layer.objects.active = copy
+    copy.select_set(True)
+
+
+class _CopyOperator(Refusing):
+    """The base of the operators that end the work on a posed copy."""
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return "No example pose is being shaped" if active_copy(context) is None else None
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        copy = cast("Object", active_copy(context))
+        if copy.mode != "OBJECT":
+            _go_on_with(context, copy)
+            bpy.ops.object.mode_set(mode="OBJECT")
+            # Blender can go back to a stroke only from a step in which the sculpted mesh exists.
+            bpy.ops.ed.undo_push(message="Leave Mode")
+        summary, is_complete = self.work(copy)
+        tag_redraw()
+        cast("Operator", self).report({"INFO" if is_complete else "WARNING"}, summary)
+        return {"FINISHED"}
+
+    def work(self, copy: Object) -> tuple[str, bool]:
+        """Act; returns a summary, and whether everything was done."""
+        raise NotImplementedError
+
+
+OUTSIDE = (
+    (
+        "ASK",
+        "Ask",
+        "Give the example pose the shape that was made, and go back to the character. Nothing is "
+        "applied yet if vertices outside the support were moved",
+    ),
+    (
+        "LEAVE",
+        "Apply Inside Only",
+        "Apply the shape inside the support. Vertices outside the support stay as they were",
+    ),
+    (
+        "WIDEN",
+        "Support from My Edit",
+        "Add the vertices that were moved to the support of the bone, as a vertex group, and apply "
+        "the whole shape",
+    ),
+)
+
+
+class DQC_OT_example_apply(_CopyOperator, Operator):
+    """Give the example pose the shape that was made, and go back to the character"""
+
+    bl_idname = "dqc.example_apply"
+    bl_label = "Apply"
+
+    outside: EnumProperty(
+        name="Outside the Support",
+        description="What happens to vertices that were moved outside the support",
+        items=OUTSIDE,
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        outside = cast("DQC_OT_example_apply", properties).outside
+        return next(text for name, _, text in OUTSIDE if name == outside)
+
+    def work(self, copy: Object) -> tuple[str, bool]:
+        try:
+            return apply_copy(copy, self.outside)
+        except UserError as error:
+            note_failure(copy, error)
+            raise
+
+
+class DQC_OT_example_cancel(_CopyOperator, Operator):
+    """Discard the shape, and go back to the character"""
+
+    bl_idname = "dqc.example_cancel"
+    bl_label = "Cancel"
+
+    def work(self, copy: Object) -> tuple[str, bool]:
+        obj = character_of(copy)
+        summary = cancel(copy)
+        if obj is not None:
+            follow_now(obj)
+        return summary, True
+
+
+class DQC_OT_example_go_to_pose(OnOneExample, Operator):
+    """Turn the bone to its rotation in the example pose"""
+
+    bl_idname = "dqc.example_go_to_pose"
+    bl_label = "Go to Pose"
+    changes = False
+
+    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+        index = self.chosen(obj)
+        name = settings_of(obj).examples[index].name
+        bone, away = go_to_pose(obj, index, context.evaluated_depsgraph_get())
+        if away > CLOSEST:
+            return (
+                f"{bone} stays {np.degrees(away):.0f} degrees away from {name}: constraints, "
+                "drivers or locks hold it.",
+                False,
+            )
+        return f"{bone} is in the pose {name}.", True
+
+
+# Makes example poses of corrective shape keys, and corrective shape keys of example poses.
+
+
+DRIVERS = (
+    (
+        "MUTE",
+        "Mute Drivers",
+        "Turn the correctives off, so that nothing acts twice. Unmute their drivers to use them "
+        "again",
+    ),
+    ("REMOVE", "Remove", "Remove the corrective shape keys with their drivers"),
+    ("KEEP", "Keep", "Keep the correctives as they are. They act together with the examples"),
+)
+
+
+class DQC_OT_examples_from_correctives(Refusing, Operator):
+    """Make example poses of the corrective shape keys that have drivers. The driver gives the \
+bone and its pose. In this pose the character keeps the Armature modifier's look"""
+
+    bl_idname = "dqc.examples_from_correctives"
+    bl_label = "Examples from Correctives"
+
+    drivers: EnumProperty(
+        name="Correctives", description="What happens to the corrective shape keys", items=DRIVERS
+    )
+    key_names: StringProperty(
+        name="Key Names",
+        description="For scripts: names separated by commas, instead of all keys with drivers",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        targets = selected_characters(context)
+        if len(targets) != 1:
+            return "Select one character only" if targets else NOTHING_SELECTED
+        return _taking_refusal(targets[0])
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Take Over")
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("drivers",))
+        names = driven_keys(selected_characters(context)[0])
+        count = "1 shape key has a driver" if len(names) == 1 else f"{len(names)} have drivers"
+        column.label(text=f"{count}: {listed(names)}", icon="INFO")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        obj = selected_characters(context)[0]
+        names = names_in(self.key_names) or None
+        taken = examples_from_correctives(obj, names, self.drivers)
+        settings_changed(obj)
+        unit = object_millimetres(obj, context.scene)
+        self.report({"WARNING" if taken.refused else "INFO"}, _sentence(taken, unit))
+        return {"FINISHED"}
+
+
+@offers(KeyOptions)
+class DQC_OT_examples_to_correctives(RunsInSteps, Bakes):
+    """Make driven shape keys of the example poses: the Armature modifier then shows them without \
+the add-on. Esc stops"""
+
+    bl_idname = "dqc.examples_to_correctives"
+    bl_label = "Examples to Correctives"
+    stopped = "The check was stopped. The correctives are baked"
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return self.ask(context)
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, (*KEY_OPTIONS, "much_memory"))
+        draw_outcome(self, column)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        targets = [obj for obj in selected_characters(context) if len(settings_of(obj).examples)]
+        if not targets:
+            raise UserError("None of the selected characters has example poses. Add some first.")
+        chosen = asdict(options_from(self, KeyOptions))
+        options = CorrectiveOptions(directions="EXAMPLES", **chosen)
+        return self.run(context, report_sentences(bake_correctives(targets, options)))
+
+
+def _taking_refusal(obj: Object) -> str | None:
+    if reason := deformation_refusal(obj) or authoring_refusal(obj):
+        return reason
+    if obj.mode != "OBJECT":
+        return f"{obj.name} is not in Object Mode. Leave {obj.mode.replace('_', ' ').title()} Mode"
+    return None if driven_keys(obj) else f"{obj.name} has no shape keys with drivers"
+
+
+def _sentence(taken: TakenOver, unit: float) -> str:
+    """The summary for the status line; `unit` is millimetres per unit of the object."""
+    keys = counted(len(taken.keys), "corrective")
+    poses = counted(len(taken.examples), "example pose")
+    off = max(unit * taken.error, 0.001)
+    message = f"Took over {keys} as {poses}, at most {rounded(off, 2)} mm off the look."
+    return " ".join((message, *taken.refused[:3]))
+
+
+CLASSES = (
+    DQC_OT_example_remove,
+    DQC_OT_examples_take_over,
+    DQC_OT_example_update,
+    DQC_OT_example_mirror,
+    DQC_OT_support_show,
+    DQC_OT_support_paint,
+    DQC_OT_example_add,
+    DQC_OT_example_edit,
+    DQC_OT_example_apply,
+    DQC_OT_example_cancel,
+    DQC_OT_example_go_to_pose,
+    DQC_OT_examples_from_correctives,
+    DQC_OT_examples_to_correctives,
+)

@@ -1,0 +1,190 @@
+"""The sub-panel of the method By Example: bones, poses, and the shape that is being edited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.types import Context, Object, UILayout
+
+from ..scene.blender.armature import armature_of
+from ..scene.blender.rigging import find_rig
+from ..scene.settings.object_settings import DQCompensationSettings, Settings, settings_of
+from ..session.status import status_of
+from ..ui_shared.reporting import draw_sentence, shortened
+from ..ui_shared.sidebar import RowsOfItems, SubPanel
+from .authoring import OutsideSupportError, authoring_refusal
+from .operators import OUTSIDE, active_bone, active_character, active_copy
+from .posed_copy import BONE_PROPERTY, NAME_PROPERTY, base_sentence, failure_of
+
+
+class DQC_UL_examples(RowsOfItems):
+    """The example poses of a character, with the weight of each in the current pose."""
+
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        obj = active_character(context)
+        values = status_of(obj).example_values if obj is not None else ()
+        row.prop(item, "name", text="", emboss=False)
+        bar = row.row(align=True)
+        bar.ui_units_x = 5.0
+        value = values[index] if index < len(values) else 0.0
+        if value < 0.0:
+            bar.label(text="", icon="ERROR")
+        else:
+            bar.progress(factor=value, text=f"acts {value:.0%}")
+
+
+class ExamplePanel(SubPanel):
+    """Show the character how a joint should look in a pose."""
+
+    title = "By Example"
+    default_closed = False
+    help_page = "by_example"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        obj = active_character(context)
+        if obj is None or obj.type != "MESH":
+            return active_copy(context) is not None
+        settings = settings_of(obj)
+        by_example = Settings.of(obj).by_example or len(settings.examples) > 0
+        return active_copy(context) is not None or (settings.enabled and by_example)
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
+        copy = active_copy(context)
+        if copy is not None:
+            _shaping(layout, context, copy)
+            return
+        obj = active_character(context)
+        if obj is None:
+            return
+        settings = settings_of(obj)
+        if not Settings.of(obj).by_example:
+            text = "The examples show when the method is By Example."
+            draw_sentence(layout, context, text, "INFO")
+        layout.prop(settings, "example_base")
+        if sentence := base_sentence(obj):
+            draw_sentence(layout, context, sentence, "ERROR")
+            layout.operator("dqc.examples_take_over", icon="SCULPTMODE_HLT")
+        reason = authoring_refusal(obj)
+        if reason is not None:
+            draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
+        column = layout.column()
+        column.enabled = reason is None
+        _adding(column, context, obj, settings)
+        result = status_of(obj).example_result
+        if result:
+            draw_sentence(layout, context, result, "CHECKMARK")
+        if len(settings.examples):
+            _list(layout, settings, editable=reason is None)
+            _active_example(layout, context, obj, settings)
+        _correctives(layout, obj, settings)
+
+
+def _shaping(layout: UILayout, context: Context, copy: Object) -> None:
+    """The buttons while a posed copy is open."""
+    name, bone = copy.get(NAME_PROPERTY, ""), copy.get(BONE_PROPERTY, "")
+    shaping, failure = copy.mode in {"SCULPT", "EDIT"}, failure_of(copy)
+    text = f"Shape {name} of {bone}." + (" Leaving the mode applies it." if shaping else "")
+    draw_sentence(layout, context, text, "SCULPTMODE_HLT")
+    if shaping:
+        dark = "dark and masked" if copy.mode == "SCULPT" else "hidden. Alt H shows it"
+        text = f"The part outside the support of {bone} is {dark}."
+        draw_sentence(layout, context, text, "MOD_MASK")
+    if failure is not None:
+        draw_sentence(layout, context, str(failure), "ERROR")
+    column = layout.column(align=True)
+    column.scale_y = 1.6
+    if isinstance(failure, OutsideSupportError):
+        for outside, label, _ in OUTSIDE[1:]:
+            column.operator("dqc.example_apply", text=label, icon="CHECKMARK").outside = outside
+    else:
+        column.operator("dqc.example_apply", icon="CHECKMARK")
+    column.operator("dqc.example_cancel", icon="X")
+    if not shaping:
+        _edit_buttons(layout.row(align=True), "Go On in")
+
+
+def _edit_buttons(row: UILayout, text: str) -> None:
+    row.operator("dqc.example_edit", text=f"{text} Sculpt", icon="SCULPTMODE_HLT").mode = "SCULPT"
+    row.operator("dqc.example_edit", text=f"{text} Edit", icon="EDITMODE_HLT").mode = "EDIT"
+
+
+def _adding(
+    layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
+) -> None:
+    """The bone of the next example, and its support."""
+    rig = find_rig(obj)
+    if rig is None:
+        return
+    bones = armature_of(rig)
+    layout.prop_search(settings, "example_bone", bones, "bones", text="Bone", icon="BONE_DATA")
+    bone = active_bone(obj)
+    if not settings.example_bone:
+        text = shortened(context, bone) if bone else "Choose a bone"
+        layout.label(text=text, icon="BONE_DATA")
+    row = layout.row(align=True)
+    row.scale_y = 1.3
+    row.operator("dqc.example_add", text="Add and Sculpt", icon="SCULPTMODE_HLT").mode = "SCULPT"
+    row.operator("dqc.example_add", text="Add and Edit", icon="EDITMODE_HLT").mode = "EDIT"
+    shown = settings.overlay == "SUPPORT" and settings.support_bone == bone
+    row = layout.row(align=True)
+    text = "Hide Support" if shown else "Show Support"
+    row.operator("dqc.support_show", text=text, icon="OVERLAY", depress=shown)
+    row.operator("dqc.support_paint", icon="WPAINT_HLT")
+    shared = settings.example_bones.get(bone)
+    if shared is not None:
+        layout.prop_search(shared, "support", obj, "vertex_groups")
+        if shared.support not in obj.vertex_groups:
+            layout.prop(shared, "support_kind")
+
+
+def _list(layout: UILayout, settings: DQCompensationSettings, *, editable: bool) -> None:
+    rows = min(6, max(3, len(settings.examples)))
+    layout.template_list(
+        "DQC_UL_examples", "", settings, "examples", settings, "active_example", rows=rows
+    )
+    column = layout.column(align=True)
+    column.operator("dqc.example_go_to_pose", icon="ARMATURE_DATA")
+    changing = column.column(align=True)
+    changing.enabled = editable
+    _edit_buttons(changing.row(align=True), "")
+    changing.operator("dqc.example_update", icon="IMPORT")
+    row = changing.row(align=True)
+    row.operator("dqc.example_mirror", icon="MOD_MIRROR")
+    row.operator("dqc.example_remove", icon="TRASH")
+
+
+def _active_example(
+    layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
+) -> None:
+    """The settings of the active example, and those of all examples of its bone."""
+    if not 0 <= settings.active_example < len(settings.examples):
+        return
+    item = settings.examples[settings.active_example]
+    column = layout.column()
+    column.prop(item, "factor", slider=True)
+    rig = find_rig(obj)
+    if rig is not None and item.bone not in (bones := armature_of(rig)).bones:
+        column.prop_search(item, "bone", bones, "bones", icon="BONE_DATA")
+    keys = obj.data.shape_keys if isinstance(obj.data, bpy.types.Mesh) else None
+    if keys is not None and item.key not in keys.key_blocks:
+        column.prop_search(item, "key", keys, "key_blocks", icon="SHAPEKEY_DATA")
+    shared = settings.example_bones.get(item.bone)
+    if shared is not None:
+        column.label(text=shortened(context, item.bone, "All examples of "))
+        column.prop(shared, "sigma")
+        column.prop(shared, "twists")
+
+
+def _correctives(layout: UILayout, obj: Object, settings: DQCompensationSettings) -> None:
+    """Examples from driven shape keys, and back."""
+    column = layout.column(align=True)
+    if isinstance(obj.data, bpy.types.Mesh) and obj.data.shape_keys is not None:
+        column.operator("dqc.examples_from_correctives", icon="DRIVER")
+    if len(settings.examples):
+        column.operator("dqc.examples_to_correctives", icon="SHAPEKEY_DATA")
+
+
+CLASSES = (DQC_UL_examples,)

@@ -1,1 +1,0 @@
-"""The hidden object that gives bones to the node trees."""

@@ -1,0 +1,490 @@
+"""The palette object: a mesh that an ordinary Armature modifier poses, for node trees to read.
+
+Its points are the posed bones (`palette_points`). A node modifier of its own, after its Armature
+modifier, makes of them what does not depend on a mesh (`palette_nodes`): the bones' quaternions,
+and the joints and pairs of bones that meshes have asked for (`palette_tables`).
+
+The palette is in no collection. A modifier that refers to it is enough to have it evaluated and
+saved with the file. Its Armature modifier says whose it is: a custom property that names the
+armature would keep a deleted armature alive.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, fields
+from functools import partial, reduce
+from operator import add
+from typing import cast
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..scene.binding.binding import Binding
+from ..scene.binding.content import digest
+from ..scene.blender.armature import armature_of
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
+from ..session.changes import remember_new
+from .attribute_names import PALETTE_LENGTH, POSED_PAIR, TREE_VERSION
+from .modifier_inputs import get_input, set_input
+from .nodes.bone_nodes import (
+    any_stretched,
+    bone_matrices,
+    bone_turns,
+    with_bones,
+    with_rigid_parts,
+    with_straightness,
+)
+from .nodes.measured_nodes import rigid_limbs, with_limbs, with_swings, with_twists
+from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
+from .nodes.own_trees import TreeInput, ensure_tree, in_one_group, is_unedited
+from .nodes.vertex_nodes import pair_offset
+from .palette_points import (
+    POINTS_OF_JOINT,
+    BoneGroup,
+    bone_groups,
+    groups_for,
+    has_all_attributes,
+    point_count,
+    read_counts,
+    read_points,
+    swing_rows,
+    twist_rows,
+    write_bones,
+    write_counts,
+    write_joints,
+)
+
+# The node tree of palette objects: what depends on the pose alone, once per armature and frame.
+#
+# From the palette's posed points it makes a cloud with one point per row, on which the trees of
+# meshes find the bones (`bone_nodes`), and what meshes have asked for in the tables of
+# `palette_tables`: joints with a limb or a swing (`measured_nodes`), limbs that twist
+# (`twist_nodes`) and pairs of bones (`set_nodes`). A mesh then takes one *Sample Index* for a joint
+# or a pair. What no mesh reads is not computed.
+#
+# A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
+#
+# Where no bone is scaled or bendy and no joint comes apart, that takes a few nodes: they are asked
+# first, in each frame.
+
+
+@dataclass(frozen=True)
+class PaletteKind:
+    """The needs of the meshes of a palette. Palettes of one kind share a tree.
+
+    Attributes:
+        bendy: whether there are bendy bones.
+        bones: whether trees of meshes read the bones themselves.
+        joints: whether they read joints.
+        swings: whether any of these swings.
+        twists: whether any of these is of a limb that twists.
+        pairs: whether they read pairs of bones.
+    """
+
+    bendy: bool = False
+    bones: bool = False
+    joints: bool = False
+    swings: bool = False
+    twists: bool = False
+    pairs: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether anybody reads anything; else a palette needs no tree."""
+        return self.bones or self.joints or self.pairs
+
+    @property
+    def key(self) -> str:
+        """The key that is stored in the tree."""
+        options = "".join(f" {field.name}" for field in fields(self) if getattr(self, field.name))
+        return f"{TREE_VERSION} palette{options}"
+
+
+INPUTS = (
+    TreeInput("Points", "Int", 1, True, "How many it shows: as many as the longest table needs"),
+    TreeInput("Bone Rows", "Int", 1, True, "How many rows the bones have"),
+    TreeInput("Length", "Float", 1.0, True, "How far the points of the axes are from the origin"),
+)
+
+
+def build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
+    """A new tree."""
+
+    def add_nodes(tree: bpy.types.NodeTree) -> None:
+        _Assembly(TreeBuilder(tree), kind).build()
+
+    return in_one_group("DQ Compensation: Palette", INPUTS, add_nodes)
+
+
+class _Assembly:
+    """Puts the parts together."""
+
+    def __init__(self, build: TreeBuilder, kind: PaletteKind) -> None:
+        self.b = build
+        self.kind = kind
+        outputs = build.node("NodeGroupInput").outputs
+        self.palette = Geometry(build, outputs["Geometry"])
+        self.points, self.bone_rows, self.length = (
+            Scalar(build, outputs[each.name]) for each in INPUTS
+        )
+
+    def build(self) -> None:
+        """All nodes, from the group's inputs to its output."""
+        shown = self._shown()
+        if self.kind.swings:
+            shown = grouped(self.b, "DQ Compensation swings", with_swings, shown)
+        if self.kind.twists:
+            shown = grouped(self.b, "DQ Compensation twists", with_twists, shown)
+        self.b.node("NodeGroupOutput", shown)
+
+    def _shown(self) -> Geometry:
+        if self.kind.bendy or self.kind.bones:
+            return self._of_any_bones()
+        build, palette, length = self.b, self.palette, self.length
+        shown = build.points(self.points, self._state())
+        doubts: list[Scalar] = []
+        if self.kind.joints:
+            doubts.append(any_stretched(build, palette, length))
+            shown = build.points(self.points, self._rigid_limbs())
+        if self.kind.pairs:
+            of_bones = (palette, self.bone_rows, length)
+            turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
+            doubts.append(turned.geometry.greatest(turned.fields["scaled"]))
+            shown = self._with_pairs(shown, turned)
+        if not doubts:
+            return shown
+        return build.choose(reduce(add, doubts), shown, self._of_any_bones())
+
+    def _rigid_limbs(self) -> Vector:
+        of_joints = (self.palette, self.bone_rows, self.length)
+        return grouped(self.b, "DQ Compensation rigid joints", rigid_limbs, *of_joints)
+
+    def _state(self) -> Vector:
+        """The state in the first point where there are no joints: `bone_nodes.palette_state`."""
+        return self.b.vector(self.length, 0.0, 0.0)
+
+    def _of_any_bones(self) -> Geometry:
+        """The points for meshes where bones may be scaled or bendy, and joints come apart."""
+        build, kind, palette, length = self.b, self.kind, self.palette, self.length
+        cloud, last = build.points(self.points, self._state()), self.bone_rows - 1.0
+        part = partial(bone_matrices, bendy=kind.bendy)
+        bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)
+        any_scaled = bones.geometry.greatest(bones.fields["scaled"]) > 0.5
+        if kind.bones or kind.pairs:
+            of_bones = (palette, bones, any_scaled, last)
+            bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
+        if kind.bendy:
+            bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones)
+        shown = bones.geometry
+        if kind.bones:
+            named = Cloud(shown, bones.fields)
+            shown = grouped(build, "DQ Compensation dual quaternions", with_bones, named)
+        if kind.joints:
+            part = partial(with_limbs, bendy=kind.bendy)
+            named = Cloud(shown, bones.fields)
+            of_joints = (palette, named, any_scaled, length)
+            limbs = grouped(build, "DQ Compensation joints", part, *of_joints)
+            if kind.bones and not kind.bendy:
+                rigid = shown.set_position(self._rigid_limbs())
+                limbs = build.choose(any_stretched(build, palette, length), rigid, limbs)
+            shown = limbs
+        if kind.pairs:
+            turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
+            straight = {name: bones.fields[name] for name in ("straight",) if kind.bendy}
+            shown = self._with_pairs(shown, Cloud(turned.geometry, {**turned.fields, **straight}))
+        return shown
+
+    def _with_pairs(self, shown: Geometry, turned: Cloud) -> Geometry:
+        """Points with POSED_PAIR, from rotations of bones, and how `straight` bendy ones are."""
+        offset = grouped(self.b, "DQ Compensation pairs", pair_offset, self.palette, turned)
+        return shown.store(POSED_PAIR, offset)
+
+
+# The palette object: a mesh that an ordinary Armature modifier poses, for node trees to read.
+
+
+# Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
+# the digest of what its mesh had when all were written; of its mesh the edition of its tables.
+SIGNATURE_PROPERTY = "dq_compensation_palette_state"
+NAMES_PROPERTY = "dq_compensation_palette_bones"
+MESH_PROPERTY = "dq_compensation_palette_mesh"
+EDITION_PROPERTY = "dq_compensation_palette_edition"
+
+NODES_NAME = "DQ Compensation"
+
+_PLACE: dict[str, object] = {
+    "parent_type": "OBJECT",
+    "delta_location": (0.0, 0.0, 0.0),
+    "delta_rotation_euler": (0.0, 0.0, 0.0),
+    "delta_scale": (1.0, 1.0, 1.0),
+}
+_SHOWN: dict[str, object] = {"show_viewport": True, "show_render": True}
+_MODIFIER: dict[str, object] = _SHOWN | {
+    "use_vertex_groups": True,
+    "use_bone_envelopes": False,
+    "use_deform_preserve_volume": False,
+    "vertex_group": "",
+}
+
+
+def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
+    """The palette object of an armature in this file; None without one.
+
+    Linked palettes and overrides of palettes do not count: their tables are in a linked mesh.
+    """
+    palettes = (obj for obj in bpy.data.objects if armature_of_palette(obj) == armature)
+    return next((each for each in palettes if mesh_of(each).library is None), None)
+
+
+def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:
+    """The armature object that poses a palette; None for other objects and when it is deleted."""
+    modifier = _armature_modifier(palette) if is_palette(palette) else None
+    return modifier.object if modifier is not None else None
+
+
+def own_palettes() -> list[bpy.types.Object]:
+    """The palettes of this file."""
+    return [obj for obj in bpy.data.objects if obj.library is None and is_palette(obj)]
+
+
+def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
+    """Whether a palette object is unchanged: in its place, posed by its armature; cheap.
+
+    One in a library is as the version of the add-on left it that saved it.
+    """
+    modifier = _armature_modifier(palette)
+    return (
+        palette.type == "MESH"
+        and (mesh_of(palette).library is not None or _is_current(palette))
+        and modifier is not None
+        and not _differing(modifier, _MODIFIER | {"object": armature})
+        and not _differing(palette, _PLACE | {"parent": armature})
+        and palette.matrix_parent_inverse == palette.matrix_basis == Matrix.Identity(4)
+    )
+
+
+def _is_current(palette: bpy.types.Object) -> bool:
+    """Whether the points and the node modifier of a palette are those of this version."""
+    mesh, nodes = mesh_of(palette), nodes_of_palette(palette)
+    counts = read_counts(mesh)
+    return (
+        bool(counts[0])
+        and len(mesh.vertices) == point_count(counts)
+        and has_all_attributes(mesh)
+        and palette.get(MESH_PROPERTY) == _mesh_digest(palette)
+        and nodes is not None
+        and not _differing(nodes, _SHOWN)
+        and nodes == palette.modifiers[-1]
+        and _shows_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
+    )
+
+
+def _mesh_digest(palette: bpy.types.Object) -> str:
+    """The digest of what the mesh of a palette has, for its object.
+
+    An undo may read one of them as it was, and keep the other in memory as it is.
+    """
+    counts = read_counts(mesh_of(palette)).tolist()
+    return digest(edition_of(palette), counts, len(palette.vertex_groups))
+
+
+def edition_of(palette: bpy.types.Object | None) -> str | None:
+    """The edition of a palette's tables; None in files of earlier versions."""
+    mesh = palette.data if palette is not None else None
+    return mesh.get(EDITION_PROPERTY) if mesh is not None else None
+
+
+def ensure_palette(
+    armature: bpy.types.Object,
+    binding: Binding,
+    also: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
+) -> bpy.types.Object:
+    """The palette of an armature object, made or brought up to date; shared by all its meshes.
+
+    While the bones at rest stay the same, they keep their rows, and new ones get new rows: meshes
+    that were bound earlier stay right. When they have changed, everything starts anew.
+
+    Args:
+        binding: of one of its meshes, as it is now: it has the bones at rest.
+        also: bones to have besides those that deform.
+        whole: bones to have as one straight bone, bendy or not.
+    """
+    palette, skeleton = find_palette(armature), binding.skeleton
+    known: list[BoneGroup] = []
+    if palette is None:
+        name = f"DQ Compensation palette: {armature.name}"
+        palette = bpy.data.objects.new(name, bpy.data.meshes.new(name))
+        palette[PALETTE_PROPERTY] = True
+        remember_new(palette)
+    else:
+        groups, written = bone_groups(palette), str(palette.get(SIGNATURE_PROPERTY)).split()
+        now = _signature(groups, binding)
+        if not set(written).isdisjoint(now) and is_intact(palette, armature):
+            known = groups
+        if known and now[1] in written and now[0] not in written:
+            palette[SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
+    wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
+    if known and not wanted:
+        return palette
+    _tie(palette, armature)
+    if not known:
+        mesh = mesh_of(palette)
+        mesh.clear_geometry()
+        write_counts(mesh, np.zeros(3, np.int64))
+        mesh[EDITION_PROPERTY] = secrets.token_hex(8)
+    write_bones(palette, armature, known + wanted, skeleton)
+    nodes = nodes_of_palette(palette)
+    if nodes is None:
+        nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
+    _show_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
+    for name, value in _SHOWN.items():
+        setattr(nodes, name, value)
+    last = len(palette.modifiers) - 1
+    palette.modifiers.move(list(palette.modifiers).index(nodes), last)
+    palette[SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
+    palette[MESH_PROPERTY] = _mesh_digest(palette)
+    remember_names(palette)
+    return palette
+
+
+def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
+    """The digest of the bones by their names, and that by their places with those of the groups.
+
+    While an armature is in Edit Mode groups have the new names already, and bones the old ones.
+    """
+    place = {name: index for index, name in enumerate(binding.skeleton.names)}
+    bones = [place.get(name) for name, _ in groups]
+    return binding.structure["bones"], digest(binding.bones_at_rest, bones)
+
+
+def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
+    """Let the node tree of a palette compute what meshes have asked for, `bones` themselves too."""
+    nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
+    assert nodes is not None
+    bone_rows, joints, pairs = read_counts(mesh).tolist()
+    write_joints(palette)
+    kind = _kind_of(palette, bones=bones)
+    _show_kind(nodes, kind)
+    palette[MESH_PROPERTY] = _mesh_digest(palette)
+    if not kind.is_read:
+        return
+    values: dict[str, object] = {
+        "Points": max(bone_rows, POINTS_OF_JOINT * (joints + 1), pairs),
+        "Bone Rows": bone_rows,
+        "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
+    }
+    for name, value in values.items():
+        if get_input(nodes, name) != value:
+            set_input(nodes, name, value)
+            palette.update_tag()
+
+
+def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
+    """The kind of tree that a palette needs for its tables."""
+    mesh = mesh_of(palette)
+    bone_rows, joints, pairs = read_counts(mesh).tolist()
+    return PaletteKind(
+        bendy=len(palette.vertex_groups) + 1 < bone_rows,
+        bones=bones,
+        joints=joints > 0,
+        swings=bool(swing_rows(mesh).any()),
+        twists=bool(twist_rows(mesh).any()),
+        pairs=pairs > 0,
+    )
+
+
+def reads_bones(palette: bpy.types.Object) -> bool:
+    """Whether the tree of a palette is one for meshes that read the bones themselves."""
+    nodes = nodes_of_palette(palette)
+    tree = nodes.node_group if nodes is not None else None
+    return tree is not None and "bones" in str(tree.get(TREE_PROPERTY)).split()
+
+
+def _shows_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> bool:
+    """Whether the node modifier of a palette has the tree of that kind, as it was built."""
+    tree = nodes.node_group
+    return is_unedited(tree, kind.key) if tree is not None else not kind.is_read
+
+
+def _show_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> None:
+    """Give the node modifier of a palette the tree of a kind; none where nobody reads anything."""
+    tree = ensure_tree(kind.key, partial(build_palette_tree, kind)) if kind.is_read else None
+    if nodes.node_group != tree:
+        nodes.node_group = tree
+
+
+def remember_names(palette: bpy.types.Object) -> None:
+    """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
+    palette[NAMES_PROPERTY] = json.dumps(_bone_names(palette))
+
+
+def _bone_names(palette: bpy.types.Object) -> list[str]:
+    """The bones that a palette has, in the order of their rows."""
+    return list(dict.fromkeys(name for name, _ in bone_groups(palette)))
+
+
+def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
+    """The new names of bones since a palette was written, by the old ones.
+
+    Blender renames the groups and hooks of a palette with the bones. Bones that are renamed in Edit
+    Mode count when it is left.
+    """
+    if armature_of(armature).is_editmode:
+        return {}
+    before, now = _remembered_names(palette), _bone_names(palette)
+    if len(before) != len(now):
+        return {}
+    bones = armature_of(armature).bones
+    pairs = zip(before, now, strict=True)
+    return {old: new for old, new in pairs if old != new and new in bones}
+
+
+def _remembered_names(palette: bpy.types.Object) -> list[str]:
+    """The names that `remember_names` wrote; none where they are missing or damaged."""
+    try:
+        names = json.loads(str(palette.get(NAMES_PROPERTY)))
+    except ValueError:
+        return []
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
+    """The node modifier of a palette; None without one."""
+    found = next((each for each in palette.modifiers if each.type == "NODES"), None)
+    return cast("bpy.types.NodesModifier | None", found)
+
+
+def _armature_modifier(palette: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
+    found = next((each for each in palette.modifiers if each.type == "ARMATURE"), None)
+    return cast("bpy.types.ArmatureModifier | None", found)
+
+
+def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
+    """Put a palette object at its armature, and let the armature pose it.
+
+    Blender itself moves it away: *Apply* and *Set Origin* keep an armature's children in place.
+    """
+    identity = Matrix.Identity(4)
+    palette.parent = armature
+    palette.matrix_parent_inverse = identity
+    palette.matrix_basis = identity
+    for name, value in _PLACE.items():
+        setattr(palette, name, value)
+    modifier = _armature_modifier(palette)
+    if modifier is None:
+        new = palette.modifiers.new("Armature", "ARMATURE")
+        modifier = cast("bpy.types.ArmatureModifier", new)
+    modifier.object = armature
+    for name, value in _MODIFIER.items():
+        setattr(modifier, name, value)
+
+
+def _differing(owner: object, wanted: dict[str, object]) -> bool:
+    """Whether a setting of a palette or its modifier has another value than it needs."""
+    found = ((getattr(owner, name), value) for name, value in wanted.items())
+    return any((tuple(v) if isinstance(w, tuple) else v) != w for v, w in found)

@@ -1,0 +1,1 @@
+"""Weights that say where the deformation acts: painted, filled, smoothed, mirrored, shown."""

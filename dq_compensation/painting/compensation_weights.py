@@ -1,0 +1,311 @@
+"""The vertex groups that an artist paints for the deformation: made, filled, smoothed, mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.mesh_graph import mirrored_weights, smoothed_weights
+from ..analysis.mirror_map import partners_by_position, partners_by_topology
+from ..analysis.transitions import transition_weights
+from ..core.pose import Pose
+from ..core.vectors import extent, transformed_points
+from ..errors import UserError, raise_refusal
+from ..scene.binding.bind import bind
+from ..scene.blender.armature import object_to_armature
+from ..scene.blender.mesh import (
+    AttributeType,
+    mesh_of,
+    read_attribute,
+    read_edges,
+    read_positions,
+    read_weights,
+)
+from ..scene.blender.rigging import rig_of
+from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.vertex_groups import write_groups, writing_refusal
+
+# In parts of the mesh's size: how far from its mirror image a vertex's partner may be.
+MIRROR_TOLERANCE = 1e-3
+
+PaintedKind = Literal["COMPENSATION", "BLEND", "SOFTNESS"]
+
+
+@dataclass(frozen=True)
+class PaintedGroup:
+    """A vertex group of the deformation.
+
+    Attributes:
+        setting: the property of `Object.dq_compensation` that holds its name.
+        name: what it is called where there is none yet.
+    """
+
+    setting: str
+    name: str
+    label: str
+    meaning: str
+    description: str
+
+    @property
+    def button(self) -> str:
+        """The name of the button that paints it."""
+        return f"Paint {self.label}"
+
+
+PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
+    "COMPENSATION": PaintedGroup(
+        "vertex_group",
+        "Compensation",
+        "Compensation",
+        "compensation",
+        "How much of the compensation acts: 0 is plain dual quaternions, 1 all of it",
+    ),
+    "BLEND": PaintedGroup(
+        "blend_group",
+        "Blend",
+        "Blend to Linear",
+        "blend to linear",
+        "The blend between the plain Armature modifier's linear skinning, 0, and the method, 1",
+    ),
+    "SOFTNESS": PaintedGroup(
+        "softness_group",
+        "Softness",
+        "Softness",
+        "softness",
+        "How much of Soften Weights each vertex gets: 0 keeps its weights, 1 all of it",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class WeightsChange:
+    """The change of the weights of a group.
+
+    Attributes:
+        changed: how many vertices have another weight now.
+        considered: how many could have: those of the paint mask, or all.
+        unmatched: how many have no counterpart on the other side, for mirroring.
+        sharing: the names of other objects that share the mesh, and so the weights.
+    """
+
+    group: str
+    changed: int
+    considered: int
+    sharing: tuple[str, ...]
+    unmatched: int = 0
+
+
+def painted_group(obj: bpy.types.Object, kind: PaintedKind) -> bpy.types.VertexGroup | None:
+    """The vertex group that an object's settings name; None where it names none that exists."""
+    return obj.vertex_groups.get(_chosen_name(obj, kind))
+
+
+def painting_refusal(
+    obj: bpy.types.Object | None, kind: PaintedKind, *, needs_group: bool = False
+) -> str | None:
+    """Why the weights of an object cannot be painted, a sentence for riggers, or None.
+
+    Args:
+        obj: the object, or None where nothing suitable is chosen.
+        needs_group: the group has to be there already.
+    """
+    if obj is None or obj.type != "MESH":
+        return "Select a mesh that DQ Compensation deforms, or its armature"
+    if not settings_of(obj).enabled:
+        return f"{obj.name} is not deformed by DQ Compensation. Press Enable first"
+    if needs_group and painted_group(obj, kind) is None:
+        group = PAINTED_GROUPS[kind]
+        missing = f"{obj.name} has no vertex group for the {group.meaning} yet"
+        return f"{missing}. Press {group.button} first"
+    return writing_refusal(obj, [_target_name(obj, kind)])
+
+
+def ensure_group(obj: bpy.types.Object, kind: PaintedKind) -> tuple[str, bool]:
+    """Make sure that the object's settings name a group that exists, and make it the active one.
+
+    A group of the default name that is there already is taken as it is; a new one is 1 everywhere.
+
+    Returns:
+        the name of the group, and whether it is new.
+
+    Raises:
+        UserError: `painting_refusal` has a reason. Nothing has changed then.
+    """
+    raise_refusal(painting_refusal(obj, kind))
+    name = _target_name(obj, kind)
+    group = obj.vertex_groups.get(name)
+    is_new = group is None
+    if group is None:
+        write_groups(obj, {name: np.ones(len(mesh_of(obj).vertices), np.float32)})
+        group = obj.vertex_groups[name]
+        mesh_of(obj).update_tag()
+    obj.vertex_groups.active_index = group.index
+    if _chosen_name(obj, kind) != name:
+        setattr(settings_of(obj), PAINTED_GROUPS[kind].setting, name)
+    return name, is_new
+
+
+def is_painted(obj: bpy.types.Object, kind: PaintedKind) -> bool:
+    """Whether the group that painting takes is there, with another weight than the 1 of a new one.
+
+    A group of the default name counts even where the settings name no group: painting takes it.
+    """
+    group = obj.vertex_groups.get(_target_name(obj, kind))
+    return group is not None and bool(
+        (read_weights(mesh_of(obj)).of_group(group.index) < 1.0).any()
+    )
+
+
+def masked_vertices(obj: bpy.types.Object) -> NDArray[np.intp] | None:
+    """The vertices that the paint mask of Weight Paint lets through; None without a mask.
+
+    Outside of Weight Paint the mask is not seen, so it does not count.
+    """
+    mesh = mesh_of(obj)
+    if obj.mode != "WEIGHT_PAINT":
+        return None
+    if mesh.use_paint_mask_vertex:
+        chosen = read_attribute(mesh, ".select_vert", AttributeType.BOOLEAN, len(mesh.vertices))
+        return np.flatnonzero(chosen)
+    if mesh.use_paint_mask:
+        faces = read_attribute(mesh, ".select_poly", AttributeType.BOOLEAN, len(mesh.polygons))
+        sizes = np.empty(len(mesh.polygons), np.int32)
+        mesh.polygons.foreach_get("loop_total", sizes)
+        vertices = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
+        return np.unique(vertices[np.repeat(faces, sizes)]).astype(np.intp)
+    return None
+
+
+def fill_weights(obj: bpy.types.Object, kind: PaintedKind, value: float) -> WeightsChange:
+    """Give all vertices one weight; errors as of `ensure_group`, which is called first."""
+    ensure_group(obj, kind)
+    return _change(obj, kind, lambda weights: np.full_like(weights, value))
+
+
+def invert_weights(obj: bpy.types.Object, kind: PaintedKind) -> WeightsChange:
+    """Turn each weight w into 1 - w.
+
+    Raises:
+        UserError: there is no group, or it cannot be written. Nothing has changed then.
+    """
+    return _change(obj, kind, lambda weights: 1.0 - weights)
+
+
+def smooth_weights(
+    obj: bpy.types.Object, kind: PaintedKind, *, factor: float, iterations: int
+) -> WeightsChange:
+    """Smooth the weights along the edges; see `smoothed_weights`. Errors as `invert_weights`."""
+    mesh = mesh_of(obj)
+    edges = read_edges(mesh)
+    chosen = masked_vertices(obj)
+    return _change(
+        obj,
+        kind,
+        lambda weights: smoothed_weights(
+            weights, edges, factor=factor, iterations=iterations, vertices=chosen
+        ),
+    )
+
+
+def mirror_weights(
+    obj: bpy.types.Object, kind: PaintedKind, *, from_positive: bool, by_topology: bool
+) -> WeightsChange:
+    """Copy the weights of one side to the other.
+
+    Args:
+        from_positive: from positive local X to negative X, or back.
+        by_topology: find the other side by how the mesh hangs together, not by positions.
+
+    Raises:
+        UserError: as `invert_weights`, or no vertex has a counterpart.
+    """
+    raise_refusal(painting_refusal(obj, kind, needs_group=True))
+    mesh = mesh_of(obj)
+    positions = read_positions(mesh)
+    if by_topology:
+        partners = partners_by_topology(read_edges(mesh), len(positions))
+    else:
+        partners = partners_by_position(positions, MIRROR_TOLERANCE * (extent(positions) or 1.0))
+    if not np.any((partners >= 0) & (partners != np.arange(len(partners)))):
+        raise UserError(
+            f"No vertex of {obj.name} has a counterpart on the other side of its X axis. Put the "
+            "object's origin into the middle of the mesh, or turn on Topology."
+        )
+    unmatched = np.zeros(0, np.intp)
+
+    def mirrored(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        nonlocal unmatched
+        result, unmatched = mirrored_weights(
+            weights, positions, partners, from_positive=from_positive
+        )
+        return result
+
+    change = _change(obj, kind, mirrored)
+    chosen = masked_vertices(obj)
+    missing = unmatched if chosen is None else np.intersect1d(unmatched, chosen)
+    return replace(change, unmatched=len(missing))
+
+
+def weights_from_transition(
+    obj: bpy.types.Object,
+    kind: PaintedKind,
+    depsgraph: bpy.types.Depsgraph,
+    *,
+    multiply: bool = False,
+) -> WeightsChange:
+    """Set the weights to where the joints bulge in the current pose; see `transition_weights`.
+
+    Args:
+        multiply: multiply the weights of the group instead of replacing them.
+
+    Raises:
+        UserError: as `ensure_group`, which is called first.
+        BindingError: the object is not deformed as it is now.
+        PoseError: a bone's matrix is not finite.
+    """
+    raise_refusal(painting_refusal(obj, kind))
+    # Weights are painted on the mesh's own vertices.
+    binding = bind(obj, depsgraph, follow=False)
+    evaluated, armature = obj.evaluated_get(depsgraph), rig_of(obj).evaluated_get(depsgraph)
+    to_armature = object_to_armature(evaluated, armature)
+    pose = Pose.from_matrices(binding.pose_matrices(armature), binding.skeleton)
+    measured = binding.measured(Settings.of(obj), to_armature)
+    positions = transformed_points(to_armature, binding.rest)
+    start = transition_weights(positions, binding.influences, measured, pose)
+    ensure_group(obj, kind)
+    return _change(obj, kind, lambda weights: weights * start if multiply else start)
+
+
+def _change(
+    obj: bpy.types.Object,
+    kind: PaintedKind,
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+) -> WeightsChange:
+    """Apply a function to the weights, within the paint mask."""
+    raise_refusal(painting_refusal(obj, kind, needs_group=True))
+    group = cast("bpy.types.VertexGroup", painted_group(obj, kind))
+    mesh = mesh_of(obj)
+    sharing = [o.name for o in bpy.data.objects if o.data == mesh and o != obj]
+    before = read_weights(mesh).of_group(group.index)
+    after = np.clip(change(before), 0.0, 1.0)
+    chosen = masked_vertices(obj)
+    considered = np.arange(len(before)) if chosen is None else chosen
+    rows = considered[after[considered] != before[considered]]
+    if len(rows):
+        write_groups(obj, {group.name: after[rows]}, rows)
+        mesh.update_tag()
+    return WeightsChange(group.name, len(rows), len(considered), tuple(sorted(sharing)))
+
+
+def _chosen_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
+    return getattr(settings_of(obj), PAINTED_GROUPS[kind].setting)
+
+
+def _target_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
+    """The name of the group, whether it exists or not."""
+    return _chosen_name(obj, kind) or PAINTED_GROUPS[kind].name

@@ -1,1 +1,0 @@
-"""Takes: the motion of rigs, cached so that it plays without them."""

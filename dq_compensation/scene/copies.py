@@ -1,0 +1,275 @@
+"""The meshes that operators act on, and copies of characters: posed, or temporary."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import bpy
+
+from ..analysis.corrective_joints import Quaternion
+from ..core.rest_offsets import Target
+from .blender.armature import armature_of, is_helper_bone
+from .blender.mesh import mesh_of
+from .blender.own_objects import CHARACTER_PROPERTY, is_hidden, is_posed_copy
+from .blender.rigging import armature_modifier, find_rig, rig_of
+from .settings.object_settings import settings_of
+
+# Finds the meshes that an operator or a panel acts on, from the selected objects.
+
+
+NOTHING_SELECTED = "Select a character's mesh, its armature or the Empty above them"
+"""Why an operator cannot be pressed where the selection leads to no mesh."""
+
+
+def deformed_meshes(
+    armature: bpy.types.Object, view_layer: bpy.types.ViewLayer
+) -> list[bpy.types.Object]:
+    """The meshes of a view layer whose Armature modifier has this armature, by name."""
+    return sorted(
+        (
+            obj
+            for obj in view_layer.objects
+            if obj.type == "MESH" and not is_hidden(obj) and find_rig(obj) == armature
+        ),
+        key=lambda obj: obj.name,
+    )
+
+
+def target_meshes(context: bpy.types.Context) -> list[bpy.types.Object]:
+    """The meshes that the selected objects lead to, those of the active object first.
+
+    A mesh leads to itself, an armature to the meshes that it deforms. Any other object, such as the
+    Empty above an imported character, leads to the characters below it. The active object counts
+    where the selection leads to nothing, as in Pose Mode.
+    """
+    active = context.active_object
+    chosen = sorted(context.selected_objects, key=lambda obj: obj != active)
+    found = _meshes_of(chosen, context.view_layer)
+    if not found and active is not None:
+        found = _meshes_of([active], context.view_layer)
+    return found
+
+
+def _meshes_of(
+    chosen: list[bpy.types.Object], view_layer: bpy.types.ViewLayer
+) -> list[bpy.types.Object]:
+    found: dict[bpy.types.Object, None] = {}
+    below: dict[bpy.types.Object, list[bpy.types.Object]] | None = None
+    for obj in chosen:
+        if is_hidden(obj) or is_posed_copy(obj):
+            continue
+        meshes: list[bpy.types.Object] = []
+        if obj.type == "MESH" and armature_modifier(obj) is not None:
+            meshes = [obj]
+        elif obj.type == "ARMATURE":
+            meshes = deformed_meshes(obj, view_layer)
+        if not meshes:
+            # The scene is searched once, however many objects need it.
+            below = _characters_below(view_layer) if below is None else below
+            meshes = below.get(obj, [obj] if obj.type == "MESH" else [])
+        found.update(dict.fromkeys(meshes))
+    return list(found)
+
+
+def _characters_below(
+    view_layer: bpy.types.ViewLayer,
+) -> dict[bpy.types.Object, list[bpy.types.Object]]:
+    """The skinned meshes below each object that is a parent of one or of its armature, by name."""
+    found: dict[bpy.types.Object, list[bpy.types.Object]] = {}
+    for obj in sorted(view_layer.objects, key=lambda obj: obj.name):
+        modifier = armature_modifier(obj) if obj.type == "MESH" and not is_hidden(obj) else None
+        if modifier is None or is_posed_copy(obj):
+            continue
+        parents = [*_parents(obj), *(_parents(modifier.object) if modifier.object else ())]
+        for parent in dict.fromkeys(parents):
+            found.setdefault(parent, []).append(obj)
+    return found
+
+
+def _parents(obj: bpy.types.Object) -> Iterator[bpy.types.Object]:
+    while (parent := obj.parent) is not None:
+        yield parent
+        obj = parent
+
+
+# Finds the posed copy that replaces a character while the artist shapes it.
+#
+# The copy says whose it is by a custom property, and the character that it is hidden by a flag of
+# its settings: both are in the file, so that undo, saving and deleting leave nothing behind that
+# only Python knew.
+
+
+def character_of(copy: bpy.types.Object | None) -> bpy.types.Object | None:
+    """The character whose posed copy an object is; None when it is none."""
+    found = copy.get(CHARACTER_PROPERTY) if copy is not None else None
+    return found if isinstance(found, bpy.types.Object) and found.type == "MESH" else None
+
+
+def posed_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
+    """The current posed copy of a character; None without one.
+
+    A copy that was deleted but is still held in memory by something does not count.
+    """
+    copies = (other for other in bpy.data.objects if other.get(CHARACTER_PROPERTY) == obj)
+    return next((each for each in copies if len(each.users_collection)), None)
+
+
+def open_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
+    """The result of `posed_copy_of`, cheap enough for every redraw of a panel."""
+    return posed_copy_of(obj) if settings_of(obj).native.hidden_for_copy else None
+
+
+def hide_for_copy(obj: bpy.types.Object) -> None:
+    """Hide a character while its posed copy stands in for it."""
+    obj.hide_set(True)
+    settings_of(obj).native.hidden_for_copy = True
+
+
+def show_again(obj: bpy.types.Object) -> None:
+    """Show a character again that `hide_for_copy` has hidden; harmless for any other."""
+    native = settings_of(obj).native
+    if not native.hidden_for_copy:
+        return
+    native.hidden_for_copy = False
+    for scene in bpy.data.scenes:
+        for view_layer in scene.view_layers:
+            if view_layer.objects.get(obj.name) == obj:
+                obj.hide_set(False, view_layer=view_layer)
+
+
+# Makes copies of a baked character and its armature, to pose them and look at the result.
+#
+# They are in a scene of their own: the user does not see them, and Blender evaluates nothing else.
+
+
+_REST: Quaternion = (1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class FreeCopies:
+    """A character three times, all in one pose.
+
+    Attributes:
+        armature: without constraints and animation.
+        corrected: the mesh object with nothing but the Armature modifier and some driven keys.
+        plain: the same with all keys off.
+    """
+
+    scene: bpy.types.Scene
+    armature: bpy.types.Object
+    corrected: bpy.types.Object
+    plain: bpy.types.Object
+
+    def pose(self, rotations: Mapping[str, Quaternion]) -> None:
+        """Turn these bones, by name, in their rest axes; the others rest."""
+        for bone in self.armature.pose.bones:
+            bone.rotation_quaternion = rotations.get(bone.name, _REST)
+        self.scene.view_layers[0].update()
+
+    @property
+    def depsgraph(self) -> bpy.types.Depsgraph:
+        """The depsgraph in which the copies are evaluated, once they have been posed."""
+        return cast("bpy.types.Depsgraph", self.scene.view_layers[0].depsgraph)
+
+
+@contextmanager
+def free_copies(
+    onto: bpy.types.Object, key_names: Collection[str], target: Target, like: bpy.types.Scene
+) -> Generator[FreeCopies]:
+    """Copies of an object and its armature; gone afterwards.
+
+    Args:
+        onto: a mesh object with an Armature modifier.
+        key_names: the keys that count; what drives them drives those of the copy.
+        target: whether its Armature modifier preserves volume.
+        like: the scene whose frame they are in.
+    """
+    scene = bpy.data.scenes.new("DQ Compensation Check")
+    scene.frame_current, scene.frame_subframe = like.frame_current, like.frame_subframe
+    rig = free_armature(rig_of(onto))
+    corrected = _skinned_copy(onto, rig, target)
+    plain = _skinned_copy(onto, rig, target)
+    meshes = [mesh_of(corrected), mesh_of(plain)]
+    bones = armature_of(rig)
+    objects = (rig, corrected, plain)
+    for obj in objects:
+        scene.collection.objects.link(obj)
+    try:
+        for copy, names in ((corrected, key_names), (plain, ())):
+            # What an object's drivers read of itself, they read of the copy already.
+            _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy, copy: copy})
+        yield FreeCopies(scene, rig, corrected, plain)
+    finally:
+        bpy.data.scenes.remove(scene)
+        for obj in objects:
+            bpy.data.objects.remove(obj)
+        for mesh in meshes:
+            bpy.data.meshes.remove(mesh)
+        bpy.data.armatures.remove(bones)
+
+
+def free_armature(armature: bpy.types.Object, *, keep_modes: bool = False) -> bpy.types.Object:
+    """A copy of an armature at rest, that nothing moves but its own pose; helper bones follow it.
+
+    Its bones are turned by quaternions, unless they `keep_modes`.
+    """
+    rig = cast("bpy.types.Object", armature.copy())
+    rig.data = armature_of(armature).copy()
+    armature_of(rig).pose_position = "POSE"
+    rig.animation_data_clear()
+    rig.data.animation_data_clear()
+    rig.hide_viewport = False
+    for bone in rig.pose.bones:
+        for constraint in () if is_helper_bone(bone.bone) else list(bone.constraints):
+            bone.constraints.remove(constraint)
+        if not keep_modes:
+            bone.rotation_mode = "QUATERNION"
+        bone.matrix_basis.identity()
+    return rig
+
+
+def _skinned_copy(obj: bpy.types.Object, rig: bpy.types.Object, target: Target) -> bpy.types.Object:
+    """A copy of an object and its mesh that only its Armature modifier deforms, by another rig."""
+    copy = cast("bpy.types.Object", obj.copy())
+    copy.data = cast("bpy.types.Mesh", mesh_of(obj).copy())
+    copy.hide_viewport = False
+    copy.show_only_shape_key = False
+    settings_of(copy).is_enabled = False
+    skinning = armature_modifier(copy)
+    for modifier in list(copy.modifiers):
+        if modifier != skinning:
+            copy.modifiers.remove(modifier)
+    if skinning is not None:
+        skinning.object = rig
+        skinning.show_viewport = True
+        skinning.use_deform_preserve_volume = target == "DUAL_QUATERNION"
+    return copy
+
+
+def _keep_drivers(
+    copy: bpy.types.Object,
+    key_names: Collection[str],
+    replaced: dict[bpy.types.Object, bpy.types.Object],
+) -> None:
+    """Let drivers read the copies, and let nothing else move a copied object and its keys."""
+    key = mesh_of(copy).shape_keys
+    for owner in (copy, key):
+        animation: Any = owner.animation_data if owner is not None else None
+        if animation is None:
+            continue
+        animation.action = None
+        for track in list(animation.nla_tracks):
+            animation.nla_tracks.remove(track)
+        for curve in list(animation.drivers):
+            targets = [t for variable in curve.driver.variables for t in variable.targets]
+            if not targets or any(target.id not in replaced for target in targets):
+                animation.drivers.remove(curve)
+                continue
+            for target in targets:
+                target.id = replaced[target.id]
+    if key is not None:
+        for block in key.key_blocks:
+            block.mute = block.name not in key_names

@@ -1,1 +1,0 @@
-"""Makes copies of objects that others are deformed beside, and helper bones."""

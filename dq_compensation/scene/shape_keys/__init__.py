@@ -1,1 +1,0 @@
-"""Writes shape keys, their animation and the drivers that correct poses."""

@@ -1,0 +1,144 @@
+"""Checks on the two sides of a body: names of bones, and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.mirror_map import partners_by_position
+from ...core.vectors import extent
+from ...scene.blender.armature import armature_of, flipped_name, is_helper_bone
+from ...wording import counted, listed
+from ..issue import Check, Issue
+from ..subject import Subject
+
+# Check: bones that are mirror images of each other have names that are, too.
+#
+# Blender finds the bone of the other side by its name alone: Symmetrize, X-Axis Mirror, Paste
+# Flipped and the mirrored vertex groups pass over a bone whose name leads nowhere.
+
+
+# In parts of the skeleton's size: how far a bone may be from the mirror image of the other one.
+_TOLERANCE = 1e-3
+
+
+def find_mirrored_names(subject: Subject) -> Iterator[Issue]:
+    """One hint for all pairs; none for rigs whose sides have other names throughout."""
+    if subject.armature is None:
+        return
+    skeleton = subject.skeleton
+    bones, names = armature_of(subject.armature).bones, skeleton.names
+    flipped = {name: flipped_name(name) for name in names if not is_helper_bone(bones[name])}
+    has_other = [name != other and other in flipped for name, other in flipped.items()]
+    alone = np.array(
+        [name in flipped and flipped[name] not in flipped.keys() - {name} for name in names]
+    )
+    ends = np.hstack((skeleton.heads, skeleton.tails))
+    pairs = _mirror_images(ends, np.flatnonzero(alone), _TOLERANCE * extent(skeleton.heads))
+    if not pairs or 2 * len(pairs) > sum(has_other):
+        return
+    found = [
+        # The bone first whose name has a side that Blender knows.
+        sorted((names[one], names[other]), key=lambda name: flipped[name] == name)
+        for one, other in pairs
+    ]
+    described = [
+        f"{one} and {other}" + (f" (not {flipped[one]})" if flipped[one] != one else "")
+        for one, other in found
+    ]
+    message = (
+        f"{counted(len(pairs), 'pair')} of bones of {subject.armature.name} mirror each other, but "
+        f"their names do not: {listed(described)}. Symmetrize, X-Axis Mirror and Paste Flipped "
+        "pass over them. Rename one bone of each pair."
+    )
+    yield Issue("names", "INFORMATION", message, tuple(name for pair in found for name in pair))
+
+
+def _mirror_images(
+    ends: NDArray[np.float64], bones: NDArray[np.intp], tolerance: float
+) -> list[tuple[int, int]]:
+    """The pairs of these bones of which each is the only mirror image of the other at X = 0."""
+    images = ends[bones] * np.tile((-1.0, 1.0, 1.0), 2)
+    near = np.ones((len(bones), len(bones)), np.bool_)
+    for axis in range(6):
+        near &= np.abs(ends[bones, axis] - images[:, axis, None]) <= tolerance
+    only = near & (near.sum(axis=1, keepdims=True) == 1) & (near.sum(axis=0) == 1)
+    # The upper triangle has each pair once, and no bone in the middle, its own image.
+    first, second = np.nonzero(np.triu(only, 1))
+    return [(int(bones[one]), int(bones[two])) for one, two in zip(first, second, strict=True)]
+
+
+MIRRORED_NAMES = Check("mirrored_names", find_mirrored_names)
+
+
+# Check: the weights of left and right bones are mirror images of each other.
+
+
+# Below this share of vertices with a partner the mesh is not meant to be symmetric.
+_SYMMETRIC = 0.95
+# Differences of weights up to here nobody sees.
+_UNSEEN = 0.01
+
+
+def find_mirrored_weights(subject: Subject) -> Iterator[Issue]:
+    """One issue for all pairs of vertex groups that differ."""
+    mirrored_group = _mirrored_groups(subject)
+    if not (mirrored_group >= 0).any():
+        return
+    partners = partners_by_position(subject.rest, _TOLERANCE * extent(subject.rest))
+    if not len(partners) or (partners >= 0).mean() < _SYMMETRIC:
+        return
+    rows, differences = _differing_rows(subject, mirrored_group, partners)
+    if not len(rows):
+        return
+    names, deforming = subject.group_names, subject.deforming_weights
+    worst = np.zeros(len(names))
+    groups, different = deforming.groups[rows], deforming.vertices[rows]
+    np.maximum.at(worst, np.minimum(groups, mirrored_group[groups]), differences)
+    offenders = [int(group) for group in np.argsort(-worst, kind="stable") if worst[group] > 0.0]
+    pairs = [f"{names[g]} / {names[mirrored_group[g]]} ({worst[g]:.2f})" for g in offenders]
+    bones = tuple(name for g in offenders for name in (names[g], names[mirrored_group[g]]))
+    vertices = np.unique(np.concatenate((different, partners[different])))
+    message = (
+        f"The two sides of {subject.obj.name} are weighted differently on "
+        f"{counted(len(vertices), 'vertex')}; largest differences: {listed(pairs)}. "
+        "If you do not want that, use Symmetrize or Mirror in Weight Paint."
+    )
+    yield Issue("sides", "INFORMATION", message, bones, vertices)
+
+
+def _differing_rows(
+    subject: Subject, mirrored_group: NDArray[np.integer], partners: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The rows that differ from the partner vertex in the mirrored group, and by how much."""
+    deforming, count = subject.deforming_weights, len(mirrored_group)
+    of_pairs = np.flatnonzero(mirrored_group[deforming.groups] >= 0)
+    vertices, groups = deforming.vertices[of_pairs], deforming.groups[of_pairs]
+    weights = deforming.weights[of_pairs]
+    keys = vertices.astype(np.int64) * count + groups
+    order = np.argsort(keys, kind="stable")
+    keys, sorted_weights = keys[order], weights[order]
+    has_partner = partners[vertices] >= 0
+    others = partners[vertices].astype(np.int64) * count + mirrored_group[groups]
+    places = np.minimum(np.searchsorted(keys, others), max(len(keys) - 1, 0))
+    on_other_side = np.where(keys[places] == others, sorted_weights[places], 0.0)
+    differences = np.where(has_partner, np.abs(weights - on_other_side), 0.0)
+    differs = differences > _UNSEEN
+    return of_pairs[differs], differences[differs]
+
+
+def _mirrored_groups(subject: Subject) -> NDArray[np.integer]:
+    """For each vertex group that of the other side; -1 where bones do not come in such a pair."""
+    names = subject.group_names
+    place = {name: index for index, name in enumerate(names)}
+    found = np.full(len(names), -1, np.int32)
+    for index, name in enumerate(names):
+        other = flipped_name(name)
+        if other != name and {name, other} <= subject.deforming_bones and other in place:
+            found[index] = place[other]
+    return found
+
+
+MIRRORED_WEIGHTS = Check("mirrored_weights", find_mirrored_weights)

@@ -1,1 +1,0 @@
-"""Evidence that several checks look at."""

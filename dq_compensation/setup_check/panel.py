@@ -1,0 +1,445 @@
+"""The panel of Setup Check, and its operators: check, fix, fix everything, select."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+from bpy.props import EnumProperty, StringProperty
+from bpy.types import Context, Event, Object, Operator, OperatorProperties, UILayout
+from numpy.typing import NDArray
+
+from ..errors import UserError, raise_refusal
+from ..scene.blender.armature import armature_of
+from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
+from ..scene.blender.own_objects import linked_refusal
+from ..scene.blender.rigging import find_rig
+from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.settings.crowd_settings import is_crowd
+from ..session.status import tag_redraw
+from ..ui_shared.reporting import (
+    DIALOG_WIDTH,
+    OperatorResult,
+    Refusing,
+    draw_in_dialog,
+    draw_sentence,
+)
+from ..ui_shared.sidebar import SidebarPanel
+from ..wording import counted, listed
+from ..wording import counted as number_of
+from . import fixing
+from .findings import Findings, known, run
+from .issue import Fix, FixError, Issue
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import IconItems, ObjectModeItems
+
+
+# Selects the bones and vertices that an issue is about.
+
+
+def select_vertices(
+    obj: bpy.types.Object, vertices: NDArray[np.integer], context: bpy.types.Context
+) -> str:
+    """Enter Edit Mode of a mesh with only these vertices selected; says how many can be seen.
+
+    Args:
+        obj: the mesh object, not in Edit Mode.
+        vertices: shape (k,), indices.
+
+    Raises:
+        UserError: the object cannot be edited here, or all of the vertices are hidden.
+    """
+    _require_reachable(obj, context)
+    mesh = mesh_of(obj)
+    hidden = read_attribute(mesh, ".hide_vert", AttributeType.BOOLEAN, len(mesh.vertices))
+    chosen = np.zeros(len(mesh.vertices), np.bool_)
+    chosen[vertices] = True
+    chosen &= ~hidden
+    shown = int(chosen.sum())
+    if not shown:
+        raise UserError(
+            f"All {len(vertices)} vertices are hidden. Show them in Edit Mode of {obj.name} with "
+            "Alt H."
+        )
+    _make_only_selected(obj, context)
+    flag_elements(mesh, "select", chosen, np.logical_and)
+    context.scene.tool_settings.mesh_select_mode = (True, False, False)
+    bpy.ops.object.mode_set(mode="EDIT")
+    return _selected(obj, counted(shown, "vertex"), len(vertices) - shown)
+
+
+def select_bones(
+    armature: bpy.types.Object, names: tuple[str, ...], context: bpy.types.Context
+) -> str:
+    """Enter Pose Mode of an armature with only these bones selected; says how many can be seen.
+
+    Raises:
+        UserError: the armature cannot be posed here, or all of the bones are hidden.
+    """
+    _require_reachable(armature, context)
+    hidden = [name for name in names if _is_hidden(armature, name)]
+    shown = set(names) - set(hidden)
+    if not shown:
+        raise UserError(
+            f"These bones of {armature.name} are hidden: {listed(hidden)}. Show them with "
+            "Alt H in Pose Mode, or turn on their bone collections."
+        )
+    _make_only_selected(armature, context)
+    bpy.ops.object.mode_set(mode="POSE")
+    assert armature.pose is not None  # every armature object in Pose Mode has one
+    for bone in armature.pose.bones:
+        # Since Blender 5 the pose bone is what is selected.
+        target: Any = bone if "select" in bone.bl_rna.properties else bone.bone
+        target.select = bone.name in shown
+    first = next(name for name in names if name in shown)
+    armature_of(armature).bones.active = armature_of(armature).bones[first]
+    return _selected(armature, counted(len(shown), "bone"), len(hidden))
+
+
+def _selected(obj: bpy.types.Object, what: str, hidden: int) -> str:
+    summary = f"Selected {what} of {obj.name}"
+    return f"{summary}; {hidden} more are hidden" if hidden else summary
+
+
+def _is_hidden(armature: bpy.types.Object, name: str) -> bool:
+    bone = armature_of(armature).bones.get(name)
+    if bone is None or armature.pose is None:
+        return True
+    pose_bone = armature.pose.bones[name]
+    collections: Any = bone.collections
+    return (
+        bone.hide
+        or ("hide" in pose_bone.bl_rna.properties and pose_bone.hide)
+        or (len(collections) > 0 and not any(one.is_visible_effectively for one in collections))
+    )
+
+
+def _require_reachable(obj: bpy.types.Object, context: bpy.types.Context) -> None:
+    """See that the modes of an object can be entered."""
+    blocks = [block for block in (obj, obj.data) if block is not None]
+    raise_refusal(linked_refusal(obj.name, blocks, "Edit it there, or make it local."))
+    if obj.name not in context.view_layer.objects:
+        raise UserError(f"{obj.name} is not in this view layer. Turn on its collection.")
+    if not obj.visible_get():
+        raise UserError(f"{obj.name} is hidden. Show it (the eye in the Outliner) first.")
+
+
+def _make_only_selected(obj: bpy.types.Object, context: bpy.types.Context) -> None:
+    """Go to Object Mode, with this object selected and active and no other."""
+    active = context.view_layer.objects.active
+    if active is not None and active.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for other in context.view_layer.objects:
+        other.select_set(other == obj)
+    context.view_layer.objects.active = obj
+
+
+# Setup Check's operators: check, fix, fix everything, select bones and vertices.
+#
+# The annotations here are Blender's property definitions, so they must not be postponed.
+
+
+_log = logging.getLogger(__name__)
+
+_HIDDEN: Any = {"HIDDEN", "SKIP_SAVE"}
+_NO_LONGER_THERE = "This problem is no longer there"
+
+
+def counted_issues(issues: list[Issue]) -> str:
+    """The numbers of issues of each severity: ``1 error, 3 warnings``."""
+    found = Counter(issue.severity for issue in issues)
+    nouns = (("ERROR", "error"), ("WARNING", "warning"), ("INFORMATION", "hint"))
+    parts = [number_of(found[each], noun) for each, noun in nouns if found[each]]
+    return ", ".join(parts) or "all is well"
+
+
+class DQC_OT_check(Refusing, Operator):
+    """Find what spoils the deformation of the selected characters, without changing anything"""
+
+    bl_idname = "dqc.check"
+    bl_label = "Check"
+    bl_options = set()
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if target_meshes(context) else NOTHING_SELECTED
+
+    def execute(self, context: Context) -> OperatorResult:
+        messages = []
+        depsgraph = context.evaluated_depsgraph_get()
+        for obj in target_meshes(context):
+            found = run(obj, depsgraph)
+            messages.append(f"{obj.name}: {counted_issues(found.issues)}")
+        tag_redraw()
+        self.report({"INFO"}, "; ".join(messages))
+        return {"FINISHED"}
+
+
+class _OfIssue:
+    """The base of the operators on one problem: it says which problem."""
+
+    object_name: StringProperty(name="Object", description="The mesh object", options=_HIDDEN)
+    check: StringProperty(name="Check", description="The name of the check", options=_HIDDEN)
+    key: StringProperty(name="Key", description="The key of the problem", options=_HIDDEN)
+
+
+class DQC_OT_fix(_OfIssue, Operator):
+    """Fix this problem"""
+
+    bl_idname = "dqc.fix"
+    bl_label = "Fix"
+    bl_options = {"REGISTER", "UNDO"}
+
+    fix: StringProperty(name="Fix", description="The index of the fix", options=_HIDDEN)
+
+    _question = ""
+
+    @classmethod
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
+        fix = _known_fix(properties)
+        return fix.description if fix is not None else ""
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        obj = bpy.data.objects.get(self.object_name)
+        # The question has numbers in it: the current ones.
+        fix = fixing.fix_of(obj, self.check, self.key, self.fix) if obj is not None else None
+        if fix is None or not fix.question:
+            return self.execute(context)
+        self._question = fix.question
+        # Blender's own dialog for a yes or no has one line, and cuts off what is longer.
+        return context.window_manager.invoke_props_dialog(
+            self, width=DIALOG_WIDTH, title=fix.label, confirm_text=fix.label
+        )
+
+    def draw(self, context: Context) -> None:
+        if self.layout is not None and self._question:
+            draw_in_dialog(self.layout, self._question, "QUESTION")
+
+    def execute(self, context: Context) -> OperatorResult:
+        self._question = ""
+        obj = bpy.data.objects.get(self.object_name)
+        if obj is None or obj.type != "MESH":
+            self.report({"INFO"}, _NO_LONGER_THERE)
+            return {"CANCELLED"}
+        name = obj.name
+        left = fixing.leave_edit_mode(context)
+        try:
+            summary = fixing.fix(obj, self.check, self.key, self.fix)
+        except fixing.NoLongerThereError as error:
+            self.report({"INFO"}, str(error))
+            return _nothing_done(left)
+        except FixError as error:
+            self.report({"ERROR"}, str(error))
+            return _nothing_done(left)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not stay half-done
+            return _take_back(self, context, name, error)
+        self.report({"INFO"}, summary if name in summary else f"{name}: {summary}")
+        tag_redraw()
+        return {"FINISHED"}
+
+
+class DQC_OT_fix_all(Refusing, Operator):
+    """Fix the problems of the selected characters whose fix keeps their look and motion. A \
+problem with a question keeps its own button"""
+
+    bl_idname = "dqc.fix_all"
+    bl_label = "Fix All"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        reasons = [fixing.refusal(obj) for obj in target_meshes(context)]
+        if not all(reasons):
+            return None
+        return reasons[0] if reasons else NOTHING_SELECTED
+
+    def execute(self, context: Context) -> OperatorResult:
+        targets = target_meshes(context)
+        left = fixing.leave_edit_mode(context)
+        all_of_it = fixing.Outcome()
+        for obj in targets:
+            name = obj.name
+            try:
+                outcome = fixing.fix_all(obj)
+            except FixError as error:
+                all_of_it.refused.append(str(error))
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, it must not stay half-done
+                return _take_back(self, context, name, error)
+            all_of_it.add(outcome)
+        tag_redraw()
+        self.report({"WARNING" if all_of_it.refused else "INFO"}, all_of_it.summary())
+        return {"FINISHED"} if all_of_it.done else _nothing_done(left)
+
+
+class DQC_OT_select_issue(_OfIssue, Operator):
+    """Select the vertices of this problem in Edit Mode, or its bones in Pose Mode"""
+
+    bl_idname = "dqc.select_issue"
+    bl_label = "Select"
+    bl_options = {"REGISTER", "UNDO"}
+
+    what: EnumProperty(
+        name="What",
+        description="What to select",
+        items=(
+            ("VERTICES", "Vertices", "The vertices, in Edit Mode"),
+            ("BONES", "Bones", "The bones, in Pose Mode"),
+        ),
+        options=_HIDDEN,
+    )
+
+    def execute(self, context: Context) -> OperatorResult:
+        obj = bpy.data.objects.get(self.object_name)
+        left = fixing.leave_edit_mode(context)
+        issue = None
+        if obj is not None and obj.type == "MESH":
+            # The indices of vertices are the current ones.
+            found = run(obj, context.evaluated_depsgraph_get())
+            issue = found.issue(self.check, self.key)
+        if obj is None or issue is None:
+            self.report({"INFO"}, _NO_LONGER_THERE)
+            return _nothing_done(left)
+        armature = find_rig(obj)
+        try:
+            if self.what == "VERTICES" and len(issue.vertices):
+                summary = select_vertices(obj, issue.vertices, context)
+            elif self.what == "BONES" and issue.bones and armature is not None:
+                summary = select_bones(armature, issue.bones, context)
+            else:
+                self.report({"INFO"}, f"This problem names no {self.what.lower()}")
+                return _nothing_done(left)
+        except UserError as error:
+            self.report({"ERROR"}, str(error))
+            return _nothing_done(left)
+        self.report({"INFO"}, summary)
+        return {"FINISHED"}
+
+
+def _known_fix(properties: Any) -> Fix | None:
+    """The fix of a button, as the last check found it."""
+    obj = bpy.data.objects.get(properties.object_name)
+    found = known(obj) if obj is not None else None
+    issue = found.issue(properties.check, properties.key) if found is not None else None
+    if issue is None:
+        return None
+    return next((fix for fix in issue.fixes if fix.name == properties.fix), None)
+
+
+def _nothing_done(left: ObjectModeItems | None) -> OperatorResult:
+    """Go back to the previous mode, because nothing has changed."""
+    if left:
+        bpy.ops.object.mode_set(mode=left)
+    tag_redraw()
+    return {"CANCELLED"}
+
+
+def _take_back(operator: Operator, context: Context, name: str, error: Exception) -> OperatorResult:
+    """Undo what is half done after an unexpected error.
+
+    A button's press starts from an undo step that holds the file as it was: back to that. A
+    script's call need not: then the step that follows is one that can be undone.
+    """
+    _log.exception("Fixing %s failed", name)
+    message = f"Fixing {name} failed: {str(error).rstrip('.')}. The console says more."
+    if operator.options.is_invoke and context.preferences.edit.use_global_undo:
+        bpy.ops.ed.undo_push(message=operator.bl_label)
+        bpy.ops.ed.undo()
+        operator.report({"ERROR"}, f"{message} Nothing has changed.")
+        return {"CANCELLED"}
+    operator.report({"ERROR"}, f"{message} Undo what it has done.")
+    return {"FINISHED"}
+
+
+# The panel of Setup Check: the problems that were found, and the buttons that fix them.
+
+
+_ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMATION": "INFO"}
+# The width of a box's borders, on top of the margin of any sentence.
+_BOX_MARGIN = 94
+
+
+class VIEW3D_PT_dqc_setup_check(SidebarPanel):
+    """Problems that spoil the deformation of the selected characters, and their fixes."""
+
+    bl_label = "Setup Check"
+    help_page = "setup_check"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return not is_crowd(context.active_object)
+
+    def fill(self, layout: UILayout, context: Context) -> None:
+        targets = target_meshes(context)
+        if not targets:
+            draw_sentence(layout, context, f"{NOTHING_SELECTED}.", "INFO")
+            return
+        results = [known(obj) for obj in targets]
+        row = layout.row(align=True)
+        row.operator("dqc.check", icon="VIEWZOOM")
+        issues = [issue for found in results if found for issue in found.issues]
+        if any(fixing.fix_unasked(issue) for issue in issues):
+            row.operator("dqc.fix_all", icon="TOOL_SETTINGS")
+        for obj, found in zip(targets, results, strict=True):
+            _character(layout, context, obj, found, named=len(targets) > 1)
+
+
+def _character(
+    layout: UILayout, context: Context, obj: Object, found: Findings | None, *, named: bool
+) -> None:
+    if named:
+        layout.separator()
+        layout.label(text=obj.name, icon="OUTLINER_OB_MESH")
+    if found is None:
+        draw_sentence(layout, context, "Not checked yet.", "QUESTION")
+        return
+    # One line, so that nothing below it moves when the findings become outdated.
+    text = counted_issues(found.issues).capitalize()
+    icon: IconItems = "NONE" if found.issues else "CHECKMARK"
+    if found.outdated:
+        text, icon = f"Outdated: {text.lower()}", "FILE_REFRESH"
+    layout.label(text=text, icon=icon)
+    if not found.issues:
+        return
+    reason = fixing.refusal(obj)
+    if reason and any(issue.fixes for issue in found.issues):
+        draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
+    for issue in found.issues:
+        _issue(layout, context, obj, issue, editable=reason is None)
+
+
+def _issue(
+    layout: UILayout, context: Context, obj: Object, issue: Issue, *, editable: bool
+) -> None:
+    box = layout.box()
+    draw_sentence(box, context, issue.message, _ICONS[issue.severity], margin=_BOX_MARGIN)
+    buttons = box.column(align=True)
+    for fix in issue.fixes:
+        row = buttons.row(align=True)
+        row.enabled = editable
+        # Three dots say that a question follows.
+        label = f"{fix.label}..." if fix.question else fix.label
+        operator = row.operator("dqc.fix", text=label, icon="TOOL_SETTINGS")
+        operator.object_name = obj.name
+        operator.check, operator.key, operator.fix = issue.check, issue.key, fix.name
+    nouns = {"VERTICES": "Vertex", "BONES": "Bone"}
+    offenders = (("VERTICES", len(issue.vertices)), ("BONES", len(issue.bones)))
+    for what, count in offenders:
+        if not count:
+            continue
+        text = f"Select {number_of(count, nouns[what])}"
+        operator = buttons.operator("dqc.select_issue", text=text, icon="RESTRICT_SELECT_OFF")
+        operator.object_name = obj.name
+        operator.check, operator.key, operator.what = issue.check, issue.key, what
+
+
+CLASSES = (
+    DQC_OT_check,
+    DQC_OT_fix,
+    DQC_OT_fix_all,
+    DQC_OT_select_issue,
+    VIEW3D_PT_dqc_setup_check,
+)

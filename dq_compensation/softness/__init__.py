@@ -1,0 +1,1 @@
+"""Soft weights: *Soften Weights* and *Softness*."""

@@ -1,0 +1,182 @@
+"""The operators that soften weights, put painted ones back, and compute *Softness*."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import bpy
+from bpy.types import Context, Event, Object, Operator, UILayout
+
+from ..lifecycle.following_softness import SOFTNESS_IS_OLD, resume, soften_waiting, stop_waiting
+from ..scene.blender.mesh import mesh_of
+from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.settings.object_settings import settings_of
+from ..session.status import status_of, tag_redraw
+from ..ui_shared.reporting import (
+    OperatorResult,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    draw_running,
+    draw_sentence,
+    is_running,
+    offers,
+    options_from,
+    reports_errors,
+)
+from .softening import (
+    SofteningOptions,
+    restore_weights,
+    restoring_refusal,
+    soften_weights,
+    softening_refusal,
+)
+
+# The operators that soften the weights of characters and put the painted ones back.
+
+
+# Up to so many vertices, which take about a second, it runs at once: the panel to adjust it opens.
+_AT_ONCE = 15_000
+
+
+def _softened_meshes(context: Context) -> list[Object]:
+    """The meshes whose weights are softened: in Weight Paint the painted one alone."""
+    active = context.active_object
+    if active is not None and active.mode == "WEIGHT_PAINT":
+        return [active]
+    return target_meshes(context)
+
+
+@offers(SofteningOptions)
+class DQC_OT_soften_weights(Refusing, RunsInSteps):
+    """Spread the weights of the selected characters over more of their limbs, so that joints fold \
+and twist softly: once, not in each frame. Put Weights Back gives the painted ones back"""
+
+    bl_idname = "dqc.soften_weights"
+    bl_label = "Soften Weights"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        objects = _softened_meshes(context)
+        return softening_refusal(objects[0]) if objects else NOTHING_SELECTED
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        vertices = sum(len(mesh_of(obj).vertices) for obj in _softened_meshes(context))
+        self._interactive = vertices > _AT_ONCE
+        return self.execute(context)
+
+    def draw(self, context: Context) -> None:
+        column = cast("UILayout", self.layout).column()
+        column.use_property_split = True
+        column.prop(self, "amount")
+        column.prop(self, "influences")
+        column.prop_search(self, "body", context.scene, "objects")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        options = options_from(self, SofteningOptions)
+        return self.run(context, self._softened(_softened_meshes(context), options))
+
+    @staticmethod
+    def _softened(objects: list[Object], options: SofteningOptions) -> Steps:
+        reports = yield from soften_weights(objects, options)
+        tag_redraw()
+        sentences = [report.sentence() for report in reports]
+        if len(reports) > 1 and not options.body:
+            sentences.append("Each mesh was softened by itself: name a Body if one covers another.")
+        return sentences
+
+
+class DQC_OT_restore_weights(Refusing, Operator):
+    """Give the selected characters the weights back that they had before Soften Weights"""
+
+    bl_idname = "dqc.restore_weights"
+    bl_label = "Put Weights Back"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        objects = _softened_meshes(context)
+        reasons = [restoring_refusal(obj) for obj in objects]
+        return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        objects = [obj for obj in _softened_meshes(context) if restoring_refusal(obj) is None]
+        for obj in objects:
+            restore_weights(obj)
+        tag_redraw()
+        names = ", ".join(obj.name for obj in objects)
+        self.report({"INFO"}, f"{names}: the painted weights are back.")
+        return {"FINISHED"}
+
+
+# The operator that computes soft weights where *Softness* asks for them; it starts by itself.
+
+
+_EXPORTS = "Exporters write the painted weights: press Soften Weights, or bake, before an export."
+
+
+class DQC_OT_update_softness(RunsInSteps):
+    """Compute the soft weights again that are of an earlier state"""
+
+    bl_idname = "dqc.update_softness"
+    bl_label = "Update Softness"
+    gives_way = True
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self._interactive = True
+        return self.execute(context)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        resume()
+        return self.run(context, self._softened())
+
+    @staticmethod
+    def _softened() -> Steps:
+        yield from soften_waiting()
+        tag_redraw()
+        return []
+
+    def _stop(self, context: Context) -> OperatorResult:
+        stop_waiting()
+        self._end(context)
+        self.report({"WARNING"}, "Stopped: the soft weights are of an earlier state")
+        return {"CANCELLED"}
+
+
+def _start() -> None:
+    """Run the operator in the first window, unless something runs."""
+    windows = bpy.context.window_manager.windows
+    if bpy.app.background or is_running() or not len(windows):
+        return
+    with bpy.context.temp_override(window=windows[0]):
+        operators: Any = bpy.ops
+        operators.dqc.update_softness("INVOKE_DEFAULT")
+
+
+def draw_softness(layout: UILayout, context: Context, obj: Object) -> None:
+    """Draw the slider of an enabled object, and what there is to know of its soft weights."""
+    settings, known = settings_of(obj), status_of(obj).softness
+    layout.prop(settings, "softness", slider=True)
+    if not settings.softness:
+        return
+    layout.prop(settings, "as_painted")
+    if known.problem:
+        draw_sentence(layout, context, known.problem, "ERROR")
+    elif known.is_old:
+        if not draw_running(layout):
+            draw_sentence(layout, context, "The soft weights are of an earlier state.", "INFO")
+            layout.operator(DQC_OT_update_softness.bl_idname, icon="FILE_REFRESH")
+    else:
+        draw_sentence(layout, context, _EXPORTS, "INFO")
+
+
+FOLLOWS = ((SOFTNESS_IS_OLD, _start),)
+
+
+CLASSES = (
+    DQC_OT_soften_weights,
+    DQC_OT_restore_weights,
+    DQC_OT_update_softness,
+)

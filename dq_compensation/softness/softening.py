@@ -1,0 +1,662 @@
+"""Softens the weights of characters, and puts the painted ones back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Vector
+from mathutils.bvhtree import BVHTree
+from numpy.typing import NDArray
+
+from ..analysis.limbs import Limbs
+from ..analysis.soft_weights import (
+    SkinSurface,
+    SoftWeights,
+    feature_bones,
+    followed_weights,
+    limb_radii,
+    soft_weights,
+)
+from ..core.influences import Influences
+from ..core.skeleton import Skeleton
+from ..core.vectors import dots, transformed_points
+from ..errors import UserError, raise_refusal
+from ..option_fields import option
+from ..painting.compensation_weights import masked_vertices
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.content import (
+    RECORD_PROPERTY,
+    digest,
+    digest_of_bones,
+    followed_modifiers,
+    reshaping_modifiers,
+    soft_copy,
+    write_points,
+)
+from ..scene.binding.shape_key_offsets import ShapeKeys
+from ..scene.blender.animation_curves import animated_paths
+from ..scene.blender.armature import armature_of, deforming_bones
+from ..scene.blender.mesh import (
+    AttributeType,
+    mesh_of,
+    other_users,
+    read_attribute,
+    read_positions,
+    read_weights,
+)
+from ..scene.blender.rigging import (
+    armature_modifier,
+    deformation_refusal,
+    find_rig,
+    mixed_modifiers,
+    rig_of,
+)
+from ..scene.settings.object_settings import settings_of
+from ..scene.vertex_groups import (
+    BAKED_BONES,
+    PAINTED,
+    add_to_record,
+    keep_weights,
+    kept_influences,
+    kept_record,
+    write_rows,
+    writing_refusal,
+)
+from ..scene.vertex_groups import restore_refusal as kept_refusal
+from ..scene.vertex_groups import restore_weights as restore_kept
+from ..steps import Progress, run_through, with_progress
+from ..wording import counted, listed
+
+# A mesh on its skeleton, as it is read to soften its weights.
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """A mesh on its skeleton, as softening reads it.
+
+    Attributes:
+        positions: shape (n, 3), armature space, at rest.
+        influences: as they are now.
+        painted: as they were before an earlier softening, or as they are now.
+        amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
+        locked, features: shape (B,), bones that keep their weights.
+        surface: the faces.
+    """
+
+    obj: bpy.types.Object
+    positions: NDArray[np.float64]
+    skeleton: Skeleton
+    influences: Influences
+    painted: Influences
+    amounts: NDArray[np.float64]
+    locked: NDArray[np.bool_]
+    features: NDArray[np.bool_]
+    surface: SkinSurface
+    triangles: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        obj: bpy.types.Object,
+        binding: Binding,
+        only: NDArray[np.integer] | None,
+    ) -> Skin:
+        """Read an object.
+
+        Args:
+            binding: of its own vertices, as they are painted.
+            only: vertices, in the place of a paint mask.
+
+        Raises:
+            UserError: it cannot be softened.
+        """
+        positions = transformed_points(binding.object_to_armature, binding.rest.astype(np.float64))
+        broken = np.flatnonzero(~np.isfinite(positions).all(axis=1))
+        if len(broken):
+            count = counted(len(broken), "vertex")
+            raise UserError(
+                f"{count} of {obj.name} have a position that is not a number, the first is "
+                f"{broken[0]}. Remove them (Edit Mode, Mesh, Clean Up) and try again."
+            )
+        influences = binding.influences
+        faces = binding.mesh_arrays
+        surface = SkinSurface.of(positions, influences, faces.face_starts, faces.corner_vertex)
+        names = binding.skeleton.names
+        locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
+        locked = np.array([name in locked_names for name in names])
+        skeleton = Limbs.of(positions, influences, binding.skeleton).skeleton
+        painted = influences
+        if kept_record(obj, PAINTED) is not None:
+            painted = kept_influences(obj, names, PAINTED)
+        areas = surface.areas[surface.point_of_vertex]
+        features = feature_bones(positions, areas, influences, skeleton, binding.bone_sides)
+        amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
+        held = (locked[influences.bones] & (influences.weights > 0.0)).any(axis=1)
+        amounts[held] = 0.0
+        chosen = masked_vertices(obj) if only is None else only
+        if chosen is not None:
+            amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
+        return cls(
+            obj,
+            positions,
+            skeleton,
+            influences,
+            painted,
+            amounts,
+            locked,
+            features,
+            surface,
+            faces.corner_vertex[faces.triangle_corners],
+        )
+
+    def refusal(self) -> str | None:
+        """Why there is nothing to soften, or None."""
+        moving = len(np.unique(self.influences.bones[self.influences.weights > 0.0]))
+        if moving < 2:
+            follows = f"{self.obj.name} follows {counted(moving, 'bone')}"
+            return f"{follows}: no weights change from one bone to another there."
+        if not self.surface.connected.any():
+            return f"{self.obj.name} has no faces with an area. Weights are softened over faces."
+        return None
+
+    def softened(self, amount: float, most: int) -> Generator[float, None, SoftWeights]:
+        """Its weights, softened by itself; `most` influences of a vertex."""
+        radii = limb_radii(self.positions, self.influences, self.skeleton)
+        return soft_weights(
+            self.surface,
+            self.influences,
+            radii,
+            amount * self.amounts,
+            self.locked | self.features,
+            most,
+        )
+
+    def followed(self, body: Skin, change: SoftWeights | None, most: int) -> SoftWeights:
+        """Its weights, changed as those of a body do now, or as they were when it was softened."""
+        before, after, own = body.painted, body.influences, self.painted
+        if change is not None:
+            before, after, own = after, with_soft_rows(after, change), self.influences
+        places = body.nearest(self.positions)
+        return followed_weights(own, places, (before, after), self.amounts, self.locked, most)
+
+    def nearest(self, points: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The places on it that are nearest to points (m, 3), armature space.
+
+        Returns:
+            the vertices around each place, and its barycentric shares of them, both (m, 3).
+        """
+        tree = BVHTree.FromPolygons(self.positions.tolist(), self.triangles.tolist())
+        # mathutils has no call for many points: 10 microseconds each, once.
+        found: list[Any] = [tree.find_nearest(Vector(point)) for point in points.tolist()]
+        corners = self.triangles[[index for _, _, index, _ in found]]
+        places = np.array([tuple(place) for place, *_ in found])
+        first, second, third = np.moveaxis(self.positions[corners], 1, 0)
+        one, other, at = second - first, third - first, places - first
+        squares, others, both = dots(one, one), dots(other, other), dots(one, other)
+        area = np.maximum(squares * others - both * both, 1e-30)
+        along = (others * dots(at, one) - both * dots(at, other)) / area
+        beside = (squares * dots(at, other) - both * dots(at, one)) / area
+        return corners, np.stack((1.0 - along - beside, along, beside), axis=1)
+
+
+def with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
+    """Influences with the new rows of some vertices, beside empty slots."""
+    bones, weights = influences.bones, influences.weights.copy()
+    weights[soft.vertices] = 0.0
+    rows = np.zeros((len(bones), soft.bones.shape[1]))
+    new_bones, new_weights = rows.astype(np.int32), rows.astype(np.float32)
+    new_bones[soft.vertices], new_weights[soft.vertices] = soft.bones, soft.weights
+    bones = np.concatenate((bones, new_bones), axis=1)
+    return Influences(bones, np.concatenate((weights, new_weights), axis=1))
+
+
+# Softens the weights of characters, and puts the painted ones back.
+
+
+REFUSAL_BAKED = (
+    "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
+    "before the bake."
+)
+
+Steps = Generator[Progress, None, "list[SofteningReport]"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SofteningOptions:
+    """The options of softened weights."""
+
+    amount: float = option(
+        "Over how much of the limb's radius weights are spread: 0.5 takes most folds and rings "
+        "away, more is softer",
+        0.5,
+        minimum=0.01,
+        maximum=2.0,
+        soft_max=1.0,
+    )
+    influences: int = option(
+        "The most bones that a softened vertex follows. Blender needs no limit; most engines "
+        "allow 4 or 8",
+        8,
+        minimum=1,
+        maximum=64,
+        soft_max=8,
+        noun="number of influences",
+    )
+    body: str = option(
+        "The body below clothes: their weights then change as those of its nearest surface do, so "
+        "that it does not come through. Empty: each mesh by itself",
+        "",
+    )
+
+
+@dataclass(frozen=True)
+class SofteningReport:
+    """What was softened of a mesh.
+
+    Attributes:
+        object_name: of the mesh object.
+        changed: how many vertices have other weights now.
+        vertices: how many it has.
+        body: the object whose softening it took; empty: it was softened by itself.
+        features: the bones that kept their weights because they lie closer than the skin is thick.
+    """
+
+    object_name: str
+    changed: int
+    vertices: int
+    body: str = ""
+    features: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """The report for riggers."""
+        by = f" as those of {self.body} did" if self.body else ""
+        text = f"{self.object_name}: the weights of {counted(self.changed, 'vertex')} changed{by}."
+        if self.features:
+            text += f" Left as they were, as parts of a face: {listed(self.features)}."
+        return text
+
+
+def softening_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the weights of an object cannot be softened, a sentence for riggers, or None; cheap."""
+    if reason := deformation_refusal(obj):
+        return reason
+    return unsuited_refusal(obj) or _writing_refusal(obj)
+
+
+def unsuited_refusal(obj: bpy.types.Object) -> str | None:
+    """Why weights that move an object are none to soften, or None; cheap."""
+    modifier, bones = armature_modifier(obj), armature_of(rig_of(obj)).bones
+    assert modifier is not None
+    multiplied = any(bone.use_envelope_multiply and bone.use_deform for bone in bones)
+    if modifier.use_bone_envelopes or multiplied:
+        return (
+            f"{obj.name} follows bone envelopes, which have no weights. Turn them off in its "
+            "Armature modifier, or in the bones (Envelope Multiply)."
+        )
+    if kept_record(obj, BAKED_BONES) is not None:
+        return REFUSAL_BAKED.format(obj=obj.name)
+    return None
+
+
+def restoring_refusal(obj: bpy.types.Object) -> str | None:
+    """Why the painted weights of an object cannot be put back, or None; cheap."""
+    if obj.type != "MESH" or kept_record(obj, PAINTED) is None:
+        return f"{obj.name} has no weights to put back: they were not softened."
+    if kept_record(obj, BAKED_BONES) is not None:
+        return REFUSAL_BAKED.format(obj=obj.name)
+    return _writing_refusal(obj) or kept_refusal(obj, PAINTED)
+
+
+def _writing_refusal(obj: bpy.types.Object) -> str | None:
+    if reason := writing_refusal(obj, ()):
+        return reason
+    if obj.mode == "SCULPT":
+        return f"{obj.name} is in Sculpt Mode. Leave it to change weights."
+    if others := other_users(mesh_of(obj)):
+        shares = f"{counted(others, 'object')} {'shares' if others == 1 else 'share'} the mesh"
+        return (
+            f"{shares} with {obj.name}, and would change as well. Make {obj.name} single user "
+            "(Object, Relations, Make Single User, Object & Data)."
+        )
+    return None
+
+
+def soften_weights(
+    objects: Sequence[bpy.types.Object],
+    options: SofteningOptions,
+    only: NDArray[np.integer] | None = None,
+) -> Steps:
+    """Spread the weights of deforming bones over more of the limbs; see `analysis.softening`.
+
+    In Weight Paint with a paint mask only the chosen vertices change. Locked groups keep their
+    weights, and so do the vertices in them. The painted weights are kept in the mesh until
+    `restore_weights`.
+
+    Args:
+        objects: mesh objects, original.
+        only: vertices, in the place of a paint mask.
+
+    Returns:
+        a report for each object, after the last step, which writes all of them.
+
+    Raises:
+        UserError: one of them cannot be softened. Nothing has changed then.
+    """
+    for obj in objects:
+        raise_refusal(softening_refusal(obj))
+    body = _body_of(objects, options.body) if options.body else None
+    # The body first: the clothes follow it.
+    ordered = sorted(objects, key=lambda obj: obj != body)
+    read = ordered if body is None or body in ordered else [*ordered, body]
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    skins = {
+        obj: Skin.of(obj, bind(obj, depsgraph, follow=False, painted=True), only) for obj in read
+    }
+    # Of several, eyes and teeth on one bone stay as they are.
+    if len(objects) == 1:
+        raise_refusal(skins[objects[0]].refusal())
+    changes: dict[bpy.types.Object, SoftWeights] = {}
+    for number, obj in enumerate(ordered):
+        skin, doing = skins[obj], f"Softening {obj.name}"
+        part = (number / len(ordered), 1.0 / len(ordered))
+        if body is None or obj == body:
+            steps = skin.softened(options.amount, options.influences)
+            changes[obj] = yield from with_progress(steps, doing, *part)
+        else:
+            yield Progress(part[0], doing)
+            changes[obj] = skin.followed(skins[body], changes.get(body), options.influences)
+    reports = []
+    for obj in objects:
+        skin, by = skins[obj], "" if body in (None, obj) else options.body
+        changed = _write(obj, skin, changes[obj])
+        if only is None and settings_of(obj).softness:
+            settings_of(obj).softness = 0.0  # it would soften what is soft
+        names = [skin.skeleton.names[bone] for bone in np.flatnonzero(skin.features)]
+        features = () if by else tuple(names)
+        reports.append(SofteningReport(obj.name, changed, len(skin.positions), by, features))
+    return reports
+
+
+def restore_weights(obj: bpy.types.Object) -> None:
+    """Put the painted weights of an object back, exactly, and forget them.
+
+    Raises:
+        UserError: `restoring_refusal` has a reason. Nothing has changed then.
+    """
+    raise_refusal(restoring_refusal(obj))
+    record = kept_record(obj, PAINTED) or {}
+    for name in record["added"]:
+        if (group := obj.vertex_groups.get(name)) is not None:
+            obj.vertex_groups.remove(group)
+    restore_kept(obj, PAINTED)
+    mesh_of(obj).update_tag()
+
+
+def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object:
+    """The body that clothes follow.
+
+    Raises:
+        UserError: there is none of this name, or they cannot follow it.
+    """
+    body = bpy.data.objects.get(name)
+    if body is None:
+        raise UserError(f"There is no object {name}.")
+    raise_refusal(deformation_refusal(body))
+    for obj in objects:
+        if find_rig(body) != find_rig(obj):
+            raise UserError(
+                f"{name} does not follow {rig_of(obj).name}, as {obj.name} does. Choose the body "
+                f"of {obj.name}."
+            )
+        if body not in objects and kept_record(body, PAINTED) is None:
+            raise UserError(
+                f"{name} has not been softened, or not by Soften Weights. Soften it first, or "
+                f"together with {obj.name}."
+            )
+    return body
+
+
+def _write(obj: bpy.types.Object, skin: Skin, soft: SoftWeights) -> int:
+    """Write new weights, and keep the present ones if none are kept; returns how many vertices."""
+    groups = obj.vertex_groups
+    names = skin.skeleton.names
+    of_both = (skin.influences.bones, skin.influences.weights), (soft.bones, soft.weights)
+    moving = np.unique(np.concatenate([bones[weights > 0.0] for bones, weights in of_both]))
+    moving = moving[~skin.locked[moving]]
+    # Clothes get bones from their body.
+    added = [names[bone] for bone in moving if names[bone] not in groups]
+    record = kept_record(obj, PAINTED)
+    if record is None:
+        locked = {names[bone] for bone in np.flatnonzero(skin.locked)}
+        bones = deforming_bones(rig_of(obj)) - locked
+        keep_weights(obj, [g.name for g in groups if g.name in bones], PAINTED, added=added)
+    elif added:
+        add_to_record(obj, PAINTED, added=[*record["added"], *added])
+    for name in added:
+        groups.new(name=name)
+    group_of_bone = np.full(len(names), -1)
+    group_of_bone[moving] = [groups[names[bone]].index for bone in moving]
+    written = np.zeros(len(groups), np.bool_)
+    written[group_of_bone[moving]] = True
+    entries = read_weights(mesh_of(obj))
+    old = written[entries.groups] & np.isin(entries.vertices, soft.vertices)
+    vertices, of_groups = entries.vertices[old].astype(np.int64), entries.groups[old]
+    sums = np.bincount(vertices, entries.weights[old], len(skin.positions)).clip(0.0, 1.0)
+
+    rows, slots = np.nonzero(soft.weights > 0.0)
+    new_vertices = soft.vertices[rows]
+    new_groups = group_of_bone[soft.bones[rows, slots]]
+    new_weights = soft.weights[rows, slots] * sums[new_vertices]
+    new_keys = new_vertices * len(groups) + new_groups
+    gone = ~np.isin(vertices * len(groups) + of_groups, new_keys)
+    write_rows(
+        obj,
+        np.concatenate((new_vertices, vertices[gone])),
+        np.concatenate((new_groups, of_groups[gone])),
+        np.concatenate((new_weights, np.zeros(np.count_nonzero(gone)))).clip(0.0, 1.0),
+    )
+    mesh_of(obj).update_tag()
+    return len(soft.vertices)
+
+
+# Softness: the soft weights in the soft copy of a character follow those that are painted.
+#
+# They are computed when weights, mesh, bones or the setting have changed, never in a frame. What
+# they were made from is in the copy as a record, so that a file says whether they are right.
+
+
+# The most bones that a vertex follows: Blender needs no limit, and more are not seen.
+_INFLUENCES = 8
+# The data paths that move an object.
+_MOVING = ("location", "rotation", "scale", "delta_")
+
+
+def softness_refusal(obj: bpy.types.Object) -> str | None:
+    """Why softness does not act on an object that can be deformed, a sentence, or None; cheap."""
+    if reason := unsuited_refusal(obj):
+        return reason
+    names = listed([each.name for each in mixed_modifiers(obj)])
+    if names:
+        return (
+            f"Softness does not act on {obj.name}, into which {names} is mixed (Multi Modifier). "
+            "Turn that off, or press Soften Weights."
+        )
+    names = listed([each.name for each in followed_modifiers(obj)])
+    if names:
+        return (
+            f"Softness does not act on {obj.name}, which gets other vertices from {names}. Apply "
+            f"{names}, move the Armature modifier above, or press Soften Weights."
+        )
+    return None
+
+
+def content_digests(obj: bpy.types.Object) -> tuple[str, str]:
+    """The digests of what soft weights are made from, and of the vertices whose shape varies."""
+    mesh, modifier = mesh_of(obj), armature_modifier(obj)
+    others = settings_of(obj).softness_group, modifier.vertex_group if modifier is not None else ""
+    names = [*armature_of(rig_of(obj)).bones.keys(), *others]
+    place = {name: index for index, name in enumerate(names)}
+    groups = np.array([place.get(each.name, -1) for each in obj.vertex_groups] or [-1])
+    weights = read_weights(mesh)
+    bones = groups[weights.groups]
+    read = bones >= 0
+    keys = ShapeKeys.read(obj, weights)
+    painted = digest(
+        weights.vertices[read],
+        bones[read],
+        weights.weights[read],
+        read_positions(mesh) if keys is None else keys.basis,
+        read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops)),
+    )
+    return painted, digest(_varying(obj, keys))
+
+
+def _varying(obj: bpy.types.Object, keys: ShapeKeys | None) -> NDArray[np.intp]:
+    """The vertices that shape keys or modifiers move before the Armature modifier."""
+    if reshaping_modifiers(obj):
+        return np.arange(len(mesh_of(obj).vertices))
+    if keys is None:
+        return np.zeros(0, np.intp)
+    return np.flatnonzero(keys.own_offsets.any(axis=(0, 2)))
+
+
+def recorded_softness(obj: bpy.types.Object) -> float:
+    """The softness of an object, as a record has it."""
+    return round(settings_of(obj).softness, 6)
+
+
+def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str, Any]:
+    """The record that the soft weights of an object have when they are right.
+
+    Args:
+        painted, varying: its `content_digests`.
+    """
+    bones, groups = armature_of(rig_of(obj)).bones, obj.vertex_groups
+    return {
+        "softness": recorded_softness(obj),
+        "softness group": groups.find(settings_of(obj).softness_group),
+        "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
+        "bones": digest_of_bones(rig_of(obj), named=False),
+        "place": _place(obj),
+        "painted": painted,
+        "varying": varying,
+        "vertices": len(mesh_of(obj).vertices),
+    }
+
+
+def _place(obj: bpy.types.Object) -> str | None:
+    """The digest of the place of an object by its armature; None where frames may change it."""
+    is_moved = any(path.startswith(_MOVING) for path in animated_paths(obj))
+    hangs_on_rig = obj.parent == rig_of(obj) and obj.parent_type == "OBJECT"
+    if is_moved or len(obj.constraints) or not hangs_on_rig:
+        return None
+    return digest(np.array(obj.matrix_parent_inverse), np.array(obj.matrix_basis))
+
+
+def forget_soft_weights(obj: bpy.types.Object) -> None:
+    """Let the painted weights act until soft ones are computed again."""
+    if soft_copy(obj) is not None:
+        settings_of(obj).native.soft_copy = None
+
+
+def soft_influences(
+    obj: bpy.types.Object, binding: Binding, softness: float
+) -> Generator[float, None, Influences]:
+    """The influences of an object at a softness; the painted ones where there is nothing to soften.
+
+    Nothing is read after the first step.
+
+    Args:
+        binding: of its own vertices, as they are painted.
+
+    Raises:
+        UserError: a vertex has no position that is a number.
+    """
+    skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
+    softens = softness > 0.0 and skin.refusal() is None
+    yield 0.0
+    if not softens:
+        return binding.influences
+    soft = yield from skin.softened(softness, _INFLUENCES)
+    found = with_soft_rows(binding.influences, soft)
+    vertices, slots = np.nonzero(found.weights > 0.0)
+    of = found.bones[vertices, slots], found.weights[vertices, slots]
+    return Influences.from_triples(vertices, *of, binding.vertex_count)
+
+
+def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Progress, None, None]:
+    """Compute the soft weights of an object and write them, in the last step.
+
+    Args:
+        obj: it has a soft copy.
+        record: `wanted_record` of it now.
+
+    Raises:
+        UserError: a vertex has no position that is a number.
+    """
+    doing = f"Softness of {obj.name}"
+    uid, binding = obj.session_uid, bind(obj, follow=False, painted=True)
+    steps = soft_influences(obj, binding, record["softness"])
+    influences = yield from with_progress(steps, doing)
+    # An undo may have read Blender's data anew since.
+    yield Progress(1.0, doing)
+    found = next((each for each in bpy.data.objects if each.session_uid == uid), None)
+    copy = soft_copy(found) if found is not None else None
+    if found is not None and copy is not None:
+        _write_soft_copy(found, copy, binding, influences)
+        mesh_of(copy)[RECORD_PROPERTY] = json.dumps(record)
+
+
+def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> Binding:
+    """A binding with the weights that its object has at a softness.
+
+    Raises:
+        UserError: a vertex has no position that is a number.
+    """
+    painted = binding.as_painted
+    if not softness:
+        return painted
+    return replace(painted, influences=run_through(soft_influences(obj, painted, softness)))
+
+
+def _write_soft_copy(
+    obj: bpy.types.Object, copy: bpy.types.Object, binding: Binding, influences: Influences
+) -> None:
+    """Write soft weights, and those of the Armature modifier's own group, in place."""
+    varying = _varying(obj, binding.shape_keys)
+    vertex_of_point = write_points(copy, binding.rest, varying)
+    vertices, slots = np.nonzero(influences.weights > 0.0)
+    bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]
+    group_of_bone = np.full(binding.skeleton.bone_count, -1)
+    for bone in np.unique(bones).tolist():
+        group_of_bone[bone] = copy.vertex_groups.new(name=binding.skeleton.names[bone]).index
+    groups, modifier = group_of_bone[bones], armature_modifier(obj)
+    mask = modifier.vertex_group if modifier is not None else ""
+    if mask in binding.group_names:
+        masked = binding.painted(mask)
+        inside = np.flatnonzero(masked)
+        group = copy.vertex_groups.new(name=mask).index
+        vertices, weights = np.append(vertices, inside), np.append(weights, masked[inside])
+        groups = np.append(groups, np.full(len(inside), group))
+    points, rows = _rows_of_points(vertex_of_point, vertices)
+    write_rows(copy, points, groups[rows], weights[rows].clip(0.0, 1.0))
+    mesh_of(copy).update()
+    copy.update_tag()
+
+
+def _rows_of_points(
+    vertex_of_point: NDArray[np.intp], vertices: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The points that have weights of their vertices, and the rows of `vertices` of these."""
+    order = np.argsort(vertices, kind="stable")
+    starts = np.searchsorted(vertices[order], np.arange(vertex_of_point.max(initial=-1) + 2))
+    counts = np.diff(starts)[vertex_of_point]
+    points = np.repeat(np.arange(len(vertex_of_point)), counts)
+    ranks = np.arange(len(points)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return points, order[np.repeat(starts[vertex_of_point], counts) + ranks]

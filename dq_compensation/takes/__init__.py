@@ -1,0 +1,1 @@
+"""Takes of armatures: cached, checked, played."""

@@ -1,0 +1,327 @@
+"""The sub-panels of playback, and the operators on takes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from bpy.props import StringProperty
+from bpy.types import Context, Event, Object, Operator, UILayout, ViewLayer
+
+from ..bake.panel import BakesFrames, draw_properties, report_sentences
+from ..scene.blender.rigging import find_rig
+from ..scene.copies import NOTHING_SELECTED, deformed_meshes, target_meshes
+from ..scene.settings.object_settings import settings_of
+from ..scene.settings.take_settings import DQCompensationTake, active_take, find_take, takes_of
+from ..session.known_takes import LOST, changed_since, is_take, take_problem
+from ..ui_shared.reporting import (
+    OperatorResult,
+    Refusing,
+    RunsInSteps,
+    draw_running,
+    draw_sentence,
+    offers,
+    options_from,
+    reports_errors,
+)
+from ..ui_shared.sidebar import RowsOfItems, SubPanel
+from ..wording import counted, listed
+from .caching import (
+    TakeOptions,
+    cache_take,
+    copy_takes,
+    default_name,
+    remove_take,
+    take_refusal,
+    take_size,
+    takes_refusal,
+)
+from .take_checks import watch_takes
+
+# Caches takes of the selected character's armature, and removes them.
+
+
+def target_armature(context: Context) -> Object | None:
+    """The armature whose takes are meant: the active object, or that of the selected character."""
+    active = context.active_object
+    if active is not None and active.type == "ARMATURE":
+        return active
+    rigs = [rig for obj in target_meshes(context) if (rig := find_rig(obj)) is not None]
+    return rigs[0] if rigs else None
+
+
+class _ChangesTakes(Refusing, Operator):
+    """The base of the operators here: they act on the armature that is meant."""
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        armature = target_armature(context)
+        return NOTHING_SELECTED if armature is None else cls.refusal_of(armature, context)
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        """Why nothing can be done with this armature, or None."""
+        return takes_refusal(armature)
+
+    @staticmethod
+    def armature(context: Context) -> Object:
+        """The armature that is meant: there is one where nothing was refused."""
+        return cast("Object", target_armature(context))
+
+
+@offers(TakeOptions)
+class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
+    """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
+and shape keys. The take plays without the armature. Esc stops"""
+
+    bl_idname = "dqc.take_cache"
+    bl_label = "Cache Take"
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        return take_refusal(armature, context.view_layer)
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self.first, self.last = self.range(context)
+        self.take_name = self.take_name or default_name(self.armature(context))
+        return self.ask(context, "Cache")
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("take_name", "first", "last", "tolerance", "interpolation"))
+        armature = target_armature(context)
+        if armature is not None and find_take(armature, self.take_name) is not None:
+            column.label(text=f"The take {self.take_name} is replaced", icon="INFO")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        first, last = self.range(context)
+        options = options_from(self, TakeOptions, first=first, last=last)
+        return self.run(context, report_sentences(cache_take(armature, options, context)))
+
+
+class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
+    """Cache the active take again: the same frames with the same tolerance. Esc stops"""
+
+    bl_idname = "dqc.take_refresh"
+    bl_label = "Cache Again"
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        item = active_take(armature)
+        if item is None:
+            return f"{armature.name} has no take. Cache one."
+        if item.is_copied:
+            return f"{item.name} comes from another armature. Cache it there."
+        return take_refusal(armature, context.view_layer)
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self._interactive = True
+        return self.execute(context)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        item = cast("DQCompensationTake", active_take(armature))
+        options = TakeOptions(
+            item.name,
+            item.frame_start,
+            item.frame_end,
+            tolerance=item.tolerance,
+            interpolation=item.interpolation,
+        )
+        return self.run(context, report_sentences(cache_take(armature, options, context)))
+
+
+class DQC_OT_take_remove(_ChangesTakes):
+    """Remove the active take from the file"""
+
+    bl_idname = "dqc.take_remove"
+    bl_label = "Remove Take"
+
+    take_name: StringProperty(
+        name="Name",
+        description="The name of the take. Empty: the active one",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        if active_take(armature) is None:
+            return f"{armature.name} has no take."
+        return takes_refusal(armature)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        name = self.take_name or cast("DQCompensationTake", active_take(armature)).name
+        remove_take(armature, name)
+        watch_takes()
+        self.report({"INFO"}, f"Removed the take {name} of {armature.name}")
+        return {"FINISHED"}
+
+
+class DQC_OT_take_copy(_ChangesTakes):
+    """Give the active armature the takes of the other selected armatures. Bones are matched by \
+name"""
+
+    bl_idname = "dqc.take_copy"
+    bl_label = "Copy Takes to Active"
+
+    @classmethod
+    def refusal_of(cls, armature: Object, context: Context) -> str | None:
+        if not other_armatures(armature, context):
+            return f"Select an armature with takes, too, and {armature.name} last."
+        return takes_refusal(armature)
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        armature = self.armature(context)
+        messages = []
+        for source in other_armatures(armature, context):
+            messages += copy_takes(source, armature)
+        watch_takes()
+        self.report({"INFO"}, " ".join(messages))
+        return {"FINISHED"}
+
+
+def other_armatures(armature: Object, context: Context) -> list[Object]:
+    """The other armatures with takes that the selection leads to."""
+    found = dict.fromkeys(
+        obj if obj.type == "ARMATURE" else find_rig(obj) for obj in context.selected_objects
+    )
+    return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
+
+
+# The sub-panels of playback: the takes of the character's armature, and how they play.
+
+
+GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
+DISABLED = "Takes play on enabled objects. Enable {objects}."
+OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
+
+
+class DQC_UL_takes(RowsOfItems):
+    """The takes of an armature."""
+
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        row.prop(item, "name", text="", emboss=False, icon="ACTION")
+        frames = row.row(align=True)
+        frames.alignment = "RIGHT"
+        frames.label(text=f"{item.frame_start} to {item.frame_end}")
+        if changed_since(item) or not is_take(item.stored):
+            frames.label(text="", icon="ERROR")
+
+
+class PlaybackPanel(SubPanel):
+    """Cache the motion of a character, so that it plays without Blender's armature."""
+
+    title = "Playback"
+    help_page = "crowds"
+    help_section = "takes"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return target_armature(context) is not None
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
+        armature = target_armature(context)
+        if armature is None or draw_running(layout):
+            return
+        layout.operator("dqc.take_cache", icon="REC")
+        if other_armatures(armature, context):
+            layout.operator("dqc.take_copy", icon="COPYDOWN")
+        settings = settings_of(armature)
+        if not len(settings.takes):
+            return
+        row = layout.row()
+        row.template_list("DQC_UL_takes", "", settings, "takes", settings, "active_take", rows=3)
+        row.operator("dqc.take_remove", text="", icon="REMOVE")
+        item = active_take(armature)
+        if item is not None:
+            _take(layout, context, armature, item)
+        PlayPanel.draw(layout, context)
+
+
+def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensationTake) -> None:
+    """The active take: its keys and memory, and whether it is up to date."""
+    if not is_take(item.stored):
+        draw_sentence(layout, context, LOST.format(name=item.name), "ERROR")
+        layout.operator("dqc.take_refresh", icon="FILE_REFRESH")
+        return
+    count = item.frame_end - item.frame_start + 1
+    column = layout.column(align=True)
+    column.label(text=f"{counted(count, 'frame')} of {armature.name}", icon="TIME")
+    column.label(text=take_size(item), icon="KEYFRAME")
+    column.label(text=f"Skin off by {item.error:.2f} mm at most", icon="DRIVER_DISTANCE")
+    if parts := changed_since(item):
+        text = OUT_OF_DATE.format(name=item.name, parts=listed(parts))
+        draw_sentence(layout, context, text, "ERROR")
+    if not item.is_copied:
+        layout.operator("dqc.take_refresh", icon="FILE_REFRESH")
+
+
+class PlayPanel(SubPanel):
+    """Play takes instead of the pose of the armature."""
+
+    title = "Play Take"
+    help_page = "crowds"
+    help_section = "takes"
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        armature = target_armature(context)
+        return armature is not None and len(settings_of(armature).takes) > 0
+
+    @classmethod
+    def fill_header(cls, header: UILayout, context: Context) -> None:
+        armature = target_armature(context)
+        if armature is not None:
+            header.prop(settings_of(armature).playback, "playing", text="")
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
+        armature = target_armature(context)
+        if armature is None:
+            return
+        settings = settings_of(armature)
+        playback = settings.playback
+        for text in followers_of_pose(armature, context.view_layer):
+            draw_sentence(layout, context, text, "INFO")
+        if playback.playing:
+            text = "Renders follow the armature, not the take."
+            draw_sentence(layout, context, text, "INFO")
+        layout.prop_search(playback, "take", settings, "takes", icon="ACTION")
+        if playback.playing and not playback.take:
+            draw_sentence(layout, context, "Choose a take.", "ERROR")
+        for name in filter(None, (playback.take, playback.second_take)):
+            if problem := take_problem(armature, name):
+                draw_sentence(layout, context, problem, "ERROR")
+        column = layout.column(align=True)
+        for name in ("loop", "phase", "speed"):
+            column.prop(playback, name)
+        layout.prop_search(playback, "second_take", settings, "takes", icon="ACTION")
+        if playback.second_take:
+            column = layout.column(align=True)
+            column.prop(playback, "fade_start")
+            column.prop(playback, "fade_frames")
+
+
+def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
+    """Sentences about the meshes of a view layer on which no take of their armature plays."""
+    meshes = deformed_meshes(armature, view_layer)
+    disabled = [obj.name for obj in meshes if not settings_of(obj).enabled]
+    modified = [
+        obj.name for obj in meshes if settings_of(obj).enabled and settings_of(obj).display != "GPU"
+    ]
+    told = ((DISABLED, disabled), (GPU_ONLY, modified))
+    return [text.format(objects=listed(names)) for text, names in told if names]
+
+
+CLASSES = (
+    DQC_OT_take_cache,
+    DQC_OT_take_refresh,
+    DQC_OT_take_remove,
+    DQC_OT_take_copy,
+    DQC_UL_takes,
+)

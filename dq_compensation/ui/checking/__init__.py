@@ -1,1 +1,0 @@
-"""Operators and panel of Setup Check."""

@@ -1,1 +1,0 @@
-"""Operators and panels to paint weights and to see what they do."""

@@ -1,1 +1,0 @@
-"""Operators and panels of takes."""

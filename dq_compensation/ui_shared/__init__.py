@@ -1,0 +1,1 @@
+"""What panels and operators of all rooms share."""

@@ -1,0 +1,363 @@
+"""Shared by operators: their result, their refusals, and how they show an error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from functools import lru_cache, wraps
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import blf
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.types import Context, Event, Operator, Timer, UILayout
+
+from ..errors import UserError
+from ..option_fields import Option, options_of
+from ..session.status import tag_redraw
+from ..steps import Progress, run_through
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import IconItems
+
+
+# Draws sentences that are longer than a panel is wide.
+
+
+# Blender's own font of the interface, and its size where no style says it.
+_FONT = 0
+_POINTS = 11.0
+# Pixels at interface scale 1: of a sidebar that is not there, and the least that a line gets.
+_NO_SIDEBAR, _NARROWEST = 240.0, 80.0
+# What a text does not get of the sidebar: its icon and the tabs.
+_MARGIN = 84
+# The width of dialogs in pixels at interface scale 1, and the part of it that is not text.
+DIALOG_WIDTH = 400
+_DIALOG_MARGIN = 60
+
+
+def draw_sentence(
+    layout: UILayout, context: Context, text: str, icon: IconItems, *, margin: int = _MARGIN
+) -> None:
+    """Draw a sentence in lines that fit into the sidebar, an icon before the first.
+
+    Args:
+        margin: the pixels of the sidebar, at interface scale 1, that the text does not get: the
+            icon's, the tabs' and those of the boxes around it.
+    """
+    _draw_lines(layout, broken_lines(text, _sidebar_width(context, margin)), icon)
+
+
+def shortened(context: Context, name: str, before: str = "") -> str:
+    """A text and a name, which begins with an ellipsis where the sidebar is too narrow for both.
+
+    Names of bones often begin alike and differ at their ends.
+    """
+    width, shown = _sidebar_width(context, _MARGIN), name
+    while len(shown) > 1 and shown_width(before + shown) > width:
+        shown = "\u2026" + shown.lstrip("\u2026")[1:]
+    return before + shown
+
+
+def _sidebar_width(context: Context, margin: int) -> float:
+    """The pixels at interface scale 1 that a text gets."""
+    region = context.region
+    width = region.width / context.preferences.system.ui_scale if region else _NO_SIDEBAR + margin
+    return max(width - margin, _NARROWEST)
+
+
+def draw_in_dialog(layout: UILayout, text: str, icon: IconItems) -> None:
+    """Draw sentences in lines that fit into a dialog of `DIALOG_WIDTH`."""
+    _draw_lines(layout, broken_lines(text, DIALOG_WIDTH - _DIALOG_MARGIN), icon)
+
+
+def _draw_lines(layout: UILayout, lines: list[str], icon: IconItems) -> None:
+    """Lines close to each other, an icon before the first."""
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    for number, line in enumerate(lines):
+        column.label(text=line, icon=icon if number == 0 else "BLANK1")
+
+
+def broken_lines(text: str, width: float) -> list[str]:
+    """A text in lines of at most so many pixels at interface scale 1; longer words stand alone."""
+    space = shown_width(" ")
+    lines: list[str] = []
+    left = 0.0
+    for word in text.split():
+        needed = shown_width(word)
+        if lines and space + needed <= left:
+            lines[-1] = f"{lines[-1]} {word}"
+            left -= space + needed
+        else:
+            lines.append(word)
+            left = width - needed
+    return lines
+
+
+def shown_width(text: str) -> float:
+    """The width of a text in the interface, in pixels at interface scale 1."""
+    preferences = bpy.context.preferences
+    points = preferences.ui_styles[0].widget.points if preferences.ui_styles else _POINTS
+    # It is 0 in a session without a window.
+    scale = preferences.system.ui_scale or 1.0
+    return _measured(text, points * scale) / scale
+
+
+@lru_cache(maxsize=4096)
+def _measured(text: str, size: float) -> float:
+    blf.size(_FONT, size)
+    return blf.dimensions(_FONT, text)[0]
+
+
+# Shared by operators: their result, their refusals, and how they show an error.
+
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import OperatorReturnItems
+
+    OperatorResult = set[OperatorReturnItems]
+else:
+    OperatorResult = set[str]
+
+_Execute = TypeVar("_Execute", bound=Callable[..., Any])
+
+
+class Refusing:
+    """An operator that cannot be pressed while it has a `refusal`; its tooltip shows the reason.
+
+    It changes the file, unless its options say otherwise.
+    """
+
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        reason = cls.refusal(context)
+        if reason is not None:
+            cast("type[Operator]", cls).poll_message_set(reason.rstrip("."))
+        return reason is None
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        """Why it cannot be done now, or None; cheap."""
+        raise NotImplementedError
+
+
+def reports_errors(execute: _Execute) -> _Execute:
+    """Decorate an operator's ``execute``: report a `UserError` and cancel."""
+
+    @wraps(execute)
+    def execute_and_report(self: Any, context: Context) -> Any:
+        try:
+            return execute(self, context)
+        except UserError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+
+    return cast("_Execute", execute_and_report)
+
+
+# Gives operators the properties of declared options, and reads the options from them.
+
+
+_Operator = TypeVar("_Operator", bound=type[Operator])
+_Options = TypeVar("_Options")
+
+_KINDS = {bool: BoolProperty, int: IntProperty, float: FloatProperty, str: StringProperty}
+
+
+def offers(*tasks: type) -> Callable[[_Operator], _Operator]:
+    """Decorate an operator: it has the properties of options, besides its own.
+
+    Several values have none: the dialog asks for them in a way of its own.
+    """
+
+    def decorate(operator: _Operator) -> _Operator:
+        properties = {_name(each): _property(each) for task in tasks for each in _shown(task)}
+        operator.__annotations__ = properties | operator.__annotations__
+        return operator
+
+    return decorate
+
+
+def options_from(operator: Operator, task: type[_Options], **others: Any) -> _Options:
+    """The options that are chosen in an operator; `others` are not in its properties."""
+    names = {each.name: _name(each) for each in _shown(task) if each.name not in others}
+    return task(**{name: getattr(operator, own) for name, own in names.items()}, **others)
+
+
+def property_names(task: type) -> tuple[str, ...]:
+    """The names of the properties that an operator has of options, in the order of the fields."""
+    return tuple(map(_name, _shown(task)))
+
+
+def _shown(task: type) -> list[Option]:
+    return [each for each in options_of(task) if not each.several]
+
+
+def _name(option: Option) -> str:
+    return option.property_name or option.name
+
+
+def _property(option: Option) -> Any:
+    """The definition of a property for Blender."""
+    described: dict[str, Any] = {"name": option.title, "description": option.text, **option.look}
+    if option.choices:
+        return EnumProperty(items=option.choices, default=option.default, **described)
+    bounds = {"min": option.minimum, "max": option.maximum}
+    described |= {name: bound for name, bound in bounds.items() if isfinite(bound)}
+    return _KINDS[option.value_type](default=option.default, **described)
+
+
+# Runs a long bake: step by step with a progress bar while Blender stays alive, or in one go.
+
+
+# Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took
+# to draw the last frame, so that drawing a heavy scene takes half of the time at most.
+_SHORTEST_SLICE = 0.1
+_LONGEST_SLICE = 1.0
+
+# Before so much is done, nobody can say how long it will take.
+_LEAST_SHARE = 0.02
+
+Steps = Generator[Progress, None, list[str]]
+
+_running: Progress | None = None
+_started = 0.0
+
+
+def is_running() -> bool:
+    """Whether something runs in steps."""
+    return _running is not None
+
+
+def _time_left(progress: Progress) -> str:
+    """About how long the running bake will still take, from how long its part took; for people."""
+    if progress.share <= _LEAST_SHARE:
+        return ""
+    seconds = (time.monotonic() - _started) * (1.0 - progress.share) / progress.share
+    return f"{seconds:.0f} s left" if seconds < 90.0 else f"{seconds / 60.0:.0f} min left"
+
+
+def draw_running(layout: UILayout) -> bool:
+    """Draw the progress of the running bake; False without one."""
+    if _running is None:
+        return False
+    layout.progress(factor=_running.share, text=_running.doing)
+    layout.label(text=f"{_time_left(_running)}   Esc stops", icon="INFO")
+    return True
+
+
+class RunsInSteps(Operator):
+    """The base of operators that take long: they run steps, which return sentences to report.
+
+    Attributes:
+        stopped: the message when the user stops it after it has begun to write.
+        gives_way: whether Blender can be used meanwhile: the steps see what changes.
+    """
+
+    stopped = ""
+    gives_way = False
+    _steps: Steps | None = None
+    _timer: Timer | None = None
+    _interactive = False
+    _worked_until = 0.0
+
+    def ask(self, context: Context, confirm: str = "Bake") -> OperatorResult:
+        """Open the dialog; it then runs modally."""
+        self._interactive = True
+        return context.window_manager.invoke_props_dialog(
+            self, width=DIALOG_WIDTH, confirm_text=confirm
+        )
+
+    def run(self, context: Context, steps: Steps) -> OperatorResult:
+        """Run to the end from a script, else modally."""
+        if bpy.app.background or not self._interactive or context.window is None:
+            self._report(run_through(steps))
+            return {"FINISHED"}
+        global _started
+        self._steps = steps
+        self._worked_until = _started = time.monotonic()
+        manager = context.window_manager
+        self._timer = manager.event_timer_add(0.01, window=context.window)
+        if not self.gives_way:
+            manager.progress_begin(0, 1000)
+        manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: Context, event: Event) -> OperatorResult:
+        if event.type == "ESC" and event.value == "PRESS":
+            return self._stop(context)
+        if event.type != "TIMER":
+            # Nothing else may change the file meanwhile, unless the steps say so.
+            return {"PASS_THROUGH"} if self.gives_way else {"RUNNING_MODAL"}
+        try:
+            ended = self._advance(context)
+        except UserError as error:
+            self._end(context)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        except BaseException:
+            self._end(context)
+            raise
+        if ended is None:
+            return {"RUNNING_MODAL"}
+        self._end(context)
+        self._report(ended)
+        return {"FINISHED"}
+
+    def _report(self, sentences: list[str]) -> None:
+        if sentences:
+            self.report({"INFO"}, " ".join(sentences))
+
+    def cancel(self, context: Context) -> None:
+        """Blender ends the operator, as when its window is closed."""
+        self._end(context)
+
+    def _advance(self, context: Context) -> list[str] | None:
+        """Work for a short time; returns the sentences to report after the last step."""
+        global _running
+        if self._steps is None:
+            return []
+        start = time.monotonic()
+        drawn = start - self._worked_until
+        until = start + min(max(drawn, _SHORTEST_SLICE), _LONGEST_SLICE)
+        try:
+            while time.monotonic() < until:
+                _running = next(self._steps)
+        except StopIteration as end:
+            return end.value
+        if _running is not None:
+            text = f"{_running.doing}: {100.0 * _running.share:.0f} %"
+            text += f"   {_time_left(_running)}   Esc: Stop"
+            context.workspace.status_text_set(text)
+            context.window_manager.progress_update(int(1000 * _running.share))
+        tag_redraw()
+        self._worked_until = time.monotonic()
+        return None
+
+    def _stop(self, context: Context) -> OperatorResult:
+        untouched = _running is None or _running.stoppable
+        self._end(context)
+        if untouched:
+            self.report({"WARNING"}, "Stopped. Nothing has changed")
+            return {"CANCELLED"}
+        self.report({"WARNING"}, self.stopped)
+        return {"FINISHED"}
+
+    def _end(self, context: Context) -> None:
+        """Close what is still open."""
+        global _running
+        steps, self._steps = self._steps, None
+        if steps is not None:
+            steps.close()
+        _running = None
+        manager: Any = context.window_manager
+        if self._timer is not None:
+            manager.event_timer_remove(self._timer)
+            self._timer = None
+            manager.progress_end()
+            context.workspace.status_text_set(None)
+        tag_redraw()

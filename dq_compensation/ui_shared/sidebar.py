@@ -1,0 +1,198 @@
+"""The bases of the add-on's panels in the sidebar of the 3D viewport, and of their lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import bpy
+from bpy.props import StringProperty
+from bpy.types import Context, Operator, Panel, UILayout, UIList
+
+from .reporting import OperatorResult
+
+# Opens the manual: a button in each panel, and F1 over the add-on's settings and operators.
+
+
+# The extension's folder: the zip has the pages as HTML, the project as it is written.
+_ROOT = Path(__file__).parents[2]
+_MANUAL, _SOURCES = _ROOT / "manual", _ROOT / "docs"
+
+# By the names that Blender gives to settings and operators; the first that fits counts.
+_PAGES = (
+    ("bpy.ops.dqc.bake_bones*", "baking", "bones"),
+    ("bpy.ops.dqc.bake_crowd*", "baking", "crowds"),
+    ("bpy.ops.dqc.crowd_bake*", "baking", "crowds"),
+    ("bpy.ops.dqc.crowd*", "crowds", "crowds"),
+    ("bpy.ops.dqc.bake*", "baking", ""),
+    ("bpy.ops.dqc.check*", "setup_check", ""),
+    ("bpy.ops.dqc.fix*", "setup_check", ""),
+    ("bpy.ops.dqc.example*", "by_example", ""),
+    ("bpy.ops.dqc.support*", "by_example", ""),
+    ("bpy.ops.dqc.paint*", "painting", ""),
+    ("bpy.ops.dqc.weights*", "painting", ""),
+    ("bpy.ops.dqc.soften*", "painting", "soften-weights"),
+    ("bpy.ops.dqc.restore_weights", "painting", "soften-weights"),
+    ("bpy.ops.dqc.take*", "crowds", "takes"),
+    ("bpy.ops.dqc.compare*", "guide", "compare"),
+    ("bpy.ops.dqc.toggle", "guide", "compare"),
+    ("bpy.ops.dqc.settings_copy", "guide", "settings"),
+    ("bpy.ops.dqc.leave_out", "guide", "joints"),
+    ("bpy.ops.dqc.*", "guide", ""),
+    ("bpy.types.dqcompensationexample*", "by_example", ""),
+    ("bpy.types.dqcompensationcrowd*", "crowds", "crowds"),
+    ("bpy.types.dqcompensationtake*", "crowds", "takes"),
+    ("bpy.types.dqcompensationplayback*", "crowds", "takes"),
+    ("bpy.types.dqcompensationsettings.overlay*", "painting", "the-overlay"),
+    ("bpy.types.dqcompensationsettings.softness*", "painting", "soften-weights"),
+    ("bpy.types.dqcompensationpreferences*", "guide", "preferences"),
+    ("bpy.types.dqcompensation*", "guide", "settings"),
+)
+
+
+def page_address(page: str, section: str = "") -> str:
+    """The address of a page of the manual on this computer.
+
+    Args:
+        page: its name, as `painting`.
+        section: as in `docs/painting.md#the-overlay`; empty: the top.
+    """
+    html = _MANUAL / f"{page}.html"
+    path = html if html.exists() else _SOURCES / f"{page}.md"
+    return path.as_uri() + (f"#{section}" if section else "")
+
+
+class DQC_OT_help(Operator):
+    """Open the manual of DQ Compensation in the web browser. It is on this computer"""
+
+    bl_idname = "dqc.help"
+    bl_label = "DQ Compensation Manual"
+
+    page: StringProperty(default="guide", options={"HIDDEN", "SKIP_SAVE"})
+    section: StringProperty(options={"HIDDEN", "SKIP_SAVE"})
+
+    def execute(self, context: Context) -> OperatorResult:
+        bpy.ops.wm.url_open(url=page_address(self.page, self.section))
+        return {"FINISHED"}
+
+
+def draw_help(header: UILayout, page: str, section: str = "") -> None:
+    """Draw a button in the header of a panel that opens a page and section of the manual."""
+    button: Any = header.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
+    button.page, button.section = page, section
+    # Blender's own buttons in headers end at the same distance from the edge.
+    header.separator()
+
+
+def manual_map() -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The pages of settings and operators, in the form of `bpy.utils.register_manual_map`."""
+    addresses = ((name, page_address(page, section)) for name, page, section in _PAGES)
+    return "", tuple(addresses)
+
+
+CLASSES = (DQC_OT_help,)
+
+
+def register() -> None:
+    """Tell Blender which pages belong to settings and operators."""
+    bpy.utils.register_manual_map(manual_map)
+
+
+def unregister() -> None:
+    """Take the pages away."""
+    bpy.utils.unregister_manual_map(manual_map)
+
+
+# The bases of the add-on's panels in the sidebar of the 3D viewport, and of their lists.
+
+
+class SidebarPanel(Panel):
+    """A panel of the add-on's tab, with its page of the manual."""
+
+    bl_category = "DQ Compensation"
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    help_page: ClassVar[str]
+
+    def draw_header_preset(self, context: Context) -> None:
+        if self.layout is not None:
+            draw_help(self.layout, self.help_page)
+
+    def draw(self, context: Context) -> None:
+        if self.layout is not None:
+            _split(self.layout)
+            self.fill(self.layout, context)
+
+    def fill(self, layout: UILayout, context: Context) -> None:
+        """Draw what is below the header, the names of properties beside them."""
+        raise NotImplementedError
+
+
+class SubPanel:
+    """A part of a panel that opens and closes, in the layout of the panel.
+
+    A panel of Blender with `bl_parent_id` slides to its place when one above it gets higher or
+    lower, and on the way it is drawn over the other.
+    """
+
+    title: ClassVar[str]
+    default_closed: ClassVar[bool] = True
+    help_page: ClassVar[str]
+    help_section: ClassVar[str] = ""
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        """Whether it is there."""
+        raise NotImplementedError
+
+    @classmethod
+    def fill_header(cls, header: UILayout, context: Context) -> None:
+        """Draw what is before the title."""
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context) -> None:
+        """Draw what is below the header, the names of properties beside them."""
+        raise NotImplementedError
+
+    @classmethod
+    def draw(cls, layout: UILayout, context: Context) -> None:
+        """Draw it into the layout of a panel or of another sub-panel."""
+        if not cls.poll(context):
+            return
+        header, body = layout.panel(cls.__name__, default_closed=cls.default_closed)
+        header.use_property_split = False
+        cls.fill_header(header, context)
+        header.label(text=cls.title)
+        draw_help(header, cls.help_page, cls.help_section)
+        if body is not None:
+            _split(body)
+            cls.fill(body, context)
+
+
+def _split(layout: UILayout) -> None:
+    """Let the names of properties stand beside them."""
+    layout.use_property_split = True
+    layout.use_property_decorate = False
+
+
+class RowsOfItems(UIList):
+    """A list; `draw_row` draws an item."""
+
+    def draw_item(  # noqa: PLR0913, PLR0917 - Blender calls it so
+        self,
+        context: Context | None,
+        layout: UILayout,
+        data: object,
+        item: Any,
+        icon: int | None,
+        active_data: object,
+        active_property: str | None,
+        index: int | None = 0,
+        flt_flag: int | None = 0,
+    ) -> None:
+        assert context is not None
+        self.draw_row(context, layout.row(align=True), item, index or 0)
+
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        """Draw the item of that number."""
+        raise NotImplementedError

@@ -1,0 +1,686 @@
+"""Skins many instances of one mesh in one dispatch: its textures, shape keys and joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+import gpu
+import numpy as np
+from gpu.types import GPUBatch, GPUTexture
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.compensation import Compensation, PublishedCompensation
+from ..core.deform import Deformation, Method
+from ..core.example_poses import ExamplePoses
+from ..core.influences import Influences
+from ..core.limb_joints import LimbJoints
+from ..core.measured_joints import MeasuredJoints
+from ..core.skeleton import Skeleton
+from ..core.skinning import JointSets
+from ..core.topology import Topology
+from ..scene.binding.binding import Binding
+from ..scene.binding.shape_key_offsets import Examples
+from .gpu_objects import MAX_TEXELS, indexed_batch, pack_influences
+from .poses import InstancePoses, ListPart, PosedGroup
+from .shaders import (
+    JOINT_STRIDE,
+    KERNELS,
+    SWING_SAMPLERS,
+    TEXTURE_WIDTH,
+    TWIST_SAMPLERS,
+    kernel_of,
+    pass_shader,
+    skinning_shader,
+    swings_of,
+    twists_of,
+)
+from .take_tables import MAX_INSTANCES, InstanceGroup
+from .textures import (
+    VertexTextures,
+    array_from_texture,
+    empty_texture,
+    row_count,
+    run_pass,
+    texture_from_array,
+)
+
+# One binding on the GPU: rest shape, influences, shape keys, joints and topology.
+
+
+@dataclass(frozen=True, eq=False)
+class KeyOffsets:
+    """The offsets of some shape keys, as `shape_key_sum.glsl` reads them."""
+
+    starts: GPUTexture
+    offsets: GPUTexture
+
+    @property
+    def textures(self) -> dict[str, GPUTexture]:
+        """By the names of samplers."""
+        return {"key_starts": self.starts, "key_offsets": self.offsets}
+
+
+class GpuMesh:
+    """The static textures and index buffers of one binding; built when they are first needed.
+
+    Args:
+        rest: shape (n, 3), the Basis positions in object space.
+        influences: `Deformation.skinning` of what it will be deformed by; kept as `moved_by`.
+        topology: triangles, edges and normal groups; without it there are no normals and nothing
+            can be drawn.
+        sets: without them it cannot be deformed by SPHERICAL_JOINT.
+        shape_offsets: shape (K, n, 3), the offset of each shape key in object space; what is added
+            to `rest` is the sum of values times offsets.
+
+    Raises:
+        ValueError: shapes do not agree, or the mesh is beyond what the textures can address.
+    """
+
+    def __init__(
+        self,
+        rest: NDArray[np.floating],
+        influences: Influences,
+        *,
+        topology: Topology | None = None,
+        sets: JointSets | None = None,
+        shape_offsets: NDArray[np.floating] | None = None,
+    ) -> None:
+        count = len(rest)
+        if influences.vertex_count != count:
+            raise ValueError(
+                f"GpuMesh: influences of {influences.vertex_count} vertices for {count}"
+            )
+        if shape_offsets is not None and shape_offsets.shape[1:] != (count, 3):
+            raise ValueError(f"GpuMesh: shape offsets {shape_offsets.shape} for {count} vertices")
+        if count > MAX_TEXELS:
+            raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} vertices for a mesh")
+        self.vertex_count = count
+        self.group_count = topology.group_count if topology is not None else 0
+        self.key_count = len(shape_offsets) if shape_offsets is not None else 0
+        self.set_count = sets.set_count if sets is not None else 0
+        self.topology = topology
+        self.sets = sets
+        self.moved_by = influences
+        texels, starts = pack_influences(influences)
+        self.rest = texture_from_array(
+            np.column_stack((rest, starts)).astype(np.float32), 4, padding=-1.0
+        )
+        self.influences = texture_from_array(texels, 4)
+        self._shape_offsets = shape_offsets
+        self._key_offsets: WeakValueDictionary[tuple[int, ...], KeyOffsets] = WeakValueDictionary()
+
+    def key_offsets(self, keys: tuple[int, ...]) -> KeyOffsets:
+        """The offsets of some shape keys; the same object as long as somebody has it.
+
+        Raises:
+            ValueError: there are more than a texture can address.
+        """
+        found = self._key_offsets.get(keys)
+        if found is None:
+            assert self._shape_offsets is not None
+            found = self._key_offsets[keys] = _packed_offsets(self._shape_offsets[list(keys)])
+        return found
+
+    @cached_property
+    def joint_of_vertex(self) -> GPUTexture:
+        """RG32F: the set of each vertex, and the bone that the signs of its bones follow."""
+        sets = self.sets
+        assert sets is not None
+        rows = np.zeros((self.vertex_count, 2), np.float32)
+        if sets.set_count:
+            set_of_vertex = np.maximum(sets.set_of_vertex, 0)
+            controlling = sets.controlling[set_of_vertex]
+            rows[:, 0] = set_of_vertex
+            rows[:, 1] = np.where(controlling >= 0, controlling, self.moved_by.bones[:, 0])
+        return texture_from_array(rows, 2)
+
+    @cached_property
+    def joint_sets(self) -> GPUTexture:
+        """RGBA32F, two pixels for each set; see `joint_centres.glsl`."""
+        sets = self.sets
+        assert sets is not None
+        rows = np.zeros((sets.set_count, 2, 4), np.float32)
+        rows[:, 0, :3] = sets.centroid
+        rows[:, 1, 0] = sets.offsets[:-1]
+        rows[:, 1, 1] = np.where(sets.shared, 0, np.diff(sets.offsets))
+        return texture_from_array(rows.reshape(-1, 4), 4)
+
+    @cached_property
+    def joint_bones(self) -> GPUTexture:
+        """R32F: the bones of the sets."""
+        assert self.sets is not None
+        return texture_from_array(self.sets.bones.astype(np.float32), 1)
+
+    @cached_property
+    def groups(self) -> GPUTexture:
+        """RG32F: the vertex and the first corner of each normal group; then (-1, end)."""
+        topology = self.topology
+        assert topology is not None
+        count = topology.group_count
+        rows = np.full((count + 1, 2), -1.0, np.float32)
+        rows[:count, 0] = topology.group_vertex
+        rows[:, 1] = topology.fan_offsets
+        return texture_from_array(rows, 2, padding=-1.0)
+
+    @cached_property
+    def fans(self) -> GPUTexture:
+        """R32F: the previous, next and opposite vertex of each corner."""
+        topology = self.topology
+        assert topology is not None
+        fans = (topology.fan_previous, topology.fan_next, topology.fan_opposite)
+        return texture_from_array(np.stack(fans, axis=1).astype(np.float32).reshape(-1), 1)
+
+    @cached_property
+    def material_batches(self) -> tuple[tuple[int, GPUBatch], ...]:
+        """For each material slot in use its triangles, whose indices are normal groups."""
+        topology, found = self.topology, []
+        assert topology is not None
+        for slot in np.unique(topology.triangle_material).tolist():
+            triangles = topology.triangle_groups[topology.triangle_material == slot]
+            batch = indexed_batch("TRIS", triangles)
+            assert batch is not None
+            found.append((slot, batch))
+        return tuple(found)
+
+    @cached_property
+    def edge_batch(self) -> GPUBatch | None:
+        """Lines whose indices are vertices; None without any."""
+        assert self.topology is not None
+        return indexed_batch("LINES", self.topology.edges)
+
+
+def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
+    """Upload the static data of a binding, for deformations with these influences as `skinning`."""
+    keys = binding.shape_keys
+    return GpuMesh(
+        binding.rest,
+        influences,
+        topology=binding.topology,
+        sets=binding.sets,
+        shape_offsets=keys.offsets if keys else None,
+    )
+
+
+def _packed_offsets(offsets: NDArray[np.floating]) -> KeyOffsets:
+    """Only those of the vertices that a key moves; shape (K, n, 3)."""
+    vertex_count = offsets.shape[1]
+    vertices, keys = np.nonzero(np.any(offsets != 0.0, axis=2).T)
+    counts = np.bincount(vertices, minlength=vertex_count)
+    # Invocations fill rows, and each reads the place behind its own: past a texture anything is.
+    starts = np.full(row_count(vertex_count) * TEXTURE_WIDTH + 1, len(vertices))
+    starts[: vertex_count + 1] = np.concatenate(([0], np.cumsum(counts)))
+    if len(vertices) > MAX_TEXELS:
+        raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} shape key offsets")
+    rows = np.empty((len(vertices), 4), np.float32)
+    rows[:, :3] = offsets[keys, vertices]
+    rows[:, 3] = keys
+    return KeyOffsets(texture_from_array(starts, 1), texture_from_array(rows, 4))
+
+
+# The shape keys of all instances of a mesh.
+#
+# The values of most keys are given. What these keys make of the rest positions is kept until a
+# value changes. The values of the others follow the pose of each instance, from a take or as the
+# weights of example poses; the skinning pass adds those keys.
+
+
+_OF_TAKE, _OF_EXAMPLE = 1.0, 2.0
+
+
+class GpuKeys:
+    """The K shape keys of I instances, on the GPU.
+
+    Attributes:
+        rest: RGBA32F texture, the rest positions with the keys whose values are given.
+        rest_rows: the rows of `rest` for each instance; 0 where all share them.
+        moving: the keys whose values follow the pose; None without any.
+    """
+
+    def __init__(self, mesh: GpuMesh, count: int) -> None:
+        self.rest, self.rest_rows = mesh.rest, 0
+        self.moving: MovingKeys | None = None
+        self._mesh, self._count = mesh, count
+        self._given = np.zeros((1, mesh.key_count), np.float32)
+        self._resting = tuple(range(mesh.key_count))
+        self._changed = False
+        self._values: GPUTexture | None = None
+        self._shaped: GPUTexture | None = None
+        self._offsets: KeyOffsets | None = None
+
+    def give(self, values: NDArray[np.floating]) -> bool:
+        """Set the values of the keys that do not follow the pose.
+
+        Args:
+            values: shape (K,) for all instances, or (I, K); muted keys are 0.
+
+        Returns:
+            whether one has changed.
+
+        Raises:
+            ValueError: there are not K of them.
+        """
+        values = np.atleast_2d(np.array(values, np.float32))
+        if values.shape[1] != self._mesh.key_count:
+            raise ValueError(f"{values.shape[1]} shape key values for {self._mesh.key_count} keys")
+        if (values == values[0]).all():
+            values = values[:1]
+        if np.array_equal(values, self._given):
+            return False
+        self._given, self._changed = values, True
+        return True
+
+    def follow(
+        self,
+        group: InstanceGroup,
+        named: Mapping[int, tuple[str, str]],
+        examples: Examples | None = None,
+    ) -> None:
+        """Say which values follow the pose: those that the takes of a group have, and examples.
+
+        Args:
+            named: of each key that may follow a take, the mesh and the key in takes.
+            examples: the example poses that act.
+        """
+        found = {key: group.value_row(*name) for key, name in named.items()}
+        sources = {key: (_OF_TAKE, row, 0.0, 0.0) for key, row in found.items() if row is not None}
+        texels = np.zeros((1, 4))
+        if examples is not None:
+            poses = examples.poses
+            texels, places = _example_rows(poses)
+            bones, numbers = np.divmod(poses.rows, max(poses.solution.shape[2], 1))
+            rows, factors = examples.rows.tolist(), examples.factors.tolist()
+            of_examples = zip(rows, places[bones].tolist(), numbers.tolist(), factors, strict=True)
+            sources |= {key: (_OF_EXAMPLE, *source) for key, *source in of_examples}
+        self.moving = MovingKeys(self._mesh, sources, texels, self._count) if sources else None
+        resting = tuple(key for key in range(self._mesh.key_count) if key not in sources)
+        if resting != self._resting:
+            self._resting, self._offsets, self._changed = resting, None, True
+
+    def find(self, posed: PosedGroup) -> None:
+        """Find the shapes if given values have changed, and the values that follow poses."""
+        if self._changed:
+            self._find_shapes()
+            self._changed = False
+        if self.moving is not None:
+            self.moving.find_values(posed)
+
+    def _find_shapes(self) -> None:
+        values, mesh = self._given[:, self._resting], self._mesh
+        if not values.any():
+            self.rest, self.rest_rows = mesh.rest, 0
+            return
+        rows, count = row_count(mesh.vertex_count), len(values)
+        if self._shaped is None or self._shaped.height < count * rows:
+            self._shaped = empty_texture(count * rows * TEXTURE_WIDTH, "RGBA32F")
+        if self._offsets is None:
+            self._offsets = mesh.key_offsets(self._resting)
+        self._values = texture_from_array(values.reshape(-1), 1)
+        textures = {"rest": mesh.rest, "key_values": self._values, **self._offsets.textures}
+        ints = {"mesh_rows": rows, "key_count": len(self._resting)}
+        shader = pass_shader("shape_keys")
+        shader.bind()
+        run_pass(shader, textures, ("shaped", self._shaped), mesh.vertex_count, count, **ints)
+        self.rest, self.rest_rows = self._shaped, rows if count > 1 else 0
+
+
+class MovingKeys:
+    """The keys whose values follow the poses of I instances.
+
+    Args:
+        sources: by key, as `key_values.glsl` says; `examples` likewise.
+
+    Attributes:
+        keys: M of them.
+        values: R32F texture, M values for each instance.
+    """
+
+    def __init__(
+        self,
+        mesh: GpuMesh,
+        sources: Mapping[int, tuple[float, ...]],
+        examples: NDArray[np.floating],
+        count: int,
+    ) -> None:
+        self.keys, self._count = tuple(sources), count
+        self.values = empty_texture(len(sources) * count, "R32F")
+        self._offsets = mesh.key_offsets(self.keys)
+        self._sources = texture_from_array(np.array(list(sources.values())), 4)
+        self._examples = texture_from_array(examples, 4)
+
+    @property
+    def textures(self) -> dict[str, GPUTexture]:
+        """The textures that skinning reads, by the names of its samplers."""
+        return {**self._offsets.textures, "key_values": self.values}
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """The push constants of skinning."""
+        return {"key_count": len(self.keys)}
+
+    def find_values(self, posed: PosedGroup) -> None:
+        """Find the values for poses."""
+        shader = posed.shader("key_values", scaled=posed.poses.scaled)
+        textures = {
+            "key_sources": self._sources,
+            "locals": posed.poses.locals or self._sources,
+            "examples": self._examples,
+        }
+        count, written = posed.count(self._count), ("key_values", self.values)
+        run_pass(shader, textures, written, len(self.keys), count, **self.constants)
+
+
+def _example_rows(examples: ExamplePoses) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+    """Texels of `examples` in `key_values.glsl`, shape (t, 4); each bone's place in them, (E,)."""
+    rows: list[NDArray[np.floating]] = []
+    places, place = np.zeros(len(examples.bones), np.intp), 0
+    most = examples.solution.shape[2]
+    counts = np.bincount(examples.rows // max(most, 1), minlength=len(places))
+    for bone, count in enumerate(counts.tolist()):
+        weights = -(-count // 4)
+        found = np.zeros((2 + (count + 1) * (2 + weights), 4))
+        parent = -1 if examples.is_root[bone] else examples.parents[bone]
+        found[0] = (examples.bones[bone], parent, count, examples.twists[bone])
+        found[1] = (*examples.limbs[bone], examples.falloff[bone, 0])
+        points = found[2:].reshape(count + 1, 2 + weights, 4)
+        points[:, 0, :3] = examples.directions[bone, : count + 1]
+        points[:, 1] = examples.rotations[bone, : count + 1]
+        solution = points[:, 2:].reshape(count + 1, 4 * weights)
+        solution[:, :count] = examples.solution[bone, : count + 1, :count]
+        points[:, 2:] = solution.reshape(count + 1, weights, 4)
+        places[bone] = place
+        place += len(found)
+        rows.append(found)
+    return np.concatenate(rows), places
+
+
+# The posed joints or limbs of all instances of a mesh: what its compensation reads.
+
+
+class PosedLimbs:
+    """The joints, for MEASURED, or the limbs, for the published curves, of I instances.
+
+    Args:
+        count: of the instances.
+        row_count: of the rows of each in the poses.
+
+    Attributes:
+        posed: RGBA32F texture, as the skinning shaders read it.
+        joint_count: of the joints of an instance; None for limbs.
+    """
+
+    def __init__(
+        self, compensation: Compensation, skeleton: Skeleton, count: int, row_count: int
+    ) -> None:
+        self.compensation, self.count = compensation, count
+        self.joint_count: int | None = None
+        self._row_count = row_count
+        rows = np.zeros((skeleton.bone_count, 2, 4))
+        rows[:, 0, :3], rows[:, 0, 3] = skeleton.heads, skeleton.start_rows
+        rows[:, 1, :3], rows[:, 1, 3] = skeleton.tails, skeleton.end_rows
+        self._bone_limbs = texture_from_array(rows.reshape(-1, 4), 4)
+        self._at_rest: GPUTexture
+        if isinstance(compensation, MeasuredJoints):
+            limbs = compensation.limbs
+            self.joint_count = len(limbs.heads)
+            size = count * self.joint_count * JOINT_STRIDE
+            self._at_rest = texture_from_array(_joint_rows(limbs), 4)
+        else:
+            assert isinstance(compensation, PublishedCompensation)
+            bones = skeleton.bone_of_row
+            directions = np.zeros((row_count, 4))
+            directions[: len(bones), :3] = compensation.limb_directions[bones]
+            directions[: len(bones), 3] = bones
+            size = count * row_count
+            self._at_rest = texture_from_array(directions, 4)
+        self.posed = empty_texture(size, "RGBA32F")
+
+    @property
+    def textures(self) -> dict[str, GPUTexture]:
+        """The textures that skinning reads, by the names of its samplers."""
+        return {"limbs" if self.joint_count is None else "joints": self.posed}
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """The push constants of skinning."""
+        return {} if self.joint_count is None else {"joint_count": self.joint_count}
+
+    def pose(self, posed: PosedGroup) -> None:
+        """Find them for poses."""
+        if self.joint_count is None:
+            shader = posed.shader("pose_limbs")
+            at_rest, image, count = "limb_directions", "limbs", self._row_count
+        else:
+            shader = posed.shader("pose_joints", scaled=posed.poses.scaled)
+            at_rest, image, count = "rest_joints", "joints", self.joint_count
+        textures = {"bone_limbs": self._bone_limbs, at_rest: self._at_rest}
+        instances, written = posed.count(self.count), (image, self.posed)
+        run_pass(shader, textures, written, count, instances, **self.constants)
+
+
+def _joint_rows(limbs: LimbJoints) -> NDArray[np.floating]:
+    """The texels of `rest_joints` in `pose_joints.glsl`: shape (4 J, 4)."""
+    skeleton = limbs.skeleton
+    rows = np.zeros((len(limbs.heads), 4, 4))
+    rows[:, 0, :3], rows[:, 0, 3] = limbs.heads, skeleton.start_rows[limbs.children]
+    rows[:, 1, :3], rows[:, 1, 3] = limbs.forth, skeleton.end_rows[limbs.parents]
+    rows[:, 2, :3] = limbs.back
+    rows[:, 3, 0], rows[:, 3, 1] = limbs.children, limbs.parents
+    return rows.reshape(-1, 4)
+
+
+# Skins many instances of one mesh: one dispatch, whatever their number.
+#
+# mesh = GpuMesh(...)                                        # once, shared by all instances poses =
+# GivenPoses(skeleton, count, layout)                # or Playback deformed = DeformedMesh(mesh,
+# skeleton, count) ... poses.upload(matrices)                                     # each frame
+# deformed.deform(deformation, poses, poses.groups[0])
+
+
+# For each instance: two matrices, its factor and its spread.
+_SPACE_TEXELS = 7
+# What every driver allows for a texture.
+_MAX_TEXTURE_ROWS = 16_384
+
+
+def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
+    """How many instances of a mesh the textures hold.
+
+    Args:
+        group_count: of its normal groups.
+        bone_count: of its skeleton; joints of the mesh at most double those of the hierarchy.
+    """
+    rows = max(row_count(vertex_count), row_count(group_count))
+    joints = max(2 * bone_count * JOINT_STRIDE, 1)
+    return min(_MAX_TEXTURE_ROWS // rows, MAX_TEXELS // joints, MAX_INSTANCES)
+
+
+class DeformedMesh:
+    """The deformed vertices and normals of all instances of a mesh, on the GPU, in object space.
+
+    Nothing is allocated per frame.
+
+    Args:
+        mesh: the static data, which all instances share.
+        skeleton: that moves it.
+        count: of the instances; at most `most_instances`.
+
+    Attributes:
+        positions: RGBA32F texture; each instance begins `mesh_rows` rows after the one before.
+        normals: RGBA16F texture, likewise with `group_rows`; None until they are computed.
+        keys: the shape keys of all instances; None for a mesh without.
+
+    Raises:
+        ValueError: there are more instances than a texture holds.
+    """
+
+    def __init__(self, mesh: GpuMesh, skeleton: Skeleton, count: int = 1) -> None:
+        most = most_instances(mesh.vertex_count, mesh.group_count, skeleton.bone_count)
+        if count > most:
+            raise ValueError(f"{count} instances of a mesh where {most} fit")
+        self.mesh, self.skeleton, self.count = mesh, skeleton, count
+        self.mesh_rows = row_count(mesh.vertex_count)
+        self.group_rows = row_count(mesh.group_count)
+        self.positions = empty_texture(count * self.mesh_rows * TEXTURE_WIDTH, "RGBA32F")
+        self.normals: GPUTexture | None = None
+        self.keys = GpuKeys(mesh, count) if mesh.key_count else None
+        # Of each method that is in use.
+        self._of_vertices: dict[Method, VertexTextures] = {}
+        self._spaces_of: tuple[bytes, bytes] | None = None
+        self._space_stride = 0
+        self._object_space: GPUTexture | None = None
+        self._limbs: PosedLimbs | None = None
+        self._centres: GPUTexture | None = None
+
+    def deform(
+        self,
+        deformation: Deformation,
+        poses: InstancePoses,
+        group: InstanceGroup,
+        objects_to_armature: NDArray[np.floating] | None = None,
+        shares: ArrayLike | None = None,
+        *,
+        first: int = 0,
+        chosen: ListPart | None = None,
+        with_normals: bool = True,
+    ) -> None:
+        """Deform the vertices of instances, and find their normals.
+
+        Args:
+            deformation: of the mesh.
+            poses: of this frame; its layout includes `wanted_layout` of the deformation.
+            group: one of `poses.groups`, with the skeleton of the mesh.
+            objects_to_armature: shape (4, 4) for all or (I, 4, 4), A^-1 O of the world matrices; by
+                default the identity.
+            shares: the factor of the compensation and how much twists are spread: shape (2,) for
+                all or (I, 2); by default those of the deformation. These must not be 0 then.
+            first: the instance of the group that is the first here.
+            chosen: the instances to deform; by default all.
+
+        Raises:
+            ValueError: the deformation has another number of vertices, or an object or its armature
+                is scaled to nothing.
+        """
+        vertices = deformation.skinning.vertex_count
+        if vertices != self.mesh.vertex_count:
+            raise ValueError(f"A deformation of {vertices} vertices for {self.mesh.vertex_count}")
+        if not vertices or not (self.count if chosen is None else chosen.count):
+            return
+        of_vertices = self._of_vertices.setdefault(deformation.method, VertexTextures())
+        of_vertices.update(deformation)
+        shares = (deformation.factor, deformation.twist_spread) if shares is None else shares
+        self._set_spaces(objects_to_armature, np.asarray(shares, np.float64))
+        posed = PosedGroup(poses, group, first, chosen)
+        try:
+            if self.keys is not None:
+                self.keys.find(posed)
+            self._skin(deformation, of_vertices, posed)
+            if with_normals and self.mesh.group_count:
+                self._find_normals(chosen)
+        finally:
+            gpu.shader.unbind()
+
+    def read_positions(self) -> NDArray[np.float32]:
+        """Shape (I, n, 3), object space. Waits for the GPU."""
+        stride = self.mesh_rows * TEXTURE_WIDTH
+        pixels = array_from_texture(self.positions, self.count * stride)
+        return pixels.reshape(self.count, stride, 4)[:, : self.mesh.vertex_count, :3]
+
+    def _set_spaces(
+        self, matrices: NDArray[np.floating] | None, shares: NDArray[np.floating]
+    ) -> None:
+        matrices = np.eye(4) if matrices is None else np.asarray(matrices, np.float64)
+        wanted = (matrices.tobytes(), shares.tobytes())
+        if wanted == self._spaces_of:
+            return
+        try:
+            inverse = np.linalg.inv(matrices)
+        except np.linalg.LinAlgError:
+            inverse = np.full((4, 4), np.nan)
+        if not np.isfinite(inverse).all():
+            raise ValueError("The object or its armature is scaled to nothing")
+        shared = matrices.ndim == 2 and shares.ndim == 1
+        self._space_stride = 0 if shared else _SPACE_TEXELS
+        rows = np.zeros((1 if shared else self.count, _SPACE_TEXELS, 4), np.float32)
+        rows[:, 0:3], rows[:, 3:6] = matrices[..., :3, :], inverse[..., :3, :]
+        rows[:, 6, :2] = shares
+        self._object_space = texture_from_array(rows.reshape(-1, 4), 4)
+        self._spaces_of = wanted
+
+    def _skin(
+        self, deformation: Deformation, of_vertices: VertexTextures, posed: PosedGroup
+    ) -> None:
+        mesh, kernel, poses = self.mesh, kernel_of(deformation), posed.poses
+        traits = KERNELS[kernel]
+        limbs = None
+        if kernel in {"MEASURED", "PUBLISHED"}:
+            compensation, limbs, rows = deformation.compensation, self._limbs, posed.group.row_count
+            assert compensation is not None
+            if limbs is None or limbs.compensation is not compensation:
+                limbs = self._limbs = PosedLimbs(compensation, self.skeleton, self.count, rows)
+            limbs.pose(posed)
+        if "centres" in traits.samplers:
+            self._find_centres(posed)
+        moving = None if self.keys is None else self.keys.moving
+        textures = of_vertices.optional
+        names = tuple(textures)
+        textures |= {
+            "rest": mesh.rest if self.keys is None else self.keys.rest,
+            "influences": mesh.influences,
+            "object_space": self._object_space,
+        }
+        constants = {
+            "mesh_rows": self.mesh_rows,
+            "rest_rows": 0 if self.keys is None else self.keys.rest_rows,
+            "space_stride": self._space_stride,
+        }
+        if "amounts" in traits.samplers:
+            textures["amounts"] = of_vertices.amounts
+        if limbs is not None:
+            textures |= limbs.textures
+            constants |= limbs.constants
+        elif kernel == "SPHERICAL_JOINT":
+            textures |= {"joint_of_vertex": mesh.joint_of_vertex, "centres": self._centres}
+            constants["set_count"] = mesh.set_count
+        if moving is not None:
+            names = (*names, "shape_keys")
+            textures |= moving.textures
+            constants |= moving.constants
+        if swings_of(deformation) is not None:
+            names = (*names, "swings")
+            textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
+        if twists_of(deformation) is not None:
+            names = (*names, "twists")
+            textures |= {name: getattr(of_vertices, name) for name in TWIST_SAMPLERS}
+        scaled = poses.scaled or of_vertices.blend is not None
+        shader = skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
+        shader.bind()
+        posed.bind(shader)
+        count, written = posed.count(self.count), ("positions", self.positions)
+        run_pass(shader, textures, written, mesh.vertex_count, count, **constants)
+
+    def _find_centres(self, posed: PosedGroup) -> None:
+        mesh = self.mesh
+        if self._centres is None:
+            self._centres = empty_texture(self.count * mesh.set_count, "RGBA32F")
+        if not mesh.set_count:
+            return
+        shader = posed.shader("joint_centres")
+        textures = {"joint_sets": mesh.joint_sets, "joint_bones": mesh.joint_bones}
+        count, written = posed.count(self.count), ("centres", self._centres)
+        run_pass(shader, textures, written, mesh.set_count, count, set_count=mesh.set_count)
+
+    def _find_normals(self, chosen: ListPart | None) -> None:
+        mesh = self.mesh
+        if self.normals is None:
+            self.normals = empty_texture(self.count * self.group_rows * TEXTURE_WIDTH, "RGBA16F")
+        shader, count = pass_shader("normals", listed=chosen is not None), self.count
+        shader.bind()
+        if chosen is not None:
+            chosen.bind(shader)
+            count = chosen.count
+        textures = {"positions": self.positions, "groups": mesh.groups, "fans": mesh.fans}
+        ints = {"mesh_rows": self.mesh_rows, "group_rows": self.group_rows}
+        run_pass(shader, textures, ("normals", self.normals), mesh.group_count, count, **ints)

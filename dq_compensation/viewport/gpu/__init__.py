@@ -1,1 +1,0 @@
-"""The GPU as this add-on uses it: shaders, textures, uniform blocks."""

@@ -1,1 +1,0 @@
-"""How a surface looks in the shading modes of a viewport."""

@@ -1,1 +1,0 @@
-"""The objects of a drawing, gathered in batches that are skinned and drawn at once."""

@@ -1,1 +1,0 @@
-"""Colours that show how far the skin is from other methods' results."""

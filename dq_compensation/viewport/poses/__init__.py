@@ -1,1 +1,0 @@
-"""Poses on the GPU, of all objects that are skinned together."""

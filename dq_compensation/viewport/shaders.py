@@ -1,0 +1,540 @@
+"""The inputs and outputs of each shader, which is compiled when first used.
+
+With `listed`, a shader is for the instances of a list alone; see `ListPart`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from gpu.types import GPUShader, GPUShaderCreateInfo
+
+from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
+from ..core.deform import Deformation
+from ..core.dual_quaternion import FACING_TOLERANCE
+from ..core.limb_joints import SHORTEST_RAY
+from ..core.measured_joints import MeasuredJoints
+from ..core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
+from ..core.skinning import CENTRE_DAMPING
+from ..core.swing_joints import MOST_SWUNG, SWINGS, SWUNG_BACK, SwingJoints
+from ..core.takes import ALIKE
+from ..core.twist_limbs import SWUNG_FAR, TURNS, TwistLimbs
+from .gpu_objects import WEIGHT_SUM, compile_shader, new_stage_interface
+from .take_tables import BONE_STRIDE, INSTANCE_STRIDE
+
+# The kernels that skin vertices, and what each one reads of a pose.
+
+
+Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]
+"""The ways to skin vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
+
+
+@dataclass(frozen=True)
+class PosePaletteLayout:
+    """The parts of a bone in the pose palette, in this order; each is one vec4 but the matrix.
+
+    Attributes:
+        rotation: the unit quaternion of the rigid part.
+        matrix: the first three rows of D.
+    """
+
+    rotation: bool = False
+    dual: bool = False
+    matrix: bool = False
+
+    @property
+    def stride(self) -> int:
+        """The number of vec4 of a bone."""
+        return self.rotation + self.dual + 3 * self.matrix
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The places of the parts of a bone that shaders find by name; the rotation is first."""
+        places = {"PALETTE_STRIDE": str(self.stride)}
+        if self.dual:
+            places["PALETTE_DUAL"] = str(int(self.rotation))
+        if self.matrix:
+            places["PALETTE_MATRIX"] = str(self.rotation + self.dual)
+        return places
+
+    def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
+        """The parts of both."""
+        return PosePaletteLayout(
+            self.rotation or other.rotation, self.dual or other.dual, self.matrix or other.matrix
+        )
+
+    def with_scales(self) -> PosePaletteLayout:
+        """The same with the scales of bones, which a dual quaternion cannot represent."""
+        return replace(self, dual=False, matrix=True) if self.dual else self
+
+
+JOINT_STRIDE = 6
+"""The number of vec4 of a joint, posed and at rest, see `measured_compensation.glsl`."""
+
+
+@dataclass(frozen=True)
+class KernelTraits:
+    """The source of a kernel, and its input beside rest positions and influences.
+
+    Attributes:
+        source: its file, without the suffix.
+        palette: what it needs of each bone.
+        samplers, constants: the textures and integers that it reads, by name.
+        defines: for the compiler.
+        scales: whether it has another way for bones with a scale, which SCALED chooses.
+    """
+
+    source: str
+    palette: PosePaletteLayout
+    samplers: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    scales: bool = True
+
+
+# What a kernel reads where joints swing vertices, see `swings.glsl`.
+SWING_SAMPLERS = ("swings", "swing_joints")
+SWING_DEFINES = {"SWINGS": str(SWINGS)}
+# What one reads where twists of limbs are spread, see `twists.glsl`.
+TWIST_SAMPLERS = ("twists", "twist_limbs")
+TWIST_DEFINES = {"TURNS": str(TURNS)}
+
+_RIGID = PosePaletteLayout(rotation=True, dual=True)
+KERNELS: dict[Kernel, KernelTraits] = {
+    "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
+    "DUAL_QUATERNION": KernelTraits("skin_dual_quaternion", _RIGID),
+    "PUBLISHED": KernelTraits(
+        "skin_dual_quaternion", _RIGID, ("amounts", "limbs"), ("COMPENSATE",)
+    ),
+    "MEASURED": KernelTraits(
+        "skin_dual_quaternion", _RIGID, ("amounts", "joints"), ("MEASURE",), ("joint_count",)
+    ),
+    "SPHERICAL_JOINT": KernelTraits(
+        "skin_spherical_joint",
+        PosePaletteLayout(rotation=True, matrix=True),
+        ("joint_of_vertex", "centres"),
+        constants=("set_count",),
+    ),
+}
+
+
+def kernel_of(deformation: Deformation) -> Kernel:
+    """The kernel of a method; where compensation does not act, that of dual quaternions."""
+    if deformation.method != "COMPENSATED":
+        return deformation.method
+    if deformation.factor == 0.0:
+        return "DUAL_QUATERNION"
+    return "MEASURED" if isinstance(deformation.compensation, MeasuredJoints) else "PUBLISHED"
+
+
+def swings_of(deformation: Deformation) -> SwingJoints | None:
+    """The joints whose swings the kernel of a deformation takes along chords; None without any."""
+    if kernel_of(deformation) != "MEASURED" or deformation.compensation is None:
+        return None
+    swings = deformation.compensation.swings
+    return swings if swings is not None and swings.acts else None
+
+
+def twists_of(deformation: Deformation) -> TwistLimbs | None:
+    """The limbs whose twists the kernel of a deformation spreads; None without any."""
+    limbs = deformation.twist_limbs if deformation.method == "COMPENSATED" else None
+    return limbs if limbs is not None and deformation.twist_spread and len(limbs.rows) else None
+
+
+def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
+    """The parts of a pose without scale that a deformation reads.
+
+    The same object each time for the same kernel.
+    """
+    return _layout_of(kernel_of(deformation), deformation.blend is not None)
+
+
+@cache
+def _layout_of(kernel: Kernel, blended: bool) -> PosePaletteLayout:
+    layout = KERNELS[kernel].palette
+    layout = layout.with_scales() if blended else layout
+    # Joints are posed by dual quaternions where there are no matrices.
+    return replace(layout, rotation=True)
+
+
+# Reads the shaders' bodies from the folder ``shaders`` and puts their includes in.
+
+
+SHADERS_DIRECTORY = Path(__file__).resolve().parents[2] / "shaders"
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[ \t]*$', re.MULTILINE)
+
+
+class ShaderSourceError(FileNotFoundError):
+    """A shader file is missing; the message names it and the file that includes it."""
+
+
+@cache
+def shader_source(name: str, directory: Path = SHADERS_DIRECTORY) -> str:
+    """The text of a shader file with its `#include "file"` lines replaced, each file once.
+
+    Args:
+        name: the file's name in `directory`.
+        directory: where the file and all that it includes are.
+
+    Raises:
+        ShaderSourceError: the file, or one that it includes, does not exist.
+    """
+    included: set[str] = set()
+
+    def resolved(name: str, wanted: str) -> str:
+        if name in included:
+            return ""
+        included.add(name)
+        try:
+            text = (directory / name).read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise ShaderSourceError(
+                f"The shader file {name}{wanted} is missing from {directory}; "
+                "install the extension again"
+            ) from error
+        return _INCLUDE.sub(lambda match: resolved(match[1], f", which {name} includes,"), text)
+
+    return resolved(name, "")
+
+
+# Declares what a shader reads and writes, and compiles it.
+#
+# A shader's body is a file in ``shaders``; no binding is declared there. Everything here needs the
+# GPU: call it from a draw handler, a timer or a frame handler, never from a thread.
+
+
+# Pixel i of an array is at (i % TEXTURE_WIDTH, i // TEXTURE_WIDTH); the shaders say `& 1023`.
+TEXTURE_WIDTH = 1024
+# One invocation for each pixel of a row.
+LOCAL_SIZE = 64
+VIEW_TEXELS = 21
+COLOUR_STOPS = 10
+
+
+# The numbers that shaders have in common with `core` and with what we upload.
+SHARED_CONSTANTS = {
+    "FACING_TOLERANCE": f"{FACING_TOLERANCE}",
+    "LEAST_SINE": f"{LEAST_SINE}",
+    "LEAST_BISECTOR": f"{LEAST_BISECTOR}",
+    "CENTRE_DAMPING": f"{CENTRE_DAMPING}",
+    "ALIKE": f"{ALIKE}",
+    "NO_LENGTH": f"{NO_LENGTH}",
+    "NOT_ORTHONORMAL": f"{NOT_ORTHONORMAL}",
+    "CURVED": f"{CURVED}",
+    "STRAIGHT": f"{STRAIGHT}",
+    "SWUNG_BACK": f"{SWUNG_BACK}",
+    "SWUNG_FAR": f"{SWUNG_FAR}",
+    "SHORTEST_RAY": f"{SHORTEST_RAY:f}",
+    "MOST_SWUNG": f"{MOST_SWUNG}",
+    "WEIGHT_SUM": f"{WEIGHT_SUM}u",
+    "JOINT_STRIDE": f"{JOINT_STRIDE}",
+    "INSTANCE_STRIDE": f"{INSTANCE_STRIDE}",
+    "BONE_STRIDE": f"{BONE_STRIDE}",
+}
+
+
+class ShaderError(RuntimeError):
+    """A shader does not compile on this GPU; the driver's own message is in the console."""
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """The inputs and outputs of a shader.
+
+    Attributes:
+        samplers: names of the textures it fetches from.
+        blocks: names of the uniform buffers, with their number of vec4.
+        images: names of the images that it writes, with their formats.
+        push_constants: types and names; 128 bytes at most.
+        smooth, flat: types and names of what the vertex shader passes on to the fragment shader.
+    """
+
+    samplers: tuple[str, ...] = ()
+    blocks: tuple[tuple[str, int], ...] = ()
+    images: tuple[tuple[str, str], ...] = ()
+    push_constants: tuple[tuple[str, str], ...] = ()
+    defines: dict[str, str] = field(default_factory=dict)
+    smooth: tuple[tuple[str, str], ...] = ()
+    flat: tuple[tuple[str, str], ...] = ()
+
+    def declare(self, info: GPUShaderCreateInfo) -> None:
+        """Declare everything, each kind numbered in its order here."""
+        declared: Any = info  # its published types name no formats but literal ones
+        for slot, name in enumerate(self.samplers):
+            declared.sampler(slot, "FLOAT_2D", name)
+        for slot, (name, texels) in enumerate(self.blocks):
+            declared.uniform_buf(slot, "vec4", f"{name}[{texels}]")
+        for slot, (name, image_format) in enumerate(self.images):
+            declared.image(slot, image_format, "FLOAT_2D", name, qualifiers={"WRITE"})
+        for kind, name in self.push_constants:
+            declared.push_constant(kind, name)
+        for name, value in self.defines.items():
+            declared.define(name, value)
+
+
+def compute_shader(name: str, bindings: Bindings) -> GPUShader:
+    """Compile the compute shader of a file.
+
+    Raises:
+        ShaderError: the driver refuses it.
+    """
+    info = GPUShaderCreateInfo()
+    info.local_group_size(LOCAL_SIZE, 1, 1)
+    bindings.declare(info)
+    for constant, value in SHARED_CONSTANTS.items():
+        info.define(constant, value)
+    info.compute_source(shader_source(f"{name}.glsl"))
+    return _compiled(name, info)
+
+
+def draw_shader(name: str, bindings: Bindings) -> GPUShader:
+    """Compile the shader of two files, name_vertex.glsl and name_fragment.glsl.
+
+    Raises:
+        ShaderError: the driver refuses it.
+    """
+    info = GPUShaderCreateInfo()
+    bindings.declare(info)
+    if bindings.smooth or bindings.flat:
+        info.vertex_out(new_stage_interface(f"{name}_interface", bindings.smooth, bindings.flat))
+    info.fragment_out(0, "VEC4", "fragment_colour")
+    info.vertex_source(shader_source(f"{name}_vertex.glsl"))
+    info.fragment_source(shader_source(f"{name}_fragment.glsl"))
+    return _compiled(name, info)
+
+
+def _compiled(name: str, info: GPUShaderCreateInfo) -> GPUShader:
+    try:
+        return compile_shader(info)
+    except Exception as error:
+        raise ShaderError(f"The shader {name} does not compile on this GPU") from error
+
+
+# The inputs and outputs of each shader, which is compiled when first used.
+
+
+_LIST = (("INT", "list_start"), ("INT", "list_first"))
+
+PASSES = {
+    # Finds the transforms between keys.
+    "interpolate_keys": Bindings(
+        samplers=("instances", "tracks", "key_frames", "keys"),
+        images=(("locals", "RGBA32F"),),
+        push_constants=(("FLOAT", "frame"),),
+    ),
+    # Finds the posed limbs for the published curves.
+    "pose_limbs": Bindings(
+        samplers=("limb_directions", "bone_limbs"), images=(("limbs", "RGBA32F"),)
+    ),
+    # Finds the posed joints for MEASURED.
+    "pose_joints": Bindings(
+        samplers=("rest_joints", "bone_limbs"),
+        images=(("joints", "RGBA32F"),),
+        push_constants=(("INT", "joint_count"),),
+    ),
+    # Finds the values of the shape keys that follow poses.
+    "key_values": Bindings(
+        samplers=("key_sources", "locals", "examples"),
+        images=(("key_values", "R32F"),),
+        push_constants=(("INT", "key_count"),),
+    ),
+    # Adds shape keys to the rest positions.
+    "shape_keys": Bindings(
+        samplers=("rest", "key_starts", "key_offsets", "key_values"),
+        images=(("shaped", "RGBA32F"),),
+        push_constants=(("INT", "mesh_rows"), ("INT", "key_count")),
+    ),
+    # Finds the centres of SPHERICAL_JOINT.
+    "joint_centres": Bindings(
+        samplers=("joint_sets", "joint_bones"),
+        images=(("centres", "RGBA32F"),),
+        push_constants=(("INT", "set_count"),),
+    ),
+    # Finds the normals of the deformed surfaces.
+    "normals": Bindings(
+        samplers=("positions", "groups", "fans"),
+        images=(("normals", "RGBA16F"),),
+        push_constants=(("INT", "mesh_rows"), ("INT", "group_rows")),
+    ),
+    # Finds how far two deformations of a mesh are apart.
+    "overlay_distances": Bindings(
+        samplers=("positions", "reference"),
+        images=(("distances", "R32F"),),
+        push_constants=(("MAT4", "object_matrix"),),
+    ),
+}
+
+
+@cache
+def pass_shader(
+    name: str,
+    layout: PosePaletteLayout | None = None,
+    *,
+    scaled: bool = False,
+    listed: bool = False,
+) -> GPUShader:
+    """The shader of one of the `PASSES`.
+
+    Args:
+        layout: of the palettes that it reads; None: it reads none.
+        scaled: whether bones may have a scale.
+    """
+    bindings = replace(PASSES[name], defines=_of_scale(scaled))
+    if layout is not None:
+        bindings = _posed(layout, bindings)
+    return compute_shader(name, _listed(bindings, listed))
+
+
+@cache
+def chain_bones_shader(
+    layout: PosePaletteLayout, scaled: bool, given: bool = False, listed: bool = False
+) -> GPUShader:
+    """The pass that writes the palettes; `given`: of matrices, so that nothing is chained."""
+    bindings = Bindings(
+        samplers=("instances", "bones", "matrices" if given else "locals"),
+        images=(("palettes", "RGBA32F"),),
+        defines=_of_scale(scaled) | layout.places | ({"GIVEN": "1"} if given else {}),
+    )
+    return compute_shader("chain_bones", _listed(bindings, listed))
+
+
+@cache
+def skinning_shader(
+    kernel: Kernel,
+    layout: PosePaletteLayout,
+    scaled: bool,
+    of_vertices: tuple[str, ...],
+    listed: bool = False,
+) -> GPUShader:
+    """The pass that deforms the vertices of all instances of a mesh.
+
+    Args:
+        of_vertices: which of `blend`, `mask`, `shape_keys`, `swings` and `twists` there are.
+    """
+    traits = KERNELS[kernel]
+    defines = dict.fromkeys((*traits.defines, *map(str.upper, of_vertices)), "1")
+    samplers = ["rest", "influences", "object_space", *traits.samplers]
+    constants = ["mesh_rows", "rest_rows", "space_stride", *traits.constants]
+    if scaled and traits.scales:
+        defines["SCALED"] = "1"
+    for name in of_vertices:
+        if name == "shape_keys":
+            samplers += ("key_starts", "key_offsets", "key_values")
+            constants.append("key_count")
+        elif name == "swings":
+            samplers += SWING_SAMPLERS
+            defines |= SWING_DEFINES
+        elif name == "twists":
+            samplers += TWIST_SAMPLERS
+            defines |= TWIST_DEFINES
+        else:
+            samplers.append(name)
+    bindings = Bindings(
+        samplers=tuple(samplers),
+        images=(("positions", "RGBA32F"),),
+        push_constants=tuple(("INT", name) for name in constants),
+        defines=defines,
+    )
+    return compute_shader(traits.source, _listed(_posed(layout, bindings), listed))
+
+
+@cache
+def surface_shader(listed: bool = False) -> GPUShader:
+    """Draws all instances of a deformed surface with studio light."""
+    bindings = Bindings(
+        samplers=("positions", "normals", "groups"),
+        blocks=(("view", VIEW_TEXELS),),
+        push_constants=(
+            ("INT", "mesh_rows"),
+            ("INT", "group_rows"),
+            ("VEC4", "base_colour"),
+            ("VEC4", "material"),
+        ),
+        smooth=(("VEC3", "view_normal"), ("VEC3", "view_position")),
+        flat=(("FLOAT", "mirrored"),),
+    )
+    return draw_shader("surface", _placed(bindings, listed))
+
+
+@cache
+def wire_shader(listed: bool = False) -> GPUShader:
+    """Draws the edges of all instances of a deformed mesh."""
+    bindings = Bindings(
+        samplers=("positions",),
+        blocks=(("view", VIEW_TEXELS),),
+        push_constants=(("INT", "mesh_rows"), ("FLOAT", "depth_bias"), ("VEC4", "wire_colour")),
+    )
+    return draw_shader("wire", _placed(bindings, listed))
+
+
+@cache
+def overlay_shader() -> GPUShader:
+    """Draws the deformed surface in the colours of distances."""
+    bindings = Bindings(
+        samplers=("positions", "normals", "groups", "distances"),
+        blocks=(("view", VIEW_TEXELS), ("colours", COLOUR_STOPS)),
+        push_constants=(
+            ("MAT4", "object_matrix"),
+            ("FLOAT", "maximum"),
+            ("FLOAT", "lift"),
+            ("FLOAT", "alpha"),
+        ),
+        smooth=(("VEC3", "view_normal"), ("VEC3", "view_position"), ("FLOAT", "share")),
+    )
+    return draw_shader("overlay", bindings)
+
+
+def free_shaders() -> None:
+    """Forget the compiled shaders; the next use compiles them again."""
+    for cached in (
+        pass_shader,
+        chain_bones_shader,
+        skinning_shader,
+        surface_shader,
+        wire_shader,
+        overlay_shader,
+    ):
+        cached.cache_clear()
+
+
+def _of_scale(scaled: bool) -> dict[str, str]:
+    return {"KEY_STRIDE": "3", "SCALED": "1"} if scaled else {"KEY_STRIDE": "2"}
+
+
+def _posed(layout: PosePaletteLayout, bindings: Bindings) -> Bindings:
+    """With the palettes of all instances."""
+    return replace(
+        bindings,
+        samplers=(*bindings.samplers, "palettes"),
+        push_constants=(
+            ("INT", "instance_first_row"),
+            ("INT", "instance_rows"),
+            *bindings.push_constants,
+        ),
+        defines=bindings.defines | layout.places,
+    )
+
+
+def _listed(bindings: Bindings, listed: bool) -> Bindings:
+    """With a list of instances, if there is one."""
+    if not listed:
+        return bindings
+    return replace(
+        bindings,
+        samplers=(*bindings.samplers, "listed"),
+        push_constants=(*bindings.push_constants, *_LIST),
+        defines={**bindings.defines, "LISTED": "1"},
+    )
+
+
+def _placed(bindings: Bindings, listed: bool) -> Bindings:
+    """With the places of what is drawn."""
+    given = bindings.push_constants
+    place = ("MAT4", "figure_from_object") if listed else ("INT", "first_instance")
+    samplers = (*bindings.samplers, "placements")
+    return _listed(replace(bindings, samplers=samplers, push_constants=(place, *given)), listed)

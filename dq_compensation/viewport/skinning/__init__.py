@@ -1,1 +1,0 @@
-"""Skins meshes on the GPU."""

@@ -1,1 +1,0 @@
-"""The takes that objects play on the GPU."""
