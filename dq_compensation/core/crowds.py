@@ -1,9 +1,9 @@
 """Crowds: figures that play the takes of a few characters, each at its own place and time.
 
-The specification of what the GPU draws and of what is baked. The state of a figure is a function of
-one number, the time in its program (`program_times`); its place is one matrix. What distinguishes
-figures is drawn from a seed (`figures_of`), figure after figure: more of them leave those that were
-there as they are.
+The GPU display and the bake show what is specified here. The state of a figure is a function of one
+number, the time in its program (`program_times`); its place is one matrix. Figures differ by
+numbers from a seed, which are drawn figure after figure (`figures_of`): more figures leave the
+earlier ones as they are.
 """
 
 from __future__ import annotations

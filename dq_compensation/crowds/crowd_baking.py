@@ -1,214 +1,45 @@
-"""Bakes a crowd to posed meshes and a node tree, sees when the bake is old, and removes it."""
+"""Bakes a crowd to posed meshes, as many as a tolerance asks for, and a node tree."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 from weakref import ReferenceType, ref
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ..analysis.pose_choice import ChosenPoses, choose_poses
 from ..core.crowds import Figures
-from ..core.takes import LocalPoses, Take
+from ..core.takes import Take
 from ..errors import UserError
 from ..option_fields import option, tolerance_option
 from ..scene.binding.content import digest
 from ..scene.blender.armature import world_matrix
-from ..scene.blender.mesh import mesh_of, write_attribute
-from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY, link_beside
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import is_moving, is_reshaped, world_millimetres
 from ..scene.settings.crowd_settings import crowd_of, roles_of
 from ..scene.settings.object_settings import Settings
-from ..session.known_objects import baked_crowd, change, forget_bakes
+from ..session.known_objects import baked_crowd, change_count, forget_bakes
 from ..steps import Progress, with_progress
 from ..wording import counted, listed, sized
-from .crowd_figures import CrowdState, Role, enabled_meshes, figures_of_crowd, role_objects
-from .crowd_posing import (
-    FIRST_ROW,
-    INDEX,
-    LOOP_LENGTH,
-    LOOP_START,
-    PHASE,
-    POSE,
-    ROLE,
-    ROTATION,
-    ROWS_PER_FRAME,
-    SCALE,
-    SPEED,
-    STABLE_INDEX,
+from .baked_crowd import (
+    PosedRole,
     RoleMotion,
-    build_crowd_tree,
     copied_bytes,
     left_out,
     modifiers_after,
-    posed_objects,
+    remove_baked,
     role_motion,
+    write_crowd,
 )
+from .crowd_figures import CrowdState, Role, enabled_meshes, figures_of_crowd, role_objects
 
-# Writes a baked crowd: posed meshes, the table of poses, the figures, the tree; and removes it.
-
-
-@dataclass(frozen=True, eq=False)
-class PosedRole:
-    """A role with its posed meshes in the file.
-
-    Attributes:
-        poses, velocities: for each mesh, shapes (n, 3) one pose after the other; no velocities
-            without motion blur.
-    """
-
-    motion: RoleMotion
-    chosen: ChosenPoses
-    poses: Sequence[Sequence[NDArray[np.float32]]]
-    velocities: Sequence[Sequence[NDArray[np.float32]]]
-
-
-def write_crowd(
-    crowd: bpy.types.Object,
-    roles: Sequence[PosedRole],
-    figures: Figures,
-    start_frame: float,
-    fps: float,
-    made_for: str,
-    *,
-    modifiers: bool,
-) -> bpy.types.Object:
-    """A new object that shows the figures, in the crowd's collections, parented to it.
-
-    Args:
-        figures: `figures.roles` number `roles`.
-        fps: of the scene.
-        made_for: kept with the object, to notice what has changed.
-        modifiers: whether posed meshes have the modifiers after the Armature modifier.
-    """
-    name = f"{crowd.name} Baked"
-    objects = {obj.session_uid: obj for obj in bpy.data.objects}
-    collections = []
-    for number, role in enumerate(roles):
-        of_meshes = []
-        for mesh, poses, velocities in zip(
-            role.motion.meshes, role.poses, role.velocities, strict=True
-        ):
-            obj = objects[mesh.object_uid]
-            label = f"{name[:28]} {number + 1} {obj.name[:16]}"
-            followed = bool(mesh.binding.followed)
-            made = posed_objects(
-                obj, label, poses, velocities, followed=followed, modifiers=modifiers
-            )
-            made.instance_offset = role.motion.origin.tolist()
-            of_meshes.append(made)
-        collections.append(of_meshes)
-    table, first_rows = _write_table(name, [role.chosen for role in roles])
-    tree = build_crowd_tree(name, start_frame, table, collections)
-    tree[CROWD_BAKE_PROPERTY] = True
-    baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
-    baked[CROWD_BAKE_PROPERTY] = made_for
-    modifier = cast("bpy.types.NodesModifier", baked.modifiers.new(name, "NODES"))
-    modifier.node_group = tree
-    link_beside(crowd, baked)
-    baked.parent = crowd
-    baked.matrix_parent_inverse = Matrix.Identity(4)
-    return baked
-
-
-def remove_baked(baked: bpy.types.Object) -> None:
-    """Remove a baked crowd, and what no other object uses of it."""
-    trees = [
-        cast("bpy.types.NodesModifier", each).node_group
-        for each in baked.modifiers
-        if each.type == "NODES"
-    ]
-    mesh = mesh_of(baked)
-    bpy.data.objects.remove(baked)
-    if not mesh.users:
-        bpy.data.meshes.remove(mesh)
-    for tree in trees:
-        if tree is not None and CROWD_BAKE_PROPERTY in tree and not tree.users:
-            _remove_tree(tree)
-
-
-def parts_of(tree: bpy.types.NodeTree) -> tuple[set[bpy.types.Object], set[bpy.types.Collection]]:
-    """The table and the collections of posed meshes that the tree of a baked crowd reads."""
-    objects: set[bpy.types.Object] = set()
-    collections: set[bpy.types.Collection] = set()
-    nodes: list[Any] = list(tree.nodes)
-    for node in nodes:
-        for socket in node.inputs:
-            held = getattr(socket, "default_value", None)
-            if isinstance(held, bpy.types.Object):
-                objects.add(held)
-            elif isinstance(held, bpy.types.Collection):
-                collections.add(held)
-    return objects, collections
-
-
-def _remove_tree(tree: bpy.types.NodeTree) -> None:
-    objects, collections = parts_of(tree)
-    for collection in collections:
-        if CROWD_BAKE_PROPERTY in collection:
-            objects.update(collection.objects)
-    own = [obj for obj in objects if CROWD_BAKE_PROPERTY in obj and obj.library is None]
-    meshes = [mesh_of(obj) for obj in own]
-    made: list[Any] = [tree, *(each for each in collections if CROWD_BAKE_PROPERTY in each), *own]
-    bpy.data.batch_remove(made)
-    bpy.data.batch_remove([mesh for mesh in meshes if not mesh.users])
-
-
-def _write_table(
-    name: str, chosen: Sequence[ChosenPoses]
-) -> tuple[bpy.types.Object, NDArray[np.int64]]:
-    """A new object whose points say which pose is shown, and the first row of each role."""
-    tables = [each.table() for each in chosen]
-    rows = np.concatenate(tables)
-    mesh = bpy.data.meshes.new(f"{name} Table")
-    mesh.vertices.add(len(rows))
-    write_attribute(mesh, POSE, rows)
-    table = bpy.data.objects.new(mesh.name, mesh)
-    table[CROWD_BAKE_PROPERTY] = table[POSE_TABLE_PROPERTY] = True
-    return table, np.cumsum([0, *map(len, tables[:-1])])
-
-
-def _figures_mesh(
-    name: str,
-    roles: Sequence[PosedRole],
-    figures: Figures,
-    first_rows: NDArray[np.int64],
-    fps: float,
-) -> bpy.types.Mesh:
-    """A point for each figure, in the crowd's space."""
-    mesh = bpy.data.meshes.new(name)
-    mesh.vertices.add(len(figures))
-    placed, numbers = LocalPoses.from_matrices(figures.places), figures.roles
-    motions = [role.motion for role in roles]
-    rates = np.array([motion.take_fps for motion in motions]) / fps
-    rows = [float(role.chosen.rows_per_frame) for role in roles]
-    index = np.arange(len(figures))
-    for attribute, values in (
-        ("position", placed.locations),
-        (ROTATION, placed.rotations),
-        (SCALE, placed.scales),
-        (ROLE, numbers),
-        (PHASE, figures.phases + np.array([each.lead for each in motions])[numbers]),
-        (SPEED, figures.speeds * rates[numbers]),
-        (INDEX, index),
-        (STABLE_INDEX, index),
-        (LOOP_START, np.array([each.loop_start for each in motions])[numbers]),
-        (LOOP_LENGTH, np.array([each.loop_length for each in motions])[numbers]),
-        (FIRST_ROW, first_rows[numbers]),
-        (ROWS_PER_FRAME, np.array(rows)[numbers]),
-    ):
-        write_attribute(mesh, attribute, values)
-    mesh.update()
-    return mesh
-
-
-# Whether a crowd has changed since it was baked.
+# Tells whether a crowd has changed since it was baked.
 
 
 # By the session_uid of the crowd: from what the digest was made last, and the digest.
@@ -225,9 +56,11 @@ def has_changed(
     """
     meshes = enabled_meshes()
     places = tuple(
-        _stance(obj) for role in state.roles for obj in meshes.get(role.armature_uid, ())
+        _relative_place_digest(obj)
+        for role in state.roles
+        for obj in meshes.get(role.armature_uid, ())
     )
-    source = (ref(state), change(), _fps(scene), places)
+    source = (ref(state), change_count(), _fps(scene), places)
     known = _known.get(crowd.session_uid)
     if known is None or known[0] != source:
         known = _known[crowd.session_uid] = (source, made_for(crowd, state, scene))
@@ -235,14 +68,14 @@ def has_changed(
 
 
 def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene) -> str:
-    """A digest that differs where a bake would give another result; but for edited meshes."""
+    """A digest of all that a bake depends on, but for the meshes themselves."""
     figures, parts = state.figures, []
     meshes = enabled_meshes()
     for role in state.roles:
-        own = meshes.get(role.armature_uid, ())
-        settings = [(obj.name, Settings.of(obj), len(mesh_of(obj).vertices)) for obj in own]
+        objects = meshes.get(role.armature_uid, ())
+        settings = [(obj.name, Settings.of(obj), len(mesh_of(obj).vertices)) for obj in objects]
         takes = [_digest_of_take(take) for take in (role.first, role.second) if take is not None]
-        settings += [_stance(obj) for obj in own]
+        settings += [_relative_place_digest(obj) for obj in objects]
         parts.append((role.armature_name, settings, takes, role.fade_frames))
     arrays = (figures.roles, figures.places, figures.phases, figures.speeds)
     return digest(*arrays, parts, state.start_frame, _fps(scene), len(roles_of(crowd)))
@@ -258,17 +91,17 @@ def _digest_of_take(take: Take) -> str:
     return digest(take.rotations, take.locations, take.scales, keys.frames, take.fps, *of_values)
 
 
-def _stance(obj: bpy.types.Object) -> str:
-    """The turn, the scale and the place of a mesh as seen from the origin of its armature."""
-    found = np.array(world_matrix(obj), np.float64)
+def _relative_place_digest(obj: bpy.types.Object) -> str:
+    """A digest of the turn, the scale and the place of a mesh relative to its armature's origin."""
+    place = np.array(world_matrix(obj), np.float64)
     rig = find_rig(obj)
     if rig is not None:
-        found[:3, 3] -= np.array(world_matrix(rig).translation, np.float64)
+        place[:3, 3] -= np.array(world_matrix(rig).translation, np.float64)
     # Without the rounding of float32; adding 0 makes 0 of -0.
-    return digest(np.round(found, 6) + 0.0)
+    return digest(np.round(place, 6) + 0.0)
 
 
-# Bakes a crowd: posed meshes, as many as a tolerance asks, picked by a node tree.
+# Bakes a crowd to posed meshes, as many as a tolerance asks for, and a node tree.
 #
 # A generator, as the other bakes: closed before it begins to write, it leaves everything as it was.
 
@@ -309,7 +142,7 @@ class CrowdBakeOptions:
 
 @dataclass(frozen=True, eq=False)
 class CrowdSource:
-    """A crowd that was read: all that the bake needs of it but the file's objects.
+    """A crowd as read for a bake, without the objects of the file.
 
     Attributes:
         crowd_uid: session_uid of the Empty.
@@ -353,7 +186,11 @@ class CrowdSource:
         return float(np.dot(poses, np.array(each) + self.copied + made))
 
     def refusal(self, options: CrowdBakeOptions, poses: Sequence[int] | None = None) -> str | None:
-        """Why it would be too much, or None; `poses` of each motion, if they are known already."""
+        """The reason why the bake would be too large, or None.
+
+        Args:
+            poses: the number for each motion; by default about as many as the tolerance asks for.
+        """
         poses = poses or self.poses_at_most(options.tolerance)
         meshes = self.mesh_count(poses)
         if meshes <= MOST_MESHES:
@@ -366,7 +203,7 @@ class CrowdSource:
         )
 
     def mesh_count(self, poses: Sequence[int]) -> int:
-        """The meshes of so many poses of each motion."""
+        """The number of meshes for so many poses of each motion."""
         pairs = zip(poses, self.motions, strict=True)
         return sum(count * len(motion.meshes) for count, motion in pairs)
 
@@ -514,11 +351,11 @@ def _report(
 def _frozen(crowd: bpy.types.Object, armatures: Sequence[bpy.types.Object]) -> tuple[str, ...]:
     """The names of the armatures and of the layout's object that move: the bake keeps one frame."""
     settings = crowd_of(crowd)
-    found = [armature.name for armature in armatures if is_moving(armature)]
+    names = [armature.name for armature in armatures if is_moving(armature)]
     place = settings.layout_object
     if settings.layout != "GRID" and place is not None and (is_moving(place) or is_reshaped(place)):
-        found.append(place.name)
-    return tuple(dict.fromkeys(found))
+        names.append(place.name)
+    return tuple(dict.fromkeys(names))
 
 
 def _figure_scales(
@@ -537,5 +374,5 @@ def _made_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int
 
 
 def _part(role: Role) -> tuple[object, ...]:
-    """Equal for roles whose figures look alike at the same time of their program."""
+    """A key: equal for roles whose figures look alike at the same time of their program."""
     return role.armature_uid, role.take_names, role.second is not None and role.fade_frames

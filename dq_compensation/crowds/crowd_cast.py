@@ -1,4 +1,4 @@
-"""The figures of all crowds as instances, and the figures that a region sees."""
+"""Lists the figures of all crowds as instances of takes, and finds those that a region sees."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..core.crowds import Figures, Program, program_times
 from ..core.takes import Take
 from ..scene.binding.binding import Binding, twin_digest
 from ..scene.settings.crowd_settings import FarFigures
-from ..viewport.playing import INSTANCE, Instances, faded_takes, fitted_take
+from ..viewport.played_takes import INSTANCE, Instances, faded_takes, fitted_take
 from .crowd_figures import CrowdState, Role
 
-# All figures of all crowds as instances: who plays what, character after character.
+# Lists the figures of all crowds as instances of takes, character after character.
 
 
 GroupKey = tuple[int, str]
@@ -26,7 +26,7 @@ GroupKey = tuple[int, str]
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """The figures of one role of one crowd, neighbours among the instances.
+    """The figures of one role of one crowd. They are neighbours among the instances.
 
     Attributes:
         crowd: the place of the crowd among those that are drawn.
@@ -51,30 +51,30 @@ class CastGroup:
 
     @property
     def binding(self) -> Binding:
-        """One of them."""
+        """The binding of one of the meshes."""
         return next(iter(self.bindings.values()))
 
     @property
     def numbers(self) -> slice:
-        """Those of its instances."""
+        """The numbers of the instances of the group."""
         return slice(self.entries[0].instances.start, self.entries[-1].instances.stop)
 
     @cached_property
     def takes(self) -> tuple[Take, ...]:
-        """The takes that its figures play."""
+        """The takes of all figures of the group."""
         programs = [entry.program for entry in self.entries]
         every = [take for program in programs for take in (program.first, program.second)]
         return tuple(dict.fromkeys(take for take in every if take is not None))
 
     def instances(self, fps: float) -> Instances:
-        """When its figures play what, at the frame rate of the scene."""
+        """The takes and times of the figures, at the frame rate of the scene."""
         numbers = {take: number for number, take in enumerate(self.takes)}
         rows = [_rows(entry, numbers, fps) for entry in self.entries]
         return Instances(self.takes, np.concatenate(rows))
 
 
 class Cast:
-    """The figures of crowds.
+    """The figures of all crowds of a view layer.
 
     Args:
         states: of the crowds.
@@ -84,7 +84,7 @@ class Cast:
     Attributes:
         groups: with their instances one after the other.
         places: shape (I, 4, 4), of each instance in the space of its crowd.
-        sizes: shape (I,), how far the place stretches what is there, at most.
+        sizes: shape (I,), the largest factor by which the place stretches a length.
     """
 
     def __init__(
@@ -125,13 +125,13 @@ class Cast:
 
 def _by_skeleton(role: Role, bindings: Mapping[int, Binding]) -> dict[GroupKey, dict[int, Binding]]:
     """The bound meshes of a role."""
-    found: dict[GroupKey, dict[int, Binding]] = {}
+    by_skeleton: dict[GroupKey, dict[int, Binding]] = {}
     for uid in role.mesh_uids:
         binding = bindings.get(uid)
         if binding is not None:
             key = (role.armature_uid, twin_digest(binding.skeleton))
-            found.setdefault(key, {})[uid] = binding
-    return found
+            by_skeleton.setdefault(key, {})[uid] = binding
+    return by_skeleton
 
 
 def _program(role: Role, binding: Binding, programs: dict[tuple[object, ...], Program]) -> Program:
@@ -146,7 +146,7 @@ def _program(role: Role, binding: Binding, programs: dict[tuple[object, ...], Pr
 
 
 def _rows(entry: Entry, numbers: Mapping[Take, int], fps: float) -> NDArray[np.void]:
-    """When figures play the first and the second take, and when these are cross-faded."""
+    """The times at which figures play the first and the second take, and fade between the two."""
     program, figures = entry.program, entry.figures
     rows = np.zeros(len(figures), INSTANCE)
     first, second = rows["first"], rows["second"]
@@ -166,7 +166,7 @@ def _rows(entry: Entry, numbers: Mapping[Take, int], fps: float) -> NDArray[np.v
     return rows
 
 
-# Which figures of crowds a region sees, and which of them have to be skinned for it.
+# Finds the figures of crowds that a region sees, and the figures to be skinned for it.
 
 
 # Figures at half rate wait for a frame that is no farther than this from theirs.
@@ -193,9 +193,10 @@ class Sight:
     """The figures that one region sees.
 
     Attributes:
-        seen: numbers of instances, rising: those that are drawn.
-        due: those of them that are posed and skinned before, near and far ones.
-        near, linear: these apart: by the method of the object, and by LINEAR.
+        seen: the numbers of the instances that are drawn, rising.
+        due: the numbers of the instances that have to be posed and skinned first.
+        near: the part of `due` that is skinned by the method of the object.
+        linear: the part of `due` that is skinned by LINEAR.
     """
 
     seen: NDArray[np.intp]
@@ -210,7 +211,7 @@ class EntryBounds:
 
     Attributes:
         to_character: shape (4, 4), from armature space to that of the character.
-        stretch: how far that stretches what is there, at most.
+        stretch: the largest factor by which `to_character` stretches a length.
     """
 
     of_program: ProgramBounds
@@ -240,12 +241,12 @@ class CrowdSight:
         self._parity = np.arange(count) & 1
         self._tick = 0
 
-    def forget(self, instances: slice) -> None:
-        """Skin these instances again: they look different."""
+    def skin_again(self, instances: slice) -> None:
+        """Note that these instances look different: they are skinned before they are drawn."""
         self._skinned_at[instances] = np.nan
 
     def place(self, crowds: Sequence[ShownCrowd]) -> None:
-        """Take the places of the crowds."""
+        """Take the places of the crowds in the world."""
         matrices = tuple(crowd.matrix for crowd in crowds)
         if matrices and np.array_equal(matrices, self._matrices):
             return
@@ -257,7 +258,7 @@ class CrowdSight:
                 self.places[at] = matrix @ self.cast.places[at]
                 self._sizes[at] = np.linalg.norm(matrix[:3, :3], 2) * self.cast.sizes[at]
 
-    def look(
+    def figures_in_view(
         self,
         crowds: Sequence[ShownCrowd],
         bounds: Sequence[Sequence[EntryBounds]],
@@ -312,14 +313,14 @@ class CrowdSight:
     def _planes(
         self, to_view: NDArray[np.floating], to_clip: NDArray[np.floating]
     ) -> NDArray[np.float64]:
-        """The planes around the view: the last ones as long as it does not move."""
+        """The planes around the view; the same array as long as the view does not move."""
         to_clip = np.asarray(to_clip, np.float64) @ to_view
         if self._view is None or not np.array_equal(self._view[0], to_clip):
             self._view = (to_clip, frustum_planes(to_clip))
         return self._view[1]
 
     def _bound(self, entry: Entry, sphere: EntryBounds, frame: float, fps: float) -> None:
-        """Find the spheres around figures, world space."""
+        """Find the spheres around the figures of an entry, world space."""
         at, figures = entry.instances, entry.figures
         rate = entry.program.first.fps
         times = program_times(figures.phases, figures.speeds, frame, entry.start, rate, fps)

@@ -1,29 +1,26 @@
-"""The figures of each crowd: their places on the layout object, their roles, their takes."""
+"""Finds the roles and the figures of each crowd, again only when something has changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ..core.crowds import Figures, Variation, curve_places, figures_of, grid_places, point_places
+from ..core.crowds import Figures, Variation, figures_of, grid_places
 from ..core.takes import Take, node_names
 from ..errors import UserError
 from ..scene.binding.binding import Binding
-from ..scene.blender.armature import deforming_bones, is_invertible, is_place_unknown
+from ..scene.blender.armature import deforming_bones, is_place_unknown
 from ..scene.blender.own_objects import is_hidden
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.addon_preferences import crowd_limits
 from ..scene.settings.crowd_settings import (
-    TYPES,
     DQCompensationCrowd,
     DQCompensationCrowdRole,
-    Layout,
     crowd_of,
     roles_of,
 )
@@ -33,248 +30,26 @@ from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, DelayedCal
 from ..session.known_objects import (
     all_crowds,
     any_crowd,
-    change,
+    change_count,
     enabled_objects,
     forget_crowds,
     note_change,
 )
 from ..session.known_takes import read_take, take_problem
-from ..session.memory import keep_only, memories, memory_of
+from ..session.memory import keep_only, memory_of
 from ..session.status import check_soon, status_of, tag_redraw
-from ..viewport.shaders import TEXTURE_WIDTH
-from ..viewport.textures import row_count
+from ..viewport.gpu_objects import TEXTURE_WIDTH, row_count
 from ..wording import counted, sized
-
-# The points and splines of the object that the figures of a crowd stand on.
-
-
-DISABLED = (
-    "{obj} is disabled in viewports or excluded, so Blender does not evaluate it. Enable it; the "
-    "eye in the Outliner may hide it."
+from .crowd_layout import (
+    Worlds,
+    forget_edited,
+    forget_places,
+    layout_signature,
+    layout_worlds,
+    wanted_places,
 )
 
-Spline = tuple[NDArray[np.float64], bool]
-"""The points of a spline as straight lines, shape (P, 3), and whether it is closed."""
-
-
-def layout_refusal(
-    obj: bpy.types.Object, layout: Layout, depsgraph: bpy.types.Depsgraph
-) -> str | None:
-    """Why figures cannot stand on an object in any case, or None; cheap."""
-    if obj.type not in TYPES[layout]:
-        wanted = "a curve" if layout == "CURVE" else "a mesh or a point cloud"
-        return f"{obj.name} is not {wanted}. Choose one as the layout's object."
-    if obj.hide_viewport or not _is_in_enabled_collection(obj, depsgraph.view_layer):
-        return DISABLED.format(obj=obj.name)
-    return None
-
-
-def _is_in_enabled_collection(
-    obj: bpy.types.Object, view_layer: bpy.types.ViewLayer | None
-) -> bool:
-    """Whether Blender evaluates an object for the viewport as far as collections decide that.
-
-    `is_evaluated` does not say: the crowd's pointer brings the object into the dependency graph, as
-    it is without modifiers.
-    """
-    own = set(obj.users_collection)
-    left = [view_layer.layer_collection] if view_layer is not None else []
-    while left:
-        layer = left.pop()
-        if layer.collection.hide_viewport:
-            continue
-        if not layer.exclude and layer.collection in own:
-            return True
-        left.extend(layer.children)
-    return False
-
-
-def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
-    """The points of a mesh object or a point cloud behind its modifiers, object space: (P, 3).
-
-    Where modifiers leave no vertices, those of the point cloud that they make; Blender 4.2 does not
-    give it to Python.
-
-    Args:
-        obj: without a `layout_refusal`.
-
-    Raises:
-        UserError: it has none.
-    """
-    evaluated: Any = obj.evaluated_get(depsgraph)
-    data = evaluated.data
-    if not _point_count(data) and hasattr(evaluated, "evaluated_geometry"):
-        data = evaluated.evaluated_geometry().pointcloud
-    if data is None or not (count := _point_count(data)):
-        raise UserError(f"{obj.name} has no points behind its modifiers. Give it vertices.")
-    found = np.empty((count, 3), np.float32)
-    data.attributes["position"].data.foreach_get("vector", found.ravel())
-    return found.astype(np.float64)
-
-
-def longest_side(objects: Iterable[bpy.types.Object]) -> float:
-    """The longest side of the objects' common box, along the axes of the world."""
-    corners = [
-        np.array(obj.bound_box) @ np.array(obj.matrix_world.to_3x3()).T
-        + obj.matrix_world.translation
-        for obj in objects
-    ]
-    return float(np.ptp(np.concatenate(corners), axis=0).max())
-
-
-def _point_count(data: Any) -> int:
-    position = data.attributes.get("position")
-    return 0 if position is None else len(position.data)
-
-
-def layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Spline]:
-    """The splines of a curve object behind its modifiers, object space.
-
-    Args:
-        obj: without a `layout_refusal`.
-
-    Raises:
-        UserError: it has none that figures can follow.
-    """
-    evaluated = obj.evaluated_get(depsgraph)
-    mesh = evaluated.to_mesh()
-    try:
-        if mesh is None or not len(mesh.edges):
-            raise UserError(f"{obj.name} has no length. Draw a curve in it.")
-        if len(mesh.polygons):
-            raise UserError(
-                f"{obj.name} has a surface. Set its Bevel and Extrude to 0 and its Fill Mode to "
-                "None, or choose a copy without them."
-            )
-        points = np.empty((len(mesh.vertices), 3), np.float32)
-        edges = np.empty((len(mesh.edges), 2), np.int32)
-        mesh.vertices.foreach_get("co", points.ravel())
-        mesh.edges.foreach_get("vertices", edges.ravel())
-    finally:
-        evaluated.to_mesh_clear()
-    return splines_of(points.astype(np.float64), edges)
-
-
-def splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[Spline]:
-    """The splines of a mesh that was made from a curve: the points of each are neighbours in it.
-
-    Args:
-        points: shape (P, 3).
-        edges: shape (E, 2), from each point to the next of its spline.
-    """
-    low, high = edges.min(axis=1), edges.max(axis=1)
-    follows = np.zeros(len(points), np.bool_)
-    follows[high[high == low + 1]] = True
-    starts = np.flatnonzero(~follows)
-    closing = set(zip(low.tolist(), high.tolist(), strict=True))
-    found = []
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(points)], strict=True):
-        closed = end - start > 2 and (start, end - 1) in closing
-        if end - start > 1:
-            found.append((points[start:end], closed))
-    return found
-
-
-# Where the figures of a crowd stand. What is read of the object below them is remembered.
-
-
-LAYOUT_DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
-
-Worlds = tuple[Matrix, Matrix] | None
-"""The world matrices of a crowd and of the object that its figures stand on."""
-
-
-class _Read(dict[str, list[Spline]]):
-    """The points or splines that were read of an object, by the layout, object space."""
-
-
-def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Worlds:
-    """Where the crowd and the layout's object are; None for a grid, and without an object."""
-    settings = crowd_of(crowd)
-    if settings.layout == "GRID" or settings.layout_object is None:
-        return None
-    both = (crowd, settings.layout_object)
-    one, other = (obj.evaluated_get(depsgraph).matrix_world.copy() for obj in both)
-    return one, other
-
-
-def layout_signature(
-    settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
-) -> tuple[object, ...]:
-    """Differs where `wanted_places` gives another result, but for the object's place."""
-    obj = settings.layout_object
-    if settings.layout == "GRID" or obj is None:
-        return ()
-    refusal = layout_refusal(obj, settings.layout, depsgraph)
-    read = settings.layout in memory_of(obj, _Read)
-    return obj.session_uid, obj.name, bool(obj.users_collection), refusal, read
-
-
-def wanted_places(
-    crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgraph, most: int
-) -> tuple[int, NDArray[np.float64] | None]:
-    """How many figures there should be, and the places of at most so many; None for a grid.
-
-    Args:
-        worlds: from `layout_worlds`.
-
-    Raises:
-        UserError: there is nothing to stand on.
-    """
-    settings = crowd_of(crowd)
-    if settings.layout == "GRID":
-        return settings.count, None
-    obj = settings.layout_object
-    if obj is None:
-        raise UserError(f"{crowd.name} has no object to stand on. Choose one, or the layout Grid.")
-    if not obj.users_collection:
-        raise UserError(LAYOUT_DELETED.format(obj=obj.name))
-    assert worlds is not None
-    world, world_below = (np.array(matrix, np.float64) for matrix in worlds)
-    if not is_invertible(world):
-        raise UserError(
-            f"{crowd.name} has a scale of zero on at least one axis. Give it a size again."
-        )
-    to_crowd = np.linalg.inv(world) @ world_below
-    if reason := layout_refusal(obj, settings.layout, depsgraph):
-        raise UserError(reason)
-    splines = [
-        (points @ to_crowd[:3, :3].T + to_crowd[:3, 3], closed)
-        for points, closed in _splines(obj, settings, depsgraph)
-    ]
-    if settings.layout == "CURVE":
-        return settings.count, curve_places(splines, min(settings.count, most))
-    points = splines[0][0][: settings.count]
-    return len(points), point_places(points[:most])
-
-
-def _splines(
-    obj: bpy.types.Object, settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
-) -> list[Spline]:
-    read, layout = memory_of(obj, _Read), settings.layout
-    if layout not in read:
-        points = layout == "POINTS"
-        read[layout] = (
-            [(layout_points(obj, depsgraph), False)] if points else layout_splines(obj, depsgraph)
-        )
-    return read[layout]
-
-
-def forget_edited(changes: Changes) -> bool:
-    """Forget what was read of objects whose points have changed; returns whether there were any."""
-    read = memories(_Read)
-    gone = read.keys() & changes.reshaped() if read else set()
-    for uid in gone:
-        del read[uid]
-    return bool(gone)
-
-
-def forget_places() -> None:
-    """Forget what was read of all objects."""
-    memories(_Read).clear()
-
-
-# The roles of a crowd as they can be played: characters with their meshes and takes.
+# Finds the characters, meshes and takes of the roles of a crowd.
 #
 # A role with a problem plays nothing; its figures are left out, and the others stay as they are.
 
@@ -291,7 +66,7 @@ _POSE_ROW_BYTES = 16 * 16
 
 @dataclass(frozen=True, eq=False)
 class Role:
-    """The character and takes of some figures. No Blender data: `role_objects` finds that.
+    """The character and takes of some figures, without Blender data; see `role_objects`.
 
     Attributes:
         number: in the list of the crowd.
@@ -317,18 +92,18 @@ Signature = tuple[object, ...]
 
 def enabled_meshes() -> dict[int, list[bpy.types.Object]]:
     """The enabled meshes of the file that are in a collection, by the uid of their armature."""
-    found: dict[int, list[bpy.types.Object]] = {}
+    by_armature: dict[int, list[bpy.types.Object]] = {}
     for obj in enabled_objects():
         rig = find_rig(obj)
         if rig is not None and obj.users_collection:
-            found.setdefault(rig.session_uid, []).append(obj)
-    return found
+            by_armature.setdefault(rig.session_uid, []).append(obj)
+    return by_armature
 
 
 def role_signature(
     item: DQCompensationCrowdRole, meshes: Mapping[int, Sequence[bpy.types.Object]]
 ) -> Signature:
-    """Differs where `playable_role` gives another result."""
+    """A key that differs where `playable_role` gives another result."""
     character = item.character
     if character is None:
         return (None, item.share)
@@ -377,12 +152,12 @@ def _role(
         raise UserError(f"{name} is not an armature. Choose the armature of the character.")
     if not character.users_collection:
         raise UserError(CHARACTER_DELETED.format(character=name))
-    own = meshes.get(character.session_uid, ())
-    if not own:
+    objects = meshes.get(character.session_uid, ())
+    if not objects:
         shown = [obj for obj in bpy.data.objects if obj.users_collection and not is_hidden(obj)]
         deforms = any(find_rig(obj) == character for obj in shown)
         raise UserError((NOT_ENABLED if deforms else NO_MESH).format(character=name))
-    for obj in own:
+    for obj in objects:
         if reason := status_of(obj).problem:
             raise UserError(reason)
     if not item.take:
@@ -393,7 +168,7 @@ def _role(
             "turn and its size are not known. Include its collection once after opening the file."
         )
     names = tuple(filter(None, (item.take, item.then)))
-    bindings = [binding for obj in own if (binding := status_of(obj).binding) is not None]
+    bindings = [binding for obj in objects if (binding := status_of(obj).binding) is not None]
     takes = [_take(character, take, bindings, problems) for take in names]
     second = takes[1] if len(takes) > 1 else None
     rows = max((binding.skeleton.row_count for binding in bindings), default=0)
@@ -401,12 +176,12 @@ def _role(
         number,
         character.session_uid,
         name,
-        tuple(obj.session_uid for obj in own),
+        tuple(obj.session_uid for obj in objects),
         names,
         takes[0],
         second,
         item.fade_frames,
-        figure_bytes(map(_counts, own), rows or takes[0].node_count),
+        figure_bytes(map(_counts, objects), rows or takes[0].node_count),
     )
 
 
@@ -464,16 +239,16 @@ def _stored(character: bpy.types.Object, name: str) -> tuple[bool, int | None]:
     return item is not None, stored.session_uid if stored is not None else None
 
 
-# The figures of each crowd of the session, found again only when something has changed.
+# Finds the figures of each crowd, again only when something has changed.
 
 
-# Seconds from the last change until the panel shows what came of it.
-CHECK_AFTER = 0.1
+# Seconds from the last change until the panel shows its result.
+_PANEL_AFTER = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class CrowdState:
-    """A crowd as it can be drawn. The same object as long as nothing has changed.
+    """The roles and figures of a crowd. It is the same object as long as nothing has changed.
 
     Attributes:
         roles: those that can be played.
@@ -491,44 +266,44 @@ class CrowdState:
 
 
 @dataclass
-class _Found:
-    """The last state of a crowd in a view layer, and its origin."""
+class _LayerState:
+    """The last state of a crowd in a view layer, and what it was found from."""
 
-    change: int
+    change_count: int
     worlds: Worlds
     signature: Signature
     state: CrowdState
 
 
 @dataclass
-class _Known:
-    """The states of a crowd: by the session_uid of the scene and the view layer; as shown."""
+class _CrowdMemory:
+    """The states of a crowd by scene (session_uid) and view layer, and the state of the panel."""
 
-    found: dict[tuple[int, str], _Found] = field(default_factory=dict)
+    states: dict[tuple[int, str], _LayerState] = field(default_factory=dict)
     shown: CrowdState | None = None
 
 
 def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
     """The figures of a crowd, evaluated; the same object as long as nothing has changed."""
     crowd = cast("bpy.types.Object", crowd.original)
-    found = memory_of(crowd, _Known).found
+    states = memory_of(crowd, _CrowdMemory).states
     key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
-    worlds, known = layout_worlds(crowd, depsgraph), found.get(key)
-    if known is not None and known.worlds == worlds:
-        if known.change == change():
-            return known.state
-        if known.signature == _signature(crowd, depsgraph):
-            known.change = change()
-            return known.state
+    worlds, last = layout_worlds(crowd, depsgraph), states.get(key)
+    if last is not None and last.worlds == worlds:
+        if last.change_count == change_count():
+            return last.state
+        if last.signature == _signature(crowd, depsgraph):
+            last.change_count = change_count()
+            return last.state
     state = _state(crowd, worlds, depsgraph)
     # Only now: what figures stand on has been read.
-    found[key] = _Found(change(), worlds, _signature(crowd, depsgraph), state)
+    states[key] = _LayerState(change_count(), worlds, _signature(crowd, depsgraph), state)
     return state
 
 
 def known_state(crowd: bpy.types.Object) -> CrowdState | None:
     """The last state of a crowd; None before it was drawn or asked for."""
-    return next((found.state for found in memory_of(crowd, _Known).found.values()), None)
+    return next((last.state for last in memory_of(crowd, _CrowdMemory).states.values()), None)
 
 
 def role_objects(
@@ -539,16 +314,16 @@ def role_objects(
     They must not outlive the function that asks for them.
     """
     items, meshes = roles_of(crowd), enabled_meshes()
-    found = []
+    objects = []
     for role in state.roles:
         character = items[role.number].character
         assert character is not None
-        found.append((character, tuple(meshes.get(role.armature_uid, ()))))
-    return found
+        objects.append((character, tuple(meshes.get(role.armature_uid, ()))))
+    return objects
 
 
 def _signature(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Signature:
-    """Differs where `_state` gives another result, but for the place of the layout's object."""
+    """A key that differs where `_state` gives another result, but for the layout's place."""
     settings, meshes = crowd_of(crowd), enabled_meshes()
     return (
         crowd.name,
@@ -624,7 +399,7 @@ def _figures(
 
 
 def _sizes(roles: Sequence[Role | None]) -> NDArray[np.int64]:
-    """The bytes of one figure of each role; 0 of one that is not drawn."""
+    """The bytes of one figure of each role; 0 for a role that is not drawn."""
     return np.array([0 if role is None else role.bytes for role in roles], np.int64)
 
 
@@ -644,14 +419,14 @@ def _variation(settings: DQCompensationCrowd) -> Variation:
 
 
 def crowd_changed(_owner: object, _context: bpy.types.Context) -> None:
-    """A setting of a crowd was changed, or a preference."""
+    """React to a changed setting of a crowd, or to a changed preference."""
     note_change()
     _delayed_check.request()
     tag_redraw()
 
 
 def role_changed(owner: object, context: bpy.types.Context) -> None:
-    """A role was changed: its character may not be bound yet."""
+    """React to a changed role, whose character may not be bound yet."""
     forget_crowds()
     check_soon()
     crowd_changed(owner, context)
@@ -676,19 +451,19 @@ def _on_other_state() -> None:
 
 
 def _check() -> None:
-    """Find every crowd of the scene again, and show in the panel what came of it."""
+    """Find the figures of every crowd of the scene again, and redraw the panel."""
     context, crowds = bpy.context, all_crowds()
-    keep_only(_Known, {crowd.session_uid for crowd in crowds})
+    keep_only(_CrowdMemory, {crowd.session_uid for crowd in crowds})
     for crowd in crowds:
         if context.scene in crowd.users_scene:
             state = figures_of_crowd(crowd, context.evaluated_depsgraph_get())
-            known = memory_of(crowd, _Known)
-            if known.shown is not state:
-                known.shown = state
+            memory = memory_of(crowd, _CrowdMemory)
+            if memory.shown is not state:
+                memory.shown = state
                 tag_redraw()
 
 
-_delayed_check = DelayedCall(_check, CHECK_AFTER, "QUIET")
+_delayed_check = DelayedCall(_check, _PANEL_AFTER, "QUIET")
 
 FOLLOWS = (
     (EDIT, _on_edit),

@@ -36,16 +36,11 @@ from ..ui_shared.reporting import (
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
 from ..viewport.gpu_objects import crowd_refusal
 from ..wording import counted, listed, sized
-from .crowd_baking import (
-    CrowdBakeOptions,
-    CrowdSource,
-    bake_crowd,
-    has_changed,
-    read_crowd,
-    remove_baked,
-)
+from .baked_crowd import remove_baked
+from .crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, has_changed, read_crowd
 from .crowd_display import failure_of
-from .crowd_figures import known_state, longest_side
+from .crowd_figures import known_state
+from .crowd_layout import longest_side
 
 # Adds crowds, and the roles of a crowd.
 

@@ -91,8 +91,8 @@ enabled_objects = enabled.all
 # The crowds of the file, the characters of their roles, and the objects that show them baked.
 
 
-# Counts what may concern a crowd: edits, settings, undo, files.
-_change = 0
+# The number of changes that may concern a crowd: edits, settings, undo, files.
+_change_count = 0
 
 
 def is_baked_crowd(obj: bpy.types.Object | None) -> bool:
@@ -110,13 +110,13 @@ forget_bakes = _baked.forget
 
 def note_change() -> None:
     """Look at every crowd again when it is needed next."""
-    global _change
-    _change += 1
+    global _change_count
+    _change_count += 1
 
 
-def change() -> int:
-    """A number that is another one after each change that may concern a crowd."""
-    return _change
+def change_count() -> int:
+    """The number of changes that may have concerned a crowd."""
+    return _change_count
 
 
 def forget_crowds() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, UILayout, UIList
+from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..bake.panel import BakePanel
 from ..crowds.panel import CrowdBakePanel, CrowdPanel

@@ -1,10 +1,11 @@
-"""Skins many instances of one mesh in one dispatch: its textures, shape keys and joints."""
+"""Skins all instances of one mesh by one dispatch, with their shape keys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import is_not
 from weakref import WeakValueDictionary
 
 import gpu
@@ -12,42 +13,37 @@ import numpy as np
 from gpu.types import GPUBatch, GPUTexture
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.compensation import Compensation, PublishedCompensation
-from ..core.deform import Deformation, Method
+from ..core.deform import Deformation
 from ..core.example_poses import ExamplePoses
 from ..core.influences import Influences
-from ..core.limb_joints import LimbJoints
-from ..core.measured_joints import MeasuredJoints
 from ..core.skeleton import Skeleton
-from ..core.skinning import JointSets
 from ..core.topology import Topology
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import Examples
-from .gpu_objects import MAX_TEXELS, indexed_batch, pack_influences
-from .poses import InstancePoses, ListPart, PosedGroup
-from .shaders import (
-    JOINT_STRIDE,
-    KERNELS,
-    SWING_SAMPLERS,
+from .gpu_objects import (
     TEXTURE_WIDTH,
-    TWIST_SAMPLERS,
-    kernel_of,
-    pass_shader,
-    skinning_shader,
-    swings_of,
-    twists_of,
-)
-from .take_tables import MAX_INSTANCES, InstanceGroup
-from .textures import (
-    VertexTextures,
     array_from_texture,
     empty_texture,
+    indexed_batch,
     row_count,
     run_pass,
     texture_from_array,
 )
+from .instance_poses import InstancePoses, ListPart, PosedGroup
+from .kernels import (
+    JOINT_STRIDE,
+    KERNELS,
+    MAX_TEXELS,
+    OPTIONS,
+    PosedTexture,
+    RestTextures,
+    kernel_of,
+    pack_influences,
+)
+from .played_takes import MAX_INSTANCES, InstanceGroup
+from .shaders import pass_shader, skinning_shader
 
-# One binding on the GPU: rest shape, influences, shape keys, joints and topology.
+# Uploads the static data of a binding: rest shape, influences, shape keys and topology.
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +55,7 @@ class KeyOffsets:
 
     @property
     def textures(self) -> dict[str, GPUTexture]:
-        """By the names of samplers."""
+        """The textures by the names of their samplers."""
         return {"key_starts": self.starts, "key_offsets": self.offsets}
 
 
@@ -71,7 +67,6 @@ class GpuMesh:
         influences: `Deformation.skinning` of what it will be deformed by; kept as `moved_by`.
         topology: triangles, edges and normal groups; without it there are no normals and nothing
             can be drawn.
-        sets: without them it cannot be deformed by SPHERICAL_JOINT.
         shape_offsets: shape (K, n, 3), the offset of each shape key in object space; what is added
             to `rest` is the sum of values times offsets.
 
@@ -85,7 +80,6 @@ class GpuMesh:
         influences: Influences,
         *,
         topology: Topology | None = None,
-        sets: JointSets | None = None,
         shape_offsets: NDArray[np.floating] | None = None,
     ) -> None:
         count = len(rest)
@@ -100,9 +94,7 @@ class GpuMesh:
         self.vertex_count = count
         self.group_count = topology.group_count if topology is not None else 0
         self.key_count = len(shape_offsets) if shape_offsets is not None else 0
-        self.set_count = sets.set_count if sets is not None else 0
         self.topology = topology
-        self.sets = sets
         self.moved_by = influences
         texels, starts = pack_influences(influences)
         self.rest = texture_from_array(
@@ -118,41 +110,11 @@ class GpuMesh:
         Raises:
             ValueError: there are more than a texture can address.
         """
-        found = self._key_offsets.get(keys)
-        if found is None:
+        offsets = self._key_offsets.get(keys)
+        if offsets is None:
             assert self._shape_offsets is not None
-            found = self._key_offsets[keys] = _packed_offsets(self._shape_offsets[list(keys)])
-        return found
-
-    @cached_property
-    def joint_of_vertex(self) -> GPUTexture:
-        """RG32F: the set of each vertex, and the bone that the signs of its bones follow."""
-        sets = self.sets
-        assert sets is not None
-        rows = np.zeros((self.vertex_count, 2), np.float32)
-        if sets.set_count:
-            set_of_vertex = np.maximum(sets.set_of_vertex, 0)
-            controlling = sets.controlling[set_of_vertex]
-            rows[:, 0] = set_of_vertex
-            rows[:, 1] = np.where(controlling >= 0, controlling, self.moved_by.bones[:, 0])
-        return texture_from_array(rows, 2)
-
-    @cached_property
-    def joint_sets(self) -> GPUTexture:
-        """RGBA32F, two pixels for each set; see `joint_centres.glsl`."""
-        sets = self.sets
-        assert sets is not None
-        rows = np.zeros((sets.set_count, 2, 4), np.float32)
-        rows[:, 0, :3] = sets.centroid
-        rows[:, 1, 0] = sets.offsets[:-1]
-        rows[:, 1, 1] = np.where(sets.shared, 0, np.diff(sets.offsets))
-        return texture_from_array(rows.reshape(-1, 4), 4)
-
-    @cached_property
-    def joint_bones(self) -> GPUTexture:
-        """R32F: the bones of the sets."""
-        assert self.sets is not None
-        return texture_from_array(self.sets.bones.astype(np.float32), 1)
+            offsets = self._key_offsets[keys] = _packed_offsets(self._shape_offsets[list(keys)])
+        return offsets
 
     @cached_property
     def groups(self) -> GPUTexture:
@@ -175,37 +137,52 @@ class GpuMesh:
 
     @cached_property
     def material_batches(self) -> tuple[tuple[int, GPUBatch], ...]:
-        """For each material slot in use its triangles, whose indices are normal groups."""
-        topology, found = self.topology, []
+        """The triangles of each material slot in use. Their indices are normal groups."""
+        topology, batches = self.topology, []
         assert topology is not None
         for slot in np.unique(topology.triangle_material).tolist():
             triangles = topology.triangle_groups[topology.triangle_material == slot]
             batch = indexed_batch("TRIS", triangles)
             assert batch is not None
-            found.append((slot, batch))
-        return tuple(found)
+            batches.append((slot, batch))
+        return tuple(batches)
 
     @cached_property
     def edge_batch(self) -> GPUBatch | None:
-        """Lines whose indices are vertices; None without any."""
+        """The edges as lines between vertices; None without any."""
         assert self.topology is not None
         return indexed_batch("LINES", self.topology.edges)
 
 
-def gpu_mesh_of(binding: Binding, influences: Influences) -> GpuMesh:
-    """Upload the static data of a binding, for deformations with these influences as `skinning`."""
-    keys = binding.shape_keys
-    return GpuMesh(
-        binding.rest,
-        influences,
-        topology=binding.topology,
-        sets=binding.sets,
-        shape_offsets=keys.offsets if keys else None,
+# By what says that bindings are equal, and by the influences of segments of bendy bones.
+_meshes: WeakValueDictionary[tuple[object, ...], GpuMesh] = WeakValueDictionary()
+
+
+def gpu_mesh_of(binding: Binding, influences: Influences, equal: object = None) -> GpuMesh:
+    """The static data of a binding; the same object as long as somebody has it.
+
+    Args:
+        influences: `Deformation.skinning` of the deformations.
+        equal: says that bindings are equal; by default only the same one is.
+    """
+    key = (
+        binding if equal is None else equal,
+        None if influences is binding.influences else influences,
     )
+    mesh = _meshes.get(key)
+    if mesh is None:
+        keys = binding.shape_keys
+        mesh = _meshes[key] = GpuMesh(
+            binding.rest,
+            influences,
+            topology=binding.topology,
+            shape_offsets=keys.offsets if keys else None,
+        )
+    return mesh
 
 
 def _packed_offsets(offsets: NDArray[np.floating]) -> KeyOffsets:
-    """Only those of the vertices that a key moves; shape (K, n, 3)."""
+    """The offsets of the vertices that a key moves, out of all: shape (K, n, 3)."""
     vertex_count = offsets.shape[1]
     vertices, keys = np.nonzero(np.any(offsets != 0.0, axis=2).T)
     counts = np.bincount(vertices, minlength=vertex_count)
@@ -220,7 +197,7 @@ def _packed_offsets(offsets: NDArray[np.floating]) -> KeyOffsets:
     return KeyOffsets(texture_from_array(starts, 1), texture_from_array(rows, 4))
 
 
-# The shape keys of all instances of a mesh.
+# Applies the shape keys of all instances of a mesh.
 #
 # The values of most keys are given. What these keys make of the rest positions is kept until a
 # value changes. The values of the others follow the pose of each instance, from a take or as the
@@ -272,20 +249,22 @@ class GpuKeys:
         self._given, self._changed = values, True
         return True
 
-    def follow(
+    def connect(
         self,
         group: InstanceGroup,
         named: Mapping[int, tuple[str, str]],
         examples: Examples | None = None,
     ) -> None:
-        """Say which values follow the pose: those that the takes of a group have, and examples.
+        """Connect keys whose values change with the pose: by the takes of a group, or by examples.
 
         Args:
             named: of each key that may follow a take, the mesh and the key in takes.
             examples: the example poses that act.
         """
-        found = {key: group.value_row(*name) for key, name in named.items()}
-        sources = {key: (_OF_TAKE, row, 0.0, 0.0) for key, row in found.items() if row is not None}
+        take_rows = {key: group.value_row(*name) for key, name in named.items()}
+        sources = {
+            key: (_OF_TAKE, row, 0.0, 0.0) for key, row in take_rows.items() if row is not None
+        }
         texels = np.zeros((1, 4))
         if examples is not None:
             poses = examples.poses
@@ -300,7 +279,7 @@ class GpuKeys:
             self._resting, self._offsets, self._changed = resting, None, True
 
     def find(self, posed: PosedGroup) -> None:
-        """Find the shapes if given values have changed, and the values that follow poses."""
+        """Find the shapes if given values have changed, and the values that poses give."""
         if self._changed:
             self._find_shapes()
             self._changed = False
@@ -361,7 +340,7 @@ class MovingKeys:
         return {"key_count": len(self.keys)}
 
     def find_values(self, posed: PosedGroup) -> None:
-        """Find the values for poses."""
+        """Find the values of the keys for poses."""
         shader = posed.shader("key_values", scaled=posed.poses.scaled)
         textures = {
             "key_sources": self._sources,
@@ -380,98 +359,23 @@ def _example_rows(examples: ExamplePoses) -> tuple[NDArray[np.floating], NDArray
     counts = np.bincount(examples.rows // max(most, 1), minlength=len(places))
     for bone, count in enumerate(counts.tolist()):
         weights = -(-count // 4)
-        found = np.zeros((2 + (count + 1) * (2 + weights), 4))
+        texels = np.zeros((2 + (count + 1) * (2 + weights), 4))
         parent = -1 if examples.is_root[bone] else examples.parents[bone]
-        found[0] = (examples.bones[bone], parent, count, examples.twists[bone])
-        found[1] = (*examples.limbs[bone], examples.falloff[bone, 0])
-        points = found[2:].reshape(count + 1, 2 + weights, 4)
+        texels[0] = (examples.bones[bone], parent, count, examples.twists[bone])
+        texels[1] = (*examples.limbs[bone], examples.falloff[bone, 0])
+        points = texels[2:].reshape(count + 1, 2 + weights, 4)
         points[:, 0, :3] = examples.directions[bone, : count + 1]
         points[:, 1] = examples.rotations[bone, : count + 1]
         solution = points[:, 2:].reshape(count + 1, 4 * weights)
         solution[:, :count] = examples.solution[bone, : count + 1, :count]
         points[:, 2:] = solution.reshape(count + 1, weights, 4)
         places[bone] = place
-        place += len(found)
-        rows.append(found)
+        place += len(texels)
+        rows.append(texels)
     return np.concatenate(rows), places
 
 
-# The posed joints or limbs of all instances of a mesh: what its compensation reads.
-
-
-class PosedLimbs:
-    """The joints, for MEASURED, or the limbs, for the published curves, of I instances.
-
-    Args:
-        count: of the instances.
-        row_count: of the rows of each in the poses.
-
-    Attributes:
-        posed: RGBA32F texture, as the skinning shaders read it.
-        joint_count: of the joints of an instance; None for limbs.
-    """
-
-    def __init__(
-        self, compensation: Compensation, skeleton: Skeleton, count: int, row_count: int
-    ) -> None:
-        self.compensation, self.count = compensation, count
-        self.joint_count: int | None = None
-        self._row_count = row_count
-        rows = np.zeros((skeleton.bone_count, 2, 4))
-        rows[:, 0, :3], rows[:, 0, 3] = skeleton.heads, skeleton.start_rows
-        rows[:, 1, :3], rows[:, 1, 3] = skeleton.tails, skeleton.end_rows
-        self._bone_limbs = texture_from_array(rows.reshape(-1, 4), 4)
-        self._at_rest: GPUTexture
-        if isinstance(compensation, MeasuredJoints):
-            limbs = compensation.limbs
-            self.joint_count = len(limbs.heads)
-            size = count * self.joint_count * JOINT_STRIDE
-            self._at_rest = texture_from_array(_joint_rows(limbs), 4)
-        else:
-            assert isinstance(compensation, PublishedCompensation)
-            bones = skeleton.bone_of_row
-            directions = np.zeros((row_count, 4))
-            directions[: len(bones), :3] = compensation.limb_directions[bones]
-            directions[: len(bones), 3] = bones
-            size = count * row_count
-            self._at_rest = texture_from_array(directions, 4)
-        self.posed = empty_texture(size, "RGBA32F")
-
-    @property
-    def textures(self) -> dict[str, GPUTexture]:
-        """The textures that skinning reads, by the names of its samplers."""
-        return {"limbs" if self.joint_count is None else "joints": self.posed}
-
-    @property
-    def constants(self) -> dict[str, int]:
-        """The push constants of skinning."""
-        return {} if self.joint_count is None else {"joint_count": self.joint_count}
-
-    def pose(self, posed: PosedGroup) -> None:
-        """Find them for poses."""
-        if self.joint_count is None:
-            shader = posed.shader("pose_limbs")
-            at_rest, image, count = "limb_directions", "limbs", self._row_count
-        else:
-            shader = posed.shader("pose_joints", scaled=posed.poses.scaled)
-            at_rest, image, count = "rest_joints", "joints", self.joint_count
-        textures = {"bone_limbs": self._bone_limbs, at_rest: self._at_rest}
-        instances, written = posed.count(self.count), (image, self.posed)
-        run_pass(shader, textures, written, count, instances, **self.constants)
-
-
-def _joint_rows(limbs: LimbJoints) -> NDArray[np.floating]:
-    """The texels of `rest_joints` in `pose_joints.glsl`: shape (4 J, 4)."""
-    skeleton = limbs.skeleton
-    rows = np.zeros((len(limbs.heads), 4, 4))
-    rows[:, 0, :3], rows[:, 0, 3] = limbs.heads, skeleton.start_rows[limbs.children]
-    rows[:, 1, :3], rows[:, 1, 3] = limbs.forth, skeleton.end_rows[limbs.parents]
-    rows[:, 2, :3] = limbs.back
-    rows[:, 3, 0], rows[:, 3, 1] = limbs.children, limbs.parents
-    return rows.reshape(-1, 4)
-
-
-# Skins many instances of one mesh: one dispatch, whatever their number.
+# Skins all instances of one mesh by one dispatch.
 #
 # mesh = GpuMesh(...)                                        # once, shared by all instances poses =
 # GivenPoses(skeleton, count, layout)                # or Playback deformed = DeformedMesh(mesh,
@@ -486,7 +390,7 @@ _MAX_TEXTURE_ROWS = 16_384
 
 
 def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
-    """How many instances of a mesh the textures hold.
+    """The number of instances of a mesh that the textures hold.
 
     Args:
         group_count: of its normal groups.
@@ -495,6 +399,14 @@ def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
     rows = max(row_count(vertex_count), row_count(group_count))
     joints = max(2 * bone_count * JOINT_STRIDE, 1)
     return min(_MAX_TEXTURE_ROWS // rows, MAX_TEXELS // joints, MAX_INSTANCES)
+
+
+@dataclass(frozen=True, eq=False)
+class _Uploaded:
+    """Textures at rest by their samplers, and the objects that they were made from."""
+
+    made_from: Sequence[object]
+    textures: dict[str, GPUTexture]
 
 
 class DeformedMesh:
@@ -526,13 +438,12 @@ class DeformedMesh:
         self.positions = empty_texture(count * self.mesh_rows * TEXTURE_WIDTH, "RGBA32F")
         self.normals: GPUTexture | None = None
         self.keys = GpuKeys(mesh, count) if mesh.key_count else None
-        # Of each method that is in use.
-        self._of_vertices: dict[Method, VertexTextures] = {}
+        self._at_rest: dict[RestTextures, _Uploaded] = {}
+        # By their samplers, those that passes fill for each pose.
+        self._posed: dict[str, GPUTexture] = {}
         self._spaces_of: tuple[bytes, bytes] | None = None
         self._space_stride = 0
         self._object_space: GPUTexture | None = None
-        self._limbs: PosedLimbs | None = None
-        self._centres: GPUTexture | None = None
 
     def deform(
         self,
@@ -568,15 +479,13 @@ class DeformedMesh:
             raise ValueError(f"A deformation of {vertices} vertices for {self.mesh.vertex_count}")
         if not vertices or not (self.count if chosen is None else chosen.count):
             return
-        of_vertices = self._of_vertices.setdefault(deformation.method, VertexTextures())
-        of_vertices.update(deformation)
         shares = (deformation.factor, deformation.twist_spread) if shares is None else shares
         self._set_spaces(objects_to_armature, np.asarray(shares, np.float64))
         posed = PosedGroup(poses, group, first, chosen)
         try:
             if self.keys is not None:
                 self.keys.find(posed)
-            self._skin(deformation, of_vertices, posed)
+            self._skin(deformation, posed)
             if with_normals and self.mesh.group_count:
                 self._find_normals(chosen)
         finally:
@@ -592,8 +501,8 @@ class DeformedMesh:
         self, matrices: NDArray[np.floating] | None, shares: NDArray[np.floating]
     ) -> None:
         matrices = np.eye(4) if matrices is None else np.asarray(matrices, np.float64)
-        wanted = (matrices.tobytes(), shares.tobytes())
-        if wanted == self._spaces_of:
+        spaces = (matrices.tobytes(), shares.tobytes())
+        if spaces == self._spaces_of:
             return
         try:
             inverse = np.linalg.inv(matrices)
@@ -607,70 +516,72 @@ class DeformedMesh:
         rows[:, 0:3], rows[:, 3:6] = matrices[..., :3, :], inverse[..., :3, :]
         rows[:, 6, :2] = shares
         self._object_space = texture_from_array(rows.reshape(-1, 4), 4)
-        self._spaces_of = wanted
+        self._spaces_of = spaces
 
-    def _skin(
-        self, deformation: Deformation, of_vertices: VertexTextures, posed: PosedGroup
-    ) -> None:
-        mesh, kernel, poses = self.mesh, kernel_of(deformation), posed.poses
-        traits = KERNELS[kernel]
-        limbs = None
-        if kernel in {"MEASURED", "PUBLISHED"}:
-            compensation, limbs, rows = deformation.compensation, self._limbs, posed.group.row_count
-            assert compensation is not None
-            if limbs is None or limbs.compensation is not compensation:
-                limbs = self._limbs = PosedLimbs(compensation, self.skeleton, self.count, rows)
-            limbs.pose(posed)
-        if "centres" in traits.samplers:
-            self._find_centres(posed)
-        moving = None if self.keys is None else self.keys.moving
-        textures = of_vertices.optional
-        names = tuple(textures)
-        textures |= {
-            "rest": mesh.rest if self.keys is None else self.keys.rest,
+    def _skin(self, deformation: Deformation, posed: PosedGroup) -> None:
+        mesh, keys, kernel = self.mesh, self.keys, kernel_of(deformation)
+        traits, moving = KERNELS[kernel], None if keys is None else keys.moving
+        textures = {
+            "rest": mesh.rest if keys is None else keys.rest,
             "influences": mesh.influences,
             "object_space": self._object_space,
         }
         constants = {
             "mesh_rows": self.mesh_rows,
-            "rest_rows": 0 if self.keys is None else self.keys.rest_rows,
+            "rest_rows": 0 if keys is None else keys.rest_rows,
             "space_stride": self._space_stride,
         }
-        if "amounts" in traits.samplers:
-            textures["amounts"] = of_vertices.amounts
-        if limbs is not None:
-            textures |= limbs.textures
-            constants |= limbs.constants
-        elif kernel == "SPHERICAL_JOINT":
-            textures |= {"joint_of_vertex": mesh.joint_of_vertex, "centres": self._centres}
-            constants["set_count"] = mesh.set_count
+        options = [name for name, option in OPTIONS.items() if option.acts(deformation) is not None]
+        for at_rest in (traits.at_rest, *(OPTIONS[name].at_rest for name in options)):
+            if at_rest is not None:
+                textures |= self._rest_textures(at_rest, deformation)
+        if traits.posed is not None:
+            textures[traits.posed.name] = self._pose(traits.posed, deformation, posed)
+            constants |= dict.fromkeys(traits.constants, traits.posed.count(deformation))
+        scaled = posed.poses.scaled or "blend" in options
         if moving is not None:
-            names = (*names, "shape_keys")
+            options.append("shape_keys")
             textures |= moving.textures
             constants |= moving.constants
-        if swings_of(deformation) is not None:
-            names = (*names, "swings")
-            textures |= {name: getattr(of_vertices, name) for name in SWING_SAMPLERS}
-        if twists_of(deformation) is not None:
-            names = (*names, "twists")
-            textures |= {name: getattr(of_vertices, name) for name in TWIST_SAMPLERS}
-        scaled = poses.scaled or of_vertices.blend is not None
-        shader = skinning_shader(kernel, poses.layout, scaled, names, posed.listed)
+        layout = posed.poses.layout
+        shader = skinning_shader(kernel, layout, scaled, tuple(options), posed.listed)
         shader.bind()
         posed.bind(shader)
         count, written = posed.count(self.count), ("positions", self.positions)
         run_pass(shader, textures, written, mesh.vertex_count, count, **constants)
 
-    def _find_centres(self, posed: PosedGroup) -> None:
-        mesh = self.mesh
-        if self._centres is None:
-            self._centres = empty_texture(self.count * mesh.set_count, "RGBA32F")
-        if not mesh.set_count:
-            return
-        shader = posed.shader("joint_centres")
-        textures = {"joint_sets": mesh.joint_sets, "joint_bones": mesh.joint_bones}
-        count, written = posed.count(self.count), ("centres", self._centres)
-        run_pass(shader, textures, written, mesh.set_count, count, set_count=mesh.set_count)
+    def _rest_textures(
+        self, at_rest: RestTextures, deformation: Deformation
+    ) -> dict[str, GPUTexture]:
+        """Textures at rest, by their samplers; uploaded where their sources have changed."""
+        made_from = [getattr(deformation, name) for name in at_rest.made_from]
+        uploaded = self._at_rest.get(at_rest)
+        if uploaded is None or any(map(is_not, uploaded.made_from, made_from)):
+            textures = {
+                sampler: texture_from_array(array, 1 if array.ndim == 1 else array.shape[1])
+                for sampler, array in zip(
+                    at_rest.samplers, at_rest.arrays(deformation), strict=True
+                )
+            }
+            uploaded = self._at_rest[at_rest] = _Uploaded(made_from, textures)
+        return uploaded.textures
+
+    def _pose(
+        self, posing: PosedTexture, deformation: Deformation, posed: PosedGroup
+    ) -> GPUTexture:
+        """Run the pass of a kernel; returns its texture."""
+        count = posing.count(deformation)
+        size = self.count * (posing.texels * count or posed.group.row_count)
+        texture = self._posed.get(posing.name)
+        if texture is None or texture.height != row_count(size):
+            texture = self._posed[posing.name] = empty_texture(size, "RGBA32F")
+        if count:
+            shader = posed.shader(posing.shader, scaled=posing.scales and posed.poses.scaled)
+            textures = self._rest_textures(posing.at_rest, deformation)
+            constants = {posing.constant: count} if posing.constant else {}
+            instances, written = posed.count(self.count), (posing.name, texture)
+            run_pass(shader, textures, written, count, instances, **constants)
+        return texture
 
     def _find_normals(self, chosen: ListPart | None) -> None:
         mesh = self.mesh

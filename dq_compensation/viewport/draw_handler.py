@@ -24,10 +24,10 @@ from .look import (
     DrawnRun,
     Rgb,
     ViewUniforms,
+    camera_visibility_is_current,
     draw_solid,
     draw_wire,
     drawing_state,
-    follows_viewports,
     studio_lights,
     surface_alpha,
     surface_materials,
@@ -131,24 +131,24 @@ def _shading(context: bpy.types.Context) -> Any:
 # Draws the enabled objects and their overlays into every 3D viewport region.
 
 
-class Drawing(Protocol):
-    """Something else that is drawn into viewports: it stands in `ALSO_DRAWN`."""
+class Drawer(Protocol):
+    """A drawer of `EXTRA_DRAWERS`: it draws something besides the enabled objects."""
 
     def in_region(
         self, context: bpy.types.Context, enabled: Sequence[bpy.types.Object]
     ) -> Callable[[ViewUniforms, bpy.types.Depsgraph], None] | None:
-        """The function that draws it in the current region, before the enabled objects are drawn.
+        """A function that draws into the current region, before the enabled objects are drawn.
 
-        None where its view layer has none of it; what that layer had of it is freed.
+        None where the view layer has nothing to draw; the data of that layer are freed then.
         """
         ...
 
     def free(self) -> None:
-        """Free its data on the GPU."""
+        """Free the data of the drawer on the GPU."""
         ...
 
 
-ALSO_DRAWN: list[Drawing] = []
+EXTRA_DRAWERS: list[Drawer] = []
 
 
 @dataclass
@@ -159,12 +159,12 @@ class _Session:
     view: ViewUniforms
     colour_blocks: dict[ColourMap, GPUUniformBuf] = field(default_factory=dict)
     coloured: dict[int, ColouredObject] = field(default_factory=dict)
-    # Of the current region: its legends are drawn after its view.
+    # The legends of the current region, which are drawn after its view.
     legends: list[Legend] = field(default_factory=list)
 
     @property
     def colours(self) -> GPUUniformBuf:
-        """The colours of the preferences."""
+        """The colours of the overlay, as chosen in the preferences."""
         name = overlay_colours()
         if name not in self.colour_blocks:
             self.colour_blocks[name] = colour_block(name)
@@ -185,11 +185,11 @@ def draw() -> None:
         _keep_only_drawn(_session, enabled)
     objects = [obj for obj in enabled if _is_shown(obj, context)]
     coloured = [obj for obj in enabled if _is_shown_coloured(obj, context)]
-    found = (drawing.in_region(context, enabled) for drawing in ALSO_DRAWN)
-    others = [draw_other for draw_other in found if draw_other is not None]
+    drawers = (drawer.in_region(context, enabled) for drawer in EXTRA_DRAWERS)
+    others = [draw_other for draw_other in drawers if draw_other is not None]
     if not objects and not coloured and not others:
         return
-    if not all(map(follows_viewports, objects)):
+    if not all(map(camera_visibility_is_current, objects)):
         check_soon()
     depsgraph = context.evaluated_depsgraph_get()
     session = _session = _session or _Session(Batches(), ViewUniforms())
@@ -237,8 +237,8 @@ def free() -> None:
         _session.batches.clear()
         _session.coloured.clear()
         _session.legends.clear()
-    for drawing in ALSO_DRAWN:
-        drawing.free()
+    for drawer in EXTRA_DRAWERS:
+        drawer.free()
 
 
 def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None:
@@ -286,8 +286,8 @@ def _draw_overlay(
     evaluated = obj.evaluated_get(depsgraph)
     chosen, matrix = settings_of(evaluated), np.array(evaluated.matrix_world)
     shows_weights = chosen.overlay == "SUPPORT"
-    wanted = reference_settings(Settings.of(evaluated), chosen.overlay)
-    batches = session.batches.compare(obj, depsgraph, None if shows_weights else wanted)
+    reference = reference_settings(Settings.of(evaluated), chosen.overlay)
+    batches = session.batches.compare(obj, depsgraph, None if shows_weights else reference)
     if len(batches) < 2 - shows_weights:
         return
     shown = batches[0]

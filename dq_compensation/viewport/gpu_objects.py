@@ -1,12 +1,8 @@
-"""Makes the objects of Blender's gpu module from arrays, with the checks that Blender leaves out.
-
-The published types of that module lack its constructors' arguments and many results: they are set
-right here, once.
-"""
+"""Makes the objects of Blender's gpu module from arrays, with checks that Blender leaves out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import bpy
@@ -22,19 +18,16 @@ from gpu.types import (
 )
 from numpy.typing import NDArray
 
-from ..core.influences import Influences
-from ..core.vectors import places_in_rows
-
-# Whether the GPU display works in this session.
+# Tells whether the GPU display works in this session.
 
 
 def drawing_refusal() -> str | None:
-    """Why nothing can be drawn in this session, or None."""
+    """The reason why nothing can be drawn in this session, or None."""
     return _refusal("drawing needs. Update the driver; until then choose the display Modifier.")
 
 
 def crowd_refusal() -> str | None:
-    """Why no crowd can be drawn in this session, or None."""
+    """The reason why no crowd can be drawn in this session, or None."""
     return _refusal("crowds need. Update the driver, or bake the crowd.")
 
 
@@ -49,6 +42,9 @@ def _refusal(needed: str) -> str | None:
 
 
 # Makes the objects of Blender's gpu module from arrays, with the checks that Blender leaves out.
+#
+# The published types of that module lack its constructors' arguments and many results: they are set
+# right here, once.
 
 
 _gpu: Any = gpu
@@ -110,7 +106,7 @@ def indexed_batch(kind: str, indices: NDArray[np.int32]) -> GPUBatch | None:
 def new_stage_interface(
     name: str, smooth: Sequence[tuple[str, str]], flat: Sequence[tuple[str, str]]
 ) -> GPUStageInterfaceInfo:
-    """An interface from a vertex shader to its fragment shader, of types and names."""
+    """The interface from a vertex shader to its fragment shader, of types and names."""
     interface = _gpu.types.GPUStageInterfaceInfo(name)
     for kind, varying in smooth:
         interface.smooth(kind, varying)
@@ -120,7 +116,7 @@ def new_stage_interface(
 
 
 def compile_shader(info: GPUShaderCreateInfo) -> GPUShader:
-    """Compile; raises a plain Exception when the driver refuses."""
+    """Compile a shader; raises a plain Exception when the driver refuses."""
     return _gpu.shader.create_from_info(info)
 
 
@@ -145,81 +141,78 @@ def read_floats(texture: GPUTexture) -> NDArray[np.float32]:
 
 
 def _require_float32(array: NDArray[np.float32]) -> None:
-    """Blender reads any other type as if it were float32."""
+    """Refuse arrays of other types, which Blender would read as if they were float32."""
     if array.dtype != np.float32 or not array.flags.c_contiguous:
         raise TypeError("the GPU takes contiguous float32 arrays only")
 
 
-# Influences in 4 bytes each: 14 bits of bone and 16 bits of weight, in a float's bits.
+# Arrays in textures and back; array element i is pixel (i % 1024, i // 1024).
 
 
-MAX_BONES = 1 << 14
-# The quantised weights of a vertex sum to this exactly, which is how the shaders find their end.
-WEIGHT_SUM = 65535
-# Pixel addresses travel in float32, which holds whole numbers up to here.
-MAX_TEXELS = 1 << 24
-_SLOTS_PER_TEXEL = 4
+# Pixel i of an array is at (i % TEXTURE_WIDTH, i // TEXTURE_WIDTH); the shaders say `& 1023`.
+TEXTURE_WIDTH = 1024
+# One invocation for each pixel of a row.
+LOCAL_SIZE = 64
+_FORMATS = {1: "R32F", 2: "RG32F", 4: "RGBA32F"}
+_CHANNELS = {"R32F": 1, "RG32F": 2, "RGBA32F": 4, "RGBA16F": 4}
 
 
-def pack_influences(influences: Influences) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Quantise the weights to 16 bits and lay them out as `influences.glsl` reads them.
+def row_count(count: int) -> int:
+    """The rows of a texture for `count` pixels, at least one."""
+    return max(1, -(-count // TEXTURE_WIDTH))
 
-    Returns:
-        texels of shape (t, 4): four influences each, in blending order, 0 where unused; a vertex
-        begins with a texel of its own. And the first texel of each vertex, shape (n,), -1 for one
-        that no bone moves.
 
-    Raises:
-        ValueError: there are more bones or influences than the layout can name.
+def texture_from_array(
+    values: NDArray[np.floating], channels: int, *, padding: float = 0.0
+) -> GPUTexture:
+    """A float texture of an array.
+
+    Args:
+        values: shape (n, channels) or, for one channel, (n,).
+        channels: 1, 2 or 4.
+        padding: fills the pixels past the last.
     """
-    if int(influences.bones.max(initial=0)) >= MAX_BONES:
-        raise ValueError(f"The GPU display has a limit of {MAX_BONES} bones for an armature")
-    shares = quantised_weights(influences.weights)
-    counts = np.count_nonzero(shares, axis=1)
-    texel_counts = -(-counts // _SLOTS_PER_TEXEL)
-    ends = np.cumsum(texel_counts)
-    total = int(ends[-1]) if len(ends) else 0
-    if total > MAX_TEXELS:
-        raise ValueError(f"The GPU display has a limit of {4 * MAX_TEXELS} influences for a mesh")
-    starts = ends - texel_counts
-    bones = influences.bones
-    if influences.blending_order is not None:
-        order = influences.blending_order.astype(np.intp)
-        bones = np.take_along_axis(bones, order, axis=1)
-        shares = np.take_along_axis(shares, order, axis=1)
-    vertices, slots = np.nonzero(shares)
-    # Shares that rounding took away leave no gaps.
-    places = places_in_rows(vertices, counts)
-    texels = np.zeros(total * _SLOTS_PER_TEXEL, np.float32)
-    texels[starts[vertices] * _SLOTS_PER_TEXEL + places] = floats_from_bits(
-        bones[vertices, slots], shares[vertices, slots]
-    )
-    return texels.reshape(-1, _SLOTS_PER_TEXEL), np.where(counts > 0, starts, -1)
+    rows = row_count(len(values))
+    pixels = np.full((rows * TEXTURE_WIDTH, channels), padding, np.float32)
+    pixels[: len(values)] = np.reshape(values, (len(values), channels))
+    return new_texture((TEXTURE_WIDTH, rows), _FORMATS[channels], pixels)
 
 
-def floats_from_bits(upper: NDArray[np.integer], lower: NDArray[np.integer]) -> NDArray[np.float32]:
-    """14 and 16 bits in the bits of ordinary floats, which survive every copy and conversion.
+def empty_texture(count: int, image_format: str) -> GPUTexture:
+    """A texture for a compute pass to write `count` pixels of; zeros until then."""
+    texture = new_texture((TEXTURE_WIDTH, row_count(count)), image_format)
+    texture.clear(format="FLOAT", value=(0.0,) * _CHANNELS[image_format])
+    return texture
 
-    The exponent is 64 to 127, whatever the bits are: never a denormal, an infinity or a NaN.
+
+def array_from_texture(texture: GPUTexture, count: int) -> NDArray[np.float32]:
+    """Read the first `count` pixels back; shape (count, channels). Waits for the GPU."""
+    channels = _CHANNELS[texture.format]
+    return read_floats(texture).reshape(-1, channels)[:count]
+
+
+def run_pass(
+    shader: GPUShader,
+    textures: Mapping[str, GPUTexture | None],
+    written: tuple[str, GPUTexture | None],
+    count: int,
+    instances: int = 1,
+    **ints: int,
+) -> None:
+    """Run a bound compute shader with one invocation for each of `count` pixels (and some more).
+
+    Args:
+        textures: that it reads, by the names of its samplers.
+        written: the name of the image that it writes, and its texture.
+        instances: how often; the third number of an invocation is that of its instance.
+        ints: push constants.
     """
-    payload = (upper.astype(np.uint32) << np.uint32(16)) | lower.astype(np.uint32)
-    word = (payload & np.uint32(0x1FFFFFFF)) | np.uint32(1 << 29)
-    word |= (payload >> np.uint32(29)) << np.uint32(31)
-    return word.view(np.float32)
-
-
-def quantised_weights(weights: NDArray[np.floating]) -> NDArray[np.int32]:
-    """Weights (n, k) in 1/65535, shape (n, k); each row sums to `WEIGHT_SUM` or is all zeros.
-
-    What rounding leaves over goes to the strongest influences, one unit each, so that no weight is
-    off by more than two units for any usual number of influences.
-    """
-    shares = np.rint(weights * np.float64(WEIGHT_SUM)).astype(np.int32)
-    left_over = np.where(shares[:, :1] > 0, WEIGHT_SUM - shares.sum(axis=1, keepdims=True), 0)
-    if left_over.any():
-        units = np.arange(shares.shape[1]) < np.abs(left_over)
-        # A share that became 0 before others would end the row.
-        units &= shares >= 2
-        shares += np.sign(left_over) * units
-        shares[:, :1] += left_over - np.sign(left_over) * units.sum(axis=1, keepdims=True)
-    return shares
+    untyped: Any = shader
+    for name, texture in textures.items():
+        untyped.uniform_sampler(name, texture)
+    set_ints(shader, ints)
+    untyped.image(*written)
+    if count <= TEXTURE_WIDTH:
+        run_compute(shader, -(-count // LOCAL_SIZE), 1, instances)
+    else:
+        run_compute(shader, TEXTURE_WIDTH // LOCAL_SIZE, row_count(count), instances)

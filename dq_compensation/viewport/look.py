@@ -1,4 +1,4 @@
-"""The look of drawn surfaces: solid with studio light or as wire, X-ray, camera rays."""
+"""Draws surfaces and wires in a viewport's shading mode: light, colours, X-ray, camera rays."""
 
 from __future__ import annotations
 
@@ -21,187 +21,17 @@ from ..scene.settings.object_settings import settings_of
 from ..session.changes import final_render_runs
 from ..session.status import is_coloured, is_drawn
 from .deformed_mesh import DeformedMesh
-from .gpu_objects import new_uniform_buffer, set_ints, set_matrix, update_uniform_buffer
-from .poses import ListPart
+from .gpu_objects import (
+    new_uniform_buffer,
+    set_ints,
+    set_matrix,
+    texture_from_array,
+    update_uniform_buffer,
+)
+from .instance_poses import ListPart
 from .shaders import VIEW_TEXELS, surface_shader, wire_shader
-from .textures import texture_from_array
 
-# Says when the objects that we draw must be hidden from camera rays.
-#
-# Material Preview and Rendered show objects that are displayed as bounds, unless camera rays do not
-# see them. But camera rays make the final renders, too, so they must see the objects there.
-
-
-def hidden_from_camera_rays() -> bool:
-    """Whether the objects that we draw should be hidden from camera rays now."""
-    return not final_render_runs() and rendering_viewport_open()
-
-
-def follows_viewports(obj: bpy.types.Object) -> bool:
-    """Whether an object that we draw is hidden from camera rays exactly when it must be."""
-    if hidden_from_camera_rays():
-        return not obj.visible_camera
-    return not settings_of(obj).native.hidden_from_camera
-
-
-def rendering_viewport_open() -> bool:
-    """Whether some 3D viewport shows a render, in Material Preview or Rendered."""
-    return any(
-        space.type == "VIEW_3D" and space.shading.type in {"MATERIAL", "RENDERED"}
-        for window in bpy.context.window_manager.windows
-        for area in window.screen.areas
-        for space in area.spaces
-    )
-
-
-# X-ray of the surfaces that we draw, and the hints in the panel of a viewport.
-
-
-def surface_alpha(space: Any, mode: str) -> float:
-    """The opacity of a surface in a 3D viewport; 1 without X-ray.
-
-    Args:
-        space: the viewport (SpaceView3D).
-        mode: of the context. In Pose Mode, Bone X-Ray counts as well.
-    """
-    shading, overlay = space.shading, space.overlay
-    xray = shading.type == "SOLID" and shading.show_xray
-    bone_xray = mode == "POSE" and overlay.show_overlays and overlay.show_xray_bone
-    # Bone X-Ray has an opacity of its own, but that is 0 in new files: Blender draws bones on top.
-    return shading.xray_alpha if xray or bone_xray else 1.0
-
-
-def display_hints(obj: bpy.types.Object, context: bpy.types.Context) -> list[str]:
-    """Hints for the panel: what this viewport hides of an enabled object, and what to do."""
-    space: Any = context.space_data
-    if space is None or space.type != "VIEW_3D":
-        return []
-    found = []
-    rendered = space.shading.type in {"MATERIAL", "RENDERED"}
-    drawn = settings_of(obj).native.hidden and is_drawn(obj)
-    if drawn and rendered:
-        found.append(
-            f"The GPU display shows {obj.name} without its materials here. Choose the display "
-            "Modifier to see them."
-        )
-    rig = find_rig(obj)
-    covers = space.shading.type != "WIREFRAME" and (drawn or is_coloured(obj))
-    posing = context.mode == "POSE"
-    if rig is None or not rig.show_in_front or not covers or (rendered and not posing):
-        return found
-    if surface_alpha(space, context.mode) == 1.0:
-        xray = "Bone X-Ray" if posing else "X-ray"
-        found.append(
-            f"{rig.name} is set to In Front, but the GPU picture covers its bones. Turn on {xray} "
-            "(Alt Z) to see them through the surface."
-        )
-    return found
-
-
-# Reads the lights and colours of Solid shading in a viewport, as far as Python can.
-
-
-Rgb = tuple[float, float, float]
-
-_GREY: Rgb = (0.8, 0.8, 0.8)
-
-
-def studio_lights(
-    shading: bpy.types.View3DShading, view_matrix: Matrix
-) -> tuple[Sequence[StudioLight], Rgb]:
-    """The lamps and the ambient colour of a viewport.
-
-    Flat is ambient light alone. Matcaps are pictures that Python cannot reach; they get the studio
-    light of the Preferences instead.
-
-    Args:
-        view_matrix: world to view.
-    """
-    if shading.light == "FLAT":
-        return (), (1.0, 1.0, 1.0)
-    system = bpy.context.preferences.system
-    lamps, ambient, turn = system.solid_lights, system.light_ambient, Matrix.Identity(3)
-    if shading.light == "STUDIO":
-        studio = shading.selected_studio_light
-        if studio is not None and studio.type == "STUDIO":
-            lamps, ambient = studio.solid_lights, studio.light_ambient
-        if shading.use_world_space_lighting:
-            turn = view_matrix.to_3x3() @ Matrix.Rotation(-shading.studiolight_rotate_z, 3, "Z")
-            # World lights are defined as seen from the front: their Y is the world's Z.
-            turn = turn @ Matrix.Rotation(1.5707963267948966, 3, "X")
-    lights = [
-        StudioLight(
-            _triple((turn @ Vector(lamp.direction[:])).normalized()),
-            _triple(lamp.diffuse_color),
-            _triple(lamp.specular_color),
-            lamp.smooth,
-        )
-        for lamp in lamps
-        if lamp.use
-    ]
-    return lights, _triple(ambient)
-
-
-def surface_materials(
-    obj: bpy.types.Object, shading: bpy.types.View3DShading, alpha: float
-) -> list[SurfaceMaterial]:
-    """The look of each slot of an evaluated object by the viewport's Color, with X-ray's alpha."""
-    kind = shading.color_type
-    if kind == "OBJECT":
-        return [_plain(_triple(obj.color), alpha)]
-    if kind == "SINGLE":
-        return [_plain(_triple(shading.single_color), alpha)]
-    if kind == "RANDOM":
-        return [_plain(_random_colour(obj.name), alpha)]
-    materials = []
-    for slot in obj.material_slots:
-        material = slot.material
-        if material is None:
-            materials.append(_plain(_GREY, alpha))
-        else:
-            colour = (*_triple(material.diffuse_color), alpha)
-            # Solid shading takes the root, as EEVEE's roughness is the square of what shows.
-            roughness = math.sqrt(material.roughness)
-            materials.append(SurfaceMaterial(colour, material.metallic, roughness))
-    return materials or [_plain(_GREY, alpha)]
-
-
-def wire_colour(
-    obj: bpy.types.Object, shading: bpy.types.View3DShading, *, active: bool, selected: bool
-) -> Rgb:
-    """The colour of an evaluated object's wire, linear."""
-    if selected:
-        theme = bpy.context.preferences.themes[0].view_3d
-        return linear(theme.object_active if active else theme.object_selected)
-    if shading.wireframe_color_type == "OBJECT":
-        return _triple(obj.color)
-    if shading.wireframe_color_type == "RANDOM":
-        return _random_colour(obj.name)
-    return linear(bpy.context.preferences.themes[0].view_3d.wire)
-
-
-def linear(colour: Any) -> Rgb:
-    """A theme's colour, which is stored as it looks on the screen, as light."""
-    return _triple(Color(_triple(colour)).from_srgb_to_scene_linear())
-
-
-def _triple(values: Any) -> Rgb:
-    """The first three numbers of a Blender colour, vector or array."""
-    return (values[0], values[1], values[2])
-
-
-def _plain(colour: Rgb, alpha: float) -> SurfaceMaterial:
-    return SurfaceMaterial((*colour, alpha))
-
-
-def _random_colour(name: str) -> Rgb:
-    """A colour of the object's own, the same in every session."""
-    colour = Color()
-    colour.hsv = (zlib.crc32(name.encode()) % 997 / 997.0, 0.5, 0.8)
-    return linear(colour)
-
-
-# Draws instances of a deformed mesh together: solid with studio light, or as wire.
+# Draws the instances of a deformed mesh together: solid with studio light, or as wire.
 #
 # The caller sets depth test and blending, with `drawing_state`.
 
@@ -228,7 +58,7 @@ class StudioLight:
 
 @dataclass(frozen=True)
 class SurfaceMaterial:
-    """The look of the triangles of one material slot.
+    """The surface of the triangles of one material slot.
 
     Attributes:
         colour: (r, g, b, a), linear; a is what blending uses (X-ray).
@@ -264,7 +94,7 @@ class ViewUniforms:
         *,
         highlights: bool = True,
     ) -> None:
-        """Take the region's view.
+        """Take the view of a region.
 
         Args:
             view_matrix: (4, 4), world to view; an array or a mathutils Matrix.
@@ -310,25 +140,25 @@ def drawing_state(
 
 
 def placements_texture(matrices: NDArray[np.floating]) -> GPUTexture:
-    """Where instances are, for `draw_solid`: shape (I, 4, 4), object to world."""
+    """The places of instances as a texture; shape (I, 4, 4), object to world."""
     return texture_from_array(np.asarray(matrices)[:, :3].reshape(-1, 4), 4)
 
 
 @dataclass(frozen=True)
 class DrawnRun:
-    """The instances of a mesh that are drawn: neighbours."""
+    """The instances of a mesh that are drawn, which are neighbours."""
 
     first: int
     count: int
 
     def bind(self, shader: GPUShader) -> None:
-        """Give them to a bound shader."""
+        """Give the instances to a bound shader."""
         set_ints(shader, {"first_instance": self.first})
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnFigures:
-    """The instances of a mesh that are drawn, out of a list, and where the mesh is in each.
+    """The instances of a mesh that are drawn, out of a list, with the place of the mesh in each.
 
     Attributes:
         matrix: shape (4, 4), from the object to the space that placements take to the world.
@@ -339,11 +169,11 @@ class DrawnFigures:
 
     @property
     def count(self) -> int:
-        """The number of them."""
+        """The number of the instances."""
         return self.chosen.count
 
     def bind(self, shader: GPUShader) -> None:
-        """Give them to a bound shader that was made for lists."""
+        """Give the instances to a bound shader that was made for lists."""
         self.chosen.bind(shader)
         set_matrix(shader, "figure_from_object", self.matrix)
 
@@ -418,10 +248,189 @@ def _bind(
     placements: GPUTexture,
     drawn: DrawnRun | DrawnFigures,
 ) -> None:
-    """Bind a shader with what surfaces and wires have in common."""
+    """Bind a shader with the inputs that surfaces and wires share."""
     shader.bind()
     shader.uniform_block("view", view.block)
     shader.uniform_sampler("positions", deformed.positions)
     shader.uniform_sampler("placements", placements)
     set_ints(shader, {"mesh_rows": deformed.mesh_rows})
     drawn.bind(shader)
+
+
+# Reads the lights and colours of Solid shading in a viewport, as far as Python can.
+
+
+Rgb = tuple[float, float, float]
+
+_GREY: Rgb = (0.8, 0.8, 0.8)
+
+
+def studio_lights(
+    shading: bpy.types.View3DShading, view_matrix: Matrix
+) -> tuple[Sequence[StudioLight], Rgb]:
+    """The lamps and the ambient colour of a viewport.
+
+    Flat is ambient light alone. Matcaps are pictures that Python cannot reach; they get the studio
+    light of the Preferences instead.
+
+    Args:
+        view_matrix: world to view.
+    """
+    if shading.light == "FLAT":
+        return (), (1.0, 1.0, 1.0)
+    system = bpy.context.preferences.system
+    lamps, ambient, turn = system.solid_lights, system.light_ambient, Matrix.Identity(3)
+    if shading.light == "STUDIO":
+        studio = shading.selected_studio_light
+        if studio is not None and studio.type == "STUDIO":
+            lamps, ambient = studio.solid_lights, studio.light_ambient
+        if shading.use_world_space_lighting:
+            turn = view_matrix.to_3x3() @ Matrix.Rotation(-shading.studiolight_rotate_z, 3, "Z")
+            # World lights are defined as seen from the front: their Y is the world's Z.
+            turn = turn @ Matrix.Rotation(1.5707963267948966, 3, "X")
+    lights = [
+        StudioLight(
+            _triple((turn @ Vector(lamp.direction[:])).normalized()),
+            _triple(lamp.diffuse_color),
+            _triple(lamp.specular_color),
+            lamp.smooth,
+        )
+        for lamp in lamps
+        if lamp.use
+    ]
+    return lights, _triple(ambient)
+
+
+def surface_materials(
+    obj: bpy.types.Object, shading: bpy.types.View3DShading, alpha: float
+) -> list[SurfaceMaterial]:
+    """The surface of each material slot by the viewport's Color setting, with X-ray's alpha.
+
+    Args:
+        obj: evaluated.
+    """
+    kind = shading.color_type
+    if kind == "OBJECT":
+        return [_plain(_triple(obj.color), alpha)]
+    if kind == "SINGLE":
+        return [_plain(_triple(shading.single_color), alpha)]
+    if kind == "RANDOM":
+        return [_plain(_random_colour(obj.name), alpha)]
+    materials = []
+    for slot in obj.material_slots:
+        material = slot.material
+        if material is None:
+            materials.append(_plain(_GREY, alpha))
+        else:
+            colour = (*_triple(material.diffuse_color), alpha)
+            # Solid shading takes the root, as EEVEE's roughness is the square of what shows.
+            roughness = math.sqrt(material.roughness)
+            materials.append(SurfaceMaterial(colour, material.metallic, roughness))
+    return materials or [_plain(_GREY, alpha)]
+
+
+def wire_colour(
+    obj: bpy.types.Object, shading: bpy.types.View3DShading, *, active: bool, selected: bool
+) -> Rgb:
+    """The colour of an evaluated object's wire, linear."""
+    if selected:
+        theme = bpy.context.preferences.themes[0].view_3d
+        return linear(theme.object_active if active else theme.object_selected)
+    if shading.wireframe_color_type == "OBJECT":
+        return _triple(obj.color)
+    if shading.wireframe_color_type == "RANDOM":
+        return _random_colour(obj.name)
+    return linear(bpy.context.preferences.themes[0].view_3d.wire)
+
+
+def linear(colour: Any) -> Rgb:
+    """The linear colour of a theme's colour, which is stored as sRGB."""
+    return _triple(Color(_triple(colour)).from_srgb_to_scene_linear())
+
+
+def _triple(values: Any) -> Rgb:
+    """The first three numbers of a Blender colour, vector or array."""
+    return (values[0], values[1], values[2])
+
+
+def _plain(colour: Rgb, alpha: float) -> SurfaceMaterial:
+    return SurfaceMaterial((*colour, alpha))
+
+
+def _random_colour(name: str) -> Rgb:
+    """A colour of the object's own, the same in every session."""
+    colour = Color()
+    colour.hsv = (zlib.crc32(name.encode()) % 997 / 997.0, 0.5, 0.8)
+    return linear(colour)
+
+
+# X-ray of the surfaces that we draw, and the hints in the panel of a viewport.
+
+
+def surface_alpha(space: Any, mode: str) -> float:
+    """The opacity of a surface in a 3D viewport; 1 without X-ray.
+
+    Args:
+        space: the viewport (SpaceView3D).
+        mode: of the context. In Pose Mode, Bone X-Ray counts as well.
+    """
+    shading, overlay = space.shading, space.overlay
+    xray = shading.type == "SOLID" and shading.show_xray
+    bone_xray = mode == "POSE" and overlay.show_overlays and overlay.show_xray_bone
+    # Bone X-Ray has an opacity of its own, but that is 0 in new files: Blender draws bones on top.
+    return shading.xray_alpha if xray or bone_xray else 1.0
+
+
+def display_hints(obj: bpy.types.Object, context: bpy.types.Context) -> list[str]:
+    """Hints for the panel: what this viewport hides of an enabled object, and what to do."""
+    space: Any = context.space_data
+    if space is None or space.type != "VIEW_3D":
+        return []
+    hints = []
+    rendered = space.shading.type in {"MATERIAL", "RENDERED"}
+    drawn = settings_of(obj).native.hidden and is_drawn(obj)
+    if drawn and rendered:
+        hints.append(
+            f"The GPU display shows {obj.name} without its materials here. Choose the display "
+            "Modifier to see them."
+        )
+    rig = find_rig(obj)
+    covers = space.shading.type != "WIREFRAME" and (drawn or is_coloured(obj))
+    posing = context.mode == "POSE"
+    if rig is None or not rig.show_in_front or not covers or (rendered and not posing):
+        return hints
+    if surface_alpha(space, context.mode) == 1.0:
+        xray = "Bone X-Ray" if posing else "X-ray"
+        hints.append(
+            f"{rig.name} is set to In Front, but the GPU picture covers its bones. Turn on {xray} "
+            "(Alt Z) to see them through the surface."
+        )
+    return hints
+
+
+# Tells when the objects that we draw must be hidden from camera rays.
+#
+# Material Preview and Rendered show objects that are displayed as bounds, unless camera rays do not
+# see them. But camera rays make the final renders, too, so they must see the objects there.
+
+
+def hidden_from_camera_rays() -> bool:
+    """Whether the objects that we draw should be hidden from camera rays now."""
+    return not final_render_runs() and rendering_viewport_open()
+
+
+def camera_visibility_is_current(obj: bpy.types.Object) -> bool:
+    """Whether the visibility of an object for camera rays is as it must be now."""
+    if hidden_from_camera_rays():
+        return not obj.visible_camera
+    return not settings_of(obj).native.hidden_from_camera
+
+
+def rendering_viewport_open() -> bool:
+    """Whether some 3D viewport shows a render, in Material Preview or Rendered."""
+    return any(
+        space.type == "VIEW_3D" and space.shading.type in {"MATERIAL", "RENDERED"}
+        for window in bpy.context.window_manager.windows
+        for area in window.screen.areas
+        for space in area.spaces
+    )

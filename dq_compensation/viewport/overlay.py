@@ -1,4 +1,4 @@
-"""Colours an object by how far its deformation is from another one."""
+"""Colours an object by the distance of its deformation from another one, with a legend."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ from ..scene.settings.object_settings import Overlay, Settings
 from ..wording import rounded
 from .batches import Batch
 from .deformed_mesh import DeformedMesh
-from .gpu_objects import new_uniform_buffer, set_matrix
+from .gpu_objects import (
+    array_from_texture,
+    empty_texture,
+    new_uniform_buffer,
+    run_pass,
+    set_matrix,
+    texture_from_array,
+)
 from .look import ViewUniforms, drawing_state
 from .shaders import COLOUR_STOPS, overlay_shader, pass_shader
-from .textures import array_from_texture, empty_texture, run_pass, texture_from_array
 
-# The colours of the overlay, and the range of distances that they show.
+# Holds the colours of the overlay, and chooses the range of distances for them.
 
 
 # Viridis and Magma (van der Walt & Smith 2015, CC0) and Cividis (Nunez, Anderton & Renslow 2018) at
@@ -92,15 +98,15 @@ class AutomaticMaximum:
         self._revision, self._measured_at = revision, now
         largest = measure()
         lowest = step_above(_SMALLEST * size) or 1.0
-        wanted = max(step_above(largest), lowest)
-        if wanted < self.maximum:
+        maximum = max(step_above(largest), lowest)
+        if maximum < self.maximum:
             # Not yet where the smaller range would be all but full: it would come and go.
-            wanted = min(max(step_above(largest / _SHRINK_BELOW), lowest), self.maximum)
-        self.maximum = wanted
+            maximum = min(max(step_above(largest / _SHRINK_BELOW), lowest), self.maximum)
+        self.maximum = maximum
         return self.maximum
 
 
-# Colours an object by how far its deformation is from another one.
+# Colours an object by the distance of its deformation from another one.
 
 
 # In parts of the object's size, towards the eye: more than two evaluators differ, and still nothing

@@ -1,7 +1,4 @@
-"""The inputs and outputs of each shader, which is compiled when first used.
-
-With `listed`, a shader is for the instances of a list alone; see `ListPart`.
-"""
+"""Lists the shaders with their inputs and outputs, and compiles each at its first use."""
 
 from __future__ import annotations
 
@@ -9,159 +6,23 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from gpu.types import GPUShader, GPUShaderCreateInfo
 
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
-from ..core.deform import Deformation
 from ..core.dual_quaternion import FACING_TOLERANCE
 from ..core.limb_joints import SHORTEST_RAY
-from ..core.measured_joints import MeasuredJoints
 from ..core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..core.skinning import CENTRE_DAMPING
-from ..core.swing_joints import MOST_SWUNG, SWINGS, SWUNG_BACK, SwingJoints
+from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
 from ..core.takes import ALIKE
-from ..core.twist_limbs import SWUNG_FAR, TURNS, TwistLimbs
-from .gpu_objects import WEIGHT_SUM, compile_shader, new_stage_interface
-from .take_tables import BONE_STRIDE, INSTANCE_STRIDE
+from ..core.twist_limbs import SWUNG_FAR
+from .gpu_objects import LOCAL_SIZE, compile_shader, new_stage_interface
+from .kernels import JOINT_STRIDE, KERNELS, OPTIONS, WEIGHT_SUM, Kernel, PosePaletteLayout
+from .played_takes import BONE_STRIDE, INSTANCE_STRIDE
 
-# The kernels that skin vertices, and what each one reads of a pose.
-
-
-Kernel = Literal["LINEAR", "DUAL_QUATERNION", "PUBLISHED", "MEASURED", "SPHERICAL_JOINT"]
-"""The ways to skin vertices: the methods, with COMPENSATED by the published curves and MEASURED."""
-
-
-@dataclass(frozen=True)
-class PosePaletteLayout:
-    """The parts of a bone in the pose palette, in this order; each is one vec4 but the matrix.
-
-    Attributes:
-        rotation: the unit quaternion of the rigid part.
-        matrix: the first three rows of D.
-    """
-
-    rotation: bool = False
-    dual: bool = False
-    matrix: bool = False
-
-    @property
-    def stride(self) -> int:
-        """The number of vec4 of a bone."""
-        return self.rotation + self.dual + 3 * self.matrix
-
-    @property
-    def places(self) -> dict[str, str]:
-        """The places of the parts of a bone that shaders find by name; the rotation is first."""
-        places = {"PALETTE_STRIDE": str(self.stride)}
-        if self.dual:
-            places["PALETTE_DUAL"] = str(int(self.rotation))
-        if self.matrix:
-            places["PALETTE_MATRIX"] = str(self.rotation + self.dual)
-        return places
-
-    def __or__(self, other: PosePaletteLayout) -> PosePaletteLayout:
-        """The parts of both."""
-        return PosePaletteLayout(
-            self.rotation or other.rotation, self.dual or other.dual, self.matrix or other.matrix
-        )
-
-    def with_scales(self) -> PosePaletteLayout:
-        """The same with the scales of bones, which a dual quaternion cannot represent."""
-        return replace(self, dual=False, matrix=True) if self.dual else self
-
-
-JOINT_STRIDE = 6
-"""The number of vec4 of a joint, posed and at rest, see `measured_compensation.glsl`."""
-
-
-@dataclass(frozen=True)
-class KernelTraits:
-    """The source of a kernel, and its input beside rest positions and influences.
-
-    Attributes:
-        source: its file, without the suffix.
-        palette: what it needs of each bone.
-        samplers, constants: the textures and integers that it reads, by name.
-        defines: for the compiler.
-        scales: whether it has another way for bones with a scale, which SCALED chooses.
-    """
-
-    source: str
-    palette: PosePaletteLayout
-    samplers: tuple[str, ...] = ()
-    defines: tuple[str, ...] = ()
-    constants: tuple[str, ...] = ()
-    scales: bool = True
-
-
-# What a kernel reads where joints swing vertices, see `swings.glsl`.
-SWING_SAMPLERS = ("swings", "swing_joints")
-SWING_DEFINES = {"SWINGS": str(SWINGS)}
-# What one reads where twists of limbs are spread, see `twists.glsl`.
-TWIST_SAMPLERS = ("twists", "twist_limbs")
-TWIST_DEFINES = {"TURNS": str(TURNS)}
-
-_RIGID = PosePaletteLayout(rotation=True, dual=True)
-KERNELS: dict[Kernel, KernelTraits] = {
-    "LINEAR": KernelTraits("skin_linear", PosePaletteLayout(matrix=True), scales=False),
-    "DUAL_QUATERNION": KernelTraits("skin_dual_quaternion", _RIGID),
-    "PUBLISHED": KernelTraits(
-        "skin_dual_quaternion", _RIGID, ("amounts", "limbs"), ("COMPENSATE",)
-    ),
-    "MEASURED": KernelTraits(
-        "skin_dual_quaternion", _RIGID, ("amounts", "joints"), ("MEASURE",), ("joint_count",)
-    ),
-    "SPHERICAL_JOINT": KernelTraits(
-        "skin_spherical_joint",
-        PosePaletteLayout(rotation=True, matrix=True),
-        ("joint_of_vertex", "centres"),
-        constants=("set_count",),
-    ),
-}
-
-
-def kernel_of(deformation: Deformation) -> Kernel:
-    """The kernel of a method; where compensation does not act, that of dual quaternions."""
-    if deformation.method != "COMPENSATED":
-        return deformation.method
-    if deformation.factor == 0.0:
-        return "DUAL_QUATERNION"
-    return "MEASURED" if isinstance(deformation.compensation, MeasuredJoints) else "PUBLISHED"
-
-
-def swings_of(deformation: Deformation) -> SwingJoints | None:
-    """The joints whose swings the kernel of a deformation takes along chords; None without any."""
-    if kernel_of(deformation) != "MEASURED" or deformation.compensation is None:
-        return None
-    swings = deformation.compensation.swings
-    return swings if swings is not None and swings.acts else None
-
-
-def twists_of(deformation: Deformation) -> TwistLimbs | None:
-    """The limbs whose twists the kernel of a deformation spreads; None without any."""
-    limbs = deformation.twist_limbs if deformation.method == "COMPENSATED" else None
-    return limbs if limbs is not None and deformation.twist_spread and len(limbs.rows) else None
-
-
-def wanted_layout(deformation: Deformation) -> PosePaletteLayout:
-    """The parts of a pose without scale that a deformation reads.
-
-    The same object each time for the same kernel.
-    """
-    return _layout_of(kernel_of(deformation), deformation.blend is not None)
-
-
-@cache
-def _layout_of(kernel: Kernel, blended: bool) -> PosePaletteLayout:
-    layout = KERNELS[kernel].palette
-    layout = layout.with_scales() if blended else layout
-    # Joints are posed by dual quaternions where there are no matrices.
-    return replace(layout, rotation=True)
-
-
-# Reads the shaders' bodies from the folder ``shaders`` and puts their includes in.
+# Reads the bodies of shaders from the folder ``shaders``, with their includes.
 
 
 SHADERS_DIRECTORY = Path(__file__).resolve().parents[2] / "shaders"
@@ -186,7 +47,7 @@ def shader_source(name: str, directory: Path = SHADERS_DIRECTORY) -> str:
     """
     included: set[str] = set()
 
-    def resolved(name: str, wanted: str) -> str:
+    def resolved(name: str, included_by: str) -> str:
         if name in included:
             return ""
         included.add(name)
@@ -194,7 +55,7 @@ def shader_source(name: str, directory: Path = SHADERS_DIRECTORY) -> str:
             text = (directory / name).read_text(encoding="utf-8")
         except FileNotFoundError as error:
             raise ShaderSourceError(
-                f"The shader file {name}{wanted} is missing from {directory}; "
+                f"The shader file {name}{included_by} is missing from {directory}; "
                 "install the extension again"
             ) from error
         return _INCLUDE.sub(lambda match: resolved(match[1], f", which {name} includes,"), text)
@@ -202,16 +63,12 @@ def shader_source(name: str, directory: Path = SHADERS_DIRECTORY) -> str:
     return resolved(name, "")
 
 
-# Declares what a shader reads and writes, and compiles it.
+# Declares the inputs and outputs of a shader, and compiles it.
 #
 # A shader's body is a file in ``shaders``; no binding is declared there. Everything here needs the
 # GPU: call it from a draw handler, a timer or a frame handler, never from a thread.
 
 
-# Pixel i of an array is at (i % TEXTURE_WIDTH, i // TEXTURE_WIDTH); the shaders say `& 1023`.
-TEXTURE_WIDTH = 1024
-# One invocation for each pixel of a row.
-LOCAL_SIZE = 64
 VIEW_TEXELS = 21
 COLOUR_STOPS = 10
 
@@ -263,7 +120,7 @@ class Bindings:
     flat: tuple[tuple[str, str], ...] = ()
 
     def declare(self, info: GPUShaderCreateInfo) -> None:
-        """Declare everything, each kind numbered in its order here."""
+        """Declare all inputs and outputs, numbered within their kind."""
         declared: Any = info  # its published types name no formats but literal ones
         for slot, name in enumerate(self.samplers):
             declared.sampler(slot, "FLOAT_2D", name)
@@ -315,7 +172,9 @@ def _compiled(name: str, info: GPUShaderCreateInfo) -> GPUShader:
         raise ShaderError(f"The shader {name} does not compile on this GPU") from error
 
 
-# The inputs and outputs of each shader, which is compiled when first used.
+# Lists the shaders with their inputs and outputs. A shader is compiled at its first use.
+#
+# With `listed`, a shader is for the instances of a list alone; see `ListPart`.
 
 
 _LIST = (("INT", "list_start"), ("INT", "list_first"))
@@ -326,16 +185,6 @@ PASSES = {
         samplers=("instances", "tracks", "key_frames", "keys"),
         images=(("locals", "RGBA32F"),),
         push_constants=(("FLOAT", "frame"),),
-    ),
-    # Finds the posed limbs for the published curves.
-    "pose_limbs": Bindings(
-        samplers=("limb_directions", "bone_limbs"), images=(("limbs", "RGBA32F"),)
-    ),
-    # Finds the posed joints for MEASURED.
-    "pose_joints": Bindings(
-        samplers=("rest_joints", "bone_limbs"),
-        images=(("joints", "RGBA32F"),),
-        push_constants=(("INT", "joint_count"),),
     ),
     # Finds the values of the shape keys that follow poses.
     "key_values": Bindings(
@@ -349,12 +198,6 @@ PASSES = {
         images=(("shaped", "RGBA32F"),),
         push_constants=(("INT", "mesh_rows"), ("INT", "key_count")),
     ),
-    # Finds the centres of SPHERICAL_JOINT.
-    "joint_centres": Bindings(
-        samplers=("joint_sets", "joint_bones"),
-        images=(("centres", "RGBA32F"),),
-        push_constants=(("INT", "set_count"),),
-    ),
     # Finds the normals of the deformed surfaces.
     "normals": Bindings(
         samplers=("positions", "groups", "fans"),
@@ -367,6 +210,16 @@ PASSES = {
         images=(("distances", "R32F"),),
         push_constants=(("MAT4", "object_matrix"),),
     ),
+    # Those before the kernels.
+    **{
+        posed.shader: Bindings(
+            samplers=posed.at_rest.samplers,
+            images=((posed.name, "RGBA32F"),),
+            push_constants=(("INT", posed.constant),) if posed.constant else (),
+        )
+        for posed in (traits.posed for traits in KERNELS.values())
+        if posed is not None
+    },
 }
 
 
@@ -394,7 +247,7 @@ def pass_shader(
 def chain_bones_shader(
     layout: PosePaletteLayout, scaled: bool, given: bool = False, listed: bool = False
 ) -> GPUShader:
-    """The pass that writes the palettes; `given`: of matrices, so that nothing is chained."""
+    """The pass that writes the palettes; `given`: from matrices, without chaining bones."""
     bindings = Bindings(
         samplers=("instances", "bones", "matrices" if given else "locals"),
         images=(("palettes", "RGBA32F"),),
@@ -408,32 +261,27 @@ def skinning_shader(
     kernel: Kernel,
     layout: PosePaletteLayout,
     scaled: bool,
-    of_vertices: tuple[str, ...],
+    options: tuple[str, ...],
     listed: bool = False,
 ) -> GPUShader:
     """The pass that deforms the vertices of all instances of a mesh.
 
     Args:
-        of_vertices: which of `blend`, `mask`, `shape_keys`, `swings` and `twists` there are.
+        options: the `kernels.OPTIONS` that act, and `shape_keys` where some follow the pose.
     """
     traits = KERNELS[kernel]
-    defines = dict.fromkeys((*traits.defines, *map(str.upper, of_vertices)), "1")
+    defines = dict.fromkeys((*traits.defines, *map(str.upper, options)), "1")
     samplers = ["rest", "influences", "object_space", *traits.samplers]
     constants = ["mesh_rows", "rest_rows", "space_stride", *traits.constants]
     if scaled and traits.scales:
         defines["SCALED"] = "1"
-    for name in of_vertices:
+    for name in options:
         if name == "shape_keys":
             samplers += ("key_starts", "key_offsets", "key_values")
             constants.append("key_count")
-        elif name == "swings":
-            samplers += SWING_SAMPLERS
-            defines |= SWING_DEFINES
-        elif name == "twists":
-            samplers += TWIST_SAMPLERS
-            defines |= TWIST_DEFINES
         else:
-            samplers.append(name)
+            samplers += OPTIONS[name].at_rest.samplers
+            defines |= OPTIONS[name].defines
     bindings = Bindings(
         samplers=tuple(samplers),
         images=(("positions", "RGBA32F"),),
@@ -507,7 +355,7 @@ def _of_scale(scaled: bool) -> dict[str, str]:
 
 
 def _posed(layout: PosePaletteLayout, bindings: Bindings) -> Bindings:
-    """With the palettes of all instances."""
+    """The bindings of a shader that reads the palettes of all instances."""
     return replace(
         bindings,
         samplers=(*bindings.samplers, "palettes"),
@@ -521,7 +369,7 @@ def _posed(layout: PosePaletteLayout, bindings: Bindings) -> Bindings:
 
 
 def _listed(bindings: Bindings, listed: bool) -> Bindings:
-    """With a list of instances, if there is one."""
+    """The bindings of a shader that may read a list of instances."""
     if not listed:
         return bindings
     return replace(
@@ -533,7 +381,7 @@ def _listed(bindings: Bindings, listed: bool) -> Bindings:
 
 
 def _placed(bindings: Bindings, listed: bool) -> Bindings:
-    """With the places of what is drawn."""
+    """The bindings of a shader that draws instances at their places."""
     given = bindings.push_constants
     place = ("MAT4", "figure_from_object") if listed else ("INT", "first_instance")
     samplers = (*bindings.samplers, "placements")

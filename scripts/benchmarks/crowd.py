@@ -23,7 +23,7 @@ from dq_compensation.session import known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.known_takes import store_take
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import textures
+from dq_compensation.viewport import gpu_objects
 
 FRAMES = 40
 FRAME_TARGET, EDIT_TARGET = 0.5, 5.0
@@ -81,11 +81,11 @@ class CrowdOfHumans:
 
 def run(armature: bpy.types.Object, binding: Binding, take: Take, counts: tuple[int, ...]) -> None:
     """Measure and print."""
-    crowd, run_compute = CrowdOfHumans(armature, binding, take), textures.run_compute
-    textures.run_compute = lambda *_: None
+    crowd, run_compute = CrowdOfHumans(armature, binding, take), gpu_objects.run_compute
+    gpu_objects.run_compute = lambda *_: None
     found = {count: crowd.of_frames(count) for count in counts}
     edit = crowd.of_edits()
-    textures.run_compute = run_compute
+    gpu_objects.run_compute = run_compute
     print(f"{'Python, ms per frame, crowd of:':36}", end="")
     print("".join(f"{count:7}: {1e3 * found[count]:.3f}" for count in counts))
     _row(f"Python, a crowd of {counts[-1]:,}", 1e3 * found[counts[-1]], FRAME_TARGET)

@@ -30,8 +30,10 @@ from dq_compensation.core.skinning import joint_sets
 from dq_compensation.core.topology import Topology, topology
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order, read_skeleton
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_positions
-from dq_compensation.viewport import textures
+from dq_compensation.viewport import gpu_objects
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.instance_poses import GivenPoses
+from dq_compensation.viewport.kernels import PosePaletteLayout
 from dq_compensation.viewport.look import (
     StudioLight,
     SurfaceMaterial,
@@ -40,8 +42,6 @@ from dq_compensation.viewport.look import (
     drawing_state,
     placements_texture,
 )
-from dq_compensation.viewport.poses import GivenPoses
-from dq_compensation.viewport.shaders import PosePaletteLayout
 from tests.gpu_memory import gpu_bytes
 
 BONES, INFLUENCES, SIDE = 80, 4, 256
@@ -107,7 +107,7 @@ def make_deformed(
     """A bound mesh and its compensation; `offsets` of example poses, shape (m, n, 3)."""
     influences = chain_influences(rest)
     sets = joint_sets(influences, skeleton)
-    mesh = GpuMesh(rest, influences, sets=sets, topology=surface, shape_offsets=offsets)
+    mesh = GpuMesh(rest, influences, topology=surface, shape_offsets=offsets)
     measured = MeasuredJoints.of(rest, influences, skeleton)
     deformed = DeformedMesh(mesh, skeleton)
     return deformed, Deformation("COMPENSATED", influences, measured, sets=sets)
@@ -204,11 +204,11 @@ def python_times(armature: bpy.types.Object, skeleton: Skeleton) -> dict[str, fl
             "poses, skinning, normals": skin,
             "draw": draw,
         }
-        run_compute, textures.run_compute = textures.run_compute, lambda *_: None
+        run_compute, gpu_objects.run_compute = gpu_objects.run_compute, lambda *_: None
         times = {
             name: median_seconds(action, 300, time.thread_time) for name, action in parts.items()
         }
-        textures.run_compute = run_compute
+        gpu_objects.run_compute = run_compute
     offscreen.free()
     return times
 

@@ -43,13 +43,13 @@ from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.known_takes import packed
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import textures
+from dq_compensation.viewport import gpu_objects
 from dq_compensation.viewport.batches import Batches
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
 from dq_compensation.viewport.gpu_objects import new_texture, read_floats
-from dq_compensation.viewport.playing import Instances, Playing, TakeTiming
-from dq_compensation.viewport.poses import Playback
-from dq_compensation.viewport.shaders import wanted_layout
+from dq_compensation.viewport.instance_poses import Playback
+from dq_compensation.viewport.kernels import wanted_layout
+from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from human.model import build_human
 from tests.gpu_memory import gpu_bytes
 
@@ -111,14 +111,14 @@ def seconds(action: Callable[[], object], wait: Wait, repeats: int) -> float:
 
 def python_seconds(action: Callable[[int], object], repeats: int) -> float:
     """The median time of this thread's processor, of all but the work that a card would do."""
-    run_compute = textures.run_compute
-    textures.run_compute = lambda *_: None
+    run_compute = gpu_objects.run_compute
+    gpu_objects.run_compute = lambda *_: None
     times = []
     for number in range(repeats):
         begun = time.thread_time()
         action(number)
         times.append(time.thread_time() - begun)
-    textures.run_compute = run_compute
+    gpu_objects.run_compute = run_compute
     return statistics.median(times)
 
 

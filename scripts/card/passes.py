@@ -29,16 +29,16 @@ from dq_compensation.core.twist_limbs import TwistLimbs
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.viewport import shaders
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.overlay import ColouredObject
-from dq_compensation.viewport.playing import Instances, Playing
-from dq_compensation.viewport.poses import GivenPoses, InstanceList, InstancePoses, Playback
-from dq_compensation.viewport.shaders import (
-    TEXTURE_WIDTH,
-    PosePaletteLayout,
-    swings_of,
-    wanted_layout,
+from dq_compensation.viewport.gpu_objects import TEXTURE_WIDTH, array_from_texture
+from dq_compensation.viewport.instance_poses import (
+    GivenPoses,
+    InstanceList,
+    InstancePoses,
+    Playback,
 )
-from dq_compensation.viewport.textures import array_from_texture
+from dq_compensation.viewport.kernels import PosePaletteLayout, swings_of, wanted_layout
+from dq_compensation.viewport.overlay import ColouredObject
+from dq_compensation.viewport.played_takes import Instances, Playing
 from tests.played_poses import pose_at
 
 # Of the extent of a character: float32, weights of 16 bits. Normals are unit, of 16 bits, and small
@@ -202,9 +202,7 @@ class Bench:
         self, influences: Influences, offsets: NDArray[np.float32] | None = None
     ) -> DeformedMesh:
         of = self._character
-        mesh = GpuMesh(
-            of.rest, influences, topology=of.topology, sets=of.sets, shape_offsets=offsets
-        )
+        mesh = GpuMesh(of.rest, influences, topology=of.topology, shape_offsets=offsets)
         return DeformedMesh(mesh, of.skeleton, self._posed.count)
 
     def _skin(
@@ -232,7 +230,7 @@ class Bench:
         counts["joints"] = (
             len(of.limbs.heads) if hasattr(of := deformation.compensation, "limbs") else 0
         )
-        counts["centres"] = deformed.mesh.set_count
+        counts["centres"] = 0 if deformation.sets is None else deformation.sets.set_count
         counts["normals"] = deformed.mesh.group_count
         for dispatch in dispatches:
             written = dispatch.written
@@ -267,7 +265,7 @@ class Bench:
         deformed = self._deformed(of.influences, offsets)
         assert deformed.keys is not None
         deformed.keys.give(values)
-        follow_keys = deformed.keys.follow
+        follow_keys = deformed.keys.connect
 
         def shape(pose: Pose) -> NDArray[np.floating]:
             acting = values.copy()

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.crowds import crowd_baking
-from dq_compensation.crowds.crowd_baking import made_for, parts_of, read_crowd
+from dq_compensation.crowds.baked_crowd import parts_of
+from dq_compensation.crowds.crowd_baking import made_for, read_crowd
 from dq_compensation.crowds.crowd_figures import figures_of_crowd
 from dq_compensation.scene.blender.own_objects import CROWD_BAKE_PROPERTY
 from dq_compensation.scene.settings.crowd_settings import crowd_of

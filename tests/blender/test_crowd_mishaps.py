@@ -330,4 +330,4 @@ def test_the_panel_knows_what_was_found_last(crowd: bpy.types.Object) -> None:
     assert crowd_figures.known_state(crowd) is state
     bpy.data.objects.remove(crowd)
     crowd_figures._check()
-    assert not memories(crowd_figures._Known)
+    assert not memories(crowd_figures._CrowdMemory)

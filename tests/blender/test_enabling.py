@@ -105,7 +105,7 @@ def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
     changes.set_final_render_runs(True)
     following.show_all_to_camera()
     assert body.visible_camera
-    assert look.follows_viewports(body)
+    assert look.camera_visibility_is_current(body)
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert body.visible_camera
     changes.set_final_render_runs(False)

@@ -23,9 +23,15 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import batches, deformed_mesh, draw_handler, playing, poses
+from dq_compensation.viewport import (
+    batches,
+    deformed_mesh,
+    draw_handler,
+    instance_poses,
+    played_takes,
+)
 from dq_compensation.viewport.batches import Batch, Batches
-from dq_compensation.viewport.playing import Playing, TakeTiming
+from dq_compensation.viewport.played_takes import Playing, TakeTiming
 from human.model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
@@ -135,7 +141,7 @@ def test_a_setting_makes_one_object_anew_and_leaves_the_others(
         status_of(obj).binding = bind(obj)
     draw = Drawing(objects)
     before = draw()
-    assert before[0].arrangement is before[1].arrangement is not before[2].arrangement
+    assert before[0].poses is before[1].poses is not before[2].poses
     uploads: list[int] = []
     gpu_mesh_of = batches.gpu_mesh_of
     monkeypatch.setattr(
@@ -162,9 +168,9 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     draw()
     calls: list[str] = []
     for module, name in (
-        (poses, "run_pass"),
+        (instance_poses, "run_pass"),
         (deformed_mesh, "run_pass"),
-        (poses, "texture_from_array"),
+        (instance_poses, "texture_from_array"),
         (deformed_mesh, "texture_from_array"),
     ):
         original = getattr(module, name)
@@ -266,7 +272,7 @@ def test_takes_play_while_the_armature_is_excluded(
     binding = status_of(pairs[0][0]).binding
     assert binding is not None
     takes = {name: make_take(binding.skeleton, seed) for seed, name in enumerate(("a", "b"))}
-    monkeypatch.setattr(playing, "take_named", lambda _, name: takes.get(name))
+    monkeypatch.setattr(played_takes, "take_named", lambda _, name: takes.get(name))
     for number, (_, armature) in enumerate(pairs[:2]):
         playback = settings_of(armature).playback
         playback.playing, playback.take, playback.phase = True, "ab"[number], 2.5 * number
@@ -310,12 +316,12 @@ def test_takes_of_other_parents_are_cross_faded(
     first, second = (make_take(binding.skeleton, seed) for seed in (3, 4))
     second = replace(second, parents=np.full_like(second.parents, -1))
     takes = {"a": first, "b": second}
-    monkeypatch.setattr(playing, "take_named", lambda _, name: takes.get(name))
+    monkeypatch.setattr(played_takes, "take_named", lambda _, name: takes.get(name))
     playback = settings_of(armature).playback
     playback.playing, playback.take, playback.second_take = True, "a", "b"
     playback.fade_start, playback.fade_frames = 5.0, 4.0
-    found = playing.playing_of(armature, binding)
-    assert found == playing.playing_of(armature, binding)
+    found = played_takes.playing_of(armature, binding)
+    assert found == played_takes.playing_of(armature, binding)
     assert found is not None
     assert found.second is not None
     bpy.context.scene.frame_set(40)
@@ -384,7 +390,7 @@ def test_a_batch_looks_like_objects_drawn_alone(
     monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: True)
     monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
     monkeypatch.setattr(draw_handler, "_keep_only_drawn", lambda *_: None)
-    monkeypatch.setattr(draw_handler, "follows_viewports", lambda _: True)
+    monkeypatch.setattr(draw_handler, "camera_visibility_is_current", lambda _: True)
     drawn_batches: list[Batch] = []
     draw_batch = draw_handler.draw_batch
 

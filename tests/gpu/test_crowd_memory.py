@@ -10,9 +10,9 @@ import pytest
 from dq_compensation.core.deform import Deformation
 from dq_compensation.crowds.crowd_figures import figure_bytes
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.playing import Instances, Playing, TakeTiming
-from dq_compensation.viewport.poses import Playback
-from dq_compensation.viewport.shaders import wanted_layout
+from dq_compensation.viewport.instance_poses import Playback
+from dq_compensation.viewport.kernels import wanted_layout
+from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from tests.gpu.test_playback import deformations, make_take
 from tests.gpu_memory import gpu_bytes
 
@@ -35,7 +35,7 @@ def _bytes(human: Any, deformation: Deformation, count: int) -> int:
     take = make_take(human.skeleton, 1, scale=0.1)
     instances = [Playing(TakeTiming(take, phase=float(number))) for number in range(count)]
     playback = Playback([Instances.of(instances)], wanted_layout(deformation), 24.0)
-    mesh = GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
+    mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
     crowd = DeformedMesh(mesh, human.skeleton, count)
     playback.play(1.0)
     crowd.deform(deformation, playback, playback.groups[0])

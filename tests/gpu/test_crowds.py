@@ -33,16 +33,21 @@ from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session import known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import deformed_mesh, draw_handler, textures
-from dq_compensation.viewport import poses as instance_poses
+from dq_compensation.viewport import (
+    batches,
+    deformed_mesh,
+    draw_handler,
+    gpu_objects,
+    instance_poses,
+)
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
+from dq_compensation.viewport.gpu_objects import array_from_texture
 from dq_compensation.viewport.look import (
     draw_solid,
     drawing_state,
     placements_texture,
     surface_materials,
 )
-from dq_compensation.viewport.textures import array_from_texture
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_playback import make_take
 from tests.limb import build_bendy_limb, build_limb, pose_limb
@@ -326,7 +331,7 @@ def test_takes_are_played_again_only_when_they_change(
         count_calls(monkeypatch, instance_poses, "TakeTables"),
         count_calls(monkeypatch, instance_poses, "empty_texture"),
         count_calls(monkeypatch, deformed_mesh, "empty_texture"),
-        count_calls(monkeypatch, crowd_display, "gpu_mesh_of"),
+        count_calls(monkeypatch, batches, "gpu_mesh_of"),
     ]
     chosen: Any = crowd_of(scene.empty)
     for name, value in (
@@ -366,7 +371,7 @@ def test_nothing_is_done_for_the_same_frame_again(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.draw()
-    calls = count_calls(monkeypatch, textures, "run_compute")
+    calls = count_calls(monkeypatch, gpu_objects, "run_compute")
     scene.draw()
     assert not calls
     scene.empty.location.x = 1.0
@@ -446,14 +451,14 @@ def test_a_crowd_that_fails_does_not_stop_others(
     settings_of(rig).takes.add().name = "Wave"
     second = scene.add_crowd(count=4)
     crowd_of(second).roles[0].character, crowd_of(second).roles[0].take = rig, "Wave"
-    of_mesh = crowd_display.gpu_mesh_of
+    of_mesh = batches.gpu_mesh_of
 
     def broken(binding: Binding, *arguments: Any) -> Any:
         if binding.object_name == "Other":
             raise ValueError("no room")
         return of_mesh(binding, *arguments)
 
-    monkeypatch.setattr(crowd_display, "gpu_mesh_of", broken)
+    monkeypatch.setattr(batches, "gpu_mesh_of", broken)
     for scene.frame in (1.0, 2.0):
         found = scene.draw()
         scene.assert_as_in_core(found)
@@ -462,7 +467,7 @@ def test_a_crowd_that_fails_does_not_stop_others(
     assert text is not None
     assert "Crowd.001 failed: no room." in text
     assert len(caplog.records) == 1
-    monkeypatch.setattr(crowd_display, "gpu_mesh_of", of_mesh)
+    monkeypatch.setattr(batches, "gpu_mesh_of", of_mesh)
     crowd_of(second).seed = 9
     assert len(scene.draw()) == 2
 
@@ -559,7 +564,7 @@ def viewport(monkeypatch: pytest.MonkeyPatch, shading: str, *, xray: bool) -> An
     monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
     monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: False)
     monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
-    monkeypatch.setattr(draw_handler, "ALSO_DRAWN", [Crowds()])
+    monkeypatch.setattr(draw_handler, "EXTRA_DRAWERS", [Crowds()])
     monkeypatch.setattr(crowd_display, "is_visible", lambda *_: True)
     monkeypatch.setattr(crowd_display, "drawing_refusal", lambda: None)
     enabled.forget()

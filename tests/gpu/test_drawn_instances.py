@@ -12,6 +12,8 @@ import pytest
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.instance_poses import Playback
+from dq_compensation.viewport.kernels import wanted_layout
 from dq_compensation.viewport.look import (
     DrawnRun,
     SurfaceMaterial,
@@ -20,9 +22,7 @@ from dq_compensation.viewport.look import (
     drawing_state,
     placements_texture,
 )
-from dq_compensation.viewport.playing import Instances
-from dq_compensation.viewport.poses import Playback
-from dq_compensation.viewport.shaders import wanted_layout
+from dq_compensation.viewport.played_takes import Instances
 from tests.gpu.one_instance import deform_in
 from tests.gpu.test_playback import instances_of, make_take
 from tests.gpu.test_surface import FRONT, LAMP, _orthographic

@@ -72,7 +72,7 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     frame(30.0)
     on_gpu, deformed = gpu_bytes(batch.deformed), batch.deformed
     uploads: list[str] = []
-    for module in (deformed_mesh, deformed_mesh, deformed_mesh, deformed_mesh):
+    for module in (deformed_mesh, deformed_mesh, deformed_mesh):
         for name in ("texture_from_array", "empty_texture"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda *_, name=name: uploads.append(name))

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.core.influences import Influences
-from dq_compensation.viewport.gpu_objects import (
+from dq_compensation.viewport.kernels import (
     MAX_BONES,
     WEIGHT_SUM,
     floats_from_bits,

@@ -24,6 +24,7 @@ from dq_compensation.scene.settings.object_settings import Overlay, Settings
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import draw_handler, overlay
 from dq_compensation.viewport.batches import Batch, Batches
+from dq_compensation.viewport.gpu_objects import texture_from_array
 from dq_compensation.viewport.look import (
     SurfaceMaterial,
     ViewUniforms,
@@ -43,7 +44,6 @@ from dq_compensation.viewport.overlay import (
     step_above,
     titled_legends,
 )
-from dq_compensation.viewport.textures import texture_from_array
 from human.model import build_from
 from human.poses import apply_pose, named_poses
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
@@ -162,7 +162,7 @@ def test_nothing_is_computed_twice(bent_human: Scene, monkeypatch: pytest.Monkey
 def test_what_is_static_is_uploaded_once(bent_human: Scene) -> None:
     shown, reference = _compared(bent_human[0], "LINEAR")
     assert reference.deformed.mesh is shown.deformed.mesh
-    assert reference.arrangement is shown.arrangement
+    assert reference.poses is shown.poses
 
 
 # ---- Colours

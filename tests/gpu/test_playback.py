@@ -38,14 +38,11 @@ from dq_compensation.core.vectors import transformed_points
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.viewport import deformed_mesh
-from dq_compensation.viewport import poses as instance_poses
-from dq_compensation.viewport import textures as vertex_textures
+from dq_compensation.viewport import deformed_mesh, instance_poses
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.playing import Instances, Playing, TakeTiming
-from dq_compensation.viewport.poses import GivenPoses, InstanceList, Playback
-from dq_compensation.viewport.shaders import PosePaletteLayout, wanted_layout
-from dq_compensation.viewport.take_tables import TakeTables
+from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList, Playback
+from dq_compensation.viewport.kernels import PosePaletteLayout, wanted_layout
+from dq_compensation.viewport.played_takes import Instances, Playing, TakeTables, TakeTiming
 from tests.gpu.one_instance import deform_in, read_normals
 from tests.gpu.test_bendy_bones import curved, nearly_straight
 from tests.gpu_memory import gpu_bytes
@@ -133,7 +130,7 @@ def test_positions_of_all_instances_equal_core(
     skeleton, frame = human.skeleton, 14.6
     takes = [make_take(skeleton, seed, 0.6, scale, interpolation=interpolation) for seed in (1, 2)]
     instances = instances_of(*takes)
-    mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
+    mesh = GpuMesh(human.rest, human.influences)
     poses = [Pose.from_matrices(pose_at(each, frame), skeleton) for each in instances]
     assert poses[0].any_scaled == bool(scale)
     for name, deformation in deformations(human, rest).items():
@@ -198,7 +195,6 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
     mesh = GpuMesh(
         human.rest,
         human.influences,
-        sets=human.sets,
         topology=human.topology,
         shape_offsets=offsets,
     )
@@ -217,8 +213,6 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
                 instance_poses,
                 deformed_mesh,
                 deformed_mesh,
-                deformed_mesh,
-                vertex_textures,
             ):
                 for name in ("texture_from_array", "empty_texture"):
                     patched.setattr(module, name, pytest.fail, raising=False)
@@ -276,7 +270,7 @@ def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
     human = humans["game_engine"]
     rest = human.rest.astype(np.float64)
     poses = [make_pose(human.skeleton, seed, 0.6, 0.3 * (seed % 2)) for seed in range(3)]
-    mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
+    mesh = GpuMesh(human.rest, human.influences)
     for name, deformation in deformations(human, rest).items():
         given = GivenPoses(human.skeleton, 3, wanted_layout(deformation))
         given.upload(np.concatenate([pose.matrices for pose in poses]))
@@ -321,7 +315,7 @@ def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
     assert group.value_row("Body", "Frown") is None
     named = {2: ("Body", "Blink"), 4: ("Body", "Frown")}
     keys, factors = np.array([6, 3, 0, 5]), np.array([1.0, 0.5, 1.0, 1.0])
-    crowd.keys.follow(group, named, Examples(examples, np.arange(4), factors, keys, ()))
+    crowd.keys.connect(group, named, Examples(examples, np.arange(4), factors, keys, ()))
     given = np.array([9.0, 0.6, 9.0, 9.0, -0.3, 9.0, 9.0])
     assert crowd.keys.give(given)
     assert not crowd.keys.give(given)

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from dq_compensation.viewport import shaders
+from dq_compensation.viewport.kernels import KERNELS, OPTIONS, PosePaletteLayout
 from dq_compensation.viewport.shaders import (
-    KERNELS,
     SHADERS_DIRECTORY,
     SHARED_CONSTANTS,
     Bindings,
-    PosePaletteLayout,
     ShaderSourceError,
     shader_source,
 )
@@ -61,12 +60,12 @@ def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.Monke
     monkeypatch.setattr(shaders, "draw_shader", noted)
     shaders.free_shaders()
     layout = PosePaletteLayout(rotation=True, dual=True, matrix=True)
-    names = ("blend", "mask", "shape_keys", "swings", "twists")
+    names = (*OPTIONS, "shape_keys")
     some = chain.from_iterable(combinations(names, count) for count in range(len(names) + 1))
     try:
-        for of_vertices in some:
+        for options in some:
             for kernel in KERNELS:
-                shaders.skinning_shader(kernel, layout, True, of_vertices, listed)
+                shaders.skinning_shader(kernel, layout, True, options, listed)
         for make in (shaders.surface_shader, shaders.wire_shader):
             make(listed)
         for name in shaders.PASSES:
@@ -74,7 +73,7 @@ def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.Monke
         shaders.overlay_shader()
     finally:
         shaders.free_shaders()
-    assert len(declared) == 32 * len(KERNELS) + len(shaders.PASSES) + 3
+    assert len(declared) == 2 ** len(names) * len(KERNELS) + len(shaders.PASSES) + 3
     sizes = {"INT": 4, "FLOAT": 4, "VEC4": 16, "MAT4": 64}
     for name, bindings in declared.items():
         assert len(bindings.samplers) <= 16, name

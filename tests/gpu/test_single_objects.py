@@ -15,7 +15,7 @@ from dq_compensation.core.deform import METHODS, Deformation, Method
 from dq_compensation.errors import BindingError, PoseError
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import batches as arrangement
+from dq_compensation.viewport import members
 from dq_compensation.viewport.batches import Batches
 from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from human.model import build_from
@@ -273,13 +273,13 @@ def test_a_drawing_reads_the_pose_of_an_armature_once(
     bpy.context.scene.collection.objects.link(other)
     other.dq_compensation.method = "LINEAR"  # type: ignore[attr-defined]
     reads: list[object] = []
-    read = arrangement.matrices_of_poses
+    read = members.matrices_of_poses
 
     def counted(*of: Any) -> NDArray[np.float32]:
         reads.append(of)
         return read(*of)
 
-    monkeypatch.setattr(arrangement, "matrices_of_poses", counted)
+    monkeypatch.setattr(members, "matrices_of_poses", counted)
     batches = Batches()
     for obj in (body, other):
         status_of(obj).binding = bind(obj, _depsgraph())

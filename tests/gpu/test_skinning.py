@@ -22,9 +22,9 @@ from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import joint_sets
 from dq_compensation.viewport import deformed_mesh
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.poses import GivenPoses
-from dq_compensation.viewport.shaders import TEXTURE_WIDTH, wanted_layout
-from dq_compensation.viewport.textures import array_from_texture, row_count
+from dq_compensation.viewport.gpu_objects import TEXTURE_WIDTH, array_from_texture, row_count
+from dq_compensation.viewport.instance_poses import GivenPoses
+from dq_compensation.viewport.kernels import wanted_layout
 from tests.gpu.one_instance import deform_in, read_normals
 
 TOLERANCE = 1e-4
@@ -73,7 +73,7 @@ def test_positions_equal_core_for_every_method_and_rig(
     matrix = UNEQUAL_SPACES
     rest_in_armature = _transformed(human.rest, matrix)
     painted = rng.random(len(human.rest)).astype(np.float32)
-    mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
+    mesh = GpuMesh(human.rest, human.influences)
     deformed = DeformedMesh(mesh, human.skeleton)
     rest = (rest_in_armature, human.influences, human.skeleton)
     deformations = [_deformation(method, *rest, painted, 0.7) for method in METHODS]
@@ -185,12 +185,11 @@ def test_any_number_of_bones_and_influences(
     influences = Influences.from_triples(vertices, bones, rng.random(len(bones)), count)
     assert influences.width == 20
     rest = rng.random((count, 3)).astype(np.float32)
-    sets = joint_sets(influences, skeleton)
     deformation = _deformation(method, rest, influences, skeleton)
     # Small turns, since a thousand of them add up along the chain.
     pose = make_pose(skeleton, 4, 0.05, scale / 10)
     assert pose.any_scaled == (scale > 0.0)
-    deformed = DeformedMesh(GpuMesh(rest, influences, sets=sets), skeleton)
+    deformed = DeformedMesh(GpuMesh(rest, influences), skeleton)
     found = deform_in(deformed, deformation, pose)
     expected = _expected(deformation, rest, pose, np.eye(4))
     size = max(1.0, float(np.ptp(expected, axis=0).max()))
@@ -205,7 +204,7 @@ def test_vertices_without_bones_stay(method: Method, make_pose: Callable[..., Po
     influences = Influences.from_triples(
         np.array([1, 3]), np.array([0, 1]), np.array([1.0, 0.5]), 5
     )
-    mesh = GpuMesh(rest, influences, sets=joint_sets(influences, skeleton))
+    mesh = GpuMesh(rest, influences)
     deformation, pose = (
         _deformation(method, rest, influences, skeleton),
         make_pose(skeleton, 0, 1.0),
@@ -225,7 +224,7 @@ def test_meshes_of_no_and_of_one_vertex(
     influences = Influences.from_triples(
         np.zeros(count, int), np.zeros(count, int), np.ones(count), count
     )
-    mesh = GpuMesh(rest, influences, sets=joint_sets(influences, skeleton))
+    mesh = GpuMesh(rest, influences)
     deformed = DeformedMesh(mesh, skeleton)
     deformation = _deformation(method, rest, influences, skeleton)
     assert deform_in(deformed, deformation, make_pose(skeleton, 0, 1.0)).shape == (count, 3)
@@ -241,7 +240,7 @@ def test_bones_scaled_to_nothing_give_finite_positions(
     matrices = pose.matrices.copy()
     matrices[5:9, :3, :3] = 0.0
     matrices[9, :3, 0] = 0.0
-    mesh = GpuMesh(human.rest, human.influences, sets=human.sets, topology=human.topology)
+    mesh = GpuMesh(human.rest, human.influences, topology=human.topology)
     deformed = DeformedMesh(mesh, human.skeleton)
     deformation = _deformation(method, human.rest, human.influences, human.skeleton)
     pose = Pose.from_matrices(matrices, human.skeleton)
@@ -265,7 +264,7 @@ def test_two_meshes_share_the_poses_of_one_armature(
 ) -> None:
     """Each with a method of its own, over several frames."""
     human = humans["game_engine"]
-    mesh = GpuMesh(human.rest, human.influences, sets=human.sets)
+    mesh = GpuMesh(human.rest, human.influences)
     both = [DeformedMesh(mesh, human.skeleton) for _ in range(2)]
     deformations = (
         Deformation("LINEAR", human.influences),

@@ -18,8 +18,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import joint_sets
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.poses import GivenPoses
-from dq_compensation.viewport.shaders import wanted_layout
+from dq_compensation.viewport.instance_poses import GivenPoses
+from dq_compensation.viewport.kernels import wanted_layout
 from tests.gpu_memory import gpu_bytes
 
 WARM_UP, FRAMES = 200, 1000
@@ -51,7 +51,7 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
     )
     offsets = rng.random((2, count, 3)).astype(np.float32)
     positions, sets = rng.random((count, 3)), joint_sets(influences, skeleton)
-    mesh = GpuMesh(positions, influences, sets=sets, shape_offsets=offsets)
+    mesh = GpuMesh(positions, influences, shape_offsets=offsets)
     deformed = DeformedMesh(mesh, skeleton)
     keys = deformed.keys
     assert keys is not None

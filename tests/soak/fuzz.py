@@ -17,7 +17,7 @@ from dq_compensation.scene.blender.own_objects import is_hidden
 from dq_compensation.scene.blender.rigging import find_rig
 from dq_compensation.scene.settings.crowd_settings import is_crowd
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.playing import playing_of, scene_time
+from dq_compensation.viewport.played_takes import playing_of, scene_time
 from tests.blender.enabled_scenes import check, select
 from tests.played_poses import pose_at
 from tests.soak.damage import DAMAGES, build

@@ -24,7 +24,7 @@ from dq_compensation.scene.blender.armature import pose_matrices, pose_order
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.playing import playing_of, scene_time
+from dq_compensation.viewport.played_takes import playing_of, scene_time
 from tests.blender.crowd_scenes import LENGTH, add_crowd, playing_limb
 from tests.blender.enabled_scenes import check
 from tests.played_poses import pose_at

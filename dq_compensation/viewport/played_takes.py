@@ -1,18 +1,190 @@
-"""Takes as arrays for the passes of playback: instances, tracks, keys and bones."""
+"""Finds the takes that armature objects play, and packs them into arrays for the GPU."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from weakref import WeakKeyDictionary
 
+import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.dual_quaternion import quaternions_from_matrices
-from ..core.takes import Take
+from ..core.takes import Take, fitted, with_common_parents
 from ..core.vectors import unit_or
-from .gpu_objects import MAX_TEXELS
-from .playing import Instances
+from ..scene.binding.binding import Binding, twin_digest
+from ..scene.binding.shape_key_offsets import ShapeKeys
+from ..scene.blender.mesh import mesh_of
+from ..scene.settings.object_settings import settings_of
+from ..session.known_takes import take_named
+from .kernels import MAX_TEXELS
+
+# Says which takes instances play and when, for one instance or as arrays for many.
+
+
+# What Blender appends to the name of a copy.
+_COPY_NUMBER = re.compile(r"\.\d{3,}$")
+
+
+@dataclass(frozen=True)
+class TakeTiming:
+    """A take with the times at which it is played; see `core.takes.take_times`.
+
+    Attributes:
+        take: fitted to the skeleton that it moves.
+        phase: in frames of the take.
+        speed: 1 is that of the take.
+    """
+
+    take: Take
+    phase: float = 0.0
+    speed: float = 1.0
+    loop: bool = True
+
+
+@dataclass(frozen=True)
+class Playing:
+    """The takes that an instance plays; the second fades in from the scene's frame `fade_start`."""
+
+    first: TakeTiming
+    second: TakeTiming | None = None
+    fade_start: float = 0.0
+    fade_frames: float = 0.0
+
+    @property
+    def takes(self) -> tuple[Take, ...]:
+        """The takes, one or two."""
+        first = self.first.take
+        return (first,) if self.second is None else (first, self.second.take)
+
+
+def value_mesh(takes: Sequence[Take], mesh_name: str) -> str:
+    """The mesh of takes that drives the shape keys of a mesh: for a copy its original."""
+    has_keys = any(mesh_name in take.values.mesh_names for take in takes)
+    return mesh_name if has_keys else _COPY_NUMBER.sub("", mesh_name)
+
+
+TIMING = np.dtype(
+    [("take", np.intp), ("phase", "f8"), ("speed", "f8"), ("start", "f8"), ("loop", np.bool_)]
+)
+"""The times at which an instance plays a take: t = phase + speed (frame - start).
+
+t is in frames of the take, the start is a frame of the scene. The take is its number among those of
+the character, -1 for none. A take that is not a loop is held at its ends.
+"""
+INSTANCE = np.dtype(
+    [("first", TIMING), ("second", TIMING), ("fade_start", "f8"), ("fade_frames", "f8")]
+)
+"""The fields of `Playing` for one instance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """The takes that I instances of one character play.
+
+    Attributes:
+        takes: of all of them, fitted to the skeleton; the same objects as long as they are true.
+        rows: shape (I,), of the type `INSTANCE`.
+    """
+
+    takes: tuple[Take, ...]
+    rows: NDArray[np.void]
+
+    @property
+    def count(self) -> int:
+        """The number of instances, I."""
+        return len(self.rows)
+
+    @classmethod
+    def of(cls, playings: Sequence[Playing]) -> Instances:
+        """The arrays of instances given one by one."""
+        takes = tuple(dict.fromkeys(take for each in playings for take in each.takes))
+
+        def row(timing: TakeTiming | None) -> tuple[float, ...]:
+            if timing is None:
+                return -1, 0.0, 0.0, 0.0, False
+            take, start = takes.index(timing.take), timing.take.frame_start
+            return take, timing.phase, timing.speed, start, timing.loop
+
+        rows = [(row(p.first), row(p.second), p.fade_start, p.fade_frames) for p in playings]
+        return cls(takes, np.array(rows, INSTANCE))
+
+
+# Finds the takes that an armature object plays, fitted to the bones of a mesh.
+
+
+# By the take, and the bones that it moves.
+_fitted: WeakKeyDictionary[Take, dict[str, Take]] = WeakKeyDictionary()
+# By two fitted takes.
+_pairs: WeakKeyDictionary[Take, WeakKeyDictionary[Take, tuple[Take, Take]]] = WeakKeyDictionary()
+
+
+def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
+    """The frame of the scene, with its fraction, and the frames per second."""
+    scene = depsgraph.scene
+    if scene is None:
+        raise ValueError("playback: a dependency graph without a scene")
+    return scene.frame_current_final, scene.render.fps / scene.render.fps_base
+
+
+def playing_of(armature: bpy.types.Object, binding: Binding) -> Playing | None:
+    """The takes that an armature object plays on an object that it deforms.
+
+    None where it plays none; then its pose counts.
+    """
+    playback = settings_of(armature).playback
+    if not playback.playing:
+        return None
+    first = take_named(armature, playback.take)
+    if first is None:
+        return None
+
+    timing = partial(TakeTiming, phase=playback.phase, speed=playback.speed, loop=playback.loop)
+    second = take_named(armature, playback.second_take) if playback.second_take else None
+    if second is None:
+        return Playing(timing(fitted_take(first, binding)))
+    former, latter = faded_takes(fitted_take(first, binding), fitted_take(second, binding))
+    return Playing(timing(former), timing(latter), playback.fade_start, playback.fade_frames)
+
+
+def take_driven_keys(keys: ShapeKeys, obj: bpy.types.Object) -> tuple[int, ...]:
+    """The shape keys of a mesh object that a take may drive: not the Basis, and none that is muted.
+
+    None of them while one is pinned.
+    """
+    key = mesh_of(obj).shape_keys
+    if key is None or obj.show_only_shape_key:
+        return ()
+    return tuple(
+        row
+        for row, block in zip(range(len(keys.key_names)), key.key_blocks, strict=False)
+        if row != keys.basis_key and not block.mute
+    )
+
+
+def faded_takes(first: Take, second: Take) -> tuple[Take, Take]:
+    """Two takes that can be cross-faded; the same objects each time."""
+    if np.array_equal(first.parents, second.parents):
+        return first, second
+    pairs = _pairs.setdefault(first, WeakKeyDictionary())
+    if second not in pairs:
+        pairs[second] = with_common_parents(first, second)
+    return pairs[second]
+
+
+def fitted_take(take: Take, binding: Binding) -> Take:
+    """The take for the bones of a binding; the same object each time."""
+    by_bones, bones = _fitted.setdefault(take, {}), twin_digest(binding.skeleton)
+    if bones not in by_bones:
+        by_bones[bones] = fitted(take, binding.skeleton).take
+    return by_bones[bones]
+
+
+# Packs takes into arrays for the passes of playback: instances, tracks, keys and bones.
+
 
 INSTANCE_STRIDE, BONE_STRIDE = 5, 8
 MAX_INSTANCES = 65_535
@@ -24,7 +196,7 @@ _NOT_UNIT = 1e-3
 
 @dataclass(frozen=True)
 class InstanceGroup:
-    """Instances of one character, one after the other.
+    """The instances of one character, one after the other.
 
     Attributes:
         first_instance, first_row: among all instances, and all their rows.
@@ -52,7 +224,7 @@ class InstanceGroup:
 
 
 class TakeTables:
-    """The arrays of the takes of several characters: what all their instances have in common.
+    """The arrays of the takes of several characters, which all their instances share.
 
     Args:
         characters: the takes of each, fitted to its skeleton.
@@ -145,17 +317,17 @@ class TakeTables:
             if not np.array_equal(takes[one].parents, takes[other].parents):
                 raise ValueError("Playback: two takes of an instance chain their bones differently")
         bones = np.array([self._first_bone[take] for take in takes], np.float32)
-        found = np.zeros((instances.count, INSTANCE_STRIDE, 4), np.float32)
-        found[:, 0, 0] = group.first_row + group.row_count * np.arange(instances.count)
-        found[:, 0, 1], found[:, 0, 2] = group.row_count, group.bone_rows
-        found[:, 0, 3] = bones[first["take"]]
-        found[:, 1], found[:, 2, :2] = self._timings(group, takes, first, fps)
-        found[:, 2, 2], found[:, 2, 3] = rows["fade_start"], rows["fade_frames"]
-        found[:, 3, 0] = -1.0
+        row_texels = np.zeros((instances.count, INSTANCE_STRIDE, 4), np.float32)
+        row_texels[:, 0, 0] = group.first_row + group.row_count * np.arange(instances.count)
+        row_texels[:, 0, 1], row_texels[:, 0, 2] = group.row_count, group.bone_rows
+        row_texels[:, 0, 3] = bones[first["take"]]
+        row_texels[:, 1], row_texels[:, 2, :2] = self._timings(group, takes, first, fps)
+        row_texels[:, 2, 2], row_texels[:, 2, 3] = rows["fade_start"], rows["fade_frames"]
+        row_texels[:, 3, 0] = -1.0
         if fades.any():
             texels, phases = self._timings(group, takes, second, fps)
-            found[fades, 3], found[fades, 4, :2] = texels[fades], phases[fades]
-        return found.reshape(-1, 4)
+            row_texels[fades, 3], row_texels[fades, 4, :2] = texels[fades], phases[fades]
+        return row_texels.reshape(-1, 4)
 
     def _timings(
         self,
@@ -183,17 +355,17 @@ class TakeTables:
         return texels, np.column_stack((timings["phase"], timings["speed"] * rates))
 
     def _pack_keys(self, takes: list[Take]) -> None:
-        """Keys of the nodes and of the shape keys of each take, then one that is nothing."""
+        """Pack the keys of nodes and shape keys of each take, and one key for nothing."""
         rows, frames, first = [], [], 0
         for take in takes:
             self._first_key[take] = first
             nodes, values = take.keys.key_count, take.values.keys.key_count
-            found = _still_keys(nodes + values)
-            found[:nodes, 0], found[:nodes, 1, :3] = take.rotations, take.locations
+            keys = _still_keys(nodes + values)
+            keys[:nodes, 0], keys[:nodes, 1, :3] = take.rotations, take.locations
             if take.scales is not None:
-                found[:nodes, 2, :3] = take.scales
-            found[nodes:, 1, 0] = take.values.values
-            rows.append(found)
+                keys[:nodes, 2, :3] = take.scales
+            keys[nodes:, 1, 0] = take.values.values
+            rows.append(keys)
             frames += [take.keys.frames, take.values.keys.frames]
             first += nodes + values
         self._no_key = first
@@ -221,21 +393,21 @@ class TakeTables:
             self._add_tracks(take, names)
 
     def _add_tracks(self, take: Take, value_names: tuple[tuple[str, str], ...]) -> None:
-        """The tracks of a take with these shape keys."""
+        """Pack the tracks of a take with these shape keys."""
         if (take, value_names) in self._first_track:
             return
         self._first_track[take, value_names] = sum(map(len, self._tracks))
-        found = np.zeros((take.node_count + len(value_names), 2), np.float32)
+        tracks = np.zeros((take.node_count + len(value_names), 2), np.float32)
         nodes, first = take.keys, self._first_key[take]
-        found[: take.node_count, 0] = nodes.offsets[:-1] + first
-        found[: take.node_count, 1] = np.diff(nodes.offsets)
+        tracks[: take.node_count, 0] = nodes.offsets[:-1] + first
+        tracks[: take.node_count, 1] = np.diff(nodes.offsets)
         values, first = take.values.keys, first + nodes.key_count
         for row, name in enumerate(value_names, take.node_count):
-            found[row] = (self._no_key, 1)
+            tracks[row] = (self._no_key, 1)
             if name in take.values.names:
                 start, end = values.offsets[(at := take.values.names.index(name)) : at + 2]
-                found[row] = (first + start, end - start)
-        self._tracks.append(found)
+                tracks[row] = (first + start, end - start)
+        self._tracks.append(tracks)
 
 
 def rest_rows(rest: NDArray[np.floating], parents: NDArray[np.integer]) -> NDArray[np.floating]:

@@ -1,4 +1,4 @@
-"""The poses of many instances on the GPU: of takes, or of armatures; and lists of instances."""
+"""Poses many instances on the GPU, by takes or by armatures that Blender has evaluated."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 
 from ..core.pose import is_scaled
 from ..core.skeleton import Skeleton
-from .gpu_objects import set_ints
-from .playing import Instances
-from .shaders import PosePaletteLayout, chain_bones_shader, pass_shader
-from .take_tables import INSTANCE_STRIDE, InstanceGroup, TakeTables, rest_rows
-from .textures import empty_texture, run_pass, texture_from_array
+from .gpu_objects import empty_texture, run_pass, set_ints, texture_from_array
+from .kernels import PosePaletteLayout
+from .played_takes import INSTANCE_STRIDE, InstanceGroup, Instances, TakeTables, rest_rows
+from .shaders import chain_bones_shader, pass_shader
 
-# Lists of instances: passes and draws take only those that they name.
+# Chooses some of all instances for a pass or a drawing, by a list of their numbers.
 
 
 @dataclass(frozen=True)
 class ListPart:
-    """The neighbours in a list that belong to one run of instances.
+    """The entries of a list for one run of instances; they are neighbours.
 
     Attributes:
         texture: the list.
@@ -37,32 +36,32 @@ class ListPart:
     first: int
 
     def bind(self, shader: GPUShader) -> None:
-        """Give it to a bound shader that was made for lists."""
+        """Give the entries to a bound shader that was made for lists."""
         shader.uniform_sampler("listed", self.texture)
         set_ints(shader, {"list_start": self.start, "list_first": self.first})
 
 
 class InstanceList:
-    """Numbers of instances over all characters, rising, shape (M,), on the GPU."""
+    """The numbers of M chosen instances among those of all characters, rising, on the GPU."""
 
     def __init__(self, numbers: NDArray[np.integer]) -> None:
         self.numbers = numbers
         self._texture = texture_from_array(numbers.astype(np.float32), 1)
 
     def part(self, first: int, count: int) -> ListPart:
-        """Its part of the instances from `first` on, so many of them."""
+        """The entries for the `count` instances from `first` on."""
         start, end = np.searchsorted(self.numbers, (first, first + count)).tolist()
         return ListPart(self._texture, start, end - start, first)
 
 
-# The poses of many instances on the GPU: of takes, or of armatures that Blender has evaluated.
+# Poses many instances on the GPU, by takes or by armatures that Blender has evaluated.
 #
 # A take is played in two passes, each one dispatch for all instances of all characters: what the
 # keys say of each bone, then the product down the hierarchy. `deformed_mesh` skins by the result.
 
 
 class InstancePoses:
-    """The palettes of all instances.
+    """The pose palettes of all instances.
 
     Attributes:
         groups: one for each character.
@@ -82,7 +81,7 @@ class InstancePoses:
         self.locals: GPUTexture | None = None
 
     def _make_palettes(self, scaled: bool) -> None:
-        """For bones that may have a scale, or that have none."""
+        """Make the palettes, with or without room for the scales of bones."""
         self.scaled = scaled
         self.layout = self._wanted.with_scales() if scaled else self._wanted
         self.palettes = empty_texture(self._row_count * self.layout.stride, "RGBA32F")
@@ -96,7 +95,7 @@ class InstancePoses:
 
 @dataclass(frozen=True)
 class PosedGroup:
-    """The poses of instances of a group that a pass reads.
+    """The poses of some instances of a group, for a pass.
 
     Attributes:
         first: the first of the instances, counted in the group.
@@ -114,18 +113,18 @@ class PosedGroup:
         return self.chosen is not None
 
     def count(self, every: int) -> int:
-        """The number of instances that the pass is for, of so many."""
+        """The number of instances of the pass, out of so many."""
         return every if self.chosen is None else self.chosen.count
 
     def shader(self, name: str, *, scaled: bool = False) -> GPUShader:
-        """One of `shaders.PASSES` that reads them, bound."""
-        found = pass_shader(name, self.poses.layout, scaled=scaled, listed=self.listed)
-        found.bind()
-        self.bind(found)
-        return found
+        """A shader of `shaders.PASSES` that reads the poses, bound."""
+        shader = pass_shader(name, self.poses.layout, scaled=scaled, listed=self.listed)
+        shader.bind()
+        self.bind(shader)
+        return shader
 
     def bind(self, shader: GPUShader) -> None:
-        """Give them to a bound shader."""
+        """Give the poses to a bound shader."""
         shader.uniform_sampler("palettes", self.poses.palettes)
         rows = self.group.row_count
         start = self.group.first_row + self.first * rows
@@ -197,7 +196,7 @@ class Playback(InstancePoses):
             gpu.shader.unbind()
 
     def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
-        """The first pass."""
+        """Interpolate keys: the first pass."""
         listed = chosen is not None
         shader = pass_shader("interpolate_keys", scaled=self.scaled, listed=listed)
         shader.bind()
@@ -207,7 +206,7 @@ class Playback(InstancePoses):
         self._run(shader, textures, ("locals", self.locals), chosen)
 
     def chain(self, chosen: InstanceList | None = None) -> None:
-        """The second pass."""
+        """Chain bones: the second pass."""
         shader = chain_bones_shader(self.layout, self.scaled, listed=chosen is not None)
         shader.bind()
         textures = {"instances": self._instances, "bones": self._bones, "locals": self.locals}

@@ -1,4 +1,4 @@
-"""Posed meshes of a crowd: computed by NumPy, made as objects, picked by a node tree."""
+"""Writes a baked crowd (posed meshes, table of poses, figures, node tree), and removes it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any, cast
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 from numpy.typing import NDArray
 
-from ..core.crowds import Program
+from ..analysis.pose_choice import ChosenPoses
+from ..core.crowds import Figures, Program
 from ..core.pose import Pose
-from ..core.takes import fitted
+from ..core.takes import LocalPoses, fitted
 from ..core.vectors import transformed_points
 from ..lifecycle.following import settled_binding
 from ..lifecycle.replacement import restore
@@ -33,13 +35,13 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import PosedDeformer
 from ..scene.blender.armature import object_to_armature, world_matrix
 from ..scene.blender.mesh import mesh_of, write_attribute
-from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY, link_beside
 from ..scene.blender.rigging import armature_modifier, mixed_modifiers
 from ..scene.settings.object_settings import Settings
-from ..viewport.playing import followed_keys, value_mesh
+from ..viewport.played_takes import take_driven_keys, value_mesh
 from .crowd_figures import Role
 
-# The meshes of a role of a crowd, posed at any time of its program by NumPy; nothing of Blender.
+# Poses the meshes of a role at any time of its program, by NumPy.
 #
 # Times are in frames of the first take, `RoleMotion.lead` more than those of the program. From 0 to
 # `RoleMotion.length` they show everything that figures of the role ever show: what comes before the
@@ -52,7 +54,7 @@ _PROBES = 400
 
 @dataclass(frozen=True, eq=False)
 class MeshMotion:
-    """One mesh of a character.
+    """One mesh of a character, with the program that it plays.
 
     Attributes:
         object_uid: session_uid of the mesh object.
@@ -61,7 +63,7 @@ class MeshMotion:
         to_world: shape (3, 3), from object space to the world, mm; of the largest figure.
         values: shape (m,), of the rows of the shape keys when nothing plays; None without keys.
         lead: the frames before the program that belong to it; see `role_motion`.
-        followed: the row of each shape key that follows the takes, and its place in
+        take_driven: the row of each shape key that a take drives, and its place in
             `program.value_names`.
     """
 
@@ -73,7 +75,7 @@ class MeshMotion:
     to_world: NDArray[np.float64]
     values: NDArray[np.float32] | None
     lead: float
-    followed: Mapping[int, int]
+    take_driven: Mapping[int, int]
 
     def posed(self, time: float) -> NDArray[np.float64]:
         """The vertices at a time, shape (n, 3), object space."""
@@ -102,9 +104,9 @@ class MeshMotion:
         if self.values is None:
             return None
         values = self.values.copy()
-        if self.followed:
+        if self.take_driven:
             of_takes = self.program.key_values(times)[0]
-            for row, place in self.followed.items():
+            for row, place in self.take_driven.items():
                 values[row] = of_takes[place]
         examples = self.binding.acting_examples(self.settings)
         if examples is not None:
@@ -114,7 +116,7 @@ class MeshMotion:
 
 @dataclass(frozen=True, eq=False)
 class RoleMotion:
-    """All meshes of a character, playing what a role plays.
+    """All meshes of a character, with the program of a role.
 
     Attributes:
         name: of the character.
@@ -166,7 +168,7 @@ def role_motion(
     depsgraph: bpy.types.Depsgraph,
     figure_scale: float,
 ) -> RoleMotion:
-    """Read a character.
+    """The motion of a character in a role.
 
     What figures show before their program begins is its first pose. With a first take of one frame
     and another one behind it, that pose is seen only then: a frame of it leads the program.
@@ -208,13 +210,13 @@ def _mesh_motion(
     takes = [fitted(take, binding.skeleton).take for take in (role.first, role.second) if take]
     program = Program(takes[0], takes[1] if len(takes) > 1 else None, role.fade_frames)
     evaluated = obj.evaluated_get(depsgraph)
-    keys, values, followed = binding.shape_keys, None, {}
+    keys, values, take_driven = binding.shape_keys, None, {}
     if keys is not None:
         values = keys.values(evaluated)
         mesh = value_mesh(takes, mesh_of(obj).name)
         places = {key: n for n, (of, key) in enumerate(program.value_names) if of == mesh}
-        names = {row: keys.key_names[row] for row in followed_keys(keys, evaluated)}
-        followed = {row: places[name] for row, name in names.items() if name in places}
+        names = {row: keys.key_names[row] for row in take_driven_keys(keys, evaluated)}
+        take_driven = {row: places[name] for row, name in names.items() if name in places}
     world, settings = np.array(world_matrix(evaluated), np.float64), Settings.of(evaluated)
     by_example = settings.by_example and not evaluated.show_only_shape_key
     return MeshMotion(
@@ -226,11 +228,11 @@ def _mesh_motion(
         world[:3, :3] * figure_scale,
         values,
         lead,
-        followed,
+        take_driven,
     )
 
 
-# Makes the posed meshes of a baked crowd: objects like the character's, without the rig.
+# Makes the posed meshes of a baked crowd, which need no rig.
 #
 # A posed object has the mesh as it comes out of the Armature modifier: materials, UV maps, colours,
 # sharp edges and custom normals are the character's, its shape keys and weights are not needed any
@@ -255,7 +257,7 @@ _SHEARED = 1e-5
 
 
 def modifiers_after(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
-    """The modifiers of a character's mesh behind what deforms it, in order."""
+    """The modifiers of a character's mesh after those that deform it, in order."""
     armature, stack = armature_modifier(obj), list(obj.modifiers)
     deforming = [armature, *mixed_modifiers(obj), *our_modifiers(obj)]
     last = max((stack.index(each) for each in deforming if each is not None), default=-1)
@@ -263,7 +265,7 @@ def modifiers_after(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
 
 
 def left_out(obj: bpy.types.Object) -> list[str]:
-    """The names of modifiers that posed meshes cannot have."""
+    """The names of the modifiers that posed meshes cannot have."""
     return [each.name for each in modifiers_after(obj) if each.type in _LEFT_OUT]
 
 
@@ -372,8 +374,8 @@ def _unsheared(template: bpy.types.Object, obj: bpy.types.Object) -> NDArray[np.
     The world matrix of an object may be sheared by its parents; that of one without a parent not.
     """
     there = np.array(template.matrix_basis, np.float64)[:3, :3]
-    found = np.linalg.solve(there, np.array(world_matrix(obj), np.float64)[:3, :3])
-    return np.eye(3) if np.abs(found - np.eye(3)).max() < _SHEARED else found
+    matrix = np.linalg.solve(there, np.array(world_matrix(obj), np.float64)[:3, :3])
+    return np.eye(3) if np.abs(matrix - np.eye(3)).max() < _SHEARED else matrix
 
 
 def _free_stem(name: str) -> str:
@@ -384,7 +386,7 @@ def _free_stem(name: str) -> str:
     return stem
 
 
-# The node tree of a baked crowd: one point for each figure becomes the mesh of its pose.
+# Builds the node tree of a baked crowd: the point of each figure becomes the mesh of its pose.
 #
 # The tree computes the time of each figure's program from the frame of the scene, looks up which
 # pose is shown then, and takes that one from the collection of each mesh. It needs nothing of the
@@ -412,7 +414,7 @@ def build_crowd_tree(
     table: bpy.types.Object,
     collections: Sequence[Sequence[bpy.types.Collection]],
 ) -> bpy.types.NodeTree:
-    """A new tree.
+    """A new node tree for a baked crowd.
 
     Args:
         start_frame: the frame of the scene at which figures are at their phase.
@@ -453,9 +455,9 @@ def _shown_pose(build: TreeBuilder, start: Scalar, table: bpy.types.Object) -> I
     before = time.maximum(0.0)
     time = build.choose(loop_start > before, looped, before)
     row = (time * rows_per_frame).floored()
-    found: Any = build.node("GeometryNodeObjectInfo")
-    found.inputs["Object"].default_value = table
-    rows = Geometry(build, found.outputs["Geometry"])
+    table_info: Any = build.node("GeometryNodeObjectInfo")
+    table_info.inputs["Object"].default_value = table
+    rows = Geometry(build, table_info.outputs["Geometry"])
     return rows.sample(build.attribute(POSE, Integer), row + first_row)
 
 
@@ -467,7 +469,7 @@ def _instances(
     poses.inputs["Collection"].default_value = collection
     poses.inputs["Separate Children"].default_value = True
     rotation = build.node("GeometryNodeInputNamedAttribute", ROTATION, data_type="QUATERNION")
-    found: Any = build.node("GeometryNodeInstanceOnPoints")
+    instances: Any = build.node("GeometryNodeInstanceOnPoints")
     for name, operand in (
         ("Points", points),
         ("Selection", build.equal(build.attribute(ROLE, Integer), role)),
@@ -477,8 +479,8 @@ def _instances(
         ("Rotation", Socket(build, rotation.outputs["Attribute"])),
         ("Scale", build.attribute(SCALE, Vector)),
     ):
-        build.connect(found.inputs[name], operand)
-    return Socket(build, found.outputs[0])
+        build.connect(instances.inputs[name], operand)
+    return Socket(build, instances.outputs[0])
 
 
 def _arrange(tree: bpy.types.NodeTree) -> None:
@@ -494,3 +496,164 @@ def _arrange(tree: bpy.types.NodeTree) -> None:
         column = columns.get(node.name, 0)
         node.location = (220.0 * column, -220.0 * heights.get(column, 0))
         heights[column] = heights.get(column, 0) + 1
+
+
+# Writes a baked crowd (posed meshes, table of poses, figures, node tree), and removes it.
+
+
+@dataclass(frozen=True, eq=False)
+class PosedRole:
+    """A role with its posed meshes in the file.
+
+    Attributes:
+        poses, velocities: for each mesh, shapes (n, 3) one pose after the other; no velocities
+            without motion blur.
+    """
+
+    motion: RoleMotion
+    chosen: ChosenPoses
+    poses: Sequence[Sequence[NDArray[np.float32]]]
+    velocities: Sequence[Sequence[NDArray[np.float32]]]
+
+
+def write_crowd(
+    crowd: bpy.types.Object,
+    roles: Sequence[PosedRole],
+    figures: Figures,
+    start_frame: float,
+    fps: float,
+    made_for: str,
+    *,
+    modifiers: bool,
+) -> bpy.types.Object:
+    """A new object that shows the figures, in the crowd's collections, parented to it.
+
+    Args:
+        figures: `figures.roles` number `roles`.
+        fps: of the scene.
+        made_for: kept with the object, to notice what has changed.
+        modifiers: whether posed meshes have the modifiers after the Armature modifier.
+    """
+    name = f"{crowd.name} Baked"
+    objects = {obj.session_uid: obj for obj in bpy.data.objects}
+    collections = []
+    for number, role in enumerate(roles):
+        of_meshes = []
+        for mesh, poses, velocities in zip(
+            role.motion.meshes, role.poses, role.velocities, strict=True
+        ):
+            obj = objects[mesh.object_uid]
+            label = f"{name[:28]} {number + 1} {obj.name[:16]}"
+            followed = bool(mesh.binding.followed)
+            made = posed_objects(
+                obj, label, poses, velocities, followed=followed, modifiers=modifiers
+            )
+            made.instance_offset = role.motion.origin.tolist()
+            of_meshes.append(made)
+        collections.append(of_meshes)
+    table, first_rows = _write_table(name, [role.chosen for role in roles])
+    tree = build_crowd_tree(name, start_frame, table, collections)
+    tree[CROWD_BAKE_PROPERTY] = True
+    baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
+    baked[CROWD_BAKE_PROPERTY] = made_for
+    modifier = cast("bpy.types.NodesModifier", baked.modifiers.new(name, "NODES"))
+    modifier.node_group = tree
+    link_beside(crowd, baked)
+    baked.parent = crowd
+    baked.matrix_parent_inverse = Matrix.Identity(4)
+    return baked
+
+
+def remove_baked(baked: bpy.types.Object) -> None:
+    """Remove a baked crowd, and its parts that no other object uses."""
+    trees = [
+        cast("bpy.types.NodesModifier", each).node_group
+        for each in baked.modifiers
+        if each.type == "NODES"
+    ]
+    mesh = mesh_of(baked)
+    bpy.data.objects.remove(baked)
+    if not mesh.users:
+        bpy.data.meshes.remove(mesh)
+    for tree in trees:
+        if tree is not None and CROWD_BAKE_PROPERTY in tree and not tree.users:
+            _remove_tree(tree)
+
+
+def parts_of(tree: bpy.types.NodeTree) -> tuple[set[bpy.types.Object], set[bpy.types.Collection]]:
+    """The table and the collections of posed meshes that the tree of a baked crowd reads."""
+    objects: set[bpy.types.Object] = set()
+    collections: set[bpy.types.Collection] = set()
+    nodes: list[Any] = list(tree.nodes)
+    for node in nodes:
+        for socket in node.inputs:
+            held = getattr(socket, "default_value", None)
+            if isinstance(held, bpy.types.Object):
+                objects.add(held)
+            elif isinstance(held, bpy.types.Collection):
+                collections.add(held)
+    return objects, collections
+
+
+def _remove_tree(tree: bpy.types.NodeTree) -> None:
+    objects, collections = parts_of(tree)
+    for collection in collections:
+        if CROWD_BAKE_PROPERTY in collection:
+            objects.update(collection.objects)
+    baked_objects = [obj for obj in objects if CROWD_BAKE_PROPERTY in obj and obj.library is None]
+    meshes = [mesh_of(obj) for obj in baked_objects]
+    made: list[Any] = [
+        tree,
+        *(each for each in collections if CROWD_BAKE_PROPERTY in each),
+        *baked_objects,
+    ]
+    bpy.data.batch_remove(made)
+    bpy.data.batch_remove([mesh for mesh in meshes if not mesh.users])
+
+
+def _write_table(
+    name: str, chosen: Sequence[ChosenPoses]
+) -> tuple[bpy.types.Object, NDArray[np.int64]]:
+    """A new object whose points say which pose is shown, and the first row of each role."""
+    tables = [each.table() for each in chosen]
+    rows = np.concatenate(tables)
+    mesh = bpy.data.meshes.new(f"{name} Table")
+    mesh.vertices.add(len(rows))
+    write_attribute(mesh, POSE, rows)
+    table = bpy.data.objects.new(mesh.name, mesh)
+    table[CROWD_BAKE_PROPERTY] = table[POSE_TABLE_PROPERTY] = True
+    return table, np.cumsum([0, *map(len, tables[:-1])])
+
+
+def _figures_mesh(
+    name: str,
+    roles: Sequence[PosedRole],
+    figures: Figures,
+    first_rows: NDArray[np.int64],
+    fps: float,
+) -> bpy.types.Mesh:
+    """A point for each figure, in the crowd's space."""
+    mesh = bpy.data.meshes.new(name)
+    mesh.vertices.add(len(figures))
+    placed, numbers = LocalPoses.from_matrices(figures.places), figures.roles
+    motions = [role.motion for role in roles]
+    rates = np.array([motion.take_fps for motion in motions]) / fps
+    rows = [float(role.chosen.rows_per_frame) for role in roles]
+    index = np.arange(len(figures))
+    for attribute, values in (
+        ("position", placed.locations),
+        (ROTATION, placed.rotations),
+        (SCALE, placed.scales),
+        (ROLE, numbers),
+        (PHASE, figures.phases + np.array([each.lead for each in motions])[numbers]),
+        (SPEED, figures.speeds * rates[numbers]),
+        (INDEX, index),
+        (STABLE_INDEX, index),
+        (LOOP_START, np.array([each.loop_start for each in motions])[numbers]),
+        (LOOP_LENGTH, np.array([each.loop_length for each in motions])[numbers]),
+        (FIRST_ROW, first_rows[numbers]),
+        (ROWS_PER_FRAME, np.array(rows)[numbers]),
+    ):
+        write_attribute(mesh, attribute, values)
+    mesh.update()
+    return mesh
