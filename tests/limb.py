@@ -41,6 +41,13 @@ def build_limb(name: str = "Limb") -> tuple[bpy.types.Object, bpy.types.Object]:
     return obj, armature
 
 
+def build_posed_limb(name: str = "Limb") -> tuple[bpy.types.Object, bpy.types.Object]:
+    """`build_limb`, its armature in the pose of `pose_limb`."""
+    obj, armature = build_limb(name)
+    pose_limb(armature)
+    return obj, armature
+
+
 def build_bendy_limb(
     segments: int, mapping: str = "STRAIGHT"
 ) -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -91,6 +98,14 @@ def pose_limb(armature: bpy.types.Object, bend: float = 1.4, twist: float = 0.9)
         bone.rotation_mode = "XYZ"
         bone.rotation_euler = rotation
     bpy.context.view_layer.update()
+
+
+def key_limb(armature: bpy.types.Object, parts: dict[int, float]) -> None:
+    """Key in each frame that part of the bend and twist of `pose_limb`; the last one is left."""
+    for frame, part in parts.items():
+        pose_limb(armature, 1.4 * part, 0.9 * part)
+        for bone in armature.pose.bones:
+            bone.keyframe_insert("rotation_euler", frame=frame)
 
 
 def _faces() -> list[tuple[int, ...]]:

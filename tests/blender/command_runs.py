@@ -14,7 +14,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.command_line.commands import main
 from tests.kept_files import new_file_from
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_limb, key_limb
 
 LAST = 5
 """The limb of the files moves from frame 1 to this one."""
@@ -45,10 +45,7 @@ def _build(names: tuple[str, ...]) -> None:
     scene.frame_start, scene.frame_end = 1, LAST
     for name in names:
         _, armature = build_limb(name)
-        for frame, part in ((1, 0.0), (3, 0.4), (LAST, 1.0)):
-            pose_limb(armature, 1.4 * part, 0.9 * part)
-            for bone in armature.pose.bones:
-                bone.keyframe_insert("rotation_euler", frame=frame)
+        key_limb(armature, {1: 0.0, 3: 0.4, LAST: 1.0})
     scene.frame_set(3)
 
 

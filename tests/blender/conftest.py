@@ -6,6 +6,7 @@ import functools
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -13,11 +14,17 @@ import pytest
 from numpy.typing import NDArray
 
 import dq_compensation
-from dq_compensation.lifecycle import app_handlers, enabling, reconcile
+from dq_compensation.lifecycle.app_handlers import _has_window
+from dq_compensation.viewport.gpu_objects import drawing_refusal
 from human.model import HumanArrays, Rig
-from tests.blender.command_runs import CommandLine
+from tests.blender.command_runs import CommandLine, save_limb
+from tests.blender.crowd_scenes import add_crowd, playing_limb
+from tests.blender.enabled_scenes import enable, enabled_limb
+from tests.blender.scene_builders import evaluated_positions
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
-from tests.kept_files import new_file, new_file_with_human, trees_built_once
+from tests.kept_files import Pair, new_file, new_file_with_human, trees_built_once
+from tests.limb import build_limb
+from tests.replaced_functions import replace_everywhere
 
 
 @pytest.fixture
@@ -57,17 +64,53 @@ def addon(empty_file: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def with_viewport(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def with_viewport(with_timers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a session with a window: what has the GPU display is drawn by us."""
-    for module in (enabling, reconcile):
-        monkeypatch.setattr(module, "drawing_refusal", lambda: None)
-    monkeypatch.setattr(app_handlers, "_has_window", lambda: True)
+    replace_everywhere(monkeypatch, drawing_refusal, lambda: None)
+
+
+@pytest.fixture
+def with_timers(addon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a session with a window: what is dragged is looked at when it rests."""
+    replace_everywhere(monkeypatch, _has_window, lambda: True)
 
 
 @pytest.fixture
 def command(addon: None, capfd: pytest.CaptureFixture[str]) -> CommandLine:
     """The command line; Blender prints to the file descriptors."""
     return CommandLine(capfd)
+
+
+@pytest.fixture
+def limb(addon: None) -> bpy.types.Object:
+    """The limb of `tests.limb`, enabled and at rest; its armature is its parent."""
+    obj, _ = build_limb()
+    enable(obj)
+    return obj
+
+
+@pytest.fixture
+def posed_limb(addon: None) -> Pair:
+    """The limb, posed and enabled, and its armature."""
+    return enabled_limb()
+
+
+@pytest.fixture
+def limb_file(addon: None, tmp_path: Path) -> Path:
+    """A file with a limb that moves; it is open."""
+    return save_limb(tmp_path / "limb.blend")
+
+
+@pytest.fixture
+def limb_with_take(addon: None) -> Pair:
+    """The limb, enabled and selected, with the take *Swing*, and its armature."""
+    return playing_limb()
+
+
+@pytest.fixture
+def crowd(limb_with_take: Pair) -> bpy.types.Object:
+    """Ten figures of the limb that play its take; selected and active."""
+    return add_crowd()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +124,7 @@ class Human:
     def evaluated_positions(self) -> NDArray[np.float32]:
         """Shape (n, 3), object space: what Blender's own modifiers make of the body now."""
         bpy.context.view_layer.update()
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        mesh = self.mesh_object.evaluated_get(depsgraph).data
-        positions = np.empty(3 * len(mesh.vertices), np.float32)
-        mesh.attributes["position"].data.foreach_get("vector", positions)
-        return positions.reshape(-1, 3)
+        return evaluated_positions(self.mesh_object)
 
 
 @pytest.fixture

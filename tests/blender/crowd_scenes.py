@@ -6,7 +6,7 @@ import bpy
 
 from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
 from dq_compensation.scene.settings.crowd_settings import DQCompensationCrowdRole, roles_of
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_limb, key_limb
 
 Pair = tuple[bpy.types.Object, bpy.types.Object]
 
@@ -16,10 +16,7 @@ LENGTH = 20
 def playing_limb(name: str = "Limb", takes: tuple[str, ...] = ("Swing",)) -> Pair:
     """An enabled limb with takes of 20 frames, the mesh selected and active."""
     obj, armature = build_limb(name)
-    for frame, share in ((1, 0.0), (9, 0.3), (1 + LENGTH, 0.0)):
-        pose_limb(armature, 1.4 * share, 0.9 * share)
-        for bone in armature.pose.bones:
-            bone.keyframe_insert("rotation_euler", frame=frame)
+    key_limb(armature, {1: 0.0, 9: 0.3, 1 + LENGTH: 0.0})
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     for take in takes:
         options = {"take_name": take, "first": 1, "last": 1 + LENGTH, "tolerance": 5.0}

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle import following
+from dq_compensation.lifecycle.following import check_all
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.blender.rigging import armature_modifier
 from tests.blender.scene_builders import character, evaluated_positions
+from tests.limb import build_posed_limb
 
 # Of properties that are not settings: what changes by itself, and who the object is.
 _VOLATILE = frozenset({"execution_time", "is_active", "is_evaluated", "node_warnings"})
@@ -47,12 +48,17 @@ def disable(obj: bpy.types.Object) -> None:
     assert bpy.ops.dqc.disable() == {"FINISHED"}
 
 
-def enabled_character(
-    display: str = "MODIFIER",
-) -> tuple[bpy.types.Object, bpy.types.Object]:
+def enabled_character(display: str = "MODIFIER") -> tuple[bpy.types.Object, bpy.types.Object]:
     """A new file with the small character, enabled."""
     obj, armature = character()
     enable(obj, display)
+    return obj, armature
+
+
+def enabled_limb(name: str = "Limb") -> tuple[bpy.types.Object, bpy.types.Object]:
+    """The limb in the current scene, posed and enabled."""
+    obj, armature = build_posed_limb(name)
+    enable(obj)
     return obj, armature
 
 
@@ -66,7 +72,7 @@ def ours(obj: bpy.types.Object) -> bpy.types.NodesModifier:
 def check() -> None:
     """What the timer of a session with a window does a moment after a change."""
     bpy.context.view_layer.update()
-    while following.check_all(bpy.context.evaluated_depsgraph_get()):
+    while check_all(bpy.context.evaluated_depsgraph_get()):
         pass
     bpy.context.view_layer.update()
 

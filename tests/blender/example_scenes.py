@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.examples import authoring
+from dq_compensation.examples.authoring import bone_settings, give_shape
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from dq_compensation.scene.settings.object_settings import Settings
@@ -72,7 +73,7 @@ def add_example(human: Human, bone: str, name: str, wanted: NDArray) -> float:
     """An example of the current pose with a shape; returns the error that remains, in metres."""
     graph = bpy.context.evaluated_depsgraph_get()
     index, captured = authoring.add_example(human.mesh_object, bone, graph, name)
-    found = authoring.give_shape(human.mesh_object, index, captured, wanted)
+    found = give_shape(human.mesh_object, index, captured, wanted)
     bpy.context.view_layer.update()
     return found.error
 
@@ -80,7 +81,7 @@ def add_example(human: Human, bone: str, name: str, wanted: NDArray) -> float:
 def add_examples(human: Human, *, twists: bool = False) -> None:
     """Two or three poses of the elbow, one of the shoulder; at rest afterwards."""
     bone = ELBOW["default"]
-    authoring.bone_settings(human.mesh_object, bone).twists = twists
+    bone_settings(human.mesh_object, bone).twists = twists
     for degrees, axis in ((50.0, "X"), (100.0, "X"), (70.0, "Y"))[: 3 if twists else 2]:
         turn(human, bone, degrees, axis)
         wanted, _ = bulged(human, bone, 0.0002 * degrees)
@@ -120,13 +121,13 @@ def small_character() -> tuple[bpy.types.Object, bpy.types.Object, NDArray]:
     settings.method, settings.example_base = "SPHERICAL_JOINT_BY_EXAMPLE", "SPHERICAL_JOINT"
     group = obj.vertex_groups.new(name="Support")
     group.add(range(len(obj.data.vertices)), 1.0, "REPLACE")
-    authoring.bone_settings(obj, "Lower").support = "Support"
+    bone_settings(obj, "Lower").support = "Support"
     bend(armature, 40.0)
     wanted = api.evaluate(obj).astype(np.float64)
     wanted[:, 2] += 0.08 * np.exp(-(((wanted[:, 0] - wanted[:, 0].mean()) / 0.3) ** 2))
     graph = bpy.context.evaluated_depsgraph_get()
     index, captured = authoring.add_example(obj, "Lower", graph, "bent")
-    authoring.give_shape(obj, index, captured, wanted)
+    give_shape(obj, index, captured, wanted)
     bpy.context.view_layer.update()
     enable(obj)
     return obj, armature, wanted

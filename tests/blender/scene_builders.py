@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import bpy
 
@@ -99,6 +100,30 @@ class edit_mode:  # noqa: N801 - a context manager reads as a verb
 def link(obj: bpy.types.Object) -> bpy.types.Object:
     bpy.context.scene.collection.objects.link(obj)
     return obj
+
+
+def linked_copy(obj: bpy.types.Object, *, own_data: bool = False) -> bpy.types.Object:
+    """A copy in the scene, which shares the mesh or armature or has one of its own."""
+    copy = link(obj.copy())
+    if own_data:
+        copy.data = obj.data.copy()
+    return copy
+
+
+def add_wide_key(obj: bpy.types.Object, factor: float = 1.2) -> bpy.types.ShapeKey:
+    """A shape key *Wide*, above a basis, that scales the mesh."""
+    obj.shape_key_add(name="Basis")
+    key = obj.shape_key_add(name="Wide")
+    points = np.empty(3 * len(key.points), np.float32)
+    key.points.foreach_get("co", points)
+    key.points.foreach_set("co", factor * points)
+    return key
+
+
+def save_and_open(path: Path | str) -> None:
+    """Save the file and open it again; references to what was in it are void."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
 
 
 def evaluated_positions(obj: bpy.types.Object) -> NDArray[np.float32]:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle import following_softness
 from dq_compensation.scene.binding.content import soft_copy
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.blender.own_objects import is_soft_copy
-from tests.blender.enabled_scenes import check, distance, enable, error, rest_of
+from dq_compensation.softness.softening import soften_copy
+from tests.blender.enabled_scenes import check, distance, enabled_limb, error, rest_of
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
-from tests.limb import build_limb, pose_limb
+from tests.replaced_functions import replace_everywhere
 
 Scene = tuple[bpy.types.Object, bpy.types.Object]
 
@@ -33,9 +34,7 @@ AMOUNT = 0.5
 def soft_limb() -> Scene:
     """A new file with the limb, enabled, posed and soft, and its armature."""
     new_file()
-    obj, rig = build_limb()
-    pose_limb(rig)
-    enable(obj)
+    obj, rig = enabled_limb()
     obj.dq_compensation.softness = AMOUNT
     return obj, rig
 
@@ -111,13 +110,12 @@ def copy_of(obj: bpy.types.Object) -> bpy.types.Object:
 def counted_computations(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often soft weights are computed from now on, by the names of the objects."""
     computed: Counter[str] = Counter()
-    compute = following_softness.soften_copy
 
-    def counted(obj: bpy.types.Object, *arguments: object) -> object:
+    def counted(obj: bpy.types.Object, record: dict[str, Any]) -> object:
         computed[obj.name] += 1
-        return compute(obj, *arguments)  # type: ignore[arg-type]
+        return soften_copy(obj, record)
 
-    monkeypatch.setattr(following_softness, "soften_copy", counted)
+    replace_everywhere(monkeypatch, soften_copy, counted)
     return computed
 
 

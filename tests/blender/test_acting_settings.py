@@ -20,7 +20,10 @@ from dq_compensation.painting import panel
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.setup_check.checks import bone_groups, weight_transition
 from dq_compensation.ui import panels
-from tests.limb import build_limb, pose_limb
+from dq_compensation.ui_shared.reporting import draw_sentence
+from dq_compensation.viewport.gpu_objects import drawing_refusal
+from tests.limb import build_posed_limb
+from tests.replaced_functions import replace_everywhere
 from tests.setup_check.plant_weight_transition import cylinder
 from tests.setup_check.test_unweighted_vertices import subject_of
 
@@ -48,8 +51,7 @@ OTHER_VALUES = {
 def limb() -> Iterator[bpy.types.Object]:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
-    obj, armature = build_limb()
-    pose_limb(armature)
+    obj, _ = build_posed_limb()
     write_groups(obj, {"Half": np.full(len(obj.data.vertices), 0.5)})
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     yield obj
@@ -99,8 +101,8 @@ def test_the_overlay_says_where_nothing_compensates(
     chosen: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words: list[str] = []
-    monkeypatch.setattr(panel, "drawing_refusal", lambda: None)
-    monkeypatch.setattr(panel, "draw_sentence", lambda *args: words.append(args[2]))
+    replace_everywhere(monkeypatch, drawing_refusal, lambda: None)
+    replace_everywhere(monkeypatch, draw_sentence, lambda *args: words.append(args[2]))
     chosen.dq_compensation.overlay = "COMPENSATION"
     panel._overlay(MagicMock(), MagicMock(), chosen)
     chosen.dq_compensation.overlay = "NONE"

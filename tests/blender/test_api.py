@@ -20,7 +20,7 @@ from dq_compensation.scene.settings.object_settings import settings_of
 from environments import PROJECT
 from tests.blender.bake_scenes import native
 from tests.blender.scene_builders import all_weights, evaluated_positions
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_limb, key_limb
 
 # Of a limb of 1.5 units in float32.
 EXACT = 1e-6
@@ -33,10 +33,7 @@ def limb(addon: None) -> bpy.types.Object:
     obj, armature = build_limb()
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, LAST
-    for frame, part in ((1, 0.0), (3, 0.4), (LAST, 1.0)):
-        pose_limb(armature, 1.4 * part, 0.9 * part)
-        for bone in armature.pose.bones:
-            bone.keyframe_insert("rotation_euler", frame=frame)
+    key_limb(armature, {1: 0.0, 3: 0.4, LAST: 1.0})
     scene.frame_set(2)
     return obj
 
@@ -300,9 +297,7 @@ LONG: dict[str, Callable[[bpy.types.Object, Path, api.OnProgress], object]] = {
 }
 
 
-def test_a_script_that_enables_every_object_leaves_palettes_alone(
-    limb: bpy.types.Object,
-) -> None:
+def test_a_script_that_enables_every_object_leaves_palettes_alone(limb: bpy.types.Object) -> None:
     """A palette is a mesh with an Armature modifier, too."""
     api.enable(limb)
     palette = find_palette(rig_of(limb))

@@ -15,8 +15,9 @@ from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.scene.settings.take_settings import takes_of
 from tests.blender.bake_scenes import native
 from tests.blender.enabled_scenes import select
+from tests.blender.libraries import load_objects
 from tests.blender.scene_builders import edit_mode
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_limb, key_limb
 
 LAST = 5
 
@@ -31,10 +32,7 @@ def pair(addon: None) -> Pair:
     found = []
     for name in ("Limb", "Twin"):
         obj, armature = build_limb(name)
-        for frame, part in ((1, 0.0), (3, 0.4), (LAST, 1.0)):
-            pose_limb(armature, 1.4 * part, 0.9 * part)
-            for bone in armature.pose.bones:
-                bone.keyframe_insert("rotation_euler", frame=frame)
+        key_limb(armature, {1: 0.0, 3: 0.4, LAST: 1.0})
         found.append(obj)
     scene.frame_set(2)
     for obj in found:
@@ -224,12 +222,8 @@ def test_linked_characters_are_read_and_never_changed(
     path = tmp_path / "library.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    with bpy.data.libraries.load(str(path), link=True) as (_, linked):
-        linked.objects = ["Limb", "Limb Rig"]
-    for each in linked.objects:
-        bpy.context.scene.collection.objects.link(each)
+    obj, _ = load_objects(path, "Limb", "Limb Rig")
     bpy.context.view_layer.update()
-    obj = bpy.data.objects["Limb"]
     assert api.skinned_meshes() == [obj]
     before = state_of(obj)
     override = "Make a library override of it and of its armature"

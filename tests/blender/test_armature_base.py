@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from tests.blender.enabled_scenes import (
     check,
     datablocks,
@@ -35,9 +35,10 @@ from tests.blender.scene_builders import (
     character,
     edit_mode,
     evaluated_positions,
-    link,
+    linked_copy,
     new_file,
     pose_at_random,
+    save_and_open,
 )
 from tests.limb import build_limb
 from tests.rigify_human import POSES, new_file_with_rigify_human
@@ -55,8 +56,7 @@ def armature_of(obj: Object) -> bpy.types.ArmatureModifier:
 
 def plain_twin(obj: Object, *, preserve_volume: bool) -> Object:
     """A copy that Blender alone deforms, for comparing; made before Enable."""
-    twin = link(obj.copy())
-    twin.data = obj.data.copy()
+    twin = linked_copy(obj, own_data=True)
     armature_of(twin).use_deform_preserve_volume = preserve_volume
     return twin
 
@@ -108,7 +108,7 @@ def test_what_is_not_compensated_is_blender_s_own(feature: Feature, method: str)
     expected = evaluated_positions(twin)
     assert distance(expected, rest_of(obj)) > 0.1
     assert distance(evaluated_positions(obj), expected) <= BLENDER_S_OWN
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
 
 
 def test_an_armature_that_replaces_the_first_one_is_not_compensated() -> None:
@@ -306,8 +306,7 @@ def test_undo_and_redo_keep_what_the_user_had_set() -> None:
 
 def test_a_copy_gets_its_own_settings_back() -> None:
     obj, rig = enabled_character()
-    twin = link(obj.copy())
-    twin.data = obj.data.copy()
+    twin = linked_copy(obj, own_data=True)
     check()
     pose_at_random(rig)
     disable(twin)
@@ -318,9 +317,7 @@ def test_a_copy_gets_its_own_settings_back() -> None:
 
 def test_a_saved_file_knows_what_the_user_had_set(tmp_path: Path) -> None:
     enabled_character()
-    path = str(tmp_path / "character.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    save_and_open(tmp_path / "character.blend")
     obj = bpy.data.objects["Body"]
     check()
     assert is_base(obj)
@@ -335,7 +332,7 @@ def test_nothing_of_blender_deforms_behind_the_gpu_display() -> None:
     pose_at_random(rig)
     assert distance(evaluated_positions(obj), rest_of(obj)) == 0.0
     assert armature_of(obj).show_render
-    assert not any("turned" in note for note in enabling.notes_of(obj))
+    assert not any("turned" in note for note in notes_of(obj))
     obj.dq_compensation.method = "SPHERICAL_JOINT"
     check()
     assert not armature_of(obj).show_render
@@ -353,15 +350,15 @@ def test_the_panel_says_where_our_modifier_is_turned_off(method: str) -> None:
     obj.dq_compensation.method = method
     pose_at_random(rig)
     check()
-    assert not any("turned off" in note for note in enabling.notes_of(obj))
+    assert not any("turned off" in note for note in notes_of(obj))
     ours(obj).show_viewport = False
     check()
-    (note,) = [note for note in enabling.notes_of(obj) if "DQ Compensation is turned off" in note]
+    (note,) = [note for note in notes_of(obj) if "DQ Compensation is turned off" in note]
     assert "the viewport" in note
     assert "renders" not in note
     ours(obj).show_viewport = True
     check()
-    assert not any("turned off" in note for note in enabling.notes_of(obj))
+    assert not any("turned off" in note for note in notes_of(obj))
 
 
 def test_a_hidden_armature_modifier_leaves_the_mesh_at_rest() -> None:
@@ -371,7 +368,7 @@ def test_a_hidden_armature_modifier_leaves_the_mesh_at_rest() -> None:
     armature_of(obj).show_viewport = False
     check()
     assert distance(evaluated_positions(obj), rest_of(obj)) == 0.0
-    assert any("Armature is turned off" in note for note in enabling.notes_of(obj))
+    assert any("Armature is turned off" in note for note in notes_of(obj))
     armature_of(obj).show_viewport = True
     check()
     assert error(obj) <= TOLERANCE

@@ -11,6 +11,7 @@ import addon_utils
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 from numpy.typing import NDArray
 
 from dq_compensation import api
@@ -22,6 +23,7 @@ from dq_compensation.scene.key_writing import remove_curves
 from tests.blender.bake_scenes import LAST_FRAME, curves_of
 from tests.blender.enabled_scenes import datablocks, enable, select
 from tests.blender.scene_builders import character, evaluated_positions
+from tests.kept_files import Pair
 
 # The exporter writes float32; measured 0.0004.
 TOLERANCE_MM = 0.1
@@ -30,7 +32,7 @@ FRAMES = range(1, LAST_FRAME + 1)
 
 
 @pytest.fixture
-def moving(addon: None) -> tuple[bpy.types.Object, bpy.types.Object]:
+def moving(addon: None) -> Pair:
     """The small character with an action of the frames 1 to 8, and its armature; enabled."""
     addon_utils.enable("io_scene_gltf2")
     obj, armature = character()
@@ -46,7 +48,7 @@ def moving(addon: None) -> tuple[bpy.types.Object, bpy.types.Object]:
     return obj, armature
 
 
-def ours(obj: bpy.types.Object) -> dict[int, NDArray[np.float32]]:
+def ours(obj: Object) -> dict[int, NDArray[np.float32]]:
     found = {}
     for frame in FRAMES:
         bpy.context.scene.frame_set(frame)
@@ -82,13 +84,13 @@ def assert_plays(path: Path, wanted: dict[int, NDArray[np.float32]], rest: NDArr
         assert 1000.0 * np.linalg.norm(apart, axis=1).max() <= TOLERANCE_MM, frame
 
 
-def rest_positions(obj: bpy.types.Object) -> NDArray[Any]:
+def rest_positions(obj: Object) -> NDArray[Any]:
     return np.array([vertex.co for vertex in obj.data.vertices])
 
 
 @pytest.mark.parametrize("onto", ["THIS", "COPY"])
 def test_default_gltf_has_one_animation_of_bones_and_keys(
-    moving: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path, onto: str
+    moving: Pair, tmp_path: Path, onto: str
 ) -> None:
     obj, armature = moving
     action, rest, wanted = armature.animation_data.action, rest_positions(obj), ours(obj)
@@ -105,9 +107,7 @@ def test_default_gltf_has_one_animation_of_bones_and_keys(
     assert_plays(path, wanted, rest)
 
 
-def test_an_earlier_bake_makes_room_in_the_action(
-    moving: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path
-) -> None:
+def test_an_earlier_bake_makes_room_in_the_action(moving: Pair, tmp_path: Path) -> None:
     obj, armature = moving
     action, rest, wanted = armature.animation_data.action, rest_positions(obj), ours(obj)
     count = len(bpy.data.actions)
@@ -128,7 +128,7 @@ def test_an_earlier_bake_makes_room_in_the_action(
 
 
 def test_a_bake_that_fails_leaves_nothing_in_the_action(
-    moving: tuple[bpy.types.Object, bpy.types.Object], monkeypatch: pytest.MonkeyPatch
+    moving: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     obj, armature = moving
     action = armature.animation_data.action
@@ -152,9 +152,7 @@ def test_a_bake_that_fails_leaves_nothing_in_the_action(
     assert state() == before
 
 
-def test_replacing_takes_the_keys_out_of_the_action(
-    moving: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
+def test_replacing_takes_the_keys_out_of_the_action(moving: Pair) -> None:
     obj, armature = moving
     bpy.ops.dqc.bake_range()
     remove_curves(obj, [block.name for block in obj.data.shape_keys.key_blocks])
@@ -165,9 +163,7 @@ def test_replacing_takes_the_keys_out_of_the_action(
     assert len(getattr(action, "slots", "1")) == 1
 
 
-def test_keys_with_an_action_of_their_own_keep_it(
-    moving: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path
-) -> None:
+def test_keys_with_an_action_of_their_own_keep_it(moving: Pair, tmp_path: Path) -> None:
     obj, _ = moving
     obj.shape_key_add(name="Basis", from_mix=False)
     breath = obj.shape_key_add(name="Breath", from_mix=False)
@@ -184,9 +180,7 @@ def test_keys_with_an_action_of_their_own_keep_it(
     assert len(animations) == (2 if hasattr(own, "slots") else 1)
 
 
-def test_without_an_action_of_the_armature_the_report_says_so(
-    moving: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
+def test_without_an_action_of_the_armature_the_report_says_so(moving: Pair) -> None:
     obj, armature = moving
     armature.animation_data_clear()
     bpy.ops.dqc.bake_range(first=1, last=2)

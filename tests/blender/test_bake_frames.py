@@ -8,11 +8,13 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 
 from dq_compensation import api
-from dq_compensation.bake import panel, shape_key_bakes
+from dq_compensation.bake import shape_key_bakes
 from dq_compensation.bake.bake_reports import RangeReport, last_report
 from dq_compensation.bake.key_options import RangeOptions, frame_names, keys_of_pattern
+from dq_compensation.bake.panel import selected_characters
 from dq_compensation.bake.shape_key_bakes import bake_range, kept_frames
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.rigging import armature_modifier
@@ -46,7 +48,7 @@ def moving_human(addon: None, body_with_rig: Callable[[str], Human]) -> Human:
 
 
 @pytest.fixture
-def moving_grid(addon: None) -> bpy.types.Object:
+def moving_grid(addon: None) -> Object:
     """The small character, moving mildly in the frames 1 to 8, enabled."""
     obj, armature = character()
     scene = bpy.context.scene
@@ -61,7 +63,7 @@ def moving_grid(addon: None) -> bpy.types.Object:
     return obj
 
 
-def bake(obj: bpy.types.Object, **options: Any) -> RangeReport:
+def bake(obj: Object, **options: Any) -> RangeReport:
     steps = bake_range([obj], RangeOptions(**{"first": 1, "last": LAST_FRAME} | options))
     while True:
         try:
@@ -145,7 +147,7 @@ def test_a_copy_plays_it_and_the_character_stays(moving_human: Human) -> None:
     assert largest(wanted, in_each_frame(lambda: native(copy)), size_of(obj)) <= TOLERANCE
 
 
-def test_the_values_hand_over_linearly(moving_grid: bpy.types.Object) -> None:
+def test_the_values_hand_over_linearly(moving_grid: Object) -> None:
     """Where the armature's action ends, the frames 1 and 8, the keys hold as the bones do."""
     report = bake(moving_grid, step=3)
     assert report.key_names == ("Frame 0001", "Frame 0004", "Frame 0007", "Frame 0008")
@@ -162,9 +164,7 @@ def test_the_values_hand_over_linearly(moving_grid: bpy.types.Object) -> None:
     assert_values(moving_grid, report, expected)
 
 
-def test_within_the_action_the_keys_are_off_before_and_after(
-    moving_grid: bpy.types.Object,
-) -> None:
+def test_within_the_action_the_keys_are_off_before_and_after(moving_grid: Object) -> None:
     report = bake(moving_grid, first=3, last=5, step=2)
     expected = {
         2.0: [0, 0],
@@ -177,9 +177,7 @@ def test_within_the_action_the_keys_are_off_before_and_after(
     assert_values(moving_grid, report, expected)
 
 
-def assert_values(
-    obj: bpy.types.Object, report: RangeReport, expected: dict[float, list[float]]
-) -> None:
+def assert_values(obj: Object, report: RangeReport, expected: dict[float, list[float]]) -> None:
     key, scene = obj.data.shape_keys, bpy.context.scene
     for frame, values in expected.items():
         scene.frame_set(int(frame), subframe=frame % 1.0)
@@ -220,7 +218,7 @@ def test_what_interpolation_gives_needs_no_key() -> None:
     assert np.abs(played.reshape(7, 4, 3) - offsets).max() <= 0.05
 
 
-def test_a_second_bake_takes_the_place_of_the_first(moving_grid: bpy.types.Object) -> None:
+def test_a_second_bake_takes_the_place_of_the_first(moving_grid: Object) -> None:
     obj = moving_grid
     wanted = in_each_frame(lambda: api.evaluate(obj))
     bake(obj)
@@ -232,7 +230,7 @@ def test_a_second_bake_takes_the_place_of_the_first(moving_grid: bpy.types.Objec
     assert max(distance(shown[frame], wanted[frame]) for frame in shown) <= TOLERANCE
 
 
-def test_without_overwriting_earlier_keys_stay(moving_grid: bpy.types.Object) -> None:
+def test_without_overwriting_earlier_keys_stay(moving_grid: Object) -> None:
     wanted = in_each_frame(lambda: api.evaluate(moving_grid), (1, 2, 4, 5))
     bake(moving_grid, last=2)
     before = key_description(moving_grid, {"Frame 0001", "Frame 0002"})
@@ -243,9 +241,7 @@ def test_without_overwriting_earlier_keys_stay(moving_grid: bpy.types.Object) ->
     assert max(distance(shown[frame], wanted[frame]) for frame in shown) <= TOLERANCE
 
 
-def test_frames_that_a_bake_plays_already_are_not_corrected_twice(
-    moving_grid: bpy.types.Object,
-) -> None:
+def test_frames_that_a_bake_plays_already_are_not_corrected_twice(moving_grid: Object) -> None:
     bake(moving_grid, last=3)
     with pytest.raises(UserError, match=r"act on Body: Frame 0002, Frame 0003\."):
         bake(moving_grid, first=2, last=6, pattern="Other {frame}")
@@ -268,7 +264,7 @@ def test_stopped_while_it_reads_nothing_has_changed(moving_human: Human) -> None
         assert after == before
 
 
-def test_stopped_while_it_checks_the_keys_are_there(moving_grid: bpy.types.Object) -> None:
+def test_stopped_while_it_checks_the_keys_are_there(moving_grid: Object) -> None:
     obj = moving_grid
     steps = bake_range([obj], RangeOptions(1, LAST_FRAME))
     while next(steps).stoppable:
@@ -280,9 +276,7 @@ def test_stopped_while_it_checks_the_keys_are_there(moving_grid: bpy.types.Objec
     assert "not checked" in str(last_report(obj))
 
 
-def test_the_operator_says_what_it_did_and_leaves_frame_and_selection(
-    moving_grid: bpy.types.Object,
-) -> None:
+def test_the_operator_says_what_it_did_and_leaves_frame_and_selection(moving_grid: Object) -> None:
     scene = bpy.context.scene
     scene.frame_set(6, subframe=0.25)
     selected = list(bpy.context.selected_objects)
@@ -295,7 +289,7 @@ def test_the_operator_says_what_it_did_and_leaves_frame_and_selection(
     assert message.endswith(" mm (8 frames checked).")
 
 
-def test_the_operator_is_one_undo_step(moving_grid: bpy.types.Object) -> None:
+def test_the_operator_is_one_undo_step(moving_grid: Object) -> None:
     bpy.context.preferences.edit.use_global_undo = True
     before = description(moving_grid)
     bpy.ops.ed.undo_push(message="Before")
@@ -308,9 +302,7 @@ def test_the_operator_is_one_undo_step(moving_grid: bpy.types.Object) -> None:
     assert not last_report(obj)
 
 
-def test_a_copy_takes_the_place_of_the_character_in_one_undo_step(
-    moving_grid: bpy.types.Object,
-) -> None:
+def test_a_copy_takes_the_place_of_the_character_in_one_undo_step(moving_grid: Object) -> None:
     bpy.context.preferences.edit.use_global_undo = True
     bpy.ops.ed.undo_push(message="Before")
     assert bpy.ops.dqc.bake_range(first=2, last=5, onto="COPY") == {"FINISHED"}
@@ -321,7 +313,7 @@ def test_a_copy_takes_the_place_of_the_character_in_one_undo_step(
     assert str(last_report(copy)).endswith("Body is hidden; Alt H in Object Mode shows it.")
     # The armature's own bakes go to what is shown.
     select(copy.find_armature())
-    assert panel.selected_characters(bpy.context) == [copy]
+    assert selected_characters(bpy.context) == [copy]
     bpy.ops.ed.undo_push(message="Bake Frames")
     bpy.ops.ed.undo()
     obj = bpy.data.objects["Body"]
@@ -329,9 +321,7 @@ def test_a_copy_takes_the_place_of_the_character_in_one_undo_step(
     assert obj.select_get()
 
 
-def test_a_stopped_check_of_a_copy_hides_the_character_as_well(
-    moving_grid: bpy.types.Object,
-) -> None:
+def test_a_stopped_check_of_a_copy_hides_the_character_as_well(moving_grid: Object) -> None:
     steps = bake_range([moving_grid], RangeOptions(1, 3, onto="COPY"))
     while next(steps).stoppable:
         pass
@@ -341,7 +331,7 @@ def test_a_stopped_check_of_a_copy_hides_the_character_as_well(
 
 
 def test_enable_warns_of_baked_keys_that_act(
-    moving_grid: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+    moving_grid: Object, capfd: pytest.CaptureFixture[str]
 ) -> None:
     bake(moving_grid)
     enable(moving_grid)
@@ -361,7 +351,7 @@ def test_all_bakes_go_onto_the_character_by_default(addon: None) -> None:
 
 
 def test_much_memory_is_asked_for_first(
-    moving_grid: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+    moving_grid: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = datablocks()
     monkeypatch.setattr(shape_key_bakes, "MUCH_MEMORY", 1000.0)
@@ -387,7 +377,7 @@ def test_several_characters_are_baked_together(moving_human: Human) -> None:
         assert largest(wanted, shown, size_of(obj)) <= TOLERANCE
 
 
-def test_a_shared_mesh_is_refused(moving_grid: bpy.types.Object) -> None:
+def test_a_shared_mesh_is_refused(moving_grid: Object) -> None:
     twin = bpy.data.objects.new("Twin", moving_grid.data)
     bpy.context.scene.collection.objects.link(twin)
     before = description(moving_grid)
@@ -397,7 +387,7 @@ def test_a_shared_mesh_is_refused(moving_grid: bpy.types.Object) -> None:
     assert bpy.ops.dqc.bake_range(onto="COPY") == {"FINISHED"}
 
 
-def test_a_driven_key_is_not_taken_for_an_earlier_bake(moving_grid: bpy.types.Object) -> None:
+def test_a_driven_key_is_not_taken_for_an_earlier_bake(moving_grid: Object) -> None:
     obj = moving_grid
     obj.shape_key_add(name="Basis", from_mix=False)
     obj.shape_key_add(name="Frame 7", from_mix=False).driver_add("value")
@@ -411,15 +401,13 @@ def test_a_driven_key_is_not_taken_for_an_earlier_bake(moving_grid: bpy.types.Ob
 @pytest.mark.parametrize(
     "pattern", ["Frame", "{frame", "{frame.real}", "{0}", "{other}", "{frame}{frame}", "{frame:z}"]
 )
-def test_a_pattern_without_the_frame_is_refused(
-    moving_grid: bpy.types.Object, pattern: str
-) -> None:
+def test_a_pattern_without_the_frame_is_refused(moving_grid: Object, pattern: str) -> None:
     with pytest.raises(UserError, match="key names"):
         bake(moving_grid, pattern=pattern)
     assert moving_grid.data.shape_keys is None
 
 
-def test_long_names_and_empty_ranges_are_refused(moving_grid: bpy.types.Object) -> None:
+def test_long_names_and_empty_ranges_are_refused(moving_grid: Object) -> None:
     with pytest.raises(UserError, match="too long"):
         bake(moving_grid, pattern="x" * 60 + "{frame:04d}")
     with pytest.raises(UserError, match="before it begins"):
@@ -427,7 +415,7 @@ def test_long_names_and_empty_ranges_are_refused(moving_grid: bpy.types.Object) 
     assert moving_grid.data.shape_keys is None
 
 
-def test_names_of_a_pattern_are_known_again(moving_grid: bpy.types.Object) -> None:
+def test_names_of_a_pattern_are_known_again(moving_grid: Object) -> None:
     assert frame_names("A(+) {frame:03d}", (-4, 7)) == ["A(+) -04", "A(+) 007"]
     for name in ("Basis", "A(+) -04", "A(+) 7", "A(+) 7b", "AA 7"):
         moving_grid.shape_key_add(name=name, from_mix=False)

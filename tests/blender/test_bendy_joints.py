@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.palette_points import bone_groups
 from tests.blender.enabled_scenes import check, distance, enable, error
@@ -123,9 +123,9 @@ def test_where_the_armature_modifier_acts_in_part_it_acts_alone(curve: str) -> N
     assert distance(preserved[in_part], found[in_part]) == 0.0
     assert distance(preserved[~in_part], found[~in_part]) > 1e-3
     said = f"Not compensated: {in_part.sum()} vertices of Limb with a weight between 0 and 1"
-    assert any(note.startswith(said) for note in enabling.notes_of(obj))
+    assert any(note.startswith(said) for note in notes_of(obj))
     mask.add(range(len(obj.data.vertices)), 1.0, "REPLACE")
     obj.data.update()
     check()
     assert error(obj) <= 1e-4
-    assert not enabling.notes_of(obj)
+    assert not notes_of(obj)

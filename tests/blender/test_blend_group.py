@@ -18,7 +18,7 @@ from mathutils import Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import (
@@ -32,7 +32,7 @@ from tests.blender.enabled_scenes import (
     select,
     without_addon,
 )
-from tests.blender.scene_builders import evaluated_positions
+from tests.blender.scene_builders import evaluated_positions, linked_copy
 from tests.blender.scene_builders import pose_at_random as pose_character
 
 if TYPE_CHECKING:
@@ -121,9 +121,7 @@ def node_count() -> int:
     return sum(len(tree.nodes) for tree in bpy.data.node_groups)
 
 
-def test_halves_are_blender_s_plain_armature_modifier_and_its_preserve_volume(
-    posed: Human,
-) -> None:
+def test_halves_are_blender_s_plain_armature_modifier_and_its_preserve_volume(posed: Human) -> None:
     size, obj = size_of(posed), posed.mesh_object
     linear, preserved = blender_s_own(posed, False), blender_s_own(posed, True)
     left = posed.arrays.vertices[:, 0] > 0.0
@@ -253,23 +251,23 @@ def test_a_renamed_or_removed_group_is_reported_and_found_again(body: Human) -> 
     enable(obj)
     blended = body.evaluated_positions()
     note = f"{obj.name} has no vertex group {GROUP}; nothing is blended to linear."
-    assert note not in enabling.notes_of(obj)
+    assert note not in notes_of(obj)
 
     obj.vertex_groups[GROUP].name = "Other"
     check()
-    assert note in enabling.notes_of(obj)
+    assert note in notes_of(obj)
     assert distance(body.evaluated_positions(), whole, size_of(body)) <= TOLERANCE
     obj.dq_compensation.method = "LINEAR"
-    assert note not in enabling.notes_of(obj)
+    assert note not in notes_of(obj)
     obj.dq_compensation.method = "DUAL_QUATERNION"
     obj.vertex_groups["Other"].name = GROUP
     check()
-    assert note not in enabling.notes_of(obj)
+    assert note not in notes_of(obj)
     np.testing.assert_array_equal(body.evaluated_positions(), blended)
 
     obj.vertex_groups.remove(obj.vertex_groups[GROUP])
     check()
-    assert note in enabling.notes_of(obj)
+    assert note in notes_of(obj)
     assert distance(body.evaluated_positions(), whole, size_of(body)) <= TOLERANCE
 
 
@@ -318,8 +316,7 @@ def test_objects_that_share_a_mesh_may_blend_differently() -> None:
     obj, armature = enabled_character()
     pose_character(armature)
     obj.vertex_groups.new(name=GROUP).add(list(range(18)), 0.25, "REPLACE")
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     check()
     twin.dq_compensation.blend_group = GROUP
     check()

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.core.deform import METHODS
-from dq_compensation.modifier import installation
 from dq_compensation.modifier.installation import install, uninstall
+from dq_compensation.modifier.modifier_stack import base_for
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.scene_builders import add_mesh, edit_mode, evaluated_positions, link, new_file
+from tests.replaced_functions import replace_everywhere
 
 TOLERANCE = 1e-4
 POSES = 6
@@ -148,7 +149,7 @@ def installed(request: pytest.FixtureRequest, character: Character) -> Iterator[
     settings = Settings(acting_method=method, curve=curve)
     base = "OWN" if request.param in (*METHODS, "MEASURED") else "ARMATURE"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(installation, "base_for", lambda *_args, **_options: base)
+        replace_everywhere(patch, base_for, lambda *_args, **_options: base)
         install(character.obj, character.binding, settings)
     yield settings
     uninstall(character.obj)

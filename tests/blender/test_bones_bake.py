@@ -27,16 +27,8 @@ from dq_compensation.scene.helper_rig import COLLECTION, HelperBone, Turn, add_h
 from dq_compensation.scene.vertex_groups import kept_record
 from tests.blender.bake_scenes import native, shows_armature_alone
 from tests.blender.enabled_scenes import description, enable, select
-from tests.blender.scene_builders import add_armature, link
-from tests.limb import BONES, build_limb, pose_limb
-
-
-@pytest.fixture
-def limb(addon: None) -> bpy.types.Object:
-    """The limb, enabled."""
-    obj, _ = build_limb()
-    enable(obj)
-    return obj
+from tests.blender.scene_builders import add_armature, link, linked_copy
+from tests.limb import BONES, pose_limb
 
 
 def rig(obj: bpy.types.Object) -> bpy.types.Object:
@@ -414,8 +406,7 @@ def test_chosen_joints_only(limb: bpy.types.Object) -> None:
 
 def test_a_bake_does_not_change_how_other_meshes_are_deformed(limb: bpy.types.Object) -> None:
     """Helpers are no limbs: what is enabled on the same armature is measured as before."""
-    other = link(limb.copy())
-    other.data = limb.data.copy()
+    other = linked_copy(limb, own_data=True)
     pose_limb(rig(limb))
     before = api.evaluate(other)
     bake(limb)

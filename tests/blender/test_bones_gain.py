@@ -20,15 +20,7 @@ from tests.blender.bake_scenes import native
 from tests.blender.command_runs import CommandLine, save_limb
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.test_bones_bake import bake, everything, rig
-from tests.limb import BONE_LENGTH, build_limb, pose_limb
-
-
-@pytest.fixture
-def limb(addon: None) -> bpy.types.Object:
-    """The limb, enabled."""
-    obj, _ = build_limb()
-    enable(obj)
-    return obj
+from tests.limb import BONE_LENGTH, pose_limb
 
 
 def test_each_joint_says_what_remains(limb: bpy.types.Object) -> None:

@@ -12,18 +12,10 @@ from dq_compensation.bake.bones_baking import bake_bones
 from dq_compensation.bake.bones_poses import BonesOptions
 from dq_compensation.scene.helper_rig import helper_names
 from tests.blender.bake_scenes import shows_armature_alone
-from tests.blender.enabled_scenes import enable, select
-from tests.blender.scene_builders import link
+from tests.blender.enabled_scenes import select
+from tests.blender.scene_builders import link, linked_copy
 from tests.blender.test_bones_bake import bake, everything, rig
-from tests.limb import build_bendy_limb, build_limb
-
-
-@pytest.fixture
-def limb(addon: None) -> bpy.types.Object:
-    """The limb, enabled."""
-    obj, _ = build_limb()
-    enable(obj)
-    return obj
+from tests.limb import build_bendy_limb
 
 
 def refused(obj: bpy.types.Object, words: str, **options: object) -> None:
@@ -114,8 +106,7 @@ def test_refused(
 
 def test_helpers_of_other_meshes_count_for_the_limit(limb: bpy.types.Object) -> None:
     """Three bones, four helpers that the other mesh follows, and four more."""
-    other = link(limb.copy())
-    other.data = limb.data.copy()
+    other = linked_copy(limb, own_data=True)
     bake(limb)
     refused(other, "11 deforming bones, 4 of them helpers", bone_limit=10)
     bake(limb, bone_limit=7)

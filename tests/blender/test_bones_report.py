@@ -13,19 +13,9 @@ from dq_compensation.bake.bones_fitting import pairs_to_help
 from dq_compensation.bake.bones_poses import BonesOptions, motion_range, ranges_of_motion
 from dq_compensation.bake.bones_source import RigSource, remove_bones_bake
 from tests.blender.bake_scenes import native
-from tests.blender.enabled_scenes import enable
 from tests.blender.test_bones_bake import bake, rig
-from tests.limb import build_limb
 
 MM = 1000.0
-
-
-@pytest.fixture
-def limb(addon: None) -> bpy.types.Object:
-    """The limb, enabled."""
-    obj, _ = build_limb()
-    enable(obj)
-    return obj
 
 
 def test_the_panel_has_the_report_until_it_is_undone(

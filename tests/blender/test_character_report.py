@@ -14,7 +14,7 @@ from dq_compensation.wording import rounded
 from tests.blender.bake_scenes import native
 from tests.blender.command_runs import CommandLine, save_limb
 from tests.kept_files import new_file_with_human
-from tests.limb import BONE_LENGTH, RADIUS, build_limb, pose_limb
+from tests.limb import BONE_LENGTH, RADIUS, build_posed_limb
 
 # Of a limb of 1500 mm in float32.
 EXACT = 1e-2
@@ -22,9 +22,7 @@ EXACT = 1e-2
 
 @pytest.fixture
 def limb(addon: None) -> bpy.types.Object:
-    obj, armature = build_limb()
-    pose_limb(armature)
-    return obj
+    return build_posed_limb()[0]
 
 
 def joints_of(report: api.CharacterReport) -> dict[str, api.JointQuality]:

@@ -15,11 +15,6 @@ from dq_compensation.command_line.commands import COMMANDS, main
 from tests.blender.command_runs import LAST, CommandLine, save_limb
 
 
-@pytest.fixture
-def limb_file(addon: None, tmp_path: Path) -> Path:
-    return save_limb(tmp_path / "limb.blend")
-
-
 def test_check_is_fine_with_a_character_that_is(command: CommandLine, limb_file: Path) -> None:
     outcome = command("check", "--file", limb_file)
     assert (outcome.code, outcome.errors) == (0, [])

@@ -12,16 +12,10 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import files as whole_files
 from dq_compensation.command_line.commands import main
 from dq_compensation.command_line.console import ExitCode
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.command_runs import LAST, CommandLine, save_crowd, save_limb
-
-
-@pytest.fixture
-def limb_file(addon: None, tmp_path: Path) -> Path:
-    return save_limb(tmp_path / "limb.blend")
 
 
 def open_again(path: Path) -> bpy.types.Object:
@@ -273,7 +267,7 @@ def test_a_failure_of_the_disk_leaves_the_old_file(
     def fail(_source: Path, _target: Path) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(whole_files.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     outcome = command("enable", "--file", limb_file, "--in-place")
     assert outcome.code == 3
     assert outcome.error.endswith(f"{limb_file} cannot be written: Input/output error.")

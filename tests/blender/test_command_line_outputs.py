@@ -16,18 +16,12 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import files
-from dq_compensation.command_line import commands, console
+from dq_compensation.bake.files import beside, written_whole
 from dq_compensation.command_line.commands import main
 from dq_compensation.errors import UserError
 from tests.blender.command_runs import CommandLine, save_limb
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such names or owners")
-
-
-@pytest.fixture
-def limb_file(addon: None, tmp_path: Path) -> Path:
-    return save_limb(tmp_path / "limb.blend")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +112,7 @@ def test_read_only_files_are_not_replaced(command: CommandLine, limb_file: Path)
         main(["check", "--file", str(path), "--quiet"])
         with _as_another_user():
             outcome = command("enable", "--file", path, "--in-place")
-            with pytest.raises(UserError, match="read-only"), files.beside(path):
+            with pytest.raises(UserError, match="read-only"), beside(path):
                 pytest.fail("nothing may be written")
         assert os.listdir(folder) == ["limb.blend"]
     assert outcome.code == 3
@@ -133,7 +127,7 @@ def test_a_replaced_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
         os.chown(path, 1234, 1235)
     path.chmod(0o664)
     before = path.stat()
-    with files.written_whole(path) as file:
+    with written_whole(path) as file:
         file.write(b"new")
     after = path.stat()
     assert path.read_text() == "new"
@@ -155,8 +149,8 @@ def test_a_disk_that_cannot_sync_folders_is_written(
             raise OSError(22, "Invalid argument")
         sync(descriptor)
 
-    monkeypatch.setattr(files.os, "fsync", fail_for_folders)
-    with files.written_whole(tmp_path / "file") as file:
+    monkeypatch.setattr(os, "fsync", fail_for_folders)
+    with written_whole(tmp_path / "file") as file:
         file.write(b"new")
     assert (tmp_path / "file").read_bytes() == b"new"
 
@@ -186,7 +180,7 @@ def test_a_bug_in_one_file_does_not_keep_the_others_from_being_done(
             raise ZeroDivisionError("division by zero")
         return check(obj)
 
-    monkeypatch.setattr(commands.api, "check", fail_once)
+    monkeypatch.setattr(api, "check", fail_once)
     outcome = command("check", "--file", limb_file, other, "--json")
     assert outcome.code == 6
     assert seen == [str(limb_file), str(other)]
@@ -204,7 +198,7 @@ def test_a_standard_output_that_cannot_be_used_is_no_finding(
     def fail(_descriptor: int) -> int:
         raise OSError(9, "Bad file descriptor")
 
-    monkeypatch.setattr(console.os, "dup", fail)
+    monkeypatch.setattr(os, "dup", fail)
     code = main(["check", "--file", str(limb_file)])
     monkeypatch.undo()
     assert code == 6

@@ -6,8 +6,8 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.ui import operators
 from dq_compensation.ui.compare_operators import (
     DQC_OT_compare_volume,
     shortcut,
@@ -16,7 +16,8 @@ from dq_compensation.ui.compare_operators import (
 )
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import evaluated_positions
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_limb, build_posed_limb, pose_limb
+from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -45,8 +46,7 @@ def test_held_it_is_what_the_armature_modifier_gives(method: str, volume: bool) 
 
 @pytest.mark.parametrize("volume", [False, True])
 def test_preserve_volume_is_compared_with_whatever_the_modifier_had(volume: bool) -> None:
-    obj, rig = build_limb()
-    pose_limb(rig)
+    obj, _ = build_posed_limb()
     modifier = obj.modifiers[0]
     modifier.use_deform_preserve_volume = True
     expected = evaluated_positions(obj)
@@ -61,8 +61,7 @@ def test_preserve_volume_is_compared_with_whatever_the_modifier_had(volume: bool
 
 
 def test_toggling_twice_is_as_before() -> None:
-    obj, rig = build_limb()
-    pose_limb(rig)
+    obj, _ = build_posed_limb()
     plain = evaluated_positions(obj)
     enable(obj)
     settings_of(obj).factor = 0.5
@@ -76,7 +75,7 @@ def test_toggling_twice_is_as_before() -> None:
 def test_a_refusal_of_the_toggle_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     build_limb()
     refused = "Limb has no vertices."
-    monkeypatch.setattr(operators, "enable_all", lambda *_args: ([], [refused]))
+    replace_everywhere(monkeypatch, enable_all, lambda *_args: ([], [refused]))
     with pytest.raises(RuntimeError, match=refused) as error:
         bpy.ops.dqc.toggle()
     assert "Traceback" not in str(error.value)

@@ -10,6 +10,7 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 from numpy.typing import NDArray
 
 from dq_compensation import api
@@ -21,6 +22,7 @@ from human.model import RIGS, Rig
 from human.poses import apply_pose, named_poses
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, distance, enable, rest_of, select
+from tests.blender.libraries import load_objects
 from tests.blender.scene_builders import edit_mode, evaluated_positions, link
 
 # Of the object's size: two evaluators of one deformation, in float32.
@@ -28,7 +30,7 @@ TOLERANCE = 1e-4
 
 
 @pytest.fixture
-def enabled_tube(addon: None) -> bpy.types.Object:
+def enabled_tube(addon: None) -> Object:
     body = _tube()
     enable(body)
     return body
@@ -40,11 +42,11 @@ def enabled_human(addon: None, human: Human) -> Human:
     return human
 
 
-def _weights(obj: bpy.types.Object, group: str = "Compensation") -> NDArray[np.float32]:
+def _weights(obj: Object, group: str = "Compensation") -> NDArray[np.float32]:
     return read_weights(obj.data).of_group(obj.vertex_groups[group].index)
 
 
-def _random_weights(obj: bpy.types.Object, seed: int = 0) -> NDArray[np.float32]:
+def _random_weights(obj: Object, seed: int = 0) -> NDArray[np.float32]:
     """Write weights of a few levels, so that writing them is quick; returns them."""
     levels = np.linspace(0.1, 0.9, 9, dtype=np.float32)
     weights = np.random.default_rng(seed).choice(levels, len(obj.data.vertices))
@@ -59,7 +61,7 @@ def _bend_elbow(human: Human, rig: Rig = "default") -> None:
     bpy.context.view_layer.update()
 
 
-def _bend(tube: bpy.types.Object, degrees: float) -> None:
+def _bend(tube: Object, degrees: float) -> None:
     bone = tube.parent.pose.bones["Lower"]
     bone.rotation_mode = "XYZ"
     bone.rotation_euler.x = np.radians(degrees)
@@ -74,9 +76,7 @@ def _object_mode() -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def test_painting_starts_on_a_group_that_changes_nothing_yet(
-    enabled_tube: bpy.types.Object,
-) -> None:
+def test_painting_starts_on_a_group_that_changes_nothing_yet(enabled_tube: Object) -> None:
     body = enabled_tube
     _bend(body, 80.0)
     before = evaluated_positions(body)
@@ -98,7 +98,7 @@ def brush_weight() -> float:
 
 @pytest.mark.parametrize("unified", [False, True])
 def test_the_first_stroke_on_a_new_group_changes_something(
-    enabled_tube: bpy.types.Object, capfd: pytest.CaptureFixture[str], unified: bool
+    enabled_tube: Object, capfd: pytest.CaptureFixture[str], unified: bool
 ) -> None:
     tools = bpy.context.tool_settings
     bpy.ops.dqc.paint_weights()
@@ -116,9 +116,7 @@ def test_the_first_stroke_on_a_new_group_changes_something(
     assert brush_weight() == pytest.approx(0.7)
 
 
-def test_the_blend_to_linear_is_painted_in_a_group_of_its_own(
-    enabled_tube: bpy.types.Object,
-) -> None:
+def test_the_blend_to_linear_is_painted_in_a_group_of_its_own(enabled_tube: Object) -> None:
     body = enabled_tube
     bpy.ops.dqc.paint_weights()
     bpy.ops.dqc.paint_weights(group="BLEND")
@@ -132,7 +130,7 @@ def test_the_blend_to_linear_is_painted_in_a_group_of_its_own(
     assert distance(evaluated_positions(body), linear) < TOLERANCE * 2.0
 
 
-def test_a_group_that_is_there_is_painted_on_as_it_is(enabled_tube: bpy.types.Object) -> None:
+def test_a_group_that_is_there_is_painted_on_as_it_is(enabled_tube: Object) -> None:
     body = enabled_tube
     body.vertex_groups.new(name="Mine").add([7], 0.25, "REPLACE")
     body.dq_compensation.vertex_group = "Mine"
@@ -144,14 +142,14 @@ def test_a_group_that_is_there_is_painted_on_as_it_is(enabled_tube: bpy.types.Ob
     assert np.flatnonzero(_weights(body, "Mine")).tolist() == [7]
 
 
-def test_a_group_that_was_lost_comes_back_by_its_name(enabled_tube: bpy.types.Object) -> None:
+def test_a_group_that_was_lost_comes_back_by_its_name(enabled_tube: Object) -> None:
     enabled_tube.dq_compensation.vertex_group = "Lost"
     bpy.ops.dqc.paint_weights()
     assert enabled_tube.dq_compensation.vertex_group == "Lost"
     assert (_weights(enabled_tube, "Lost") == 1.0).all()
 
 
-def test_from_pose_mode_the_armature_stays_posable(enabled_tube: bpy.types.Object) -> None:
+def test_from_pose_mode_the_armature_stays_posable(enabled_tube: Object) -> None:
     rig = enabled_tube.parent
     select(rig)
     bpy.ops.object.mode_set(mode="POSE")
@@ -177,7 +175,7 @@ def test_what_cannot_be_painted_says_why(addon: None) -> None:
         bpy.ops.dqc.paint_weights()
 
 
-def test_a_hidden_character_is_not_painted(enabled_tube: bpy.types.Object) -> None:
+def test_a_hidden_character_is_not_painted(enabled_tube: Object) -> None:
     enabled_tube.hide_set(True)
     bpy.context.view_layer.objects.active = enabled_tube
     with pytest.raises(RuntimeError, match="hidden"):
@@ -186,7 +184,7 @@ def test_a_hidden_character_is_not_painted(enabled_tube: bpy.types.Object) -> No
 
 
 def test_filling_and_inverting_report_numbers(
-    enabled_tube: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+    enabled_tube: Object, capfd: pytest.CaptureFixture[str]
 ) -> None:
     bpy.ops.dqc.weights_fill(value=0.25)
     assert (_weights(enabled_tube) == 0.25).all()
@@ -226,7 +224,7 @@ def test_weights_act_at_once(with_viewport: None, human: Human, display: str, mo
     assert distance(human.evaluated_positions(), compensated, _size(human)) < TOLERANCE
 
 
-def _choose_left_half(body: bpy.types.Object, mask: str) -> NDArray[np.bool_]:
+def _choose_left_half(body: Object, mask: str) -> NDArray[np.bool_]:
     """Select the half of positive X for a paint mask; which vertices that is."""
     mesh, left = body.data, rest_of(body)[:, 0] > 0.0
     if mask == "vertices":
@@ -360,7 +358,7 @@ def test_the_start_from_the_transitions_spares_the_inner_side(enabled_human: Hum
     assert (full - kept)[outer].max() < 0.2 * full[outer].max()
 
 
-def test_a_straight_joint_has_an_outer_side_all_around(enabled_tube: bpy.types.Object) -> None:
+def test_a_straight_joint_has_an_outer_side_all_around(enabled_tube: Object) -> None:
     body = enabled_tube
     bpy.ops.dqc.weights_from_transition()
     weights, rest = _weights(body), rest_of(body)
@@ -375,16 +373,14 @@ def test_a_straight_joint_has_an_outer_side_all_around(enabled_tube: bpy.types.O
     assert (bent[at_joint & (inside > 0.09)] < 0.001).all()
 
 
-def test_a_mesh_without_vertices_gets_an_empty_group(enabled_tube: bpy.types.Object) -> None:
+def test_a_mesh_without_vertices_gets_an_empty_group(enabled_tube: Object) -> None:
     enabled_tube.data.clear_geometry()
     write_groups(enabled_tube, {"Compensation": np.empty(0)})
     assert "Compensation" in enabled_tube.vertex_groups
     assert not len(_weights(enabled_tube))
 
 
-def test_filling_from_joints_keeps_painted_weights_that_it_multiplies(
-    enabled_tube: bpy.types.Object,
-) -> None:
+def test_filling_from_joints_keeps_painted_weights_that_it_multiplies(enabled_tube: Object) -> None:
     body = enabled_tube
     bpy.ops.dqc.weights_from_transition()
     filled = _weights(body)
@@ -401,7 +397,7 @@ def test_filling_from_joints_keeps_painted_weights_that_it_multiplies(
     assert (_weights(body)[at_joint & (np.abs(rest_of(body)[:, 1]) > 0.09)] < 0.001).all()
 
 
-def test_only_a_painted_group_is_asked_about(enabled_tube: bpy.types.Object) -> None:
+def test_only_a_painted_group_is_asked_about(enabled_tube: Object) -> None:
     body = enabled_tube
     assert not is_painted(body, "COMPENSATION")
     bpy.ops.dqc.paint_weights()
@@ -414,7 +410,7 @@ def test_only_a_painted_group_is_asked_about(enabled_tube: bpy.types.Object) -> 
     assert is_painted(body, "COMPENSATION")
 
 
-def _tube() -> bpy.types.Object:
+def _tube() -> Object:
     """A tube of radius 0.1 along Z on two bones that meet in its middle, in a straight line."""
     rings, around = 41, 16
     heights, angles = np.linspace(0.0, 2.0, rings), np.arange(around) * 2.0 * np.pi / around
@@ -459,7 +455,7 @@ OPERATORS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("obstacle", ["locked", "linked"])
 def test_refused_weights_stay_as_they_are(
-    enabled_tube: bpy.types.Object, tmp_path: Path, operator: str, obstacle: str
+    enabled_tube: Object, tmp_path: Path, operator: str, obstacle: str
 ) -> None:
     body = enabled_tube
     bpy.ops.dqc.weights_fill(value=0.25)
@@ -470,11 +466,7 @@ def test_refused_weights_stay_as_they_are(
         path = str(tmp_path / "tube.blend")
         bpy.data.libraries.write(path, {body, body.parent})
         bpy.ops.wm.read_factory_settings(use_empty=True)
-        with bpy.data.libraries.load(path, link=True) as (_, linked):
-            linked.objects = ["Tube", "Rig"]
-        for obj in linked.objects:
-            link(obj)
-        body = bpy.data.objects["Tube"]
+        body, _ = load_objects(path, "Tube", "Rig")
         select(body)
         expected = "linked from another file"
     with pytest.raises(RuntimeError, match=expected):
@@ -483,7 +475,7 @@ def test_refused_weights_stay_as_they_are(
 
 
 def test_objects_that_share_the_mesh_are_named(
-    enabled_tube: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+    enabled_tube: Object, capfd: pytest.CaptureFixture[str]
 ) -> None:
     twin = link(enabled_tube.copy())
     assert twin.data == enabled_tube.data
@@ -494,7 +486,7 @@ def test_objects_that_share_the_mesh_are_named(
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("mode", ["OBJECT", "WEIGHT_PAINT"])
 def test_one_undo_step_brings_everything_back(
-    enabled_tube: bpy.types.Object, operator: str, mode: str
+    enabled_tube: Object, operator: str, mode: str
 ) -> None:
     bpy.ops.dqc.weights_fill(value=1.0)
     _random_weights(enabled_tube)
@@ -508,7 +500,7 @@ def test_one_undo_step_brings_everything_back(
     np.testing.assert_array_equal(_weights(bpy.data.objects["Tube"]), before)
 
 
-def test_nothing_else_of_the_object_changes(enabled_tube: bpy.types.Object) -> None:
+def test_nothing_else_of_the_object_changes(enabled_tube: Object) -> None:
     bpy.ops.dqc.weights_fill(value=1.0)
     before = description(enabled_tube)
     bpy.ops.dqc.weights_from_transition()

@@ -23,6 +23,7 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from human.model import RIGS, HumanArrays, Rig, build_human, load_human_arrays
 from human.poses import apply_pose, random_pose
+from tests.blender.scene_builders import evaluated_positions
 
 RIGID_TOLERANCE = 1e-5
 SCALED_TOLERANCE = 1e-4
@@ -63,11 +64,7 @@ class Subject:
         """Shape (n, 3), object space: what the Armature modifier makes of the body now."""
         self.mesh_object.modifiers["Armature"].use_deform_preserve_volume = preserve_volume
         bpy.context.view_layer.update()
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        mesh = self.mesh_object.evaluated_get(depsgraph).data
-        positions = np.empty(3 * len(mesh.vertices), np.float32)
-        mesh.attributes["position"].data.foreach_get("vector", positions)
-        return positions.reshape(-1, 3)
+        return evaluated_positions(self.mesh_object)
 
     def _matrices(self) -> NDArray[np.float64]:
         depsgraph = bpy.context.evaluated_depsgraph_get()

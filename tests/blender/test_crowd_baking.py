@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.crowds import crowd_baking
 from dq_compensation.crowds.baked_crowd import parts_of
-from dq_compensation.crowds.crowd_baking import made_for, read_crowd
+from dq_compensation.crowds.crowd_baking import CrowdBakeOptions, bake_crowd, made_for, read_crowd
 from dq_compensation.crowds.crowd_figures import figures_of_crowd
 from dq_compensation.scene.blender.own_objects import CROWD_BAKE_PROPERTY
 from dq_compensation.scene.settings.crowd_settings import crowd_of
@@ -29,7 +29,10 @@ from tests.blender.baked_crowds import (
     shown_figures,
     wanted_figures,
 )
-from tests.blender.scene_builders import link
+from tests.blender.libraries import load_objects
+from tests.blender.scene_builders import link, save_and_open
+from tests.kept_files import Pair
+from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -40,16 +43,16 @@ TOLERANCE = 0.15
 
 
 @pytest.fixture
-def limb(addon: None) -> tuple[bpy.types.Object, bpy.types.Object]:
+def limb(addon: None) -> Pair:
     return limb_with_takes()
 
 
 @pytest.fixture
-def crowd(limb: tuple[bpy.types.Object, bpy.types.Object]) -> bpy.types.Object:
+def crowd(limb: Pair) -> Object:
     return add_crowd()
 
 
-def bake(tolerance: float = TOLERANCE, **options: object) -> bpy.types.Object:
+def bake(tolerance: float = TOLERANCE, **options: object) -> Object:
     """Bake the active crowd; the object that shows it."""
     crowd = bpy.context.active_object
     assert bpy.ops.dqc.bake_crowd(tolerance=1000.0 * tolerance, **options) == {"FINISHED"}
@@ -62,7 +65,7 @@ def set_frame(frame: float) -> None:
     bpy.context.scene.frame_set(int(np.floor(frame)), subframe=frame - np.floor(frame))
 
 
-def posed_meshes(baked: bpy.types.Object) -> list[list[bpy.types.Object]]:
+def posed_meshes(baked: Object) -> list[list[Object]]:
     """The posed objects of each collection, by their names."""
     _, collections = parts_of(baked.modifiers[0].node_group)
     ordered = sorted(collections, key=lambda each: each.name)
@@ -76,7 +79,7 @@ def names_of_data() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("tolerance", [0.05, 0.01])
-def test_figures_are_where_they_are_drawn(crowd: bpy.types.Object, tolerance: float) -> None:
+def test_figures_are_where_they_are_drawn(crowd: Object, tolerance: float) -> None:
     bake(tolerance)
     # Before the start, in the first takes, in the fades, in the loops behind them, at their ends.
     for frame in (-7.3, 1.0, 4.25, 10.9, 11.0, 17.75, 61.3):
@@ -86,9 +89,7 @@ def test_figures_are_where_they_are_drawn(crowd: bpy.types.Object, tolerance: fl
         assert largest_distance(wanted) <= tolerance + ROUNDING
 
 
-def test_a_first_take_of_one_frame_shows_before_the_start_and_never_again(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
+def test_a_first_take_of_one_frame_shows_before_the_start_and_never_again(limb: Pair) -> None:
     crowd = add_crowd()
     api.cache_take(limb[1], "Still", 7, 7)
     for role in crowd_of(crowd).roles:
@@ -99,9 +100,9 @@ def test_a_first_take_of_one_frame_shows_before_the_start_and_never_again(
         assert largest_distance(wanted_figures(crowd)) <= 0.01 + ROUNDING
 
 
-def test_the_report_names_what_moves_but_not_in_the_bake(crowd: bpy.types.Object) -> None:
+def test_the_report_names_what_moves_but_not_in_the_bake(crowd: Object) -> None:
     def report() -> str:
-        steps = crowd_baking.bake_crowd(crowd, crowd_baking.CrowdBakeOptions(tolerance=200.0))
+        steps = bake_crowd(crowd, CrowdBakeOptions(tolerance=200.0))
         while True:
             try:
                 next(steps)
@@ -137,7 +138,7 @@ def test_the_report_names_what_moves_but_not_in_the_bake(crowd: bpy.types.Object
     assert both in report()
 
 
-def _placed(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+def _placed(obj: Object, armature: Object) -> None:
     """As imported characters are: tiny, turned and elsewhere; and sheared by the parent."""
     armature.scale = (0.5, 0.7, 0.5)
     armature.rotation_euler = (1.57, 0.3, 0.1)
@@ -146,7 +147,7 @@ def _placed(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
     obj.location = (0.1, 0.0, -0.05)
 
 
-def _of_two_meshes(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+def _of_two_meshes(obj: Object, armature: Object) -> None:
     bpy.ops.object.select_all(action="DESELECT")
     other = obj.copy()
     other.data = obj.data.copy()
@@ -155,7 +156,7 @@ def _of_two_meshes(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
     other.location.z = 0.3
 
 
-def _with_a_shape_key(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+def _with_a_shape_key(obj: Object, armature: Object) -> None:
     obj.shape_key_add(name="Basis")
     key = obj.shape_key_add(name="Fat")
     points = np.zeros(3 * len(obj.data.vertices), np.float32)
@@ -164,7 +165,7 @@ def _with_a_shape_key(obj: bpy.types.Object, armature: bpy.types.Object) -> None
     key.value = 0.8
 
 
-def _soft(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+def _soft(obj: Object, armature: Object) -> None:
     obj.dq_compensation.softness = 0.5
 
 
@@ -178,8 +179,8 @@ CHARACTERS = {
 
 @pytest.mark.parametrize("change", CHARACTERS.values(), ids=CHARACTERS.keys())
 def test_characters_of_all_kinds_are_where_they_are_drawn(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-    change: Callable[[bpy.types.Object, bpy.types.Object], None],
+    limb: Pair,
+    change: Callable[[Object, Object], None],
 ) -> None:
     obj, armature = limb
     change(obj, armature)
@@ -199,7 +200,7 @@ def test_characters_of_all_kinds_are_where_they_are_drawn(
 
 
 def test_an_excluded_character_of_an_opened_file_is_as_large_as_before(
-    limb: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path
+    limb: Pair, tmp_path: Path
 ) -> None:
     """Blender neither saves world matrices nor computes those of excluded objects."""
     _placed(*limb)
@@ -211,21 +212,19 @@ def test_an_excluded_character_of_an_opened_file_is_as_large_as_before(
         bpy.context.scene.collection.objects.unlink(each)
         excluded.objects.link(each)
     bpy.context.view_layer.layer_collection.children["Excluded"].exclude = True
-    path = str(tmp_path / "excluded.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    save_and_open(tmp_path / "excluded.blend")
     bake()
     assert largest_distance(wanted) <= TOLERANCE + ROUNDING
 
 
-def test_the_bake_moves_with_the_crowd(crowd: bpy.types.Object) -> None:
+def test_the_bake_moves_with_the_crowd(crowd: Object) -> None:
     bake()
     crowd.location, crowd.rotation_euler = (5.0, 6.0, 7.0), (0.0, 0.5, 1.0)
     bpy.context.view_layer.update()
     assert largest_distance(wanted_figures(crowd)) <= TOLERANCE + ROUNDING
 
 
-def test_a_file_shows_the_same_without_the_addon(crowd: bpy.types.Object, tmp_path: Path) -> None:
+def test_a_file_shows_the_same_without_the_addon(crowd: Object, tmp_path: Path) -> None:
     bake()
     set_frame(14.5)
     before = shown_figures()
@@ -244,7 +243,7 @@ def test_a_file_shows_the_same_without_the_addon(crowd: bpy.types.Object, tmp_pa
         np.testing.assert_allclose(one, other, atol=ROUNDING)
 
 
-def test_undo_takes_the_bake_back(crowd: bpy.types.Object) -> None:
+def test_undo_takes_the_bake_back(crowd: Object) -> None:
     name, before = crowd.name, names_of_data()
     bpy.ops.ed.undo_push(message="Crowd")
     bake()
@@ -258,7 +257,7 @@ def test_undo_takes_the_bake_back(crowd: bpy.types.Object) -> None:
     assert largest_distance(wanted_figures(crowd)) <= TOLERANCE + ROUNDING
 
 
-def test_removing_leaves_nothing(crowd: bpy.types.Object) -> None:
+def test_removing_leaves_nothing(crowd: Object) -> None:
     before = names_of_data()
     baked = bake()
     bpy.context.view_layer.objects.active = baked
@@ -268,7 +267,7 @@ def test_removing_leaves_nothing(crowd: bpy.types.Object) -> None:
     assert not bpy.ops.dqc.crowd_bake_remove.poll()
 
 
-def test_baking_again_replaces_the_bake(crowd: bpy.types.Object) -> None:
+def test_baking_again_replaces_the_bake(crowd: Object) -> None:
     bake()
     before = names_of_data()
     bake()
@@ -280,7 +279,7 @@ def test_baking_again_replaces_the_bake(crowd: bpy.types.Object) -> None:
     assert len(of_bakes) == sum(map(len, meshes)) + 2
 
 
-def test_a_copy_of_the_bake_keeps_what_it_shows(crowd: bpy.types.Object) -> None:
+def test_a_copy_of_the_bake_keeps_what_it_shows(crowd: Object) -> None:
     copy = bake().copy()
     copy.parent = None
     link(copy)
@@ -289,9 +288,7 @@ def test_a_copy_of_the_bake_keeps_what_it_shows(crowd: bpy.types.Object) -> None
     assert len(shown_figures()) == 9
 
 
-def test_what_is_seen_of_a_character_is_kept(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
+def test_what_is_seen_of_a_character_is_kept(limb: Pair) -> None:
     obj, _ = limb
     mesh = obj.data
     skin, sleeve = bpy.data.materials.new("Skin"), bpy.data.materials.new("Sleeve")
@@ -334,9 +331,7 @@ def _flags(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
     return flags
 
 
-def test_modifiers_before_the_armature_are_in_the_posed_meshes(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
+def test_modifiers_before_the_armature_are_in_the_posed_meshes(limb: Pair) -> None:
     obj, _ = limb
     mirror = obj.modifiers.new("Mirror", "MIRROR")
     mirror.use_axis = (False, False, True)
@@ -350,9 +345,7 @@ def test_modifiers_before_the_armature_are_in_the_posed_meshes(
     assert largest_distance(wanted_figures(crowd)) <= TOLERANCE + ROUNDING
 
 
-def test_velocities_are_those_of_the_figures(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
+def test_velocities_are_those_of_the_figures(limb: Pair) -> None:
     add_crowd(count=4, speed=2.0, speed_spread=0.0)
     baked = bake(0.02)
     crowd = baked.parent
@@ -380,51 +373,47 @@ def _vectors(mesh: bpy.types.Mesh, name: str) -> NDArray[np.float32]:
     return found.reshape(-1, 3)
 
 
-def test_about_as_many_meshes_are_announced_as_are_made(crowd: bpy.types.Object) -> None:
+def test_about_as_many_meshes_are_announced_as_are_made(crowd: Object) -> None:
     source = read_crowd(crowd, bpy.context.evaluated_depsgraph_get())
     announced = source.mesh_count(source.poses_at_most(1000.0 * TOLERANCE))
     made = sum(map(len, posed_meshes(bake())))
     assert made <= announced <= 1.5 * made
     # About 1600 edges and 3200 corners of 8 bytes each, 800 faces of 4, two vectors, and flags.
-    options = crowd_baking.CrowdBakeOptions()
+    options = CrowdBakeOptions()
     assert source.memory([1, 0, 0], options) == pytest.approx(62_000, rel=0.05)
 
 
-def test_an_absurd_tolerance_is_refused(crowd: bpy.types.Object) -> None:
+def test_an_absurd_tolerance_is_refused(crowd: Object) -> None:
     before = names_of_data()
     with pytest.raises(RuntimeError, match=r"would become about .* meshes of 800 vertices"):
         bpy.ops.dqc.bake_crowd(tolerance=0.01)
     assert names_of_data() == before
 
 
-def test_much_memory_has_to_be_allowed(
-    crowd: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_much_memory_has_to_be_allowed(crowd: Object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dq_compensation.crowds.panel.MUCH_MEMORY", 1e4)
     with pytest.raises(RuntimeError, match="Allow over 1 GB of Memory"):
         bpy.ops.dqc.bake_crowd(tolerance=20.0)
     bake(much_memory=True)
 
 
-def test_a_stopped_bake_has_changed_nothing(crowd: bpy.types.Object) -> None:
+def test_a_stopped_bake_has_changed_nothing(crowd: Object) -> None:
     before = names_of_data()
-    steps = crowd_baking.bake_crowd(crowd, crowd_baking.CrowdBakeOptions())
+    steps = bake_crowd(crowd, CrowdBakeOptions())
     shares = [next(steps).share for _ in range(30)]
     assert shares == sorted(shares)
     steps.close()
     assert names_of_data() == before
 
 
-def test_a_crowd_without_figures_is_refused(crowd: bpy.types.Object) -> None:
+def test_a_crowd_without_figures_is_refused(crowd: Object) -> None:
     crowd_of(crowd).roles[0].take = "Gone"
     crowd_of(crowd).roles[1].share = crowd_of(crowd).roles[2].share = 0.0
     with pytest.raises(RuntimeError, match="Gone"):
         bpy.ops.dqc.bake_crowd()
 
 
-def test_changes_since_the_bake_are_noticed(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
+def test_changes_since_the_bake_are_noticed(limb: Pair) -> None:
     crowd = add_crowd()
     baked = bake()
 
@@ -457,25 +446,19 @@ def test_changes_since_the_bake_are_noticed(
 
 
 def test_drawing_the_panel_again_compares_no_figures(
-    crowd: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+    crowd: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    baked, computed = bake(), []
-
-    def counted(*arguments: Any) -> str:
-        computed.append(arguments)
-        return made_for(*arguments)
-
-    monkeypatch.setattr(crowd_baking, "made_for", counted)
+    baked, computed = bake(), count_calls(monkeypatch, made_for)
     for seed, count in ((3, 1), (4, 2)):
         crowd_of(crowd).seed = seed
         state = figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
         for _ in range(5):
             changed = crowd_baking.has_changed(crowd, state, bpy.context.scene, baked)
             assert changed == (seed != 3)
-        assert len(computed) == count
+        assert computed["made_for"] == count
 
 
-def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: bpy.types.Object) -> None:
+def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: Object) -> None:
     state = figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
     role = state.roles[0]
     scaled = replace(role.first, scales=np.full_like(role.first.locations, 1.5))
@@ -485,7 +468,7 @@ def test_a_take_that_differs_in_scales_alone_is_noticed(crowd: bpy.types.Object)
     assert made_for(crowd, other, scene) != made_for(crowd, state, scene)
 
 
-def test_a_crowd_is_drawn_unless_its_bake_is_shown(crowd: bpy.types.Object) -> None:
+def test_a_crowd_is_drawn_unless_its_bake_is_shown(crowd: Object) -> None:
     layer = bpy.context.view_layer
     assert not is_shown_baked(crowd, layer)
     baked = bake()
@@ -506,17 +489,11 @@ def test_a_crowd_is_drawn_unless_its_bake_is_shown(crowd: bpy.types.Object) -> N
 
 
 @pytest.mark.parametrize("overridden", [False, True])
-def test_linked_characters_are_baked(
-    limb: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path, overridden: bool
-) -> None:
+def test_linked_characters_are_baked(limb: Pair, tmp_path: Path, overridden: bool) -> None:
     path = str(tmp_path / "library.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    with bpy.data.libraries.load(path, link=True) as (_, target):
-        target.objects = ["Limb", "Limb Rig"]
-    for obj in target.objects:
-        link(obj)
-    linked = bpy.data.objects["Limb"]
+    linked, _ = load_objects(path, "Limb", "Limb Rig")
     bpy.context.view_layer.update()
     if overridden:
         context = bpy.context.scene, bpy.context.view_layer

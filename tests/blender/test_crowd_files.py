@@ -8,29 +8,28 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 
 from dq_compensation.core.crowds import Figures
 from dq_compensation.crowds.crowd_figures import role_objects
-from dq_compensation.lifecycle import following
+from dq_compensation.lifecycle.following import check_all
 from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
 from dq_compensation.session.known_objects import crowds_of_layer
 from dq_compensation.session.status import status_of
 from tests.blender.crowd_scenes import add_crowd, playing_limb, problem_of, role_of, state_of
+from tests.blender.libraries import collected, load_collection
+from tests.blender.scene_builders import save_and_open
 from tests.kept_files import new_file
 
 pytestmark = pytest.mark.usefixtures("addon")
 
 
 @pytest.fixture
-def crowd(addon: None) -> bpy.types.Object:
+def crowd(addon: None) -> Object:
     """A crowd and its character, in a collection of their own."""
     obj, armature = playing_limb()
     found = add_crowd()
-    collection = bpy.data.collections.new("Street")
-    bpy.context.scene.collection.children.link(collection)
-    for each in (obj, armature, found):
-        bpy.context.scene.collection.objects.unlink(each)
-        collection.objects.link(each)
+    collected("Street", obj, armature, found)
     bpy.context.view_layer.objects.active = found
     bpy.context.view_layer.update()
     return found
@@ -38,7 +37,7 @@ def crowd(addon: None) -> bpy.types.Object:
 
 def check() -> None:
     """What a timer does in a session with a window."""
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
 
 
 def assert_same(figures: Figures, expected: Figures) -> None:
@@ -46,11 +45,11 @@ def assert_same(figures: Figures, expected: Figures) -> None:
         np.testing.assert_array_equal(getattr(figures, name), getattr(expected, name))
 
 
-def the_crowd(name: str = "Crowd") -> bpy.types.Object:
+def the_crowd(name: str = "Crowd") -> Object:
     return bpy.data.objects[name]
 
 
-def assert_sound(crowd: bpy.types.Object, expected: Figures) -> None:
+def assert_sound(crowd: Object, expected: Figures) -> None:
     """It has the figures, and each the meshes that its armature deforms now."""
     check()
     assert not problem_of(crowd)
@@ -91,14 +90,14 @@ def test_adding_and_settings_are_undone_and_redone() -> None:
     assert len(state_of(the_crowd()).figures) == 50
 
 
-def test_a_crowd_that_a_script_renames_is_still_drawn(crowd: bpy.types.Object) -> None:
+def test_a_crowd_that_a_script_renames_is_still_drawn(crowd: Object) -> None:
     layer = bpy.context.view_layer
     assert crowds_of_layer(layer) == [crowd]
     crowd.name = "Parade"
     assert crowds_of_layer(layer) == [crowd]
 
 
-def test_a_saved_crowd_is_opened(crowd: bpy.types.Object, tmp_path: Path) -> None:
+def test_a_saved_crowd_is_opened(crowd: Object, tmp_path: Path) -> None:
     figures = state_of(crowd).figures
     path = str(tmp_path / "street.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
@@ -108,7 +107,7 @@ def test_a_saved_crowd_is_opened(crowd: bpy.types.Object, tmp_path: Path) -> Non
 
 
 def test_a_character_that_is_excluded_when_the_file_is_opened(
-    crowd: bpy.types.Object, tmp_path: Path
+    crowd: Object, tmp_path: Path
 ) -> None:
     """Its figures need no evaluation."""
     figures = state_of(crowd).figures
@@ -118,23 +117,17 @@ def test_a_character_that_is_excluded_when_the_file_is_opened(
         bpy.data.collections["Street"].objects.unlink(bpy.data.objects[name])
         collection.objects.link(bpy.data.objects[name])
     bpy.context.view_layer.layer_collection.children["Characters"].exclude = True
-    path = str(tmp_path / "street.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    save_and_open(tmp_path / "street.blend")
     assert_sound(the_crowd(), figures)
 
 
 @pytest.mark.parametrize("link", [False, True])
-def test_an_appended_or_linked_crowd(
-    crowd: bpy.types.Object, tmp_path: Path, *, link: bool
-) -> None:
+def test_an_appended_or_linked_crowd(crowd: Object, tmp_path: Path, *, link: bool) -> None:
     figures = state_of(crowd).figures
     path = str(tmp_path / "street.blend")
     bpy.data.libraries.write(path, {bpy.data.collections["Street"]})
     new_file()
-    with bpy.data.libraries.load(path, link=link) as (_, wanted):
-        wanted.collections = ["Street"]
-    bpy.context.scene.collection.children.link(bpy.data.collections["Street"])
+    load_collection(path, "Street", linked=link)
     bpy.context.view_layer.update()
     assert_sound(the_crowd(), figures)
     bpy.context.view_layer.objects.active = the_crowd()
@@ -154,9 +147,7 @@ def test_an_appended_or_linked_crowd(
     assert shown != own
 
 
-def test_an_appended_crowd_without_its_meshes_says_so(
-    crowd: bpy.types.Object, tmp_path: Path
-) -> None:
+def test_an_appended_crowd_without_its_meshes_says_so(crowd: Object, tmp_path: Path) -> None:
     """The Empty brings the armatures along, and nobody their meshes."""
     path = str(tmp_path / "street.blend")
     bpy.data.libraries.write(path, {bpy.data.collections["Street"]})
@@ -166,7 +157,7 @@ def test_an_appended_crowd_without_its_meshes_says_so(
     assert "Limb Rig deforms no mesh. Append its meshes, too" in problem_of(the_crowd())
 
 
-def test_a_library_override_of_a_crowd_is_edited(crowd: bpy.types.Object, tmp_path: Path) -> None:
+def test_a_library_override_of_a_crowd_is_edited(crowd: Object, tmp_path: Path) -> None:
     path, shot = str(tmp_path / "street.blend"), str(tmp_path / "shot.blend")
     bpy.data.libraries.write(path, {bpy.data.collections["Street"]})
     new_file()
@@ -176,7 +167,7 @@ def test_a_library_override_of_a_crowd_is_edited(crowd: bpy.types.Object, tmp_pa
     scene.collection.children.link(wanted.collections[0])
     wanted.collections[0].override_hierarchy_create(scene, view_layer, do_fully_editable=True)
 
-    def override() -> bpy.types.Object:
+    def override() -> Object:
         (found,) = (obj for obj in bpy.data.objects if is_crowd(obj) and obj.library is None)
         bpy.context.view_layer.objects.active = found
         check()
@@ -190,8 +181,7 @@ def test_a_library_override_of_a_crowd_is_edited(crowd: bpy.types.Object, tmp_pa
     assert role_of(override()).character.library is None
     role_of(override()).fade_frames = 3.0
     assert bpy.ops.dqc.crowd_role_add() == {"FINISHED"}
-    bpy.ops.wm.save_as_mainfile(filepath=shot)
-    bpy.ops.wm.open_mainfile(filepath=shot)
+    save_and_open(shot)
     settings = crowd_of(override())
     assert {name: getattr(settings, name) for name in changed} == changed
     assert [role.take for role in settings.roles] == ["Swing", "Swing"]
@@ -204,7 +194,7 @@ def test_a_library_override_of_a_crowd_is_edited(crowd: bpy.types.Object, tmp_pa
     assert bpy.ops.dqc.crowd_role_remove() == {"FINISHED"}
 
 
-def test_a_duplicate_is_a_crowd_of_the_same_characters(crowd: bpy.types.Object) -> None:
+def test_a_duplicate_is_a_crowd_of_the_same_characters(crowd: Object) -> None:
     figures = state_of(crowd).figures
     bpy.ops.object.select_all(action="DESELECT")
     crowd.select_set(True)
@@ -220,7 +210,7 @@ def test_a_duplicate_is_a_crowd_of_the_same_characters(crowd: bpy.types.Object) 
     assert not problem_of(copy)
 
 
-def test_a_duplicate_with_its_character_plays_the_new_one(crowd: bpy.types.Object) -> None:
+def test_a_duplicate_with_its_character_plays_the_new_one(crowd: Object) -> None:
     for obj in bpy.data.collections["Street"].objects:
         obj.select_set(True)
     bpy.ops.object.duplicate()

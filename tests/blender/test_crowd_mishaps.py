@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from dq_compensation.crowds import crowd_figures
+from dq_compensation.crowds.crowd_figures import _check, known_state
+from dq_compensation.scene.settings.addon_preferences import crowd_limits
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.take_settings import takes_of
+from dq_compensation.session.known_objects import note_change
 from dq_compensation.session.memory import memories
 from dq_compensation.takes.caching import remove_take
 from tests.blender.crowd_scenes import (
@@ -22,20 +25,11 @@ from tests.blender.crowd_scenes import (
     role_of,
     state_of,
 )
-from tests.blender.scene_builders import add_armature, edit_mode
+from tests.blender.scene_builders import add_armature, edit_mode, save_and_open
 from tests.limb import build_limb
+from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
-
-
-@pytest.fixture
-def limb(addon: None) -> Pair:
-    return playing_limb()
-
-
-@pytest.fixture
-def crowd(limb: Pair) -> bpy.types.Object:
-    return add_crowd()
 
 
 def refusal_of_adding() -> str:
@@ -57,17 +51,17 @@ def test_adding_says_what_is_missing() -> None:
     assert "Object Mode" in refusal_of_adding()
 
 
-def test_a_take_that_is_renamed_is_followed(crowd: bpy.types.Object, limb: Pair) -> None:
+def test_a_take_that_is_renamed_is_followed(crowd: bpy.types.Object, limb_with_take: Pair) -> None:
     role_of(crowd).then = "Swing"
-    takes_of(limb[1])[0].name = "Sway"
+    takes_of(limb_with_take[1])[0].name = "Sway"
     assert (role_of(crowd).take, role_of(crowd).then) == ("Sway", "Sway")
     assert not state_of(crowd).problems
-    limb[1].name = "Arm"
+    limb_with_take[1].name = "Arm"
     bpy.context.view_layer.update()
     assert state_of(crowd).roles[0].armature_name == "Arm"
 
 
-def test_a_take_that_is_gone_is_told(crowd: bpy.types.Object, limb: Pair) -> None:
+def test_a_take_that_is_gone_is_told(crowd: bpy.types.Object, limb_with_take: Pair) -> None:
     role = role_of(crowd)
     role.take = ""
     assert problem_of(crowd) == "The role of Limb Rig has no take. Choose one."
@@ -78,10 +72,10 @@ def test_a_take_that_is_gone_is_told(crowd: bpy.types.Object, limb: Pair) -> Non
     assert "no take Run" in problem_of(crowd)
     role.then = ""
     assert not problem_of(crowd)
-    bpy.data.meshes.remove(takes_of(limb[1])[0].stored)
+    bpy.data.meshes.remove(takes_of(limb_with_take[1])[0].stored)
     bpy.context.view_layer.update()
     assert "Swing has lost its keys" in problem_of(crowd)
-    remove_take(limb[1], "Swing")
+    remove_take(limb_with_take[1], "Swing")
     assert "no take Swing" in problem_of(crowd)
 
 
@@ -94,9 +88,9 @@ def test_a_take_that_is_cached_again_is_played(crowd: bpy.types.Object) -> None:
     assert state_of(crowd).roles[0].first.length == 5
 
 
-def test_a_take_of_other_bones_is_told(crowd: bpy.types.Object, limb: Pair) -> None:
+def test_a_take_of_other_bones_is_told(crowd: bpy.types.Object, limb_with_take: Pair) -> None:
     """All of them, then one."""
-    bones = limb[1].data.bones
+    bones = limb_with_take[1].data.bones
     for bone in bones:
         bone.name = f"New {bone.name}"
     bpy.context.view_layer.update()
@@ -119,17 +113,17 @@ def test_no_armature_and_another_object_as_the_character(crowd: bpy.types.Object
     assert "Bare deforms no mesh" in problem_of(crowd)
 
 
-def test_what_is_deleted_is_told_and_comes_back(limb: Pair) -> None:
+def test_what_is_deleted_is_told_and_comes_back(limb_with_take: Pair) -> None:
     """The pointers of the crowd keep deleted objects in the file."""
     other, _ = playing_limb("Other")
-    limb[0].select_set(True)
+    limb_with_take[0].select_set(True)
     other.select_set(True)
     crowd = add_crowd(20)
     before = state_of(crowd)
     assert len(before.roles) == 2
     number = next(r.number for r in before.roles if r.armature_name == "Limb Rig")
     collection = bpy.context.collection
-    collection.objects.unlink(limb[1])
+    collection.objects.unlink(limb_with_take[1])
     bpy.context.view_layer.update()
     assert problem_of(crowd).startswith("Limb Rig was deleted.")
     after = state_of(crowd)
@@ -139,7 +133,7 @@ def test_what_is_deleted_is_told_and_comes_back(limb: Pair) -> None:
     np.testing.assert_array_equal(after.figures.places, before.figures.places[stay])
     np.testing.assert_array_equal(after.figures.phases, before.figures.phases[stay])
     assert not after.figures.roles.any()
-    collection.objects.link(limb[1])
+    collection.objects.link(limb_with_take[1])
     bpy.context.view_layer.update()
     assert not problem_of(crowd)
     np.testing.assert_array_equal(state_of(crowd).figures.places, before.figures.places)
@@ -147,12 +141,12 @@ def test_what_is_deleted_is_told_and_comes_back(limb: Pair) -> None:
 
 @pytest.mark.parametrize("how", ["delete", "remove"])
 def test_meshes_that_are_deleted_or_disabled_are_told(
-    crowd: bpy.types.Object, limb: Pair, how: str
+    crowd: bpy.types.Object, limb_with_take: Pair, how: str
 ) -> None:
     for obj in bpy.context.selected_objects:
         obj.select_set(False)
-    limb[0].select_set(True)
-    bpy.context.view_layer.objects.active = limb[0]
+    limb_with_take[0].select_set(True)
+    bpy.context.view_layer.objects.active = limb_with_take[0]
     bpy.ops.dqc.disable()
     assert problem_of(crowd) == "Limb Rig deforms no enabled mesh. Select it and press Enable."
     bpy.ops.dqc.enable()
@@ -160,13 +154,13 @@ def test_meshes_that_are_deleted_or_disabled_are_told(
     if how == "delete":
         bpy.ops.object.delete()
     else:
-        bpy.data.objects.remove(limb[0])
+        bpy.data.objects.remove(limb_with_take[0])
     bpy.context.view_layer.update()
     assert "Limb Rig deforms no mesh" in problem_of(crowd)
 
 
-def test_a_mesh_in_edit_mode_is_told(crowd: bpy.types.Object, limb: Pair) -> None:
-    with edit_mode(limb[0]):
+def test_a_mesh_in_edit_mode_is_told(crowd: bpy.types.Object, limb_with_take: Pair) -> None:
+    with edit_mode(limb_with_take[0]):
         bpy.context.view_layer.update()
         assert "Limb is in Edit Mode" in problem_of(crowd)
     bpy.context.view_layer.update()
@@ -239,9 +233,7 @@ def test_an_excluded_character_whose_place_is_not_known_is_named(
     excluded.objects.link(character)
     layer = bpy.context.view_layer.layer_collection.children["Excluded"]
     layer.exclude = True
-    path = str(tmp_path / "excluded.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    save_and_open(tmp_path / "excluded.blend")
     bpy.context.view_layer.update()
     crowd = bpy.data.objects[names[0]]
     assert f"{names[1]} is excluded from the view layer" in problem_of(crowd)
@@ -307,8 +299,8 @@ def test_figures_beyond_a_limit_are_told_and_not_made(
         "2,000 of 100,000 figures are shown: all of them would take 2.5 GB on the graphics card. "
         "Raise Figures of a Crowd in the add-on's preferences to see more."
     )
-    monkeypatch.setattr(crowd_figures, "crowd_limits", lambda: (2_000, 1_000_000))
-    crowd_figures.note_change()
+    replace_everywhere(monkeypatch, crowd_limits, lambda: (2_000, 1_000_000))
+    note_change()
     state = state_of(crowd)
     assert len(state.figures) == 1_000_000 // of_one
     assert state.bytes <= 1_000_000
@@ -318,16 +310,16 @@ def test_figures_beyond_a_limit_are_told_and_not_made(
 def test_the_panel_knows_what_was_found_last(crowd: bpy.types.Object) -> None:
     """Also of a crowd that is not drawn; one that is removed is forgotten."""
     other = bpy.data.scenes.new("Other")
-    assert crowd_figures.known_state(crowd) is None
-    crowd_figures._check()
-    state = crowd_figures.known_state(crowd)
+    assert known_state(crowd) is None
+    _check()
+    state = known_state(crowd)
     assert state is not None
     assert len(state.figures) == 10
     bpy.context.scene.collection.objects.unlink(crowd)
     other.collection.objects.link(crowd)
     crowd_of(crowd).count = 11
-    crowd_figures._check()
-    assert crowd_figures.known_state(crowd) is state
+    _check()
+    assert known_state(crowd) is state
     bpy.data.objects.remove(crowd)
-    crowd_figures._check()
+    _check()
     assert not memories(crowd_figures._CrowdMemory)

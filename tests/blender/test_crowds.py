@@ -5,14 +5,15 @@ from __future__ import annotations
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 from numpy.typing import NDArray
 
 from dq_compensation.core.crowds import grid_places
-from dq_compensation.crowds import crowd_figures
-from dq_compensation.crowds.crowd_figures import role_objects
+from dq_compensation.crowds.crowd_figures import _signature, figures_of_crowd, role_objects
 from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
 from tests.blender.crowd_scenes import LENGTH, Pair, add_crowd, playing_limb, role_of, state_of
 from tests.counted_work import instructions_of
+from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -20,25 +21,15 @@ pytestmark = pytest.mark.usefixtures("addon")
 EXACT = 1e-5
 
 
-@pytest.fixture
-def limb(addon: None) -> Pair:
-    return playing_limb()
-
-
-@pytest.fixture
-def crowd(limb: Pair) -> bpy.types.Object:
-    return add_crowd()
-
-
-def points_of(crowd: bpy.types.Object) -> NDArray[np.float64]:
+def points_of(crowd: Object) -> NDArray[np.float64]:
     """Where the figures stand in the world."""
     bpy.context.view_layer.update()
     world = np.array(crowd.matrix_world)
     return state_of(crowd).figures.places[:, :3, 3] @ world[:3, :3].T + world[:3, 3]
 
 
-def test_a_crowd_is_added_at_the_cursor(limb: Pair) -> None:
-    obj, armature = limb
+def test_a_crowd_is_added_at_the_cursor(limb_with_take: Pair) -> None:
+    obj, armature = limb_with_take
     bpy.context.scene.frame_start = 3
     bpy.context.scene.cursor.location = (1.0, 2.0, 3.0)
     assert bpy.ops.dqc.crowd_add(count=10, seed=4) == {"FINISHED"}
@@ -76,7 +67,7 @@ def test_each_take_of_each_selected_character_is_a_role() -> None:
 
 
 def test_the_state_is_the_same_object_until_something_changes(
-    crowd: bpy.types.Object, limb: Pair
+    crowd: Object, limb_with_take: Pair
 ) -> None:
     state = state_of(crowd)
     bpy.context.view_layer.update()
@@ -85,7 +76,7 @@ def test_the_state_is_the_same_object_until_something_changes(
     crowd_of(crowd).far_distance = 30.0
     crowd.location.x = 5.0
     bpy.context.scene.frame_set(9)
-    limb[1].location.y = 2.0
+    limb_with_take[1].location.y = 2.0
     bpy.context.view_layer.update()
     assert state_of(crowd) is state
     for name, value in (
@@ -117,24 +108,22 @@ def test_the_state_is_the_same_object_until_something_changes(
     assert state.roles[0].second is state.roles[0].first
 
 
-def test_asking_again_takes_little_python(
-    crowd: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_asking_again_takes_little_python(crowd: Object, monkeypatch: pytest.MonkeyPatch) -> None:
     """About 100 instructions; settings and figures are not looked at."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    crowd_figures.figures_of_crowd(crowd, depsgraph)
-    monkeypatch.setattr(crowd_figures, "_signature", lambda *_: pytest.fail("settings were read"))
-    work = instructions_of(lambda: crowd_figures.figures_of_crowd(crowd, depsgraph))
+    figures_of_crowd(crowd, depsgraph)
+    replace_everywhere(monkeypatch, _signature, lambda *_: pytest.fail("settings were read"))
+    work = instructions_of(lambda: figures_of_crowd(crowd, depsgraph))
     assert 0 < work < 200
 
 
-def test_a_grid_is_that_of_core(crowd: bpy.types.Object) -> None:
+def test_a_grid_is_that_of_core(crowd: Object) -> None:
     crowd_of(crowd).columns = 4
     expected = grid_places(10, crowd_of(crowd).spacing, 4)
     np.testing.assert_allclose(state_of(crowd).figures.places, expected, atol=1e-12)
 
 
-def test_figures_stand_on_points_behind_modifiers(crowd: bpy.types.Object) -> None:
+def test_figures_stand_on_points_behind_modifiers(crowd: Object) -> None:
     """Wherever the crowd stands, as long as it has a size; as many as `count` at most."""
     bpy.ops.mesh.primitive_cube_add(size=2.0, location=(3.0, 0.0, 0.0), scale=(1.0, 2.0, 1.0))
     cube = bpy.context.active_object
@@ -151,7 +140,7 @@ def test_figures_stand_on_points_behind_modifiers(crowd: bpy.types.Object) -> No
     assert len(points_of(crowd)) == 5
 
 
-def test_points_that_are_edited_or_animated_are_followed(crowd: bpy.types.Object) -> None:
+def test_points_that_are_edited_or_animated_are_followed(crowd: Object) -> None:
     bpy.ops.mesh.primitive_plane_add(size=2.0)
     plane = bpy.context.active_object
     for name in ("Basis", "Up"):
@@ -173,7 +162,7 @@ def test_points_that_are_edited_or_animated_are_followed(crowd: bpy.types.Object
     np.testing.assert_allclose(points_of(crowd)[:, 2], 5.0, atol=EXACT)
 
 
-def test_figures_stand_along_a_curve(crowd: bpy.types.Object) -> None:
+def test_figures_stand_along_a_curve(crowd: Object) -> None:
     """A circle of radius 3, of 12 segments for each quarter: off the round one by 0.2 %."""
     bpy.ops.curve.primitive_bezier_circle_add(radius=3.0, location=(1.0, 0.0, 2.0))
     settings = crowd_of(crowd)
@@ -191,7 +180,7 @@ def test_figures_stand_along_a_curve(crowd: bpy.types.Object) -> None:
     )
 
 
-def test_two_splines_of_a_curve_share_the_figures(crowd: bpy.types.Object) -> None:
+def test_two_splines_of_a_curve_share_the_figures(crowd: Object) -> None:
     """Open ones, of 6 m and 2 m: half a distance is left at their ends."""
     curve = bpy.data.curves.new("Path", "CURVE")
     curve.dimensions = "3D"
@@ -207,7 +196,7 @@ def test_two_splines_of_a_curve_share_the_figures(crowd: bpy.types.Object) -> No
     np.testing.assert_allclose(points_of(crowd), expected, atol=EXACT)
 
 
-def test_roles_are_added_moved_and_removed(limb: Pair) -> None:
+def test_roles_are_added_moved_and_removed(limb_with_take: Pair) -> None:
     bpy.ops.dqc.take_cache(take_name="Sway", first=1, last=9, tolerance=5.0)
     crowd = add_crowd()
     bpy.ops.dqc.crowd_role_remove()

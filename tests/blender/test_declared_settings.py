@@ -14,8 +14,12 @@ import pytest
 from dq_compensation import api
 from dq_compensation.command_line.commands import COMMANDS
 from dq_compensation.command_line.options import setting_values
-from dq_compensation.scene.settings import crowd_settings, example_settings, take_settings
+from dq_compensation.scene.settings.crowd_settings import (
+    DQCompensationCrowd,
+    DQCompensationCrowdRole,
+)
 from dq_compensation.scene.settings.declaration import properties_of
+from dq_compensation.scene.settings.example_settings import DQCompensationExampleBone
 from dq_compensation.scene.settings.object_settings import (
     LEFT_OUT,
     METHOD_SETTINGS,
@@ -23,7 +27,9 @@ from dq_compensation.scene.settings.object_settings import (
     Settings,
     settings_of,
 )
-from dq_compensation.ui import operators, panels
+from dq_compensation.scene.settings.take_settings import DQCompensationPlayback
+from dq_compensation.ui import panels
+from dq_compensation.ui.operators import DQC_OT_preset_add, copy_settings
 from environments import PROJECT
 from tests.limb import build_limb
 
@@ -32,10 +38,10 @@ pytestmark = pytest.mark.usefixtures("addon")
 DECLARED = properties_of(CharacterChoices)
 GROUPS = ("vertex_group", "blend_group")
 PAGES = {
-    example_settings.DQCompensationExampleBone: "by_example.md",
-    take_settings.DQCompensationPlayback: "crowds.md",
-    crowd_settings.DQCompensationCrowd: "crowds.md",
-    crowd_settings.DQCompensationCrowdRole: "crowds.md",
+    DQCompensationExampleBone: "by_example.md",
+    DQCompensationPlayback: "crowds.md",
+    DQCompensationCrowd: "crowds.md",
+    DQCompensationCrowdRole: "crowds.md",
 }
 
 
@@ -88,10 +94,10 @@ def test_copies_have_all_but_the_display_and_presets_no_groups(limb: bpy.types.O
     api.change_settings(limb, **OTHER)
     second, _ = build_limb("Second")
     second.vertex_groups.new(name="Elbow")
-    assert operators.copy_settings(limb, second) == []
+    assert copy_settings(limb, second) == []
     copied = {name for name in DECLARED if getattr(settings_of(second), name) == OTHER[name]}
     assert copied == DECLARED.keys() - {"display"}
-    written = {name.removeprefix("settings.") for name in operators.DQC_OT_preset_add.preset_values}
+    written = {name.removeprefix("settings.") for name in DQC_OT_preset_add.preset_values}
     assert written == copied - {*GROUPS, *LEFT_OUT}
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 
 from dq_compensation.core.measured_joints import MeasuredJoints
-from dq_compensation.modifier import palette_object
 from dq_compensation.modifier.palette_object import edition_of, find_palette
-from dq_compensation.scene.binding import bind, content
+from dq_compensation.modifier.palette_points import write_bones
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.content import digest_of_bones
+from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session import status
 from tests.blender.enabled_scenes import check, enable, error
 from tests.blender.scene_builders import new_file
 from tests.limb import build_limb, pose_limb
+from tests.replaced_functions import count_calls
 
 Object = bpy.types.Object
 TOLERANCE = 1e-4  # of two evaluators, in parts of the size
@@ -38,22 +42,14 @@ def limb(addon: None) -> tuple[Object, Object]:
 @pytest.fixture
 def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often mesh and bones are read, joints are found and the palette is written."""
-    found: Counter[str] = Counter()
+    found = count_calls(monkeypatch, digest_of_bones, read_skeleton, bind, write_bones)
+    joints_of = MeasuredJoints.of
 
-    def count(owner: object, name: str, title: str) -> None:
-        function: Callable[..., object] = getattr(owner, name)
+    def counted(*arguments: Any, **options: Any) -> MeasuredJoints:
+        found["joints found"] += 1
+        return joints_of(*arguments, **options)
 
-        def counted(*arguments: object, **options: object) -> object:
-            found[title] += 1
-            return function(*arguments, **options)
-
-        monkeypatch.setattr(owner, name, counted)
-
-    count(content, "digest_of_bones", "bones compared")
-    count(bind, "read_skeleton", "bones read")
-    count(status, "bind", "mesh read")
-    count(MeasuredJoints, "of", "joints found")
-    count(palette_object, "write_bones", "palette written")
+    monkeypatch.setattr(MeasuredJoints, "of", counted)
     return found
 
 
@@ -64,7 +60,7 @@ def rename(rig: Object, old: str, new: str) -> None:
 
 def assert_as_bound_anew(obj: Object) -> None:
     """What the session knows of an object is what is read of it now, and it is deformed so."""
-    known, anew = status.current_binding(obj), bind.bind(obj)
+    known, anew = status.current_binding(obj), bind(obj)
     assert (known.skeleton.names, known.group_names) == (anew.skeleton.names, anew.group_names)
     assert (known.structure, known.content) == (anew.structure, anew.content)
     assert known.bones_at_rest == anew.bones_at_rest
@@ -80,7 +76,7 @@ def test_an_edited_weight_reads_the_mesh_and_no_bones(
 ) -> None:
     limb[0].vertex_groups["Lower"].add([260], 0.3, "REPLACE")
     bpy.context.view_layer.update()
-    assert calls == {"mesh read": 1, "joints found": 1, "bones compared": 1}
+    assert calls == {"bind": 1, "joints found": 1, "digest_of_bones": 1}
     assert_as_bound_anew(limb[0])
 
 
@@ -92,8 +88,8 @@ def test_a_renamed_bone_keeps_weights_joints_and_the_palette(
     for old, new in (("Lower", "Forearm"), ("Forearm", "Lower")):
         calls.clear()
         rename(rig, old, new)
-        # Two comparisons of the bones: of what the modifier was made for, and of the binding.
-        assert calls == {"bones compared": 2, "bones read": 1}
+        # For what the modifier was made for, for the binding, and where they are at rest.
+        assert calls == {"digest_of_bones": 3, "read_skeleton": 1}
         assert edition_of(find_palette(rig)) == edition
         assert_as_bound_anew(obj)
 
@@ -112,7 +108,7 @@ def test_a_bone_renamed_before_a_frame_is_noticed_in_it(
     calls.clear()
     rig.data.bones["Lower"].name = "Forearm"
     scene.frame_set(4)
-    assert calls["bones read"] == 1
+    assert calls["read_skeleton"] == 1
     assert_as_bound_anew(obj)
 
 
@@ -121,7 +117,7 @@ def test_a_name_of_one_side_finds_joints_anew(
 ) -> None:
     rename(limb[1], "Hand", "Hand.L")
     assert calls["joints found"] == 1
-    assert not calls["mesh read"]
+    assert not calls["bind"]
     assert_as_bound_anew(limb[0])
 
 
@@ -149,7 +145,7 @@ def test_what_else_a_name_changes_is_read_anew(
     calls.clear()
     rename(rig, "Lower", "Of no bone")
     check()
-    assert calls["mesh read"] == 1
+    assert calls["bind"] == 1
     assert_as_bound_anew(obj)
 
 
@@ -163,5 +159,5 @@ def test_two_bones_that_changed_names_at_once_do_not_keep_the_palette(
         other.bones[old].name = new
     rig.data = other
     check()
-    assert calls["palette written"] == 1
+    assert calls["write_bones"] == 1
     assert_as_bound_anew(obj)

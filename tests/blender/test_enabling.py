@@ -7,23 +7,29 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import BindingError
-from dq_compensation.lifecycle import enabling, following
+from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.lifecycle.following import check_all, show_all_to_camera
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.session import changes, known_objects
+from dq_compensation.session import known_objects
+from dq_compensation.session.changes import set_final_render_runs
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import look
+from dq_compensation.viewport.look import camera_visibility_is_current, rendering_viewport_open
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select, without_addon
-from tests.blender.scene_builders import link, new_file
+from tests.blender.libraries import load_objects
+from tests.blender.scene_builders import evaluated_positions, link, new_file
 from tests.limb import build_limb
+from tests.replaced_functions import replace_everywhere
 
 from .conftest import Human
 
@@ -31,7 +37,7 @@ Settings = dict[str, object]
 
 
 @pytest.fixture
-def body(human: Human, request: pytest.FixtureRequest) -> bpy.types.Object:
+def body(human: Human, request: pytest.FixtureRequest) -> Object:
     select(human.mesh_object)
     if "with_viewport" in request.fixturenames:
         human.mesh_object.dq_compensation.display = "GPU"  # type: ignore[attr-defined]
@@ -40,7 +46,7 @@ def body(human: Human, request: pytest.FixtureRequest) -> bpy.types.Object:
     return human.mesh_object
 
 
-def native_settings(obj: bpy.types.Object) -> Settings:
+def native_settings(obj: Object) -> Settings:
     """Everything of the object that Blender's own interface shows and we might touch."""
     found: Settings = {
         f"object.{prop.identifier}": getattr(obj, prop.identifier)
@@ -57,19 +63,16 @@ def native_settings(obj: bpy.types.Object) -> Settings:
     return found
 
 
-def evaluated(obj: bpy.types.Object) -> NDArray[np.float32]:
+def evaluated(obj: Object) -> NDArray[np.float32]:
     bpy.context.view_layer.update()
-    mesh = obj.evaluated_get(bpy.context.evaluated_depsgraph_get()).data
-    positions = np.empty(3 * len(mesh.vertices), np.float32)
-    mesh.attributes["position"].data.foreach_get("vector", positions)
-    return positions
+    return evaluated_positions(obj).ravel()
 
 
 @pytest.mark.usefixtures("with_viewport")
 @pytest.mark.parametrize("display_type", ["TEXTURED", "WIRE", "BOUNDS"])
 @pytest.mark.parametrize("modifier_shown", [True, False])
 def test_disable_puts_everything_back(
-    body: bpy.types.Object, display_type: str, modifier_shown: bool
+    body: Object, display_type: str, modifier_shown: bool
 ) -> None:
     body.display_type = display_type
     body.modifiers[0].show_viewport = modifier_shown
@@ -85,7 +88,7 @@ def test_disable_puts_everything_back(
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_final_renders_see_the_object_and_our_modifier(body: bpy.types.Object) -> None:
+def test_final_renders_see_the_object_and_our_modifier(body: Object) -> None:
     bpy.ops.dqc.enable()
     assert body.visible_camera
     assert not body.hide_render
@@ -96,19 +99,19 @@ def test_final_renders_see_the_object_and_our_modifier(body: bpy.types.Object) -
 
 @pytest.mark.usefixtures("with_viewport")
 def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
-    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+    body: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "rendering_viewport_open", lambda: True)
+    replace_everywhere(monkeypatch, rendering_viewport_open, lambda: True)
     before = native_settings(body)
     bpy.ops.dqc.enable()
     assert not body.visible_camera
-    changes.set_final_render_runs(True)
-    following.show_all_to_camera()
+    set_final_render_runs(True)
+    show_all_to_camera()
     assert body.visible_camera
-    assert look.camera_visibility_is_current(body)
+    assert camera_visibility_is_current(body)
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert body.visible_camera
-    changes.set_final_render_runs(False)
+    set_final_render_runs(False)
     reconcile(body, bpy.context.evaluated_depsgraph_get())
     assert not body.visible_camera
     bpy.ops.dqc.disable()
@@ -116,7 +119,7 @@ def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_what_the_user_changes_meanwhile_stays(body: bpy.types.Object) -> None:
+def test_what_the_user_changes_meanwhile_stays(body: Object) -> None:
     bpy.ops.dqc.enable()
     body.display_type = "WIRE"
     body.visible_camera = False
@@ -127,7 +130,7 @@ def test_what_the_user_changes_meanwhile_stays(body: bpy.types.Object) -> None:
 
 
 @pytest.mark.usefixtures("addon")
-def test_twice_in_a_row_is_harmless(body: bpy.types.Object) -> None:
+def test_twice_in_a_row_is_harmless(body: Object) -> None:
     assert bpy.ops.dqc.disable() == {"CANCELLED"}
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     assert bpy.ops.dqc.enable() == {"CANCELLED"}
@@ -139,7 +142,7 @@ def test_twice_in_a_row_is_harmless(body: bpy.types.Object) -> None:
 
 @pytest.mark.usefixtures("addon")
 @pytest.mark.parametrize("display", ["MODIFIER", "GPU"])
-def test_nothing_is_hidden_where_nothing_is_drawn(body: bpy.types.Object, display: str) -> None:
+def test_nothing_is_hidden_where_nothing_is_drawn(body: Object, display: str) -> None:
     body.dq_compensation.display = display  # type: ignore[attr-defined]
     bpy.ops.dqc.enable()
     assert body.display_type == "TEXTURED"
@@ -155,7 +158,7 @@ def test_selecting_the_armature_means_its_meshes(human: Human) -> None:
 
 @pytest.mark.usefixtures("with_viewport")
 @pytest.mark.parametrize("mode", ["WEIGHT_PAINT", "EDIT", "SCULPT", "VERTEX_PAINT"])
-def test_blenders_own_display_comes_back_in_other_modes(body: bpy.types.Object, mode: str) -> None:
+def test_blenders_own_display_comes_back_in_other_modes(body: Object, mode: str) -> None:
     before = native_settings(body)
     bpy.ops.dqc.enable()
     bpy.ops.object.mode_set(mode=mode)
@@ -169,20 +172,20 @@ def test_blenders_own_display_comes_back_in_other_modes(body: bpy.types.Object, 
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_notes_name_the_modifiers_that_do_not_show_but_not_ours(body: bpy.types.Object) -> None:
+def test_notes_name_the_modifiers_that_do_not_show_but_not_ours(body: Object) -> None:
     body.modifiers.new("Cast", "CAST")
     bpy.ops.dqc.enable()
     reconcile(body, bpy.context.evaluated_depsgraph_get())
-    assert "Modifiers after Armature do not show: Cast." in enabling.notes_of(body)
+    assert "Modifiers after Armature do not show: Cast." in notes_of(body)
     # While painting Blender's own display is shown, with all modifiers.
     bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
     reconcile(body, bpy.context.evaluated_depsgraph_get())
-    assert enabling.notes_of(body) == []
+    assert notes_of(body) == []
 
 
 @pytest.mark.usefixtures("with_viewport")
 def test_a_saved_file_shows_the_compensated_character_without_the_addon(
-    body: bpy.types.Object, tmp_path: Path
+    body: Object, tmp_path: Path
 ) -> None:
     bpy.ops.dqc.enable()
     shape = api.evaluate(body).ravel()
@@ -200,9 +203,7 @@ def test_a_saved_file_shows_the_compensated_character_without_the_addon(
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_a_file_that_was_saved_enabled_opens_enabled(
-    body: bpy.types.Object, tmp_path: Path
-) -> None:
+def test_a_file_that_was_saved_enabled_opens_enabled(body: Object, tmp_path: Path) -> None:
     name = body.name
     bpy.ops.dqc.enable()
     body.dq_compensation.factor = 0.25
@@ -213,12 +214,12 @@ def test_a_file_that_was_saved_enabled_opens_enabled(
     body = bpy.data.objects[name]
     assert enabled_objects() == [body]
     assert body.dq_compensation.factor == 0.25
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_unregistering_shows_everything_and_forgets_nothing(body: bpy.types.Object) -> None:
+def test_unregistering_shows_everything_and_forgets_nothing(body: Object) -> None:
     bpy.ops.dqc.enable()
     body.dq_compensation.method = "SPHERICAL_JOINT"
     expected = api.evaluate(body)
@@ -230,12 +231,12 @@ def test_unregistering_shows_everything_and_forgets_nothing(body: bpy.types.Obje
     np.testing.assert_allclose(shown, expected.ravel(), atol=1e-4)
     assert body.dq_compensation.enabled
     assert body.dq_compensation.method == "SPHERICAL_JOINT"
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     assert body.display_type == "BOUNDS"
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_duplicates_are_enabled_and_disabled_on_their_own(body: bpy.types.Object) -> None:
+def test_duplicates_are_enabled_and_disabled_on_their_own(body: Object) -> None:
     before = native_settings(body)
     bpy.ops.dqc.enable()
     for linked in (False, True):
@@ -257,7 +258,7 @@ def test_duplicates_are_enabled_and_disabled_on_their_own(body: bpy.types.Object
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_deleted_and_renamed_objects_are_followed(body: bpy.types.Object) -> None:
+def test_deleted_and_renamed_objects_are_followed(body: Object) -> None:
     bpy.ops.dqc.enable()
     assert enabled_objects() == [body]
     body.name = "Tänzerin 舞者"
@@ -267,18 +268,16 @@ def test_deleted_and_renamed_objects_are_followed(body: bpy.types.Object) -> Non
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_a_lost_modifier_is_reported_and_the_surface_comes_back(
-    human: Human, body: bpy.types.Object
-) -> None:
+def test_a_lost_modifier_is_reported_and_the_surface_comes_back(human: Human, body: Object) -> None:
     bpy.ops.dqc.enable()
     body.modifiers.remove(body.modifiers[0])
-    following.check_all(bpy.context.evaluated_depsgraph_get())
-    assert "no Armature modifier" in str(enabling.problem_of(body))
+    check_all(bpy.context.evaluated_depsgraph_get())
+    assert "no Armature modifier" in str(problem_of(body))
     assert body.display_type == "TEXTURED"
     modifier = body.modifiers.new("Rig", "ARMATURE")
     modifier.object = human.armature_object
-    following.check_all(bpy.context.evaluated_depsgraph_get())
-    assert enabling.problem_of(body) is None
+    check_all(bpy.context.evaluated_depsgraph_get())
+    assert problem_of(body) is None
     assert body.display_type == "BOUNDS"
 
 
@@ -290,24 +289,24 @@ def test_a_renamed_bone_leaves_its_group_behind(human: Human) -> None:
     influences = status_of(body).binding.influences  # type: ignore[union-attr]
     group = body.vertex_groups["lowerarm01.L"]
     group.name = "nobody"
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     without = status_of(body).binding.influences  # type: ignore[union-attr]
     assert without.counts().sum() < influences.counts().sum()
     group.name = "lowerarm01.L"
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     again = status_of(body).binding.influences  # type: ignore[union-attr]
     assert np.array_equal(again.bones, influences.bones)
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_edited_weights_are_read_again(body: bpy.types.Object) -> None:
+def test_edited_weights_are_read_again(body: Object) -> None:
     bpy.ops.dqc.enable()
     bpy.context.view_layer.update()
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     before = status_of(body).binding
     body.vertex_groups["head"].add(range(500), 1.0, "REPLACE")
     bpy.context.view_layer.update()
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     after = status_of(body).binding
     assert before is not None
     assert after is not None
@@ -317,37 +316,37 @@ def test_edited_weights_are_read_again(body: bpy.types.Object) -> None:
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_posing_does_not_bind_again(human: Human, body: bpy.types.Object) -> None:
+def test_posing_does_not_bind_again(human: Human, body: Object) -> None:
     bpy.ops.dqc.enable()
     bpy.context.view_layer.update()
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     before = status_of(body).binding
     apply_pose(human.armature_object, named_poses("default")["knee"].rotations)
     bpy.context.view_layer.update()
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     assert status_of(body).binding is before
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_a_sliding_shape_key_waits_until_it_rests(body: bpy.types.Object) -> None:
+def test_a_sliding_shape_key_waits_until_it_rests(body: Object) -> None:
     body.shape_key_add(name="Basis")
     smile = body.shape_key_add(name="Smile")
     smile.value = 0.0
     bpy.ops.dqc.enable()
     depsgraph = bpy.context.evaluated_depsgraph_get()
     bpy.context.view_layer.update()
-    while following.check_all(depsgraph):
+    while check_all(depsgraph):
         pass
     before = status_of(body).binding
     for value in (0.2, 0.4, 0.6):
         smile.value = value
         bpy.context.view_layer.update()
         assert status_of(body).binding is before
-    assert not following.check_all(bpy.context.evaluated_depsgraph_get())
+    assert not check_all(bpy.context.evaluated_depsgraph_get())
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_undo_takes_enabling_back_in_one_step(body: bpy.types.Object) -> None:
+def test_undo_takes_enabling_back_in_one_step(body: Object) -> None:
     name = body.name
     bpy.context.preferences.edit.use_global_undo = True
     before = native_settings(body)
@@ -369,7 +368,7 @@ def test_undo_takes_enabling_back_in_one_step(body: bpy.types.Object) -> None:
 
 @pytest.mark.usefixtures("with_viewport")
 def test_linked_objects_show_what_their_file_says(
-    human: Human, body: bpy.types.Object, tmp_path: Path
+    human: Human, body: Object, tmp_path: Path
 ) -> None:
     bpy.ops.dqc.enable()
     expected = api.evaluate(body)
@@ -381,9 +380,9 @@ def test_linked_objects_show_what_their_file_says(
     linked = bpy.data.objects[name]
     bpy.context.scene.collection.objects.link(linked)
     select(linked)
-    following.check_all(bpy.context.evaluated_depsgraph_get())
+    check_all(bpy.context.evaluated_depsgraph_get())
     assert linked.display_type == "TEXTURED"
-    assert enabling.problem_of(linked) is None
+    assert problem_of(linked) is None
     np.testing.assert_allclose(evaluated(linked), expected.ravel(), atol=1e-4)
     with pytest.raises(RuntimeError, match="library override"):
         bpy.ops.dqc.disable()
@@ -398,17 +397,14 @@ def test_what_is_said_of_a_linked_character_works(tmp_path: Path, overridden: bo
     limb, rig = build_limb("Limb")
     bpy.data.libraries.write(library, {limb, rig})
     new_file()
-    with bpy.data.libraries.load(library, link=True) as (_, wanted):
-        wanted.objects = ["Limb", "Limb Rig"]
-    for each in wanted.objects:
-        bpy.context.scene.collection.objects.link(each)
+    linked = load_objects(library, "Limb", "Limb Rig")
     if overridden:
         context = (bpy.context.scene, bpy.context.view_layer)
-        for each in wanted.objects:
+        for each in linked:
             each.override_hierarchy_create(*context)
     bpy.context.view_layer.update()
 
-    def character() -> bpy.types.Object:
+    def character() -> Object:
         return next(o for o in bpy.context.scene.objects if o.type == "MESH")
 
     select(*bpy.context.scene.objects)
@@ -421,7 +417,7 @@ def test_what_is_said_of_a_linked_character_works(tmp_path: Path, overridden: bo
     bpy.ops.object.make_local(type="SELECT_OBDATA")
     select(character())
     assert bpy.ops.dqc.enable() == {"FINISHED"}
-    assert enabling.problem_of(character()) is None
+    assert problem_of(character()) is None
 
 
 @pytest.mark.usefixtures("addon")
@@ -440,7 +436,7 @@ def test_refusals_say_what_to_do(empty_file: None) -> None:
 
 
 @pytest.mark.usefixtures("with_viewport")
-def test_one_refusal_does_not_stop_the_others(body: bpy.types.Object) -> None:
+def test_one_refusal_does_not_stop_the_others(body: Object) -> None:
     bare = bpy.data.objects.new("Bare", bpy.data.meshes.new("Bare"))
     bpy.context.scene.collection.objects.link(bare)
     select(body, bare)
@@ -450,7 +446,7 @@ def test_one_refusal_does_not_stop_the_others(body: bpy.types.Object) -> None:
 
 
 @pytest.mark.usefixtures("addon")
-def test_the_api_evaluates_by_the_objects_settings(human: Human, body: bpy.types.Object) -> None:
+def test_the_api_evaluates_by_the_objects_settings(human: Human, body: Object) -> None:
     size = float(np.ptp(human.arrays.vertices, axis=0).max())
     linear = api.evaluate(body, method="LINEAR")
     assert np.abs(linear - evaluated(body).reshape(-1, 3)).max() <= 1e-5 * size
@@ -470,7 +466,7 @@ def test_the_api_evaluates_by_the_objects_settings(human: Human, body: bpy.types
 
 
 @pytest.mark.usefixtures("addon")
-def test_a_painted_group_and_a_driver_reach_the_result(body: bpy.types.Object) -> None:
+def test_a_painted_group_and_a_driver_reach_the_result(body: Object) -> None:
     plain = api.evaluate(body, method="DUAL_QUATERNION")
     group = body.vertex_groups.new(name="Compensation")
     group.add(range(len(body.data.vertices)), 0.0, "REPLACE")

@@ -13,7 +13,7 @@ from dq_compensation.scene.blender.armature import envelope_factors
 from dq_compensation.scene.blender.rigging import deformation_refusal
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
-from tests.limb import build_bendy_limb, build_limb, pose_limb
+from tests.limb import build_bendy_limb, build_posed_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -134,9 +134,7 @@ def limb(*, bendy: bool = False) -> Limb:
     new_file()
     if bendy:
         return build_bendy_limb(6)
-    obj, armature = build_limb()
-    pose_limb(armature)
-    return obj, armature
+    return build_posed_limb()
 
 
 def assert_equals_blender(obj: bpy.types.Object) -> None:

@@ -17,7 +17,7 @@ from dq_compensation import api
 from dq_compensation.bake.shape_key_bakes import bake_pose
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.examples.authoring import add_example
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.rigging import armature_modifier
 from human.model import Rig
@@ -32,7 +32,7 @@ from tests.blender.enabled_scenes import (
     without_addon,
 )
 from tests.blender.example_scenes import ELBOW, bend, flexing, size_of, small_character, turn
-from tests.blender.scene_builders import evaluated_positions, new_file
+from tests.blender.scene_builders import evaluated_positions, linked_copy, new_file
 
 TOLERANCE = 1e-4
 
@@ -62,7 +62,7 @@ def test_a_saved_file_shows_the_examples_with_and_without_the_addon(
     assert distance(api.evaluate(obj), wanted, size) < TOLERANCE
     assert error(obj) < TOLERANCE
     check()
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     assert error(obj) < TOLERANCE
 
 
@@ -96,9 +96,7 @@ def test_undo_and_redo_bring_an_example_and_its_key_back() -> None:
 
 def test_a_duplicate_has_examples_of_its_own() -> None:
     obj, armature, wanted = small_character()
-    twin = obj.copy()
-    twin.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj, own_data=True)
     check()
     assert distance(evaluated_positions(twin), wanted) < TOLERANCE
     obj.dq_compensation.examples[0].factor = 0.0
@@ -112,8 +110,7 @@ def test_a_duplicate_has_examples_of_its_own() -> None:
 
 def test_a_linked_duplicate_shows_the_examples_and_cannot_change_them() -> None:
     obj, armature, wanted = small_character()
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     check()
     assert distance(evaluated_positions(twin), wanted) < TOLERANCE
     assert distance(evaluated_positions(obj), wanted) < TOLERANCE

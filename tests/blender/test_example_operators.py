@@ -14,14 +14,17 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.operators import active_bone
-from dq_compensation.lifecycle import reconcile
+from dq_compensation.examples.posed_copy import failure_of, take_for_granted
+from dq_compensation.lifecycle.reconcile import _bring_up_to_date
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from dq_compensation.scene.copies import posed_copy_of
 from dq_compensation.session.status import status_of
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable, select, without_addon
+from tests.blender.scene_builders import save_and_open
 from tests.kept_files import new_file
+from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -140,16 +143,9 @@ def test_adding_brings_the_character_up_to_date_once(
     posing: Human, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not for each setting that is written: each would build another node tree."""
-    times: list[bpy.types.Object] = []
-    bring = reconcile._bring_up_to_date
-
-    def counted(obj: bpy.types.Object, *others: object) -> None:
-        times.append(obj)
-        bring(obj, *others)
-
-    monkeypatch.setattr(reconcile, "_bring_up_to_date", counted)
+    calls = count_calls(monkeypatch, _bring_up_to_date)
     assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
-    assert times == [posing.mesh_object]
+    assert [arguments[0] for arguments in calls.arguments] == [posing.mesh_object]
 
 
 def test_add_in_edit_mode_and_without_a_mode(posing: Human) -> None:
@@ -207,7 +203,7 @@ def test_what_cannot_be_applied_stays_and_is_reported_once(posing: Human) -> Non
     bpy.ops.mesh.subdivide()
     bpy.context.view_layer.update()
     leave_mode()
-    failure = posed_copy.failure_of(copy)
+    failure = failure_of(copy)
     assert failure is not None
     assert "Both must have the same mesh" in str(failure)
     assert posed_copy_of(obj) == copy
@@ -387,7 +383,7 @@ def test_deleting_by_hand_leaves_a_right_state(posing: Human, deleted: str) -> N
     bpy.ops.dqc.example_add(name="flexed")
     copy = bpy.context.active_object
     bpy.ops.object.mode_set(mode="OBJECT")
-    posed_copy.take_for_granted()
+    take_for_granted()
     if deleted == "copy":
         select(copy)
         bpy.ops.object.delete()
@@ -414,7 +410,7 @@ def test_a_copy_that_is_disabled_in_viewports_is_shown_and_gone_on_with(
     copy = bpy.context.active_object
     if operator == "example_edit":
         bpy.ops.object.mode_set(mode="OBJECT")
-        posed_copy.take_for_granted()
+        take_for_granted()
     copy.hide_viewport = True
     select(posing.mesh_object)
     assert getattr(bpy.ops.dqc, operator)() == {"FINISHED"}
@@ -427,7 +423,7 @@ def test_a_copy_whose_collection_is_excluded_is_named(posing: Human) -> None:
     bpy.ops.dqc.example_add(name="flexed")
     copy = bpy.context.active_object
     bpy.ops.object.mode_set(mode="OBJECT")
-    posed_copy.take_for_granted()
+    take_for_granted()
     folder = bpy.data.collections.new("Work")
     bpy.context.scene.collection.children.link(folder)
     for each in copy.users_collection:
@@ -477,8 +473,7 @@ def test_saved_and_reopened_with_an_open_copy(posing: Human, tmp_path: Path) -> 
     path = tmp_path / "open.blend"
     bpy.ops.object.mode_set(mode="OBJECT")
     wanted = sculpt(bpy.context.active_object)
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.open_mainfile(filepath=str(path))
+    save_and_open(path)
     obj = bpy.data.objects["Human"]
     copy = posed_copy_of(obj)
     assert copy is not None
@@ -495,9 +490,7 @@ def test_saved_and_reopened_with_an_open_copy(posing: Human, tmp_path: Path) -> 
     assert apart(bare, wanted) < TOLERANCE * size
 
 
-def test_the_look_stays_while_the_add_on_is_off(
-    shaped: tuple[Human, NDArray[np.float32]],
-) -> None:
+def test_the_look_stays_while_the_add_on_is_off(shaped: tuple[Human, NDArray[np.float32]]) -> None:
     human, wanted = shaped
     dq_compensation.unregister()
     try:

@@ -12,11 +12,12 @@ from dq_compensation import api
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.examples import authoring, posed_copy
-from dq_compensation.examples.authoring import mirror_example
-from dq_compensation.examples.posed_copy import apply_copy, go_to_pose
-from dq_compensation.lifecycle import following
+from dq_compensation.examples.authoring import mirror_example, remove_example
+from dq_compensation.examples.posed_copy import apply_copy, go_to_pose, positions_in
+from dq_compensation.lifecycle.following import mesh_edited
 from dq_compensation.modifier.attribute_names import EXAMPLE_OFFSET, numbered
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.copies import posed_copy_of
 from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable
@@ -161,7 +162,7 @@ def test_a_removed_example_takes_its_key_along(addon: None, human: Human) -> Non
     obj = human.mesh_object
     flexing(human)
     plain = api.evaluate(human.mesh_object, method="SPHERICAL_JOINT")
-    assert authoring.remove_example(obj, 0) == "flexed"
+    assert remove_example(obj, 0) == "flexed"
     assert len(obj.dq_compensation.examples) == len(obj.dq_compensation.example_bones) == 0
     assert [key.name for key in obj.data.shape_keys.key_blocks] == ["Basis"]
     assert largest(api.evaluate(obj), plain) < 1e-6 * size_of(human)
@@ -236,7 +237,7 @@ def test_what_is_sculpted_on_the_posed_copy_is_what_the_character_shows(
     copy = posed_copy.begin(obj, index, captured, bpy.context.evaluated_depsgraph_get())
     assert obj.hide_get()
     assert bpy.context.view_layer.objects.active == copy
-    assert largest(posed_copy.positions_in(copy, obj), look) < 1e-6 * size_of(human)
+    assert largest(positions_in(copy, obj), look) < 1e-6 * size_of(human)
     # Posed elsewhere meanwhile: the copy stays in the pose in which it was begun.
     turn(human, bone, 20.0)
     copy.data.attributes["position"].data.foreach_set("vector", wanted.astype(np.float32).ravel())
@@ -244,7 +245,7 @@ def test_what_is_sculpted_on_the_posed_copy_is_what_the_character_shows(
     assert applied.summary.startswith("flexed has your shape")
     assert applied.is_complete
     assert not obj.hide_get()
-    assert posed_copy.posed_copy_of(obj) is None
+    assert posed_copy_of(obj) is None
     turn(human, bone, 100.0)
     assert largest(api.evaluate(obj), wanted) < 1e-4 * size_of(human)
 
@@ -258,7 +259,7 @@ def test_a_copy_with_other_vertices_is_refused_and_stays(addon: None, human: Hum
     copy.data.vertices.add(1)
     with pytest.raises(ExampleError, match="4007 vertices and 3930 faces, Human 4006"):
         apply_copy(copy)
-    assert posed_copy.posed_copy_of(obj) == copy
+    assert posed_copy_of(obj) == copy
     posed_copy.end(copy)
     assert not obj.hide_get()
 
@@ -314,7 +315,7 @@ def test_an_enabled_character_follows_its_examples(addon: None, human: Human) ->
     key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
     key.points.foreach_set("co", human.arrays.vertices.ravel())
     obj.data.update_tag()
-    following.mesh_edited(obj.data)
+    mesh_edited(obj.data)
     check()
     assert largest(human.evaluated_positions(), plain) < 1e-4 * size_of(human)
     disable(obj)

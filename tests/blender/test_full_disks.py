@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake import files
 from dq_compensation.bake.files import size_at_most
 from dq_compensation.command_line.blend_files import is_whole
 from dq_compensation.command_line.console import Console
@@ -28,11 +27,6 @@ from dq_compensation.errors import FileError
 from tests.blender.command_runs import CommandLine, save_limb
 
 resource = pytest.importorskip("resource", reason="Windows has no limit for the size of files")
-
-
-@pytest.fixture
-def limb_file(addon: None, tmp_path: Path) -> Path:
-    return save_limb(tmp_path / "limb.blend")
 
 
 @contextmanager
@@ -205,7 +199,7 @@ def test_alembic_is_not_begun_where_it_may_not_fit(
     command("enable", "--file", limb_file, "--in-place")
     target = tmp_path / "limb.abc"
     target.write_text("old")
-    monkeypatch.setattr(files.shutil, "disk_usage", lambda _: SimpleNamespace(free=2_000_000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2_000_000))
     outcome = command("bake", "cache", "--file", limb_file, "--output", target, "--frames", "1-999")
     assert outcome.code == 3
     assert (

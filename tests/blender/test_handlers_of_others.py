@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import bpy
 import pytest
 
-from tests.blender.enabled_scenes import check, enable
-from tests.limb import build_limb, pose_limb
+from tests.blender.enabled_scenes import check, enabled_limb
 
 LISTS = ("objects", "meshes", "armatures", "node_groups")
 
@@ -37,9 +36,7 @@ def gone(addon: None) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("methods", [("SPHERICAL_JOINT", "LINEAR", "COMPENSATED")])
 def test_find_nothing_that_we_have_removed_before(gone: list[str], methods: tuple[str]) -> None:
-    obj, rig = build_limb()
-    pose_limb(rig)
-    enable(obj)
+    obj, rig = enabled_limb()
     for method in methods:
         obj.dq_compensation.method = method
         bpy.context.view_layer.update()

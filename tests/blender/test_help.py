@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlparse
 import bpy
 import pytest
 
-from dq_compensation.ui_shared import sidebar as manual
-from dq_compensation.ui_shared.sidebar import SidebarPanel, SubPanel
+from dq_compensation.ui_shared.sidebar import SidebarPanel, SubPanel, manual_map, page_address
 from environments import PROJECT
 from manual_pages import NOT_FOR_USERS
 
@@ -38,11 +37,11 @@ def test_every_panel_opens_a_page_and_a_section_that_are_there() -> None:
         *((panel.help_page, "") for panel in panels),
         *((part.help_page, part.help_section) for part in parts),
     ):
-        require_page(manual.page_address(page, section))
+        require_page(page_address(page, section))
 
 
 def test_settings_and_operators_have_a_page() -> None:
-    prefix, pages = manual.manual_map()
+    prefix, pages = manual_map()
     names = [f"bpy.ops.dqc.{name}" for name in dir(bpy.ops.dqc)]
     names += ["bpy.types.dqcompensationsettings.method", "bpy.types.dqcompensationtake.name"]
     for name in names:

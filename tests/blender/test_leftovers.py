@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import bpy
 import pytest
 
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import copied_modifier_warning, problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY, is_palette
 from tests.blender.enabled_scenes import check, enable, select
-from tests.limb import build_limb, pose_limb
+from tests.blender.scene_builders import linked_copy
 
 Limb = tuple[bpy.types.Object, bpy.types.Object]
 
@@ -46,14 +46,6 @@ def disable_everything() -> None:
     select(*(obj for obj in bpy.context.view_layer.objects if obj.type == "MESH"))
     bpy.ops.dqc.disable()
     check()
-
-
-@pytest.fixture
-def limb(addon: None) -> Limb:
-    obj, armature = build_limb()
-    pose_limb(armature)
-    enable(obj)
-    return obj, armature
 
 
 def nothing(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
@@ -96,7 +88,7 @@ def duplicated_and_bones_made_bendy(obj: bpy.types.Object, armature: bpy.types.O
 def modifier_applied(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
     bpy.ops.object.modifier_apply(modifier="DQ Compensation")
     check()
-    assert "applied or removed" in str(enabling.problem_of(obj))
+    assert "applied or removed" in str(problem_of(obj))
 
 
 def modifier_removed(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
@@ -150,36 +142,34 @@ def rig_deleted(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
     ],
 )
 def test_disabling_leaves_nothing_behind(
-    limb: Limb, action: Callable[[bpy.types.Object, bpy.types.Object], None]
+    posed_limb: Limb, action: Callable[[bpy.types.Object, bpy.types.Object], None]
 ) -> None:
-    action(*limb)
+    action(*posed_limb)
     check()
     disable_everything()
     assert list(leftovers()) == []
 
 
-def test_a_copied_modifier_is_named_and_enable_takes_it_over(limb: Limb) -> None:
-    obj, _ = limb
-    other = obj.copy()
-    other.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(other)
+def test_a_copied_modifier_is_named_and_enable_takes_it_over(posed_limb: Limb) -> None:
+    obj, _ = posed_limb
+    other = linked_copy(obj, own_data=True)
     select(other)
     bpy.ops.dqc.disable()
     select(obj, other)
     bpy.ops.object.make_links_data(type="MODIFIERS")
     check()
     assert not other.dq_compensation.enabled
-    assert "copied from another object" in str(enabling.copied_modifier_warning(other))
+    assert "copied from another object" in str(copied_modifier_warning(other))
     enable(other)
-    assert enabling.copied_modifier_warning(other) is None
+    assert copied_modifier_warning(other) is None
     disable_everything()
     assert list(leftovers()) == []
     assert other.modifiers["Armature"].show_viewport
     assert other.modifiers["Armature"].show_render
 
 
-def test_disable_takes_a_copied_modifier_away(limb: Limb) -> None:
-    obj, _ = limb
+def test_disable_takes_a_copied_modifier_away(posed_limb: Limb) -> None:
+    obj, _ = posed_limb
     other = obj.copy()
     other.data = obj.data.copy()
     other.dq_compensation.is_enabled = False

@@ -11,23 +11,22 @@ from collections.abc import Callable
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 from numpy.typing import NDArray
 
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.blender.rigging import armature_modifier
 from tests.blender.enabled_scenes import check, enable, select
-from tests.blender.scene_builders import evaluated_positions
-from tests.limb import build_limb, pose_limb
+from tests.blender.scene_builders import evaluated_positions, linked_copy
+from tests.limb import build_limb, build_posed_limb, pose_limb
 
 TOLERANCE = 1e-4
 
 
-def native_positions(obj: bpy.types.Object) -> NDArray[np.float32]:
+def native_positions(obj: Object) -> NDArray[np.float32]:
     """What Blender alone makes of an object: a copy of it without our modifier."""
-    copy = obj.copy()
-    copy.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(copy)
+    copy = linked_copy(obj, own_data=True)
     copy.dq_compensation.is_enabled = False
     while (ours := our_modifier(copy)) is not None:
         copy.modifiers.remove(ours)
@@ -42,7 +41,7 @@ def native_positions(obj: bpy.types.Object) -> NDArray[np.float32]:
     return positions
 
 
-def deviation(obj: bpy.types.Object) -> float:
+def deviation(obj: Object) -> float:
     """How far what shows is from Blender's own result, in parts of the size."""
     expected = native_positions(obj)
     shown = evaluated_positions(obj)
@@ -51,7 +50,7 @@ def deviation(obj: bpy.types.Object) -> float:
     return float(np.linalg.norm(shown - expected, axis=1).max() / size)
 
 
-def joined_with_a_cube(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def joined_with_a_cube(obj: Object, armature: Object) -> Object:
     bpy.ops.mesh.primitive_cube_add()
     cube = bpy.context.active_object
     select(obj, cube)
@@ -59,16 +58,14 @@ def joined_with_a_cube(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy
     return obj
 
 
-def duplicated_with_its_rig(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def duplicated_with_its_rig(obj: Object, armature: Object) -> Object:
     select(obj, armature)
     bpy.ops.object.duplicate()
     pose_limb(bpy.data.objects["Limb Rig.001"], bend=0.4)
     return bpy.data.objects["Limb.001"]
 
 
-def duplicated_while_another_is_deleted(
-    obj: bpy.types.Object, armature: bpy.types.Object
-) -> bpy.types.Object:
+def duplicated_while_another_is_deleted(obj: Object, armature: Object) -> Object:
     other = bpy.data.objects.new("Other", None)
     bpy.context.scene.collection.objects.link(other)
     check()
@@ -81,7 +78,7 @@ def duplicated_while_another_is_deleted(
     return copy
 
 
-def separated(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def separated(obj: Object, armature: Object) -> Object:
     for polygon in obj.data.polygons:
         polygon.select = polygon.index < 300
     bpy.ops.object.mode_set(mode="EDIT")
@@ -90,7 +87,7 @@ def separated(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Ob
     return bpy.data.objects["Limb.001"]
 
 
-def made_real(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def made_real(obj: Object, armature: Object) -> Object:
     collection = bpy.data.collections.new("Characters")
     bpy.context.scene.collection.children.link(collection)
     collection.objects.link(obj)
@@ -104,38 +101,36 @@ def made_real(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Ob
     return bpy.data.objects["Limb.001"]
 
 
-def groups_sorted(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def groups_sorted(obj: Object, armature: Object) -> Object:
     obj.vertex_groups.active_index = 0
     bpy.ops.object.vertex_group_move(direction="DOWN")
     bpy.ops.object.vertex_group_sort(sort_type="NAME")
     return obj
 
 
-def mesh_swapped(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def mesh_swapped(obj: Object, armature: Object) -> Object:
     other = obj.data.copy()
     other.vertices[5].co.z += 0.05
     obj.data = other
     return obj
 
 
-def parented_by_armature_deform(
-    obj: bpy.types.Object, armature: bpy.types.Object
-) -> bpy.types.Object:
+def parented_by_armature_deform(obj: Object, armature: Object) -> Object:
     obj.parent_type = "ARMATURE"
     return obj
 
 
-def rig_swapped(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def rig_swapped(obj: Object, armature: Object) -> Object:
     _, other = build_limb("Other")
     pose_limb(other, bend=-0.8)
     obj.modifiers["Armature"].object = other
     return obj
 
 
-def pose_broken_and_fixed(obj: bpy.types.Object, armature: bpy.types.Object) -> bpy.types.Object:
+def pose_broken_and_fixed(obj: Object, armature: Object) -> Object:
     armature.pose.bones["Lower"].location.x = float("nan")
     check()
-    assert "not a finite number" in str(enabling.problem_of(obj))
+    assert "not a finite number" in str(problem_of(obj))
     armature.pose.bones["Lower"].location.x = 0.0
     return obj
 
@@ -156,30 +151,27 @@ def pose_broken_and_fixed(obj: bpy.types.Object, armature: bpy.types.Object) -> 
     ],
 )
 @pytest.mark.usefixtures("addon")
-def test_the_picture_stays_blenders(
-    mishap: Callable[[bpy.types.Object, bpy.types.Object], bpy.types.Object],
-) -> None:
-    obj, armature = build_limb()
-    pose_limb(armature)
+def test_the_picture_stays_blenders(mishap: Callable[[Object, Object], Object]) -> None:
+    obj, armature = build_posed_limb()
     obj.dq_compensation.method = "DUAL_QUATERNION"
     enable(obj)
     shown = mishap(obj, armature)
     check()
     assert shown.dq_compensation.enabled
-    assert enabling.problem_of(shown) is None
+    assert problem_of(shown) is None
     assert deviation(shown) < TOLERANCE
 
 
-def remeshed(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+def remeshed(obj: Object, armature: Object) -> None:
     obj.data.remesh_voxel_size = 0.05
     bpy.ops.object.voxel_remesh()
 
 
-def renamed_like_ours(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+def renamed_like_ours(obj: Object, armature: Object) -> None:
     obj.modifiers["Armature"].name = "DQ Compensation"
 
 
-def scaled_bones_and_written_weights(obj: bpy.types.Object, armature: bpy.types.Object) -> None:
+def scaled_bones_and_written_weights(obj: Object, armature: Object) -> None:
     armature.pose.bones["Lower"].scale = (1.2, 0.9, 1.5)
     obj.vertex_groups["Lower"].add(list(range(100)), 0.7, "REPLACE")
 
@@ -194,11 +186,8 @@ def scaled_bones_and_written_weights(obj: bpy.types.Object, armature: bpy.types.
     ],
 )
 @pytest.mark.usefixtures("addon")
-def test_the_picture_is_blenders_after_enabling(
-    before: Callable[[bpy.types.Object, bpy.types.Object], object],
-) -> None:
-    obj, armature = build_limb()
-    pose_limb(armature)
+def test_the_picture_is_blenders_after_enabling(before: Callable[[Object, Object], object]) -> None:
+    obj, armature = build_posed_limb()
     obj.dq_compensation.method = "DUAL_QUATERNION"
     before(obj, armature)
     enable(obj)

@@ -16,15 +16,16 @@ from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import METHODS, Method
-from dq_compensation.modifier import installation
 from dq_compensation.modifier.attribute_names import Base
 from dq_compensation.modifier.installation import evaluate_by_modifier, install
 from dq_compensation.modifier.modifier_inputs import input_data_path, set_input
+from dq_compensation.modifier.modifier_stack import base_for
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
+from tests.replaced_functions import replace_everywhere
 
 if TYPE_CHECKING:
     from conftest import Human
@@ -106,7 +107,7 @@ pytestmark = pytest.mark.usefixtures("addon", "base")
 def base(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Base:
     """The base wherever both serve; what serves alone stays the base."""
     if request.param == "OWN":
-        monkeypatch.setattr(installation, "base_for", lambda *_args, **_options: "OWN")
+        replace_everywhere(monkeypatch, base_for, lambda *_args, **_options: "OWN")
     return request.param
 
 

@@ -6,7 +6,6 @@ float32.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import bpy
@@ -17,9 +16,11 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS
-from dq_compensation.lifecycle import app_handlers, enabling, following, replacement
+from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.following import check_all
+from dq_compensation.modifier.installation import install
 from dq_compensation.modifier.palette_object import find_palette
-from dq_compensation.session import status
+from dq_compensation.scene.binding.bind import bind
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import (
     check,
@@ -40,11 +41,13 @@ from tests.blender.scene_builders import (
     character,
     edit_mode,
     evaluated_positions,
+    linked_copy,
     new_file,
     pose_at_random,
     skin,
     write_no_numbers,
 )
+from tests.replaced_functions import count_calls
 
 from .conftest import Human
 
@@ -229,8 +232,7 @@ def test_copies_are_right_and_on_their_own(how: str) -> None:
 
 def test_a_copy_may_have_another_method() -> None:
     obj, armature = enabled_character()
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     pose_at_random(armature)
     for method in METHODS:
         twin.dq_compensation.method = method
@@ -414,8 +416,8 @@ def test_a_move_is_followed_at_once_where_there_is_no_window() -> None:
     assert distance(evaluated_positions(obj), before) > 100.0 * TOLERANCE
 
 
-def test_a_move_is_followed_when_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_handlers, "bpy", SimpleNamespace(app=SimpleNamespace(background=False)))
+@pytest.mark.usefixtures("with_timers")
+def test_a_move_is_followed_when_it_has_ended() -> None:
     obj, armature = enabled_character()
     pose_at_random(armature)
     check()
@@ -423,7 +425,7 @@ def test_a_move_is_followed_when_it_has_ended(monkeypatch: pytest.MonkeyPatch) -
         obj.location.y = -0.1 * step
         bpy.context.view_layer.update()
     assert error(obj) > TOLERANCE
-    assert not following.check_all(bpy.context.evaluated_depsgraph_get())
+    assert not check_all(bpy.context.evaluated_depsgraph_get())
     assert error(obj) <= TOLERANCE
 
 
@@ -433,32 +435,22 @@ def test_walking_far_away_binds_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     armature.scale = (0.01, 0.01, 0.01)
     obj.parent = armature
     enable(obj)
-    monkeypatch.setattr(
-        replacement, "install", lambda *_args, **_options: pytest.fail("installed again")
-    )
+    installed = count_calls(monkeypatch, install)
     for step in range(5):
         armature.location = (321.7 * step, -77.3 * step, 13.1)
         armature.rotation_euler = (0.3 * step, 0.1, 0.7 * step)
         check()
+    assert not installed
 
 
 def test_checking_again_neither_binds_nor_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     obj, armature = enabled_character()
-    drawn = obj.copy()
-    drawn.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(drawn)
+    drawn = linked_copy(obj, own_data=True)
     drawn.dq_compensation.display = "GPU"
     check()
     pose_at_random(armature)
     check()
-    calls: list[str] = []
-    install, bind = replacement.install, status.bind
-    monkeypatch.setattr(
-        replacement,
-        "install",
-        lambda *args, **how: (calls.append("install"), install(*args, **how))[1],
-    )
-    monkeypatch.setattr(status, "bind", lambda *args: (calls.append("bind"), bind(*args))[1])
+    calls = count_calls(monkeypatch, install, bind)
     for seed in range(3):
         check()
         pose_at_random(armature, seed)
@@ -466,11 +458,11 @@ def test_checking_again_neither_binds_nor_writes(monkeypatch: pytest.MonkeyPatch
         obj.location.x += 0.1
         drawn.location.x += 0.1
     check()
-    assert calls == []
+    assert not calls
     obj.vertex_groups["Root"].add([0, 1], 1.0, "REPLACE")
     check()
     check()
-    assert calls.count("install") == 1
+    assert calls["install"] == 1
 
 
 def test_custom_normals_survive_as_with_an_armature_modifier() -> None:
@@ -573,18 +565,12 @@ def test_a_second_window_does_not_bind_forever(monkeypatch: pytest.MonkeyPatch) 
     other = bpy.context.scene.view_layers.new("Other")
     other.update()
     check()
-    calls: list[str] = []
-    install = replacement.install
-    monkeypatch.setattr(
-        replacement,
-        "install",
-        lambda *args, **how: (calls.append("install"), install(*args, **how))[1],
-    )
+    installed = count_calls(monkeypatch, install)
     obj.vertex_groups["Root"].add([0, 1], 1.0, "REPLACE")
     for _ in range(5):
         other.update()
         check()
-    assert calls == ["install"]
+    assert installed == {"install": 1}
 
 
 def test_an_object_that_is_no_mesh_any_more_is_reported() -> None:
@@ -592,18 +578,17 @@ def test_an_object_that_is_no_mesh_any_more_is_reported() -> None:
     select(obj)
     bpy.ops.object.convert(target="CURVE")
     check()
-    assert "not a mesh" in str(enabling.problem_of(obj))
+    assert "not a mesh" in str(problem_of(obj))
 
 
 def test_other_edits_of_the_mesh_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Materials, UV maps, seams: Blender reports them as edits of the mesh as well."""
     obj, _armature = enabled_character()
     check()
-    monkeypatch.setattr(
-        replacement, "install", lambda *_args, **_options: pytest.fail("installed again")
-    )
+    installed = count_calls(monkeypatch, install)
     obj.data.uv_layers.new(name="UV")
     obj.data.materials.append(bpy.data.materials.new("Skin"))
     obj.data.edges[0].use_seam = True
     obj.data.update()
     check()
+    assert not installed

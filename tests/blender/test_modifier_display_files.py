@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.palette_object import find_palette
 from tests.blender.enabled_scenes import (
     check,
@@ -30,6 +30,7 @@ from tests.blender.enabled_scenes import (
     select,
     without_addon,
 )
+from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import character, evaluated_positions, new_file, pose_at_random
 
 TOLERANCE = 1e-4
@@ -121,11 +122,7 @@ def _collected(display: str = "MODIFIER") -> None:
     """The enabled character in a collection of its own."""
     obj, armature = enabled_character(display)
     obj.dq_compensation.factor = 0.7
-    collection = bpy.data.collections.new("Character")
-    for each in (obj, armature):
-        bpy.context.scene.collection.objects.unlink(each)
-        collection.objects.link(each)
-    bpy.context.scene.collection.children.link(collection)
+    collected("Character", obj, armature)
     pose_at_random(armature)
     assert error(obj) <= TOLERANCE
 
@@ -135,9 +132,7 @@ def test_appended_it_is_followed_and_disabled(tmp_path: Path, display: str) -> N
     _collected(display)
     path = save(tmp_path / "character.blend")
     new_file()
-    with bpy.data.libraries.load(path, link=False) as (_there, here):
-        here.collections = ["Character"]
-    bpy.context.scene.collection.children.link(bpy.data.collections["Character"])
+    load_collection(path, "Character", linked=False)
     obj, armature = bpy.data.objects["Body"], bpy.data.objects["Rig"]
     check()
     assert error(obj) <= TOLERANCE
@@ -156,9 +151,7 @@ def test_appended_twice_both_are_right(tmp_path: Path) -> None:
     path = save(tmp_path / "character.blend")
     new_file()
     for _ in range(2):
-        with bpy.data.libraries.load(path, link=False) as (_there, here):
-            here.collections = ["Character"]
-        bpy.context.scene.collection.children.link(here.collections[0])
+        load_collection(path, "Character", linked=False)
     check()
     rigs = [each for each in bpy.data.objects if each.type == "ARMATURE"]
     for seed, rig in enumerate(rigs):
@@ -207,21 +200,17 @@ def test_linked_into_the_scene_it_shows_what_its_file_says(tmp_path: Path) -> No
     check()
     body = next(obj for obj in linked.objects if obj.type == "MESH")
     assert error(body) <= TOLERANCE
-    assert enabling.problem_of(body) is None
+    assert problem_of(body) is None
 
 
 @pytest.mark.parametrize("fully", [True, False])
 def test_a_library_override_is_posed_and_set(tmp_path: Path, fully: bool) -> None:
     linked = _linked(tmp_path)
     bpy.context.scene.collection.children.link(linked)
-    override = linked.override_hierarchy_create(
-        bpy.context.scene, bpy.context.view_layer, do_fully_editable=fully
-    )
-    body = next(each for each in override.all_objects if each.type == "MESH")
-    rig = next(each for each in override.all_objects if each.type == "ARMATURE")
+    body, rig = overridden(linked, fully=fully)
     assert body.override_library is not None
     check()
-    assert enabling.problem_of(body) is None
+    assert problem_of(body) is None
     assert error(body) <= TOLERANCE
     pose_at_random(rig, seed=3)
     assert error(body) <= TOLERANCE
@@ -232,12 +221,12 @@ def test_a_library_override_is_posed_and_set(tmp_path: Path, fully: bool) -> Non
     # What would have to be written into the linked mesh is reported; choosing as before fixes it.
     body.dq_compensation.method = "SPHERICAL_JOINT"
     check()
-    assert "linked from another file" in str(enabling.problem_of(body))
+    assert "linked from another file" in str(problem_of(body))
     linear = api.evaluate(body, method="LINEAR")
     assert distance(evaluated_positions(body), linear) <= TOLERANCE
     body.dq_compensation.method = "COMPENSATED"
     check()
-    assert enabling.problem_of(body) is None
+    assert problem_of(body) is None
     assert error(body) <= TOLERANCE
     disable(body)
     assert distance(evaluated_positions(body), linear) <= TOLERANCE
@@ -247,7 +236,7 @@ def test_a_library_override_is_posed_and_set(tmp_path: Path, fully: bool) -> Non
     body.location.y -= 0.3
     check()
     check()
-    assert any("has moved" in note for note in enabling.notes_of(body))
+    assert any("has moved" in note for note in notes_of(body))
 
 
 @pytest.mark.usefixtures("with_viewport")

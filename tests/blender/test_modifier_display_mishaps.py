@@ -9,7 +9,8 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle import enabling, following
+from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status
@@ -27,10 +28,12 @@ from tests.blender.scene_builders import (
     add_grid,
     character,
     evaluated_positions,
+    linked_copy,
     pose_at_random,
     skin,
 )
 from tests.limb import build_limb, pose_limb
+from tests.replaced_functions import replace_everywhere
 
 # In parts of the size: node trees compute in float32.
 TOLERANCE = 1e-4
@@ -47,11 +50,11 @@ def test_an_applied_modifier_is_not_added_again() -> None:
     select(obj)
     bpy.ops.object.modifier_apply(modifier="DQ Compensation")
     check()
-    assert "was applied or removed" in str(enabling.problem_of(obj))
+    assert "was applied or removed" in str(problem_of(obj))
     np.testing.assert_allclose(evaluated_positions(obj), shape, atol=1e-6)
     select(obj)
     assert bpy.ops.dqc.refresh() == {"FINISHED"}
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     assert error(obj) <= TOLERANCE
 
 
@@ -60,18 +63,17 @@ def test_one_failure_leaves_the_other_objects_right(monkeypatch: pytest.MonkeyPa
     second = add_grid(name="Shirt")
     skin(second, armature, seed=1)
     enable(second)
-    bring = following.reconcile
 
     def failing(obj: bpy.types.Object, *args: object, **options: object) -> object:
         if obj == first:
             raise RuntimeError("the moon is full")
-        return bring(obj, *args, **options)  # type: ignore[arg-type]
+        return reconcile(obj, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(following, "reconcile", failing)
+    replace_everywhere(monkeypatch, reconcile, failing)
     second.vertex_groups[0].add([0, 1, 2], 1.0, "REPLACE")
     check()
-    assert "the moon is full" in str(enabling.problem_of(first))
-    assert enabling.problem_of(second) is None
+    assert "the moon is full" in str(problem_of(first))
+    assert problem_of(second) is None
     pose_at_random(armature, seed=5)
     assert error(second) <= TOLERANCE
 
@@ -121,14 +123,13 @@ def test_a_renamed_armature_modifier_comes_back_as_it_was() -> None:
 
 def test_objects_that_share_a_mesh_may_differ() -> None:
     obj, armature = enabled_character()
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     check()
     pose_at_random(armature, seed=4)
     alike = how_many()
     for curve in ("FITTED", "MEASURED"):
         twin.dq_compensation.curve = curve  # type: ignore[attr-defined]
-        assert enabling.problem_of(twin) is None
+        assert problem_of(twin) is None
         assert error(obj) <= TOLERANCE
         assert error(twin) <= TOLERANCE
     assert how_many() == alike, "one set of attributes serves both again"
@@ -157,8 +158,7 @@ def test_objects_that_share_a_mesh_may_be_bound_otherwise(
     change: Callable[[bpy.types.Object], None],
 ) -> None:
     obj, armature = character()
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     change(twin)
     bpy.context.view_layer.update()
     enable(obj)
@@ -174,12 +174,9 @@ def with_another_curve(other: bpy.types.Object) -> None:
 
 def on_another_rig(other: bpy.types.Object) -> None:
     """The tables of its palette begin with joints that the first one does not have."""
-    rig = other.parent.copy()
-    bpy.context.scene.collection.objects.link(rig)
+    rig = linked_copy(other.parent)
     other.modifiers["Armature"].object = other.parent = rig
-    twin = other.copy()
-    bpy.context.scene.collection.objects.link(twin)
-    twin.data = twin.data.copy()
+    twin = linked_copy(other, own_data=True)
     twin.dq_compensation.limb_axis = "Z"  # type: ignore[attr-defined]
     bpy.context.view_layer.update()
     enable(twin)
@@ -191,9 +188,7 @@ def test_a_mesh_that_was_written_for_another_object_is_written_anew(
 ) -> None:
     """An undo leaves it like this, too: it may read a shared mesh, and keep an object."""
     obj, armature = build_limb()
-    other = obj.copy()
-    other.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(other)
+    other = linked_copy(obj, own_data=True)
     change(other)
     bpy.context.view_layer.update()
     enable(obj)
@@ -209,8 +204,7 @@ def test_weights_of_a_shared_mesh_are_followed_by_all_who_share_it() -> None:
     obj, armature = build_limb()
     obj.dq_compensation.method = "SPHERICAL_JOINT"  # type: ignore[attr-defined]
     enable(obj)
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     check()
     pose_at_random(armature, seed=4)
     # A set of bones that no vertex had: the tree is told how many sets there are.
@@ -224,9 +218,7 @@ def test_weights_of_a_shared_mesh_are_followed_by_all_who_share_it() -> None:
 def test_another_armature_is_followed_though_nobody_else_needs_its_palette() -> None:
     obj, _ = build_limb("Arm")
     enable(obj)
-    sleeve = obj.copy()
-    sleeve.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(sleeve)
+    linked_copy(obj, own_data=True)
     other, rig = build_limb("Other")
     enable(other)
     # What is in no scene is not evaluated, nor is the palette for it alone.
@@ -247,7 +239,7 @@ def test_an_armature_whose_bones_the_file_has_lost_is_refused(tmp_path: Path) ->
     bpy.ops.wm.open_mainfile(filepath=path)
     check()
     obj = bpy.data.objects["Limb"]
-    assert "has no armature" in str(enabling.problem_of(obj))
+    assert "has no armature" in str(problem_of(obj))
     select(obj)
     assert bpy.ops.dqc.check() == {"FINISHED"}
     disable(obj)
@@ -259,8 +251,8 @@ def test_a_pose_that_is_no_number_is_reported_with_the_bones_name() -> None:
     bone.location.x = float("nan")
     bpy.context.view_layer.update()
     check()
-    assert bone.name in str(enabling.problem_of(obj))
+    assert bone.name in str(problem_of(obj))
     bone.location.x = 0.0
     bpy.context.view_layer.update()
     check()
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None

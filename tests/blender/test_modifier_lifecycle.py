@@ -18,12 +18,14 @@ from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
+from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import (
     add_armature,
     add_grid,
     character,
     edit_mode,
     evaluated_positions,
+    linked_copy,
     new_file,
     pose_at_random,
     skin,
@@ -243,8 +245,7 @@ def test_a_mesh_with_other_vertices_is_blender_s_own_until_it_is_refreshed() -> 
 def test_a_linked_duplicate_is_right_and_keeps_the_attributes() -> None:
     obj, armature = character()
     enable(obj)
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     pose_at_random(armature)
     assert is_right(twin)
     uninstall(obj)
@@ -330,22 +331,11 @@ def test_linked_from_another_file_and_instanced(tmp_path: Path) -> None:
 def test_a_library_override_can_be_posed(tmp_path: Path) -> None:
     obj, armature = character()
     enable(obj)
-    collection = bpy.data.collections.new("Character")
-    for each in (obj, armature):
-        bpy.context.scene.collection.objects.unlink(each)
-        collection.objects.link(each)
-    bpy.context.scene.collection.children.link(collection)
+    collected("Character", obj, armature)
     path = saved(tmp_path)
-    with bpy.data.libraries.load(path, link=True) as (_there, here):
-        here.collections = ["Character"]
-    linked = bpy.data.collections["Character"]
-    bpy.context.scene.collection.children.link(linked)
-    override = linked.override_hierarchy_create(
-        bpy.context.scene, bpy.context.view_layer, do_fully_editable=True
-    )
+    linked = load_collection(path, "Character")
+    body, rig = overridden(linked)
     bpy.context.view_layer.update()
-    body = next(each for each in override.all_objects if each.type == "MESH")
-    rig = next(each for each in override.all_objects if each.type == "ARMATURE")
     pose_at_random(rig, seed=3)
     assert np.abs(evaluated_positions(body) - _rest(body)).max() > 0.1
     assert is_right(body)

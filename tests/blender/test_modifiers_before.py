@@ -18,17 +18,19 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
-from dq_compensation.lifecycle import enabling, reconcile
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.lifecycle.replacement import replace_armature_modifier
 from dq_compensation.modifier.modifier_stack import attribute_object
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
-from dq_compensation.scene.binding import bind
+from dq_compensation.scene.blender.own_objects import temporary_copy
 from dq_compensation.scene.blender.rigging import armature_modifier
-from dq_compensation.session import changes
+from dq_compensation.session.changes import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable
-from tests.blender.scene_builders import add_mesh, evaluated_positions
+from tests.blender.scene_builders import add_mesh, evaluated_positions, linked_copy, save_and_open
 from tests.kept_files import new_file
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_posed_limb
+from tests.replaced_functions import count_calls, replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -39,9 +41,7 @@ TOLERANCE = 1e-4
 
 @pytest.fixture
 def limb() -> Pair:
-    obj, rig = build_limb()
-    pose_limb(rig)
-    return obj, rig
+    return build_posed_limb()
 
 
 def put_first(obj: Object, kind: str, **settings: object) -> Any:
@@ -349,8 +349,7 @@ def test_a_copy_has_attributes_of_its_own_once_it_differs(limb: Pair) -> None:
     obj, _ = limb
     mirror(obj)
     enable(obj)
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     check()
     assert attribute_object(twin) == attribute_object(obj)
     twin.modifiers["Mirror"].use_axis = (True, True, False)
@@ -361,8 +360,7 @@ def test_a_copy_has_attributes_of_its_own_once_it_differs(limb: Pair) -> None:
 
 def test_objects_that_share_a_mesh_may_have_other_modifiers(limb: Pair) -> None:
     obj, _ = limb
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     subdivision(twin)
     enable(obj)
     enable(twin)
@@ -431,7 +429,7 @@ def test_another_number_of_vertices_in_each_frame(limb: Pair) -> None:
     obj, _ = limb
     animated_array(obj)
     enable(obj)
-    assert any("other vertices from Array" in note for note in enabling.notes_of(obj))
+    assert any("other vertices from Array" in note for note in notes_of(obj))
     counts = []
     for frame in (1, 2, 3, 1):
         bpy.context.scene.frame_set(frame)
@@ -449,8 +447,7 @@ def test_saved_and_reopened(limb: Pair, tmp_path: Path) -> None:
     enable(obj)
     bpy.context.view_layer.update()
     saved = evaluated_positions(obj)
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "limb.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "limb.blend"))
+    save_and_open(tmp_path / "limb.blend")
     obj = bpy.data.objects["Limb"]
     record = attribute_object(obj).data[CONTENT_PROPERTY]
     assert np.array_equal(evaluated_positions(obj), saved)
@@ -515,7 +512,7 @@ def test_a_linked_character_is_shown_as_it_is(
     bpy.context.scene.collection.objects.link(obj)
     check()
     assert distance(evaluated_positions(obj), saved) < TOLERANCE
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
 
 
 def test_groups_that_a_node_tree_brings_are_followed(limb: Pair) -> None:
@@ -609,13 +606,13 @@ def test_renders_with_other_vertices_show_blenders_own(
     assert len(expected) > len(evaluated_positions(obj))
     enable(obj)
     check()
-    assert any("Limb gets another mesh from Subsurf" in note for note in enabling.notes_of(obj))
+    assert any("Limb gets another mesh from Subsurf" in note for note in notes_of(obj))
     assert distance(rendered(), expected) < TOLERANCE
     is_right(obj)
     assert not {issue.key for issue in api.check(obj)} & {"twice", "turned_off"}
     subsurf.render_levels = 1
     check()
-    assert not any("renders" in note for note in enabling.notes_of(obj))
+    assert not any("renders" in note for note in notes_of(obj))
     assert distance(rendered(), api.evaluate(obj)) < TOLERANCE
     subsurf.render_levels = 2
     check()
@@ -638,14 +635,15 @@ def test_in_playback_other_vertices_are_blenders_own(
         expected[frame] = evaluated_positions(obj)
     enable(obj)
     check()
-    monkeypatch.setattr(changes, "is_playing", lambda: True)
-    monkeypatch.setattr(reconcile, "replace_armature_modifier", None)  # nothing is read again
+    replace_everywhere(monkeypatch, is_playing, lambda: True)
+    read_again = count_calls(monkeypatch, replace_armature_modifier)
     for frame in (2, 1, 2, 1):
         bpy.context.scene.frame_set(frame)
         if frame == 1:
             assert distance(evaluated_positions(obj), expected[1]) < TOLERANCE
         else:
             is_right(obj)
+    assert not read_again
     monkeypatch.undo()
     check()
     is_right(obj)
@@ -657,13 +655,14 @@ def test_no_evaluation_without_a_change(limb: Pair, monkeypatch: pytest.MonkeyPa
     mirror(obj)
     enable(obj)
     check()
-    monkeypatch.setattr(bind, "temporary_copy", None)
+    evaluated = count_calls(monkeypatch, temporary_copy)
     for angle in (0.1, 0.2):
         rig.pose.bones["Lower"].rotation_euler.z = angle
         bpy.context.view_layer.update()
         check()
-        assert enabling.problem_of(obj) is None
+        assert problem_of(obj) is None
         assert not [issue for issue in api.check(obj) if issue.check == "stale_binding"]
+    assert not evaluated
     monkeypatch.undo()
     is_right(obj)
 

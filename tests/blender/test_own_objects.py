@@ -7,50 +7,39 @@ from pathlib import Path
 import bpy
 import pytest
 
-from dq_compensation.lifecycle import enabling, following
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.scene.blender.own_objects import is_palette
 from dq_compensation.scene.copies import target_meshes
 from tests.blender.enabled_scenes import check, enable, error, select
+from tests.kept_files import Pair
 from tests.limb import build_limb, pose_limb
+from tests.replaced_functions import count_calls
 
 # Parts of the size, between the nodes' float32 and NumPy's float64.
 TOLERANCE = 1e-4
 
 
-@pytest.fixture
-def limb(addon: None) -> tuple[bpy.types.Object, bpy.types.Object]:
-    obj, armature = build_limb()
-    pose_limb(armature)
-    enable(obj)
-    return obj, armature
-
-
-def test_a_deleted_armature_is_gone_and_the_panel_says_so(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
-    obj, armature = limb
+def test_a_deleted_armature_is_gone_and_the_panel_says_so(posed_limb: Pair) -> None:
+    obj, armature = posed_limb
     select(armature)
     bpy.ops.object.delete()
     assert "Limb Rig" not in bpy.data.objects
     check()
-    assert "has no armature" in str(enabling.problem_of(obj))
+    assert "has no armature" in str(problem_of(obj))
     assert not any(map(is_palette, bpy.data.objects))
 
 
-def test_an_armature_in_no_collection_is_named(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
-    obj, armature = limb
+def test_an_armature_in_no_collection_is_named(posed_limb: Pair) -> None:
+    obj, armature = posed_limb
     bpy.context.scene.collection.objects.unlink(armature)
     check()
-    assert any("Limb Rig is in no collection" in note for note in enabling.notes_of(obj))
+    assert any("Limb Rig is in no collection" in note for note in notes_of(obj))
 
 
-def test_a_deleted_mesh_leaves_the_armature_without_users_of_ours(
-    limb: tuple[bpy.types.Object, bpy.types.Object],
-) -> None:
-    obj, armature = limb
+def test_a_deleted_mesh_leaves_the_armature_without_users_of_ours(posed_limb: Pair) -> None:
+    obj, armature = posed_limb
     select(obj)
     bpy.ops.object.delete()
     assert armature.users == len(armature.users_collection)
@@ -58,7 +47,7 @@ def test_a_deleted_mesh_leaves_the_armature_without_users_of_ours(
 
 @pytest.mark.parametrize(("kind", "name"), [("Object", "Limb"), ("Scene", "Scene")])
 def test_an_appended_palette_stays_out_of_sight(
-    limb: tuple[bpy.types.Object, bpy.types.Object], tmp_path: Path, kind: str, name: str
+    posed_limb: Pair, tmp_path: Path, kind: str, name: str
 ) -> None:
     path = str(tmp_path / "limb.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
@@ -79,19 +68,12 @@ def test_an_appended_palette_stays_out_of_sight(
 
 
 def test_posing_an_armature_looks_at_its_own_meshes_alone(
-    limb: tuple[bpy.types.Object, bpy.types.Object], monkeypatch: pytest.MonkeyPatch
+    posed_limb: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    obj, armature = limb
+    obj, armature = posed_limb
     other, _ = build_limb("Other")
     enable(other)
     check()
-    looked_at: list[str] = []
-    reconcile = following.reconcile
-
-    def noted(one: bpy.types.Object, *arguments: object, **options: object) -> object:
-        looked_at.append(one.name)
-        return reconcile(one, *arguments, **options)
-
-    monkeypatch.setattr(following, "reconcile", noted)
+    calls = count_calls(monkeypatch, reconcile)
     pose_limb(armature, bend=0.3)
-    assert set(looked_at) == {obj.name}
+    assert {arguments[0] for arguments in calls.arguments} == {obj}

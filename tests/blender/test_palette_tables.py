@@ -13,7 +13,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.attribute_names import (
     JOINT_ROWS,
     PAIR,
@@ -31,7 +31,8 @@ from dq_compensation.modifier.palette_object import (
 from dq_compensation.modifier.palette_points import read_counts, table_rows
 from dq_compensation.scene.blender.own_objects import is_palette
 from tests.blender.enabled_scenes import check, disable, enable, error, select
-from tests.blender.scene_builders import new_file, pose_at_random
+from tests.blender.libraries import collected, load_collection, overridden
+from tests.blender.scene_builders import new_file, pose_at_random, save_and_open
 from tests.limb import build_limb, pose_limb
 
 Object = bpy.types.Object
@@ -228,22 +229,12 @@ def test_a_mesh_added_to_an_overridden_rig(tmp_path: Path) -> None:
     (body, shirt), rig = limbs()
     bpy.data.objects.remove(shirt)
     enable(body)
-    collection = bpy.data.collections.new("Character")
-    for each in (body, rig):
-        bpy.context.scene.collection.objects.unlink(each)
-        collection.objects.link(each)
-    bpy.context.scene.collection.children.link(collection)
+    collected("Character", body, rig)
     path = str(tmp_path / "character.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     new_file()
-    with bpy.data.libraries.load(path, link=True) as (_there, here):
-        here.collections = ["Character"]
-    linked = bpy.data.collections["Character"]
-    bpy.context.scene.collection.children.link(linked)
-    override = linked.override_hierarchy_create(
-        bpy.context.scene, bpy.context.view_layer, do_fully_editable=True
-    )
-    rig = next(each for each in override.all_objects if each.type == "ARMATURE")
+    linked = load_collection(path, "Character")
+    _, rig = overridden(linked)
     shirt, other = build_limb("Shirt")
     shirt.modifiers["Armature"].object = shirt.parent = rig
     bpy.data.objects.remove(other)
@@ -251,8 +242,7 @@ def test_a_mesh_added_to_an_overridden_rig(tmp_path: Path) -> None:
     enable(shirt)
     pose_limb(rig)
     assert error(shirt) <= TOLERANCE
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    save_and_open(tmp_path / "shot.blend")
     assert error(bpy.data.objects["Shirt"]) <= TOLERANCE
     assert error(bpy.data.objects["Limb"]) <= TOLERANCE
 
@@ -329,4 +319,4 @@ def test_a_damaged_palette_is_written_anew(damage: Callable[[Object], None]) -> 
     damage(palette_of(armature))
     check()
     assert error(obj) <= TOLERANCE
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None

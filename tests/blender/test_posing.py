@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-
 import bpy
 import pytest
 
 from dq_compensation.lifecycle import following
-from dq_compensation.modifier import modifier_stack as stack
-from dq_compensation.session import changes
+from dq_compensation.lifecycle.following import _rest
+from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.scene.blender.mesh import mesh_of
+from dq_compensation.session.changes import is_playing
+from dq_compensation.session.known_objects import enabled_objects
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import link, new_file
 from tests.limb import build_limb, pose_limb
+from tests.replaced_functions import Calls, count_calls, replace_everywhere
 
 Object = bpy.types.Object
-Calls = Counter[str]
 
 
 @pytest.fixture
@@ -36,22 +36,14 @@ def body(addon: None) -> tuple[list[Object], Object]:
 @pytest.fixture
 def calls(body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch) -> Calls:
     """How often an object is reconciled, the bones are read, and the file is looked through."""
-    found: Calls = Counter()
+    calls = count_calls(monkeypatch, reconcile, _rest)
 
-    def counted(name: str, function: Callable[..., object]) -> Callable[..., object]:
-        def call(*arguments: object, **options: object) -> object:
-            found[name] += 1
-            return function(*arguments, **options)
+    def counted() -> list[Object]:
+        calls["enabled_objects"] += 1
+        return enabled_objects()
 
-        return call
-
-    for module, name in (
-        (following, "reconcile"),
-        (following, "enabled_objects"),
-        (following, "_rest"),
-    ):
-        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
-    return found
+    monkeypatch.setattr(following, "enabled_objects", counted)
+    return calls
 
 
 def test_a_pose_looks_at_the_bones_once_and_at_no_mesh(
@@ -70,7 +62,7 @@ def test_a_frame_that_plays_looks_at_nothing(
         bone.rotation_euler = (0.0, 0.0, bend)
         bone.keyframe_insert("rotation_euler", frame=frame)
     bpy.context.scene.frame_set(1)
-    monkeypatch.setattr(changes, "is_playing", lambda: True)
+    replace_everywhere(monkeypatch, is_playing, lambda: True)
     calls.clear()
     for frame in (2, 3):
         bpy.context.scene.frame_set(frame)
@@ -112,16 +104,10 @@ def test_the_evaluated_mesh_is_not_read(
     for obj in meshes:
         obj.modifiers.new("Subdivision", "SUBSURF").levels = 1
     bpy.context.view_layer.update()
-    read = []
-
-    def mesh_of(obj: Object) -> bpy.types.Mesh:
-        read.append(obj)
-        return obj.data
-
-    monkeypatch.setattr(stack, "mesh_of", mesh_of)
+    read = count_calls(monkeypatch, mesh_of)
     pose_limb(rig, bend=1.0)
     bpy.context.scene.frame_set(2)
-    assert not [obj for obj in read if obj.is_evaluated]
+    assert not [obj for (obj,) in read.arguments if obj.is_evaluated]
 
 
 def test_an_edit_looks_at_the_meshes_that_it_concerns(

@@ -13,14 +13,14 @@ import pytest
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.scene.settings.addon_preferences import ADDON_ID, FOR_NEW_CHARACTERS, NEW
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.setup_check import findings
-from dq_compensation.setup_check.findings import check_outdated
+from dq_compensation.setup_check.findings import check_outdated, mark_all_touched
 from dq_compensation.ui.operators import copy_settings
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import character, evaluated_positions
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_limb, build_posed_limb
 
 CHOSEN: dict[str, Any] = {
     "display": "GPU",
@@ -73,8 +73,7 @@ def test_enable_gives_what_was_chosen_to_a_new_character(preferences: Any) -> No
 
 def test_a_character_is_deformed_by_the_method_of_the_preferences(preferences: Any) -> None:
     choose(preferences, method="LINEAR")
-    obj, rig = build_limb("Limb")
-    pose_limb(rig)
+    obj, _ = build_posed_limb("Limb")
     plain = evaluated_positions(obj)
     select(obj)
     bpy.ops.dqc.enable()
@@ -118,7 +117,7 @@ def test_a_character_that_cannot_be_enabled_keeps_no_setting(preferences: Any) -
     obj.vertex_groups.clear()
     select(obj, good)
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    enabled, refused = enabling.enable_all([obj, good], depsgraph)
+    enabled, refused = enable_all([obj, good], depsgraph)
     assert enabled == [good]
     assert len(refused) == 1
     assert settings_of(obj).curve == "MEASURED"
@@ -227,7 +226,7 @@ def test_setup_check_looks_again_only_if_it_is_chosen(preferences: Any, follows:
     obj.vertex_groups.clear()
     obj.data.update_tag()
     bpy.context.view_layer.update()
-    findings.mark_all_touched()
+    mark_all_touched()
     assert check_outdated() is follows
 
 

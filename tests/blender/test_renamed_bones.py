@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dq_compensation.scene.binding.bind import bind
 from tests.blender.enabled_scenes import check, disable, distance, select
 from tests.blender.example_scenes import small_character
-from tests.blender.scene_builders import edit_mode, evaluated_positions, link
+from tests.blender.scene_builders import edit_mode, evaluated_positions, linked_copy
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -54,9 +54,7 @@ def is_right(obj: bpy.types.Object, bone: str, wanted: NDArray[np.floating]) -> 
 
 def twin_of(obj: bpy.types.Object) -> bpy.types.Object:
     """A copy with a mesh of its own."""
-    twin = link(obj.copy())
-    twin.data = obj.data.copy()
-    return twin
+    return linked_copy(obj, own_data=True)
 
 
 @pytest.mark.parametrize("rename", MODES)

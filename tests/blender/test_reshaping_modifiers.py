@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.lifecycle.replacement import replace_armature_modifier
 from dq_compensation.modifier.modifier_stack import reads_shape
-from dq_compensation.session import changes
+from dq_compensation.session.changes import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable, ours
 from tests.blender.example_scenes import ELBOW, flexing, turn
-from tests.blender.scene_builders import add_mesh, evaluated_positions
+from tests.blender.scene_builders import add_mesh, evaluated_positions, linked_copy
 from tests.blender.test_modifiers_before import (
     distance,
     fat_key,
@@ -33,6 +34,7 @@ from tests.blender.test_modifiers_before import (
     subdivision,
 )
 from tests.limb import build_bendy_limb, build_limb, pose_limb
+from tests.replaced_functions import count_calls, replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -153,9 +155,7 @@ OTHERS = {"alone": None, "mirror": mirror, "subdivision": subdivision}
 
 def applied(obj: Object, rig: Object, shape: NDArray[np.float32]) -> NDArray[np.float32]:
     """What COMPENSATED makes of an object whose mesh has this shape, without the modifier."""
-    twin = obj.copy()
-    twin.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj, own_data=True)
     for modifier in [each for each in twin.modifiers if each.type != "ARMATURE"]:
         twin.modifiers.remove(modifier)
     twin.data.vertices.foreach_set("co", shape.ravel())
@@ -235,16 +235,17 @@ def test_an_animated_modifier_is_right_in_each_frame(
     bpy.context.scene.frame_set(1)
     enable(obj)
     check()
-    monkeypatch.setattr(changes, "is_playing", lambda: playing)
-    monkeypatch.setattr("dq_compensation.lifecycle.reconcile.replace_armature_modifier", None)
+    replace_everywhere(monkeypatch, is_playing, lambda: playing)
+    written = count_calls(monkeypatch, replace_armature_modifier)
     for frame, wanted in expected.items():
         bpy.context.scene.frame_set(frame)
         assert distance(evaluated_positions(obj), wanted) < TOLERANCE
-        assert enabling.problem_of(obj) is None
+        assert problem_of(obj) is None
     # Bent, the distances are those of the frame; the joints were chosen at the first one.
     pose_limb(rig)
     bpy.context.view_layer.update()
     assert distance(evaluated_positions(obj), api.evaluate(obj)) < 0.01
+    assert not written
     monkeypatch.undo()
     disable(obj)
 
@@ -338,8 +339,8 @@ def test_the_gpu_display_says_as_of_when_it_shows_the_shape(
     displace(obj)
     enable(obj, "GPU")
     check()
-    assert any("as Displace shaped it when it was read" in n for n in enabling.notes_of(obj))
-    assert not any("do not show" in note for note in enabling.notes_of(obj))
+    assert any("as Displace shaped it when it was read" in n for n in notes_of(obj))
+    assert not any("do not show" in note for note in notes_of(obj))
     disable(obj)
 
 
@@ -368,8 +369,7 @@ def test_a_node_modifier_without_a_tree_is_nothing(limb: Pair) -> None:
 def test_objects_that_share_a_mesh_may_differ_in_it(limb: Pair) -> None:
     obj, rig = limb
     enable(obj)
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     displace(twin)
     check()
     pose_limb(rig)
@@ -390,7 +390,7 @@ def test_nothing_changes_where_blender_wants_original_data(limb: Pair, kind: str
     assert description(obj) == before
     obj.modifiers.move(1, 0)
     enable(obj)
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     disable(obj)
 
 
@@ -402,7 +402,7 @@ def test_one_that_is_added_later_is_said_and_leaves_cleanly(limb: Pair, kind: st
     obj.modifiers.new("Below", kind)
     bpy.context.view_layer.update()
     check()
-    problem = enabling.problem_of(obj)
+    problem = problem_of(obj)
     assert problem is not None
     assert problem.startswith("The modifier Below of Limb stands after the Armature modifier")
     disable(obj)
@@ -414,8 +414,7 @@ def test_one_that_is_added_later_is_said_and_leaves_cleanly(limb: Pair, kind: st
 
 def test_mixed_armature_modifiers_are_computed_or_refused(limb: Pair) -> None:
     obj, rig = limb
-    other = rig.copy()
-    bpy.context.scene.collection.objects.link(other)
+    other = linked_copy(rig)
     second = obj.modifiers.new("Second", "ARMATURE")
     second.object, second.use_multi_modifier = other, True
     pose_limb(rig)

@@ -11,9 +11,9 @@ import pytest
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui import operators
-from tests.blender.enabled_scenes import enable, select
+from dq_compensation.ui.operators import copy_settings
+from tests.blender.enabled_scenes import enabled_limb, select
 from tests.blender.scene_builders import evaluated_positions
-from tests.limb import build_limb, pose_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -25,9 +25,7 @@ def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object]:
     """Two limbs in the same pose: the first is selected last and has settings of its own."""
     limbs = []
     for name in ("First", "Second"):
-        obj, rig = build_limb(name)
-        pose_limb(rig)
-        enable(obj)
+        obj, _ = enabled_limb(name)
         limbs.append(obj)
     settings = settings_of(limbs[0])
     settings.method, settings.factor, settings.curve = "COMPENSATED", 0.25, "FITTED"
@@ -51,7 +49,7 @@ def test_a_group_that_the_other_character_does_not_have_is_named_and_left() -> N
     for obj, group in ((first, "Elbow"), (second, "Mine")):
         obj.vertex_groups.new(name=group)
         settings_of(obj).vertex_group = group
-    assert operators.copy_settings(first, second) == [f"{second.name} has no vertex group Elbow."]
+    assert copy_settings(first, second) == [f"{second.name} has no vertex group Elbow."]
     assert settings_of(second).vertex_group == "Mine"
 
 

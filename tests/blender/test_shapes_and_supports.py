@@ -11,20 +11,23 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from dq_compensation.core.example_poses import support
 from dq_compensation.examples import posed_copy
 from dq_compensation.examples.authoring import OutsideSupportError
+from dq_compensation.examples.posed_copy import failure_of
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_of, support_weights
 from dq_compensation.scene.blender.mesh import read_property
 from dq_compensation.scene.copies import posed_copy_of
 from dq_compensation.session.status import status_of
-from dq_compensation.ui_shared import reporting
+from dq_compensation.ui_shared.reporting import shortened, shown_width
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import add_armature, add_mesh, evaluated_positions
+from tests.replaced_functions import replace_everywhere
 
 SPINE, CLAVICLE, ARM, FOREARM = (
     f"mixamorig:{name}" for name in ("Spine2", "LeftShoulder", "LeftArm", "LeftForeArm")
@@ -34,7 +37,7 @@ RINGS, SIDES, RADIUS = 61, 12, 0.15
 TOLERANCE = 2e-4
 
 
-def build() -> tuple[bpy.types.Object, bpy.types.Object]:
+def build() -> tuple[Object, Object]:
     """A tube along X over four bones of length 0.5, enabled, the armature in Pose Mode."""
     armature = add_armature((SPINE, CLAVICLE, ARM, FOREARM), name="Rig")
     x, turn = np.meshgrid(
@@ -72,11 +75,11 @@ def build() -> tuple[bpy.types.Object, bpy.types.Object]:
 
 
 @pytest.fixture
-def body(addon: None) -> bpy.types.Object:
+def body(addon: None) -> Object:
     return build()[0]
 
 
-def bell(copy: bpy.types.Object, centre: NDArray, radius: float, height: float) -> NDArray:
+def bell(copy: Object, centre: NDArray, radius: float, height: float) -> NDArray:
     """Move the vertices of a posed copy as proportional editing would; the movements (n, 3)."""
     if copy.mode == "EDIT":
         bpy.ops.object.mode_set(mode="OBJECT")
@@ -88,11 +91,11 @@ def bell(copy: bpy.types.Object, centre: NDArray, radius: float, height: float) 
     return moves
 
 
-def edges_of(obj: bpy.types.Object) -> NDArray:
+def edges_of(obj: Object) -> NDArray:
     return np.array([edge.vertices[:] for edge in obj.data.edges])
 
 
-def add_and_move(body: bpy.types.Object, place: int, radius: float) -> tuple[NDArray, NDArray]:
+def add_and_move(body: Object, place: int, radius: float) -> tuple[NDArray, NDArray]:
     """Begin an example and move the surface about a vertex; how it was and the movements."""
     before = evaluated_positions(body)
     assert bpy.ops.dqc.example_add(mode="EDIT") == {"FINISHED"}
@@ -114,7 +117,7 @@ TOP = round(0.93 / 2.0 * (RINGS - 1)) * SIDES + SIDES // 4
 CHEST = round(0.3 / 2.0 * (RINGS - 1)) * SIDES
 
 
-def test_a_shape_on_top_of_the_shoulder_is_kept_and_leaves_no_spike(body: bpy.types.Object) -> None:
+def test_a_shape_on_top_of_the_shoulder_is_kept_and_leaves_no_spike(body: Object) -> None:
     before, moves = add_and_move(body, TOP, 0.3)
     assert bpy.ops.dqc.example_apply(outside="LEAVE") == {"FINISHED"}
     kept = evaluated_positions(body) - before
@@ -128,7 +131,7 @@ def test_a_shape_on_top_of_the_shoulder_is_kept_and_leaves_no_spike(body: bpy.ty
     assert np.linalg.norm(kept[one] - kept[other], axis=1).max() < 1.3 * steepest
 
 
-def test_a_shape_outside_the_support_is_asked_about_and_not_lost(body: bpy.types.Object) -> None:
+def test_a_shape_outside_the_support_is_asked_about_and_not_lost(body: Object) -> None:
     before, moves = add_and_move(body, CHEST, 0.25)
     copy = posed_copy_of(body)
     assert copy is not None
@@ -136,7 +139,7 @@ def test_a_shape_outside_the_support_is_asked_about_and_not_lost(body: bpy.types
     with pytest.raises(RuntimeError, match=f"{count} vertices that you moved .* Support from My"):
         bpy.ops.dqc.example_apply()
     assert posed_copy_of(body) == copy
-    assert isinstance(posed_copy.failure_of(copy), OutsideSupportError)
+    assert isinstance(failure_of(copy), OutsideSupportError)
     assert bpy.ops.dqc.example_apply(outside="WIDEN") == {"FINISHED"}
     assert np.abs(evaluated_positions(body) - before - moves).max() < TOLERANCE
     chosen = support_of(body, ARM)
@@ -144,7 +147,7 @@ def test_a_shape_outside_the_support_is_asked_about_and_not_lost(body: bpy.types
     assert (bind(body).painted(chosen.group)[np.linalg.norm(moves, axis=1) > 1e-4] == 1.0).all()
 
 
-def test_leaving_the_mode_asks_as_well_and_inside_only_is_a_choice(body: bpy.types.Object) -> None:
+def test_leaving_the_mode_asks_as_well_and_inside_only_is_a_choice(body: Object) -> None:
     before, moves = add_and_move(body, CHEST, 0.25)
     bpy.ops.object.mode_set(mode="EDIT")
     follow()
@@ -152,14 +155,14 @@ def test_leaving_the_mode_asks_as_well_and_inside_only_is_a_choice(body: bpy.typ
     follow()
     copy = posed_copy_of(body)
     assert copy is not None
-    assert isinstance(posed_copy.failure_of(copy), OutsideSupportError)
+    assert isinstance(failure_of(copy), OutsideSupportError)
     assert bpy.ops.dqc.example_apply(outside="LEAVE") == {"FINISHED"}
     left = np.linalg.norm(moves, axis=1) > 1e-4
     assert np.abs(evaluated_positions(body) - before)[left].max() < TOLERANCE
     assert "stayed as they were" in str(status_of(body).example_result)
 
 
-def test_edit_mode_hides_what_is_outside_and_sculpt_mode_masks_it(body: bpy.types.Object) -> None:
+def test_edit_mode_hides_what_is_outside_and_sculpt_mode_masks_it(body: Object) -> None:
     bpy.ops.dqc.example_add(mode="EDIT")
     copy = bpy.context.active_object
     outside = support_weights(bind(body), ARM) < 0.1
@@ -174,9 +177,7 @@ def test_edit_mode_hides_what_is_outside_and_sculpt_mode_masks_it(body: bpy.type
     assert np.array_equal(mask > 0.9, outside)
 
 
-def test_a_shape_that_is_edited_again_keeps_what_it_had_at_the_border(
-    body: bpy.types.Object,
-) -> None:
+def test_a_shape_that_is_edited_again_keeps_what_it_had_at_the_border(body: Object) -> None:
     before, _ = add_and_move(body, TOP, 0.5)
     bpy.ops.dqc.example_apply(outside="LEAVE")
     kept = evaluated_positions(body)
@@ -187,7 +188,7 @@ def test_a_shape_that_is_edited_again_keeps_what_it_had_at_the_border(
 
 
 def test_supports_of_older_files_stay_as_published_and_new_bones_get_both_sides(
-    body: bpy.types.Object,
+    body: Object,
 ) -> None:
     # An item of an older file has no kind.
     body.dq_compensation.example_bones.add().name = FOREARM
@@ -198,7 +199,7 @@ def test_supports_of_older_files_stay_as_published_and_new_bones_get_both_sides(
     assert support_of(body, ARM).kind == "JOINT"
 
 
-def test_paint_support_begins_with_the_support_that_there_is(body: bpy.types.Object) -> None:
+def test_paint_support_begins_with_the_support_that_there_is(body: Object) -> None:
     weights = support_weights(bind(body), ARM)
     assert bpy.ops.dqc.support_paint() == {"FINISHED"}
     assert (bpy.context.mode, bpy.context.active_object) == ("PAINT_WEIGHT", body)
@@ -206,7 +207,7 @@ def test_paint_support_begins_with_the_support_that_there_is(body: bpy.types.Obj
     assert np.allclose(support_weights(bind(body), ARM, support_of(body, ARM)), weights, atol=1e-6)
 
 
-def test_apply_in_sculpt_mode_is_undone_stroke_by_stroke(body: bpy.types.Object) -> None:
+def test_apply_in_sculpt_mode_is_undone_stroke_by_stroke(body: Object) -> None:
     bpy.ops.ed.undo_push(message="Before")
     bpy.ops.dqc.example_add("EXEC_DEFAULT", True)
     heights = [height_of_copy()]
@@ -236,7 +237,7 @@ def height_of_copy() -> float | None:
 
 @pytest.mark.parametrize("has_basis", [False, True])
 def test_cancel_takes_back_the_basis_that_it_made_and_no_other(
-    body: bpy.types.Object, has_basis: bool
+    body: Object, has_basis: bool
 ) -> None:
     if has_basis:
         body.shape_key_add(name="Basis")
@@ -246,9 +247,7 @@ def test_cancel_takes_back_the_basis_that_it_made_and_no_other(
     assert status_of(body).example_result is None
 
 
-def test_apply_leaves_the_armature_selected_and_its_result_ends_with_it(
-    body: bpy.types.Object,
-) -> None:
+def test_apply_leaves_the_armature_selected_and_its_result_ends_with_it(body: Object) -> None:
     bpy.ops.ed.undo_push(message="Before")
     add_and_move(body, TOP, 0.1)
     bpy.ops.dqc.example_apply()
@@ -264,9 +263,9 @@ def test_apply_leaves_the_armature_selected_and_its_result_ends_with_it(
 def test_names_of_bones_lose_their_beginning_where_there_is_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reporting, "shown_width", lambda text: 10.0 * len(text))
+    replace_everywhere(monkeypatch, shown_width, lambda text: 10.0 * len(text))
     preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
     context = SimpleNamespace(region=SimpleNamespace(width=184.0), preferences=preferences)
-    assert reporting.shortened(context, "Hips") == "Hips"
-    assert reporting.shortened(context, "mixamorig:RightForeArm") == "\u2026htForeArm"
-    assert len(reporting.shortened(context, "mixamorig:RightForeArm", "Of ")) == 10
+    assert shortened(context, "Hips") == "Hips"
+    assert shortened(context, "mixamorig:RightForeArm") == "\u2026htForeArm"
+    assert len(shortened(context, "mixamorig:RightForeArm", "Of ")) == 10

@@ -13,7 +13,7 @@ import pytest
 import dq_compensation
 from dq_compensation import api
 from tests.blender.scene_builders import evaluated_positions
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_posed_limb
 
 TOLERANCE = 1e-4
 
@@ -23,8 +23,7 @@ def test_a_limb_is_enabled_equals_blenders_own_modifier_and_is_restored(display:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
     try:
-        obj, armature = build_limb()
-        pose_limb(armature)
+        obj, _ = build_posed_limb()
         native = obj.modifiers["Armature"]
         expected = {}
         for method in ("LINEAR", "DUAL_QUATERNION"):

@@ -13,17 +13,17 @@ import pytest
 
 from dq_compensation.core.takes import chained, interpolated, take_times
 from dq_compensation.errors import UserError
-from dq_compensation.lifecycle import following
-from dq_compensation.lifecycle.reconcile import Comparison, State
+from dq_compensation.lifecycle.reconcile import Comparison, State, reconcile
 from dq_compensation.modifier.attribute_names import SET
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, TAKE_PROPERTY, TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.scene.settings.take_settings import takes_of
-from dq_compensation.session import status
 from dq_compensation.session.known_takes import unpacked
+from dq_compensation.session.status import status_of
 from tests.blender.crowd_scenes import playing_limb
 from tests.blender.enabled_scenes import disable, ours
+from tests.replaced_functions import replace_everywhere
 from tests.soak import deforming_actions, invariants
 from tests.soak.addon_actions import EXCUSED, OPERATORS
 from tests.soak.damage import damaged_archive
@@ -72,9 +72,7 @@ def test_an_error_in_a_handler_or_in_the_log_is_found(
 
 
 def _weights_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(
-        following, "reconcile", lambda *_args, **_options: Comparison(State.CURRENT)
-    )
+    replace_everywhere(monkeypatch, reconcile, lambda *_args, **_options: Comparison(State.CURRENT))
     bpy.data.objects["Arm"].vertex_groups["Lower"].add(range(800), 0.5, "ADD")
     return "Arm: off by"
 
@@ -100,7 +98,7 @@ def _a_handler_is_gone(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _a_status_is_kept(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(invariants, "check", lambda: status.status_of(bpy.data.objects["Arm Rig"]))
+    monkeypatch.setattr(invariants, "check", lambda: status_of(bpy.data.objects["Arm Rig"]))
     return "1 statuses of objects that are not enabled"
 
 

@@ -19,7 +19,7 @@ from dq_compensation.scene.vertex_groups import PAINTED, kept_record, write_grou
 from human.poses import rotation
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, select
-from tests.blender.scene_builders import add_mesh, evaluated_positions, link
+from tests.blender.scene_builders import add_mesh, evaluated_positions, link, save_and_open
 from tests.setup_check.plant_weight_transition import cylinder
 
 # Weights are float32, and each is written once.
@@ -111,8 +111,7 @@ def test_weights_come_back_from_a_saved_file(limb: bpy.types.Object, tmp_path: P
     before = read_weights(limb.data)
     api.soften_weights(limb)
     assert not same_entries(read_weights(limb.data), before)
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "soft.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "soft.blend"))
+    save_and_open(tmp_path / "soft.blend")
     opened = bpy.data.objects["Limb"]
     api.restore_weights(opened)
     assert same_entries(read_weights(opened.data), before)

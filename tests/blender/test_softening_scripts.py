@@ -11,7 +11,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.scene.settings.object_settings import settings_of
-from tests.blender.command_runs import CommandLine, save_limb
+from tests.blender.command_runs import CommandLine
 from tests.blender.scene_builders import all_weights
 from tests.limb import build_limb
 
@@ -92,11 +92,6 @@ def test_where_one_cannot_be_softened_none_is(limbs: list[bpy.types.Object]) -> 
     with pytest.raises(api.UserError, match="Right follows bone envelopes"):
         api.soften_weights(limbs)
     assert all_weights(limbs[0]) == before
-
-
-@pytest.fixture
-def limb_file(addon: None, tmp_path: Path) -> Path:
-    return save_limb(tmp_path / "limb.blend")
 
 
 def weights_in(path: Path) -> Weights:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.examples import authoring
-from dq_compensation.lifecycle import enabling
+from dq_compensation.examples.authoring import add_example, give_shape
+from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.vertex_groups import write_groups
@@ -170,7 +170,7 @@ def test_with_other_features_it_is_as_painted_in(limb: Scene, change: Change) ->
     obj, rig = limb
     change(obj, rig)
     check()
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     painted_in(obj)
 
 
@@ -201,10 +201,10 @@ def test_absolute_keys_are_refused_as_without(limb: Scene) -> None:
     _keys(obj, obj)
     obj.data.shape_keys.use_relative = False
     check()
-    assert "are absolute" in str(enabling.problem_of(obj))
+    assert "are absolute" in str(problem_of(obj))
     obj.data.shape_keys.use_relative = True
     check()
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     assert error(obj) <= TOLERANCE
 
 
@@ -240,8 +240,8 @@ def test_by_example_is_soft_on_the_base_compensated(limb: Scene, base: str, acts
     obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
     obj.dq_compensation.example_base = base
     graph = bpy.context.evaluated_depsgraph_get()
-    index, captured = authoring.add_example(obj, "Lower", graph)
-    authoring.give_shape(obj, index, captured, 1.02 * api.evaluate(obj).astype(np.float64))
+    index, captured = add_example(obj, "Lower", graph)
+    give_shape(obj, index, captured, 1.02 * api.evaluate(obj).astype(np.float64))
     pose_limb(rig, 1.2)
     assert error(obj) <= TOLERANCE
     soft = evaluated_positions(obj)
@@ -336,7 +336,7 @@ def test_what_cannot_be_soft_says_so_and_acts_as_painted(
     known = status_of(obj).softness
     assert sentence in str(known.problem)
     assert not known.is_old
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     assert soft_copies() == []
     # NumPy does not know Multi Modifier, and no distance is a number where a vertex is none.
     if change not in {_not_a_number, _multi_modifier}:

@@ -25,7 +25,7 @@ from tests.blender.softness_scenes import (
     size_of,
     soft_limb,
 )
-from tests.limb import pose_limb
+from tests.limb import key_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -36,10 +36,7 @@ def limb() -> Scene:
     obj, rig = soft_limb()
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, 5
-    for frame, part in ((1, 0.0), (3, 0.4), (5, 1.0)):
-        pose_limb(rig, 1.4 * part, 0.9 * part)
-        for bone in rig.pose.bones:
-            bone.keyframe_insert("rotation_euler", frame=frame)
+    key_limb(rig, {1: 0.0, 3: 0.4, 5: 1.0})
     scene.frame_set(5)
     return obj, rig
 

@@ -14,11 +14,11 @@ import pytest
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.installation import remove_unused
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.scene.binding.content import record_of
-from dq_compensation.session import changes
+from dq_compensation.session.changes import is_playing
 from dq_compensation.session.status import status_of
 from tests.blender.enabled_scenes import (
     check,
@@ -31,7 +31,13 @@ from tests.blender.enabled_scenes import (
     select,
     without_addon,
 )
-from tests.blender.scene_builders import edit_mode, evaluated_positions, link
+from tests.blender.libraries import collected, load_collection, overridden
+from tests.blender.scene_builders import (
+    edit_mode,
+    evaluated_positions,
+    linked_copy,
+    save_and_open,
+)
 from tests.blender.softness_scenes import (
     AMOUNT,
     TOLERANCE,
@@ -47,7 +53,8 @@ from tests.blender.softness_scenes import (
 )
 from tests.counted_work import instructions_of
 from tests.kept_files import new_file
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_posed_limb, pose_limb
+from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -136,7 +143,7 @@ def test_an_edit_is_followed_by_one_computation(
     edit(obj, rig)
     check()
     assert computed == {"Limb": 1}
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     assert base_of(ours(obj)) == "SOFT"
     painted_in(obj)
 
@@ -151,7 +158,7 @@ def test_a_mesh_without_vertices_is_left_alone(limb: Scene) -> None:
         obj.vertex_groups["Hand"].add(range(count), 1.0, "REPLACE")
         obj.data.update()
         check()
-        assert enabling.problem_of(obj) is None
+        assert problem_of(obj) is None
         assert len(evaluated_positions(obj)) == len(api.evaluate(obj)) == count
 
 
@@ -162,7 +169,7 @@ def test_what_blocks_the_modifier_keeps_the_soft_weights(
     soft = evaluated_positions(obj)
     obj.modifiers.new("Multires", "MULTIRES")
     check()
-    assert "Multires" in str(enabling.problem_of(obj))
+    assert "Multires" in str(problem_of(obj))
     obj.modifiers.remove(obj.modifiers["Multires"])
     check()
     assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
@@ -259,7 +266,7 @@ def test_frames_and_playback_compute_nothing_and_take_no_more_python(
         step()
         found = {"frame": instructions_of(step), "pose": instructions_of(pose)}
         with monkeypatch.context() as patched:
-            patched.setattr(changes, "is_playing", lambda: True)
+            replace_everywhere(patched, is_playing, lambda: True)
             return found | {"playing": instructions_of(step)}
 
     soft = work()
@@ -309,8 +316,7 @@ def test_an_undo_of_something_else_computes_nothing(
 
 def test_undo_and_redo_go_through_every_step() -> None:
     new_file()
-    obj, rig = build_limb()
-    pose_limb(rig)
+    obj, rig = build_posed_limb()
     shown, values = [], []
 
     def step(name: str) -> None:
@@ -382,10 +388,8 @@ def test_a_copy_needs_no_computation_and_follows_another_armature(
     limb: Scene, computed: Counter[str]
 ) -> None:
     obj, rig = limb
-    other = link(obj.copy())
-    other.data = obj.data.copy()
-    other_rig = link(rig.copy())
-    other_rig.data = rig.data.copy()
+    other = linked_copy(obj, own_data=True)
+    other_rig = linked_copy(rig, own_data=True)
     other.modifiers["Armature"].object = other.parent = other_rig
     check()
     assert not computed
@@ -408,9 +412,7 @@ def test_a_deleted_object_leaves_nothing_in_the_file(limb: Scene, tmp_path: Path
     select(obj)
     bpy.ops.object.delete()
     check()
-    path = str(tmp_path / "deleted.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    save_and_open(tmp_path / "deleted.blend")
     assert soft_copies() == []
 
 
@@ -466,11 +468,7 @@ def test_weights_edited_while_disabled_are_followed(limb: Scene) -> None:
 
 
 def _saved_collection(limb: Scene, path: Path) -> str:
-    collection = bpy.data.collections.new("Character")
-    for each in limb:
-        bpy.context.scene.collection.objects.unlink(each)
-        collection.objects.link(each)
-    bpy.context.scene.collection.children.link(collection)
+    collected("Character", *limb)
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     return str(path)
 
@@ -480,9 +478,7 @@ def test_appended_it_is_soft(limb: Scene, tmp_path: Path, monkeypatch: pytest.Mo
     path = _saved_collection(limb, tmp_path / "character.blend")
     computed = counted_computations(monkeypatch)
     new_file()
-    with bpy.data.libraries.load(path, link=False) as (_there, here):
-        here.collections = ["Character"]
-    bpy.context.scene.collection.children.link(here.collections[0])
+    load_collection(path, "Character", linked=False)
     check()
     obj, rig = bpy.data.objects["Limb"], bpy.data.objects["Limb Rig"]
     assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
@@ -497,11 +493,9 @@ def test_appended_it_is_soft(limb: Scene, tmp_path: Path, monkeypatch: pytest.Mo
 def _linked_limb(limb: Scene, tmp_path: Path) -> bpy.types.Collection:
     path = _saved_collection(limb, tmp_path / "character.blend")
     new_file()
-    with bpy.data.libraries.load(path, link=True) as (_there, here):
-        here.collections = ["Character"]
-    bpy.context.scene.collection.children.link(here.collections[0])
+    collection = load_collection(path, "Character")
     check()
-    return here.collections[0]
+    return collection
 
 
 def test_linked_it_is_soft(limb: Scene, tmp_path: Path) -> None:
@@ -516,13 +510,9 @@ def test_linked_it_is_soft(limb: Scene, tmp_path: Path) -> None:
 def test_an_override_is_soft_and_posed(limb: Scene, tmp_path: Path, fully: bool) -> None:
     soft = evaluated_positions(limb[0])
     linked = _linked_limb(limb, tmp_path)
-    override = linked.override_hierarchy_create(
-        bpy.context.scene, bpy.context.view_layer, do_fully_editable=fully
-    )
-    obj = next(each for each in override.all_objects if each.type == "MESH")
-    rig = next(each for each in override.all_objects if each.type == "ARMATURE")
+    obj, rig = overridden(linked, fully=fully)
     check()
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
     pose_limb(rig, 0.5)
     check()
@@ -540,4 +530,4 @@ def test_an_override_is_soft_and_posed(limb: Scene, tmp_path: Path, fully: bool)
     # Without softness it would need another modifier.
     obj.dq_compensation.as_painted = True
     check()
-    assert "linked from another file" in str(enabling.problem_of(obj))
+    assert "linked from another file" in str(problem_of(obj))

@@ -14,19 +14,30 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling, following
+from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.following import check_now
 from dq_compensation.lifecycle.following_softness import (
+    SOFTNESS_IS_OLD,
     resume,
     soften_waiting,
     stop_waiting,
     waiting_objects,
 )
+from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
 from dq_compensation.steps import Progress, run_through
-from tests.blender.enabled_scenes import check, disable, distance, enable, error, select
+from tests.blender.enabled_scenes import (
+    check,
+    disable,
+    distance,
+    enable,
+    enabled_limb,
+    error,
+    select,
+)
 from tests.blender.scene_builders import edit_mode, evaluated_positions
 from tests.blender.softness_scenes import (
     AMOUNT,
@@ -39,7 +50,8 @@ from tests.blender.softness_scenes import (
     soft_limb,
 )
 from tests.kept_files import new_file
-from tests.limb import build_limb, pose_limb
+from tests.limb import pose_limb
+from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon", "window")
 
@@ -49,7 +61,7 @@ Positions = NDArray[np.floating]
 @pytest.fixture
 def window(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a session with a window: nothing is computed before a check has seen it."""
-    monkeypatch.setitem(following.reconcile.__kwdefaults__, "at_once", False)
+    monkeypatch.setitem(reconcile.__kwdefaults__, "at_once", False)
 
 
 def computed_in_a_window() -> int:
@@ -142,13 +154,11 @@ def test_a_slider_that_is_dragged_computes_nothing(
 
 def test_a_check_starts_it(softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    monkeypatch.setattr(
-        "dq_compensation.lifecycle.following.SOFTNESS_IS_OLD", [lambda: started.append("now")]
-    )
-    following.check_now()
+    replace_everywhere(monkeypatch, SOFTNESS_IS_OLD, [lambda: started.append("now")])
+    check_now()
     assert started == ["now"]
     stop_waiting()
-    following.check_now()
+    check_now()
     assert started == ["now"]
 
 
@@ -249,7 +259,7 @@ def test_it_stops_safely_when_something_changes(
     assert steps_left(steps) < 2 or not looked_at
     computed_in_a_window()
     obj = bpy.data.objects.get("Limb")
-    if obj is None or not obj.dq_compensation.enabled or enabling.problem_of(obj):
+    if obj is None or not obj.dq_compensation.enabled or problem_of(obj):
         return
     assert not waiting_objects()
     assert error(obj) <= TOLERANCE
@@ -267,9 +277,7 @@ def steps_left(steps: Generator[Progress, None, int]) -> int:
 def test_an_undo_in_the_middle_is_safe(after: int) -> None:
     """Also between the creation of the soft copy and its first computation."""
     new_file()
-    obj, rig = build_limb()
-    pose_limb(rig)
-    enable(obj)
+    obj, _ = enabled_limb()
     check()
     painted = evaluated_positions(obj)
     bpy.ops.ed.undo_push(message="painted")
@@ -366,9 +374,7 @@ def test_what_fails_says_so_and_is_not_tried_again(
 def test_several_objects_are_computed_one_after_the_other(limb: Scene) -> None:
     others = []
     for number in range(2):
-        other, rig = build_limb(f"Limb {number}")
-        pose_limb(rig)
-        enable(other)
+        other, _ = enabled_limb(f"Limb {number}")
         other.dq_compensation.softness = AMOUNT
         others.append(other)
     assert computed_in_a_window() == 2

@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.attribute_names import CORRECTION, JOINT_ROWS, PAIR
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
 from dq_compensation.modifier.nodes.node_tree import BASE_PROPERTY
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.scene.binding.bind import bind
 from tests.blender.enabled_scenes import check, distance, enable, ours, select
-from tests.blender.scene_builders import add_grid, character, link, pose_at_random
+from tests.blender.scene_builders import add_grid, character, link, linked_copy, pose_at_random
+from tests.replaced_functions import count_calls
 
 # Of the character, which is 1 long: what the displays may differ by.
 TOLERANCE = 1e-4
@@ -284,7 +286,7 @@ LIKE_ANIMATION = (
 
 def is_right(obj: Object) -> None:
     positions = shown(obj)
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     assert distance(positions, api.evaluate(obj)) <= TOLERANCE
     # The compensation acts: without it, the distance is far beyond the tolerance.
     assert distance(positions, api.evaluate(obj, method="LINEAR")) > 100 * TOLERANCE
@@ -410,7 +412,7 @@ def test_modifiers_that_come_later_are_followed(edit: Edit, then: Edit) -> None:
     obj, rig = posed()
     edit(obj, rig)
     then(obj, rig)
-    assert enabling.problem_of(obj) is None
+    assert problem_of(obj) is None
     is_right(obj)
     obj.modifiers.remove(obj.modifiers[0])
     then(obj, rig)
@@ -438,7 +440,7 @@ def test_nothing_stays_a_box_without_our_modifier() -> None:
     obj.modifiers.remove(ours(obj))
     update(obj, rig)
     assert obj.display_type != "BOUNDS"
-    assert "applied or removed" in str(enabling.problem_of(obj))
+    assert "applied or removed" in str(problem_of(obj))
 
 
 def test_what_was_edited_without_the_addon_is_followed(tmp_path: Path) -> None:
@@ -503,7 +505,7 @@ def test_undo_after_a_tree_was_built_between_two_steps() -> None:
         bpy.ops.ed.undo()
         obj = bpy.data.objects["Body"]
         assert ours(obj).node_group in list(bpy.data.node_groups)
-        assert enabling.problem_of(obj) is None
+        assert problem_of(obj) is None
         assert distance(shown(obj), api.evaluate(obj)) <= TOLERANCE
 
 
@@ -515,13 +517,10 @@ def test_undo_reads_no_weights_that_it_did_not_change(monkeypatch: pytest.Monkey
         update(obj, rig)
         bpy.ops.ed.undo_push(message=f"Posed {step}")
     bpy.ops.ed.undo()  # it parts the object from its new tree, once
-
-    def refuse(*_args: object) -> None:
-        raise AssertionError("bound again")
-
-    monkeypatch.setattr("dq_compensation.session.status.bind", refuse)
+    bound = count_calls(monkeypatch, bind)
     bpy.ops.ed.undo()
     bpy.ops.ed.redo()
+    assert not bound
     is_right(bpy.data.objects["Body"])
 
 
@@ -531,13 +530,11 @@ def test_bendy_bones_are_noted_where_they_are_straight() -> None:
     rig.data.bones["Upper"].bbone_segments = 4
     update(obj, rig)
     assert any(
-        "Bendy bones move as one straight bone here: Upper." in note
-        for note in enabling.notes_of(obj)
+        "Bendy bones move as one straight bone here: Upper." in note for note in notes_of(obj)
     )
     obj.dq_compensation.method = "DUAL_QUATERNION"
     assert not any(
-        "Bendy bones move as one straight bone here: Upper." in note
-        for note in enabling.notes_of(obj)
+        "Bendy bones move as one straight bone here: Upper." in note for note in notes_of(obj)
     )
 
 
@@ -546,8 +543,7 @@ def test_a_copy_is_followed_though_another_object_went() -> None:
     link(bpy.data.objects.new("Nothing", None))
     update(obj, rig)
     bpy.data.objects.remove(bpy.data.objects["Nothing"])
-    twin = link(obj.copy())
-    twin.data = obj.data.copy()
+    twin = linked_copy(obj, own_data=True)
     update(obj, rig)
     weights(twin, rig)
     frame(obj, rig)

@@ -26,12 +26,12 @@ from dq_compensation.session.known_takes import (
     read_take,
     unpacked,
 )
-from dq_compensation.takes import take_checks
 from dq_compensation.takes.caching import TakeOptions, cache_take, differences
+from dq_compensation.takes.take_checks import check_takes
 from human.model import Rig
 from human.motion import key_motion
 from tests.blender.conftest import Human
-from tests.blender.scene_builders import edit_mode
+from tests.blender.scene_builders import edit_mode, save_and_open
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, build_limb, pose_limb
 
@@ -216,8 +216,7 @@ def test_a_take_survives_undo_saving_and_appending(tmp_path: Path) -> None:
     assert item is not None
     assert packed(read_take(item)) == packed(take)
     path = str(tmp_path / "limb.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
+    save_and_open(path)
     item = takes_of(bpy.data.objects["Limb Rig"])[0]
     assert packed(read_take(item)) == packed(take)
     new_file()
@@ -302,23 +301,23 @@ CHANGES = {
 def test_a_change_is_told_by_its_name(limb: tuple, part: str) -> None:
     _, armature = limb
     cache()
-    take_checks.check_takes()
+    check_takes()
     item = takes_of(armature)[0]
     assert changed_since(item) == ()
     bpy.context.scene.frame_set(7)
-    take_checks.check_takes()
+    check_takes()
     for obj in limb:
         bpy.context.collection.objects.unlink(obj)
-    take_checks.check_takes()
+    check_takes()
     assert changed_since(item) == ()  # playing and excluding it change nothing
     for obj in limb:
         bpy.context.collection.objects.link(obj)
     bpy.context.view_layer.objects.active = armature
     CHANGES[part](armature)
-    take_checks.check_takes()
+    check_takes()
     assert part in changed_since(takes_of(armature)[0])
     assert bpy.ops.dqc.take_refresh() == {"FINISHED"}
-    take_checks.check_takes()
+    check_takes()
     assert changed_since(takes_of(armature)[0]) == ()
 
 
@@ -327,7 +326,7 @@ def test_an_armature_in_rest_position_is_told_as_such(limb: tuple) -> None:
     cache()
     for position, changed in (("REST", ("Pose Position",)), ("POSE", ())):
         armature.data.pose_position = position
-        take_checks.check_takes()
+        check_takes()
         assert changed_since(takes_of(armature)[0]) == changed
 
 
@@ -413,8 +412,7 @@ def test_a_linked_armature_keeps_its_takes_and_an_override_gets_more(
     for name, value in played.items():
         assert not playback.is_property_readonly(name)
         setattr(playback, name, value)
-    bpy.ops.wm.save_as_mainfile(filepath=shot)
-    bpy.ops.wm.open_mainfile(filepath=shot)
+    save_and_open(shot)
     playback = settings_of(override()).playback
     assert {name: getattr(playback, name) for name in played} == played
     assert [item.name for item in takes_of(override())] == ["Swing", "Own"]
@@ -443,7 +441,7 @@ def test_another_rig_gets_takes_by_the_names_of_its_bones() -> None:
         "1 bone of Other Rig is not in Swing and rests: Finger. "
         "1 bone of Swing is not in Other Rig: Hand."
     )
-    take_checks.check_takes()
+    check_takes()
     assert changed_since(item) == ()
     assert not bpy.ops.dqc.take_refresh.poll()
     with pytest.raises(RuntimeError, match="has all takes"):

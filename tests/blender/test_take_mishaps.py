@@ -14,8 +14,9 @@ from dq_compensation.session.known_takes import changed_since, read_take, take_p
 from dq_compensation.session.memory import memories
 from dq_compensation.takes import take_checks
 from dq_compensation.takes.panel import followers_of_pose
+from dq_compensation.takes.take_checks import check_takes
 from tests.kept_files import new_file
-from tests.limb import build_bendy_limb, build_limb, pose_limb
+from tests.limb import build_bendy_limb, build_limb, key_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -23,10 +24,7 @@ LAST = 6
 
 
 def cache_swing(armature: bpy.types.Object, name: str = "Swing") -> None:
-    for frame, share in ((1, 0.0), (LAST, 1.0)):
-        pose_limb(armature, 1.4 * share, 0.9 * share)
-        for bone in armature.pose.bones:
-            bone.keyframe_insert("rotation_euler", frame=frame)
+    key_limb(armature, {1: 0.0, LAST: 1.0})
     assert bpy.ops.dqc.take_cache(take_name=name, first=1, last=LAST) == {"FINISHED"}
 
 
@@ -45,7 +43,7 @@ def test_an_armature_that_is_appended_with_takes_is_watched(
     path = str(tmp_path / "limb.blend")
     bpy.data.libraries.write(path, {armature})
     new_file()
-    take_checks.check_takes()
+    check_takes()
     asked: list[None] = []
     monkeypatch.setattr(take_checks._delayed_check, "request", lambda: asked.append(None))
     with bpy.data.libraries.load(path) as (_, wanted):
@@ -70,7 +68,7 @@ def test_curves_limits_and_inheritance_of_bones_are_watched() -> None:
     bone = armature.pose.bones["Lower"]
 
     def changed() -> tuple[str, ...]:
-        take_checks.check_takes()
+        check_takes()
         return changed_since(takes_of(armature)[0])
 
     for name, value in OF_BONES.items():
@@ -91,7 +89,7 @@ def test_a_take_keeps_its_name_and_what_is_gone_is_told_and_forgotten() -> None:
     for _ in range(3):
         cache_swing(armature)
         read_take(takes_of(armature)[0])
-        take_checks.check_takes()
+        check_takes()
     assert len(memories(known_takes._KnownTake)) == 1
     item = takes_of(armature)[0]
     item.name = ""

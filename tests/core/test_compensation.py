@@ -26,11 +26,6 @@ VERTICES = 120
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(9)
-
-
-@pytest.fixture
 def skeleton() -> Skeleton:
     """A trunk of three bones, an arm of two from its top, and a leg of one from its bottom."""
     heads = np.array([[0, 0, 0], [0, 0, 1], [0, 0, 2], [0, 0, 3], [1, 0, 3.5], [0, 0, 0]], float)

@@ -11,11 +11,6 @@ from numpy.typing import NDArray
 from dq_compensation.analysis.helper_fitting import convex_weights, sparse_convex_weights
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(4)
-
-
 def _problems(
     rng: np.random.Generator, count: int, width: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

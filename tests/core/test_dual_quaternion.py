@@ -17,11 +17,6 @@ angles = st.floats(-3.2, 3.2, allow_nan=False)
 unit_angles = st.tuples(angles, angles, angles)
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
-
-
 def test_quaternions_against_pytransform3d(rng: np.random.Generator) -> None:
     oracle = pytest.importorskip("pytransform3d.rotations")
     first, second = random_rotations(rng, COUNT, 180.0), random_rotations(rng, COUNT, 180.0)

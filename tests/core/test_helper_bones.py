@@ -19,11 +19,6 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skinning import dual_quaternion_skinning, linear_blend
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(12)
-
-
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 def test_a_rigid_helper_takes_points_where_dual_quaternions_take_them(
     rng: np.random.Generator, share: float

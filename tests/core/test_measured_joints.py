@@ -20,11 +20,6 @@ from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import dual_quaternion_skinning
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(3)
-
-
 def _bent(skeleton: Skeleton, degrees: float) -> Pose:
     """The second bone about Y, towards +X."""
     rotations = np.tile([1.0, 0.0, 0.0, 0.0], (skeleton.bone_count, 1))

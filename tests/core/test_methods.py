@@ -67,11 +67,6 @@ def _body(rng: np.random.Generator, skeleton: Skeleton, most: int = 5) -> Body:
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(42)
-
-
-@pytest.fixture
 def body(rng: np.random.Generator) -> Body:
     return _body(rng, chain(7))
 

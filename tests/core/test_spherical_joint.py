@@ -23,11 +23,6 @@ from dq_compensation.core.skinning import (
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(17)
-
-
-@pytest.fixture
 def body() -> Skeleton:
     """0 trunk; 1, 2 fork from its tip; 3 leaves it half-way; 4 child of 1; 5, 6 two more roots."""
     heads = np.array(

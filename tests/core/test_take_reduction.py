@@ -35,11 +35,6 @@ TOLERANCE = 0.01  # of bones of length 1
 ROUNDING = 3e-6
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(11)
-
-
 def skin_of(skeleton: Skeleton, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
     """Points around each bone, and the bone that each follows."""
     bones = np.repeat(np.arange(skeleton.bone_count), 50)

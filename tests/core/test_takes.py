@@ -34,11 +34,6 @@ ROUNDING = 1e-6
 UP = np.array([0.0, 0.0, 1.0])
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(4)
-
-
 def local_rest(skeleton: Skeleton) -> NDArray[np.float64]:
     parents = skeleton.parents
     above = np.where((parents >= 0)[:, None, None], skeleton.rest[parents], np.eye(4))

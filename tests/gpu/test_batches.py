@@ -6,12 +6,9 @@ Tolerance: 1e-4 of the size, for float32 and weights of 16 bits.
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 from weakref import ref
 
 import bpy
-import gpu
 import numpy as np
 import pytest
 from mathutils import Matrix
@@ -22,23 +19,30 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
+from dq_compensation.session.known_objects import enabled_objects
+from dq_compensation.session.known_takes import take_named
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import (
-    batches,
-    deformed_mesh,
-    draw_handler,
-    instance_poses,
-    played_takes,
+from dq_compensation.viewport.batches import Batch, Batches, _twins
+from dq_compensation.viewport.deformed_mesh import gpu_mesh_of
+from dq_compensation.viewport.draw_handler import (
+    _is_shown,
+    _is_shown_coloured,
+    _keep_only_drawn,
+    draw_batch,
 )
-from dq_compensation.viewport.batches import Batch, Batches
-from dq_compensation.viewport.played_takes import Playing, TakeTiming
+from dq_compensation.viewport.gpu_objects import run_pass, texture_from_array
+from dq_compensation.viewport.look import camera_visibility_is_current
+from dq_compensation.viewport.played_takes import Playing, TakeTiming, playing_of
 from human.model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
+from tests.blender.scene_builders import add_wide_key
 from tests.blender.test_take_caching import LAST, animate
+from tests.gpu.regions import picture, region
 from tests.gpu.test_playback import make_take
 from tests.limb import build_limb
 from tests.played_poses import pose_at
+from tests.replaced_functions import count_calls, replace_everywhere
 
 TOLERANCE = 1e-4
 # Seen from above.
@@ -142,15 +146,11 @@ def test_a_setting_makes_one_object_anew_and_leaves_the_others(
     draw = Drawing(objects)
     before = draw()
     assert before[0].poses is before[1].poses is not before[2].poses
-    uploads: list[int] = []
-    gpu_mesh_of = batches.gpu_mesh_of
-    monkeypatch.setattr(
-        batches, "gpu_mesh_of", lambda *of: (uploads.append(1), gpu_mesh_of(*of))[1]
-    )
+    uploads = count_calls(monkeypatch, gpu_mesh_of)
     settings_of(first).method = "LINEAR"
     after = draw()
     assert [new is old for new, old in zip(after, before, strict=True)] == [False, True, True]
-    assert not uploads or uploads == [1]
+    assert uploads["gpu_mesh_of"] <= 1
     revisions = [each.revision for each in after]
     settings_of(second).factor = 0.4
     pose(other, 1.1)
@@ -166,32 +166,19 @@ def test_a_frame_is_one_upload_and_one_dispatch_of_each_pass(
     pairs = make_copies(4)
     draw = Drawing([obj for obj, _ in pairs])
     draw()
-    calls: list[str] = []
-    for module, name in (
-        (instance_poses, "run_pass"),
-        (deformed_mesh, "run_pass"),
-        (instance_poses, "texture_from_array"),
-        (deformed_mesh, "texture_from_array"),
-    ):
-        original = getattr(module, name)
-
-        def counted(*given: Any, _name: str = name, _original: Any = original, **ints: int) -> Any:
-            calls.append(_name)
-            return _original(*given, **ints)
-
-        monkeypatch.setattr(module, name, counted)
+    calls = count_calls(monkeypatch, run_pass, texture_from_array)
     draw()
-    assert calls == []
+    assert not calls
     for _, armature in pairs:
         pose(armature, 0.9)
     found = draw()
     # Palettes, joints, skin, normals.
-    assert sorted(calls) == ["run_pass"] * 4 + ["texture_from_array"]
+    assert calls == {"run_pass": 4, "texture_from_array": 1}
     assert_as_if_alone(found)
     calls.clear()
     settings_of(pairs[0][0]).factor = 0.0
     found = draw()
-    assert sorted(calls) == ["run_pass"] * 3 + ["texture_from_array"]
+    assert calls == {"run_pass": 3, "texture_from_array": 1}
     assert_as_if_alone(found)
 
 
@@ -228,11 +215,7 @@ def test_a_pose_that_is_no_number_is_held(addon: None) -> None:
 
 def test_copies_have_shape_keys_of_their_own(addon: None) -> None:
     first, _ = build_limb()
-    first.shape_key_add(name="Basis")
-    key = first.shape_key_add(name="Wide")
-    points = np.empty(3 * len(key.points), np.float32)
-    key.points.foreach_get("co", points)
-    key.points.foreach_set("co", 1.2 * points)
+    add_wide_key(first)
     pairs = [(first, first.parent)]
     twin, armature = first.copy(), first.parent.copy()
     twin.data = first.data.copy()
@@ -272,7 +255,7 @@ def test_takes_play_while_the_armature_is_excluded(
     binding = status_of(pairs[0][0]).binding
     assert binding is not None
     takes = {name: make_take(binding.skeleton, seed) for seed, name in enumerate(("a", "b"))}
-    monkeypatch.setattr(played_takes, "take_named", lambda _, name: takes.get(name))
+    replace_everywhere(monkeypatch, take_named, lambda _, name: takes.get(name))
     for number, (_, armature) in enumerate(pairs[:2]):
         playback = settings_of(armature).playback
         playback.playing, playback.take, playback.phase = True, "ab"[number], 2.5 * number
@@ -316,12 +299,12 @@ def test_takes_of_other_parents_are_cross_faded(
     first, second = (make_take(binding.skeleton, seed) for seed in (3, 4))
     second = replace(second, parents=np.full_like(second.parents, -1))
     takes = {"a": first, "b": second}
-    monkeypatch.setattr(played_takes, "take_named", lambda _, name: takes.get(name))
+    replace_everywhere(monkeypatch, take_named, lambda _, name: takes.get(name))
     playback = settings_of(armature).playback
     playback.playing, playback.take, playback.second_take = True, "a", "b"
     playback.fade_start, playback.fade_frames = 5.0, 4.0
-    found = played_takes.playing_of(armature, binding)
-    assert found == played_takes.playing_of(armature, binding)
+    found = playing_of(armature, binding)
+    assert found == playing_of(armature, binding)
     assert found is not None
     assert found.second is not None
     bpy.context.scene.frame_set(40)
@@ -368,62 +351,27 @@ def test_a_batch_looks_like_objects_drawn_alone(
     for obj in objects:
         obj.select_set(obj == objects[1])
     bpy.context.view_layer.update()
-    of_view: Any = next(
-        area.spaces[0].shading
-        for screen in bpy.data.screens
-        for area in screen.areas
-        if area.type == "VIEW_3D"
-    )
-    monkeypatch.setattr(of_view, "type", shading)
-    monkeypatch.setattr(of_view, "color_type", colours)
-    monkeypatch.setattr(of_view, "show_xray", xray)
-    overlay = SimpleNamespace(show_overlays=True, show_wireframes=wires, show_xray_bone=False)
-    context = SimpleNamespace(
-        space_data=SimpleNamespace(shading=of_view, overlay=overlay),
-        mode="OBJECT",
-        view_layer=bpy.context.view_layer,
-        scene=bpy.context.scene,
-        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
-    )
-    monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
-    monkeypatch.setattr(draw_handler, "enabled_objects", lambda: objects)
-    monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: True)
-    monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
-    monkeypatch.setattr(draw_handler, "_keep_only_drawn", lambda *_: None)
-    monkeypatch.setattr(draw_handler, "camera_visibility_is_current", lambda _: True)
-    drawn_batches: list[Batch] = []
-    draw_batch = draw_handler.draw_batch
-
-    def counted(batch: Batch, *arguments: Any) -> None:
-        drawn_batches.append(batch)
-        draw_batch(batch, *arguments)
-
-    monkeypatch.setattr(draw_handler, "draw_batch", counted)
-    together = _viewport()
-    assert sizes(drawn_batches) == [3]
-    monkeypatch.setattr(batches, "_twins", lambda _: {})
-    alone = _viewport()
-    assert sizes(drawn_batches) == [1, 1, 1, 3]
+    region(monkeypatch, wires, type=shading, color_type=colours, show_xray=xray)
+    for function, result in (
+        (enabled_objects, objects),
+        (_is_shown, True),
+        (_is_shown_coloured, False),
+        (_keep_only_drawn, None),
+        (camera_visibility_is_current, True),
+    ):
+        replace_everywhere(monkeypatch, function, lambda *_, result=result: result)
+    drawn_batches = count_calls(monkeypatch, draw_batch)
+    view = Matrix(ABOVE), Matrix.Diagonal((0.6, 0.6, -0.1, 1.0))
+    together = picture(*view)
+    assert sizes([each[0] for each in drawn_batches.arguments]) == [3]
+    replace_everywhere(monkeypatch, _twins, lambda _: {})
+    alone = picture(*view)
+    assert sizes([each[0] for each in drawn_batches.arguments]) == [1, 1, 1, 3]
     assert [status_of(obj).failure for obj in objects] == [None] * 3
     drawn = np.count_nonzero(alone[..., 3])
     assert drawn > 500
     # Float32 moves single pixels at silhouettes.
     assert np.count_nonzero(np.abs(together - alone).max(axis=2) > 0.03) <= 0.005 * drawn
-
-
-def _viewport() -> NDArray[np.float32]:
-    size = 128
-    offscreen: Any = gpu.types.GPUOffScreen(size, size, format="RGBA32F")
-    with offscreen.bind(), gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
-        frame = gpu.state.active_framebuffer_get()
-        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
-        gpu.matrix.load_matrix(Matrix(ABOVE))
-        gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.6, 0.6, -0.1, 1.0)))
-        draw_handler.draw()
-        pixels = frame.read_color(0, 0, size, size, 4, 0, "FLOAT")
-    offscreen.free()
-    pixels.dimensions = size * size * 4
-    return np.array(pixels, np.float32).reshape(size, size, 4)
 
 
 def test_copies_follow_their_example_poses(addon: None) -> None:
@@ -450,11 +398,7 @@ def test_a_cached_take_plays_as_blender_has_evaluated_it(addon: None) -> None:
     """With a scaled hand and a shape key that is animated; between keys, to the tolerance."""
     obj, armature = build_limb()
     animate(armature)
-    obj.shape_key_add(name="Basis")
-    key = obj.shape_key_add(name="Wide")
-    points = np.empty(3 * len(key.points), np.float32)
-    key.points.foreach_get("co", points)
-    key.points.foreach_set("co", 1.2 * points)
+    key = add_wide_key(obj)
     for frame, value in ((1, 0.0), (LAST, 1.0)):
         key.value = value
         key.keyframe_insert("value", frame=frame)

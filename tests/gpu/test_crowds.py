@@ -10,54 +10,68 @@ from types import SimpleNamespace
 from typing import Any
 
 import bpy
-import gpu
 import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.analysis.figure_bounds import ProgramBounds, spheres_in_view
 from dq_compensation.core.crowds import Program, program_times
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
-from dq_compensation.crowds import crowd_cast, crowd_display, crowd_figures
+from dq_compensation.crowds import crowd_cast
 from dq_compensation.crowds.crowd_display import Crowds, FigureMesh, failure_of
-from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
-from dq_compensation.examples import authoring
+from dq_compensation.crowds.crowd_figures import CrowdState, Role, figures_of_crowd
+from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
-from dq_compensation.session import known_objects
-from dq_compensation.session.known_objects import enabled, enabled_objects
-from dq_compensation.session.status import status_of
-from dq_compensation.viewport import (
-    batches,
-    deformed_mesh,
-    draw_handler,
-    gpu_objects,
-    instance_poses,
+from dq_compensation.session.known_objects import (
+    all_crowds,
+    enabled,
+    enabled_objects,
+    forget_crowds,
 )
+from dq_compensation.session.known_takes import read_take, take_problem
+from dq_compensation.session.status import status_of
+from dq_compensation.viewport import draw_handler, instance_poses
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
-from dq_compensation.viewport.gpu_objects import array_from_texture
+from dq_compensation.viewport.draw_handler import (
+    EXTRA_DRAWERS,
+    _is_shown,
+    _is_shown_coloured,
+    is_visible,
+)
+from dq_compensation.viewport.gpu_objects import (
+    array_from_texture,
+    drawing_refusal,
+    empty_texture,
+    run_compute,
+    run_pass,
+)
 from dq_compensation.viewport.look import (
     draw_solid,
     drawing_state,
     placements_texture,
     surface_materials,
 )
+from dq_compensation.viewport.played_takes import TakeTables
 from tests.gpu.one_instance import deform_in
+from tests.gpu.regions import picture, region
 from tests.gpu.test_playback import make_take
 from tests.limb import build_bendy_limb, build_limb, pose_limb
+from tests.replaced_functions import count_calls, replace_everywhere
 
 TOLERANCE = 1e-4
 # Clip space is 40 m wide and deep about the origin, seen along -Z.
 TO_CLIP = np.diag([0.05, 0.05, -0.05, 1.0])
 
 
-def program_of(role: crowd_figures.Role) -> Program:
+def program_of(role: Role) -> Program:
     """What a role plays, as its takes were cached."""
     return Program(role.first, role.second, role.fade_frames)
 
@@ -72,8 +86,8 @@ class Scene:
         self.takes: dict[str, Take] = {}
         for seed, name in enumerate(("Walk", "Wave")):
             self.add_take(name, make_take(self.binding.skeleton, seed, 0.7))
-        monkeypatch.setattr(crowd_figures, "take_problem", lambda *_: None)
-        monkeypatch.setattr(crowd_figures, "read_take", lambda item: self.takes[item.name])
+        replace_everywhere(monkeypatch, take_problem, lambda *_: None)
+        replace_everywhere(monkeypatch, read_take, lambda item: self.takes[item.name])
         self.crowds, self.frame = Crowds(), 1.0
         self.to_view = np.eye(4)
         self.empty = self.add_crowd()
@@ -101,11 +115,11 @@ class Scene:
 
     def draw(self, **visible: bool) -> list[FigureMesh]:
         enabled.forget()
-        known_objects.forget_crowds()
+        forget_crowds()
         bpy.context.scene.frame_set(int(self.frame), subframe=self.frame % 1.0)
         bpy.context.view_layer.update()
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        crowds = [(crowd, visible.get(crowd.name, True)) for crowd in known_objects.all_crowds()]
+        crowds = [(crowd, visible.get(crowd.name, True)) for crowd in all_crowds()]
         view: Any = SimpleNamespace(to_view=self.to_view, to_clip=TO_CLIP)
         return self.crowds.update(crowds, enabled_objects(), view, depsgraph)
 
@@ -195,8 +209,8 @@ def test_example_poses_act_on_figures(
         wanted = api.evaluate(obj).astype(np.float64)
         wanted[:, 1] += 0.05 * np.exp(-(((wanted[:, 0] - wanted[:, 0].mean()) / 0.3) ** 2))
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        index, captured = authoring.add_example(obj, "Lower", depsgraph, "bent")
-        authoring.give_shape(obj, index, captured, wanted)
+        index, captured = add_example(obj, "Lower", depsgraph, "bent")
+        give_shape(obj, index, captured, wanted)
         pose_limb(armature, 0.0, 0.0)
         bpy.context.view_layer.update()
         return obj, armature
@@ -268,10 +282,10 @@ def test_one_playback_poses_all_crowds_and_characters(
     role.character, role.take = rig, "Wave"
     second.location.y = 5.0
     scene.draw()
-    dispatches = count_calls(monkeypatch, instance_poses, "run_pass")
+    dispatches = count_calls(monkeypatch, run_pass, within=instance_poses)
     scene.frame = 7.0
     found = scene.draw()
-    assert [arguments[4] for arguments in dispatches] == [10, 10]
+    assert [arguments[4] for arguments in dispatches.arguments] == [10, 10]
     assert [sum(part.count for _, part in each.parts) for each in found] == [8, 2]
     scene.assert_as_in_core(found[:1])
 
@@ -327,12 +341,7 @@ def test_takes_are_played_again_only_when_they_change(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.draw()
-    made = [
-        count_calls(monkeypatch, instance_poses, "TakeTables"),
-        count_calls(monkeypatch, instance_poses, "empty_texture"),
-        count_calls(monkeypatch, deformed_mesh, "empty_texture"),
-        count_calls(monkeypatch, batches, "gpu_mesh_of"),
-    ]
+    made = count_calls(monkeypatch, TakeTables, empty_texture, gpu_mesh_of)
     chosen: Any = crowd_of(scene.empty)
     for name, value in (
         ("seed", 5),
@@ -344,10 +353,10 @@ def test_takes_are_played_again_only_when_they_change(
     ):
         setattr(chosen, name, value)
         scene.assert_as_in_core(scene.draw())
-    assert made == [[], [], [], []]
+    assert not made
     chosen.roles[0].take = "Wave"
     scene.assert_as_in_core(scene.draw())
-    assert [len(each) for each in made] == [1, 2, 0, 0]
+    assert made == {"TakeTables": 1, "empty_texture": 2}
     settings_of(scene.obj).factor = 0.2
     scene.assert_as_in_core(scene.draw())
 
@@ -361,17 +370,17 @@ def test_characters_that_share_takes_are_bounded_once(
     settings_of(rig).takes.add().name = "Walk"
     role = crowd_of(scene.empty).roles.add()
     role.character, role.take = rig, "Walk"
-    calls = count_calls(monkeypatch, crowd_display.ProgramBounds, "of")
+    calls = count_calls(monkeypatch, ProgramBounds.of, within=ProgramBounds)
     for scene.frame in (1.0, 2.0, 3.0):
         scene.draw()
-    assert len(calls) == 2
+    assert calls == {"of": 2}
 
 
 def test_nothing_is_done_for_the_same_frame_again(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.draw()
-    calls = count_calls(monkeypatch, gpu_objects, "run_compute")
+    calls = count_calls(monkeypatch, run_compute)
     scene.draw()
     assert not calls
     scene.empty.location.x = 1.0
@@ -380,7 +389,7 @@ def test_nothing_is_done_for_the_same_frame_again(
     scene.frame = 2.0
     scene.draw()
     # Keys, hierarchy, joints, skin, normals.
-    assert len(calls) == 5
+    assert calls == {"run_compute": 5}
 
 
 def test_far_figures_at_half_rate_take_turns(scene: Scene) -> None:
@@ -451,14 +460,13 @@ def test_a_crowd_that_fails_does_not_stop_others(
     settings_of(rig).takes.add().name = "Wave"
     second = scene.add_crowd(count=4)
     crowd_of(second).roles[0].character, crowd_of(second).roles[0].take = rig, "Wave"
-    of_mesh = batches.gpu_mesh_of
 
     def broken(binding: Binding, *arguments: Any) -> Any:
         if binding.object_name == "Other":
             raise ValueError("no room")
-        return of_mesh(binding, *arguments)
+        return gpu_mesh_of(binding, *arguments)
 
-    monkeypatch.setattr(batches, "gpu_mesh_of", broken)
+    replace_everywhere(monkeypatch, gpu_mesh_of, broken)
     for scene.frame in (1.0, 2.0):
         found = scene.draw()
         scene.assert_as_in_core(found)
@@ -467,7 +475,7 @@ def test_a_crowd_that_fails_does_not_stop_others(
     assert text is not None
     assert "Crowd.001 failed: no room." in text
     assert len(caplog.records) == 1
-    monkeypatch.setattr(batches, "gpu_mesh_of", of_mesh)
+    replace_everywhere(monkeypatch, broken, gpu_mesh_of)
     crowd_of(second).seed = 9
     assert len(scene.draw()) == 2
 
@@ -524,14 +532,13 @@ def test_the_picture_is_that_of_the_figures_drawn_one_by_one(
     scene.empty.location, scene.frame = (0.3, 0.4, 0.0), 5.0
     space = viewport(monkeypatch, shading, xray=xray)
     monkeypatch.setattr(draw_handler, "_session", None)
-    tested = count_calls(monkeypatch, crowd_cast, "spheres_in_view")
-    culled = crowd_cast.spheres_in_view
+    tested = count_calls(monkeypatch, spheres_in_view)
     for angle in (0.0, 2.5):
         views = (Matrix.Rotation(angle, 4, "X"), Matrix.Diagonal((0.6, 0.6, -0.1, 1.0)))
         together = picture(*views)
-        monkeypatch.setattr(crowd_cast, "spheres_in_view", lambda _, at, __: np.full(len(at), True))
-        everyone = picture(*views)
-        monkeypatch.setattr(crowd_cast, "spheres_in_view", culled)
+        with monkeypatch.context() as patched:
+            patched.setattr(crowd_cast, "spheres_in_view", lambda _, at, __: np.full(len(at), True))
+            everyone = picture(*views)
         drawn = np.count_nonzero(together[..., 3])
         assert drawn > 500
         np.testing.assert_array_equal(together, everyone)
@@ -539,54 +546,21 @@ def test_the_picture_is_that_of_the_figures_drawn_one_by_one(
             alone = picture(*views, lambda: draw_one_by_one(scene, space))
             # Float32 moves single pixels at silhouettes.
             assert np.count_nonzero(np.abs(together - alone).max(axis=2) > 0.03) <= 0.01 * drawn
-    planes, centres, radii = tested[-1]
-    assert not culled(planes, centres, radii).all()
+    assert not spheres_in_view(*tested.arguments[-1]).all()
 
 
 def viewport(monkeypatch: pytest.MonkeyPatch, shading: str, *, xray: bool) -> Any:
     """The context of a region, which the draw handler finds; returns its shading."""
-    space: Any = next(
-        area.spaces[0]
-        for screen in bpy.data.screens
-        for area in screen.areas
-        if area.type == "VIEW_3D"
-    )
-    monkeypatch.setattr(space.shading, "type", shading)
-    monkeypatch.setattr(space.shading, "show_xray", xray)
-    overlay = SimpleNamespace(show_overlays=True, show_wireframes=False, show_xray_bone=False)
-    context = SimpleNamespace(
-        space_data=SimpleNamespace(shading=space.shading, overlay=overlay),
-        mode="OBJECT",
-        view_layer=bpy.context.view_layer,
-        scene=bpy.context.scene,
-        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
-    )
-    monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
-    monkeypatch.setattr(draw_handler, "_is_shown", lambda *_: False)
-    monkeypatch.setattr(draw_handler, "_is_shown_coloured", lambda *_: False)
-    monkeypatch.setattr(draw_handler, "EXTRA_DRAWERS", [Crowds()])
-    monkeypatch.setattr(crowd_display, "is_visible", lambda *_: True)
-    monkeypatch.setattr(crowd_display, "drawing_refusal", lambda: None)
+    context = region(monkeypatch, type=shading, show_xray=xray)
+    for function in (_is_shown, _is_shown_coloured):
+        replace_everywhere(monkeypatch, function, lambda *_: False)
+    replace_everywhere(monkeypatch, EXTRA_DRAWERS, [Crowds()])
+    replace_everywhere(monkeypatch, is_visible, lambda *_: True)
+    replace_everywhere(monkeypatch, drawing_refusal, lambda: None)
     enabled.forget()
-    known_objects.forget_crowds()
+    forget_crowds()
     bpy.context.scene.frame_set(5)
-    return space.shading
-
-
-def picture(
-    to_view: Matrix, to_clip: Matrix, draw: Any = draw_handler.draw, size: int = 128
-) -> NDArray[np.float32]:
-    offscreen: Any = gpu.types.GPUOffScreen(size, size, format="RGBA32F")
-    with offscreen.bind(), gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
-        frame = gpu.state.active_framebuffer_get()
-        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
-        gpu.matrix.load_matrix(to_view)
-        gpu.matrix.load_projection_matrix(to_clip)
-        draw()
-        pixels = frame.read_color(0, 0, size, size, 4, 0, "FLOAT")
-    offscreen.free()
-    pixels.dimensions = size * size * 4
-    return np.array(pixels, np.float32).reshape(size, size, 4)
+    return context.space_data.shading
 
 
 def draw_one_by_one(scene: Scene, shading: Any) -> None:
@@ -614,16 +588,3 @@ def seen(*drawn: FigureMesh) -> list[int]:
         numbers = array_from_texture(part.texture, part.start + part.count)[part.start :, 0]
         found += numbers.astype(int).tolist()
     return found
-
-
-def count_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[Any]:
-    """The arguments of each call from now on."""
-    calls: list[Any] = []
-    original = getattr(module, name)
-
-    def counted(*arguments: Any, **named: Any) -> Any:
-        calls.append(arguments)
-        return original(*arguments, **named)
-
-    monkeypatch.setattr(module, name, counted)
-    return calls

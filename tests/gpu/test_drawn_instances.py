@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import gpu
 import numpy as np
 import pytest
 
@@ -24,6 +23,7 @@ from dq_compensation.viewport.look import (
 )
 from dq_compensation.viewport.played_takes import Instances
 from tests.gpu.one_instance import deform_in
+from tests.gpu.regions import pixels_of
 from tests.gpu.test_playback import instances_of, make_take
 from tests.gpu.test_surface import FRONT, LAMP, _orthographic
 from tests.played_poses import pose_at
@@ -34,16 +34,12 @@ SIZE = 128
 def _picture(draw: Any) -> np.ndarray:
     view = ViewUniforms()
     view.update(FRONT, _orthographic(1.2), (LAMP,), (0.1, 0.1, 0.1), highlights=True)
-    offscreen: Any = gpu.types.GPUOffScreen(SIZE, SIZE, format="RGBA32F")
-    with offscreen.bind():
-        frame = gpu.state.active_framebuffer_get()
-        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
+
+    def draw_in_state() -> None:
         with drawing_state():
             draw(view)
-        pixels = frame.read_color(0, 0, SIZE, SIZE, 4, 0, "FLOAT")
-    offscreen.free()
-    pixels.dimensions = SIZE * SIZE * 4
-    return np.array(pixels, np.float32).reshape(SIZE, SIZE, 4)
+
+    return pixels_of(draw_in_state)
 
 
 @pytest.mark.parametrize("slots", [1, 3])

@@ -9,8 +9,8 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import deformed_mesh
 from dq_compensation.viewport.batches import Batches
+from dq_compensation.viewport.gpu_objects import empty_texture, texture_from_array
 from human.model import build_from
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import (
@@ -25,6 +25,7 @@ from tests.blender.example_scenes import (
 )
 from tests.gpu_memory import gpu_bytes
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
+from tests.replaced_functions import count_calls
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
@@ -71,13 +72,9 @@ def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(
     (batch,) = batches.update([human.mesh_object], depsgraph())
     frame(30.0)
     on_gpu, deformed = gpu_bytes(batch.deformed), batch.deformed
-    uploads: list[str] = []
-    for module in (deformed_mesh, deformed_mesh, deformed_mesh):
-        for name in ("texture_from_array", "empty_texture"):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, lambda *_, name=name: uploads.append(name))
+    uploads = count_calls(monkeypatch, texture_from_array, empty_texture)
     shapes = [frame(degrees).copy() for degrees in (45.0, 60.0, 75.0, 90.0, 100.0)]
-    assert uploads == []
+    assert uploads == {"texture_from_array": 5}  # the pose of each frame
     assert batch.deformed is deformed
     assert gpu_bytes(deformed) == on_gpu
     assert largest(shapes[0], shapes[-1]) > 0.01

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_posed_limb
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
@@ -15,9 +15,7 @@ TOLERANCE = 1e-4
 
 @pytest.fixture
 def limb(addon: None) -> bpy.types.Object:
-    obj, armature = build_limb()
-    pose_limb(armature)
-    return obj
+    return build_posed_limb()[0]
 
 
 @pytest.mark.parametrize("blended", [False, True])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import problem_of, refresh
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import Support, support_weights
@@ -24,7 +25,8 @@ from dq_compensation.scene.settings.object_settings import Overlay, Settings
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import draw_handler, overlay
 from dq_compensation.viewport.batches import Batch, Batches
-from dq_compensation.viewport.gpu_objects import texture_from_array
+from dq_compensation.viewport.draw_handler import is_visible
+from dq_compensation.viewport.gpu_objects import drawing_refusal, run_pass, texture_from_array
 from dq_compensation.viewport.look import (
     SurfaceMaterial,
     ViewUniforms,
@@ -46,7 +48,9 @@ from dq_compensation.viewport.overlay import (
 )
 from human.model import build_from
 from human.poses import apply_pose, named_poses
+from tests.gpu.regions import picture, pixels_of, region
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
+from tests.replaced_functions import count_calls, replace_everywhere
 
 Scene = tuple[bpy.types.Object, bpy.types.Object]
 
@@ -141,9 +145,7 @@ def test_a_blend_to_linear_counts_as_no_compensation(bent_human: Scene) -> None:
 def test_nothing_is_computed_twice(bent_human: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     body, rig = bent_human
     batches = Batches()
-    passes: list[int] = []
-    run = overlay.run_pass
-    monkeypatch.setattr(overlay, "run_pass", lambda *each: (passes.append(each[3]), run(*each)))
+    passes = count_calls(monkeypatch, run_pass, within=overlay)
     matrix = np.array(body.matrix_world)
     coloured = None
     for turn in (0.0, 0.0, 0.3):
@@ -152,7 +154,7 @@ def test_nothing_is_computed_twice(bent_human: Scene, monkeypatch: pytest.Monkey
         coloured = coloured or ColouredObject(shown)
         coloured.update(shown, reference, matrix)
         assert reference.revision == shown.revision
-    assert passes == [len(body.data.vertices)] * 2
+    assert [each[3] for each in passes.arguments] == [len(body.data.vertices)] * 2
     of_both = ref(shown), ref(reference)
     del shown, reference, coloured
     batches.keep_only({body.session_uid}, set())
@@ -201,19 +203,6 @@ def _perspective() -> NDArray[np.float64]:
     return projection
 
 
-def _pixels(draw: Any) -> NDArray[np.float32]:
-    """Shape (SIZE, SIZE, 4): what a function draws on nothing."""
-    offscreen: Any = gpu.types.GPUOffScreen(SIZE, SIZE, format="RGBA32F")
-    with offscreen.bind():
-        frame = gpu.state.active_framebuffer_get()
-        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
-        draw()
-        pixels = frame.read_color(0, 0, SIZE, SIZE, 4, 0, "FLOAT")
-    offscreen.free()
-    pixels.dimensions = SIZE * SIZE * 4
-    return np.array(pixels, np.float32).reshape(SIZE, SIZE, 4)
-
-
 def _linear(srgb: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
@@ -234,7 +223,7 @@ def test_a_distance_has_the_colour_of_the_table(
         with drawing_state():
             coloured.draw(shown.deformed, view, colour_block("VIRIDIS"), np.eye(4), 0.02)
 
-    middle = _pixels(draw)[SIZE // 2, SIZE // 2]
+    middle = pixels_of(draw, SIZE)[SIZE // 2, SIZE // 2]
     place = min(share, 1.0) * 9.0
     stops = np.arange(10)
     srgb = np.array([np.interp(place, stops, COLOURS_SRGB["VIRIDIS"][:, c]) for c in range(3)])
@@ -261,7 +250,7 @@ def test_the_overlay_lies_on_the_surface_and_behind_what_is_before_it(addon: Non
                 draw_solid(shown.deformed, view, placements, (SurfaceMaterial(),))
                 coloured.draw(shown.deformed, view, colour_block("VIRIDIS"), np.eye(4), 1.0)
 
-        found.append(_pixels(draw)[SIZE // 2, SIZE // 2, :3])
+        found.append(pixels_of(draw, SIZE)[SIZE // 2, SIZE // 2, :3])
     np.testing.assert_allclose(found[0], _linear(COLOURS_SRGB["VIRIDIS"][0]), atol=2e-3)
     np.testing.assert_allclose(found[1], 0.0, atol=2e-3)
 
@@ -362,32 +351,14 @@ def view_layer_context(
     body, _ = bent_human
     depsgraph = bpy.context.evaluated_depsgraph_get()
     enabling.enable(body, depsgraph)
-    screens = [a.spaces[0] for s in bpy.data.screens for a in s.areas if a.type == "VIEW_3D"]
-    context = SimpleNamespace(
-        space_data=SimpleNamespace(
-            shading=screens[0].shading,
-            overlay=SimpleNamespace(show_overlays=True, show_xray_bone=False),
-        ),
-        mode="OBJECT",
-        view_layer=bpy.context.view_layer,
-        scene=bpy.context.scene,
-        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
-    )
-    monkeypatch.setattr(draw_handler, "bpy", SimpleNamespace(context=context, types=bpy.types))
     # Without a window no object is in a viewport.
-    monkeypatch.setattr(draw_handler, "is_visible", lambda *_: True)
-    monkeypatch.setattr(draw_handler, "drawing_refusal", lambda: None)
-    return bent_human, context
+    replace_everywhere(monkeypatch, is_visible, lambda *_: True)
+    replace_everywhere(monkeypatch, drawing_refusal, lambda: None)
+    return bent_human, region(monkeypatch)
 
 
 def _draw_viewport() -> NDArray[np.float32]:
-    def draw() -> None:
-        with gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
-            gpu.matrix.load_matrix(Matrix(FRONT.tolist()))
-            gpu.matrix.load_projection_matrix(Matrix(ORTHOGRAPHIC.tolist()))
-            draw_handler.draw()
-
-    return _pixels(draw)
+    return picture(Matrix(FRONT.tolist()), Matrix(ORTHOGRAPHIC.tolist()), size=SIZE)
 
 
 def test_bone_x_ray_lets_bones_shine_through_the_overlay(
@@ -489,8 +460,8 @@ def test_an_error_is_reported_once_and_the_next_refresh_tries_again(
     failure = status_of(body).overlay_failure
     assert failure is not None
     assert "Out of colours" in failure
-    assert enabling.problem_of(body) is None
-    enabling.refresh(body, bpy.context.evaluated_depsgraph_get())
+    assert problem_of(body) is None
+    refresh(body, bpy.context.evaluated_depsgraph_get())
     assert _draw_viewport().any()
 
 

@@ -38,8 +38,8 @@ from dq_compensation.core.vectors import transformed_points
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.viewport import deformed_mesh, instance_poses
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
+from dq_compensation.viewport.gpu_objects import empty_texture, run_pass, texture_from_array
 from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList, Playback
 from dq_compensation.viewport.kernels import PosePaletteLayout, wanted_layout
 from dq_compensation.viewport.played_takes import Instances, Playing, TakeTables, TakeTiming
@@ -48,6 +48,7 @@ from tests.gpu.test_bendy_bones import curved, nearly_straight
 from tests.gpu_memory import gpu_bytes
 from tests.limb import build_bendy_limb
 from tests.played_poses import fade_at, pose_at
+from tests.replaced_functions import count_calls, replace_everywhere
 
 TOLERANCE = 1e-4
 LAYOUT = PosePaletteLayout(rotation=True, matrix=True)
@@ -151,14 +152,7 @@ def test_several_characters_play_in_the_same_two_dispatches(
     humans: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of different rigs and numbers; one group is skinned in two parts."""
-    dispatches: list[int] = []
-    run = instance_poses.run_pass
-
-    def counted(*given: Any) -> None:
-        dispatches.append(given[4])
-        run(*given)
-
-    monkeypatch.setattr(instance_poses, "run_pass", counted)
+    dispatches = count_calls(monkeypatch, run_pass)
     first, second = humans["cmu_mb"], humans["default"]
     of_first = instances_of(*(make_take(first.skeleton, seed, 0.3) for seed in (3, 4)))
     of_second = [Playing(TakeTiming(make_take(second.skeleton, 5, 0.1)))] * 2
@@ -167,7 +161,7 @@ def test_several_characters_play_in_the_same_two_dispatches(
         [Instances.of(of_first), Instances.of(of_second)], wanted_layout(linear), 24.0
     )
     playback.play(9.25)
-    assert dispatches == [9, 9]
+    assert [arguments[4] for arguments in dispatches.arguments] == [9, 9]
     for human, deformation, group, start, count in (
         (first, linear, 0, 0, 2),
         (first, linear, 0, 2, 3),
@@ -209,13 +203,8 @@ def test_frames_allocate_nothing(humans: dict[str, Any], monkeypatch: pytest.Mon
         frame(1.0)
         on_gpu = gpu_bytes(crowd)
         with monkeypatch.context() as patched:
-            for module in (
-                instance_poses,
-                deformed_mesh,
-                deformed_mesh,
-            ):
-                for name in ("texture_from_array", "empty_texture"):
-                    patched.setattr(module, name, pytest.fail, raising=False)
+            for function in (texture_from_array, empty_texture):
+                replace_everywhere(patched, function, pytest.fail)
             frame(2.5)
         assert gpu_bytes(crowd) == on_gpu
 
@@ -254,7 +243,7 @@ def test_other_timings_of_the_same_takes_replace_one_texture(
     # The order of the takes stays that of the first instance.
     changed = [instances[0], *instances[:0:-1]]
     assert playback.has_takes_of([Instances.of(changed)])
-    monkeypatch.setattr(instance_poses, "empty_texture", pytest.fail)
+    replace_everywhere(monkeypatch, empty_texture, pytest.fail)
     playback.change([Instances.of(changed)])
     assert {name: vars(playback)[name] for name in textures} == textures
     playback.play(9.25)

@@ -15,8 +15,11 @@ from dq_compensation.viewport.shaders import (
     SHARED_CONSTANTS,
     Bindings,
     ShaderSourceError,
+    compute_shader,
+    draw_shader,
     shader_source,
 )
+from tests.replaced_functions import replace_everywhere
 
 
 def test_an_included_file_appears_once(tmp_path: Path) -> None:
@@ -56,8 +59,8 @@ def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.Monke
     def noted(name: str, bindings: Bindings, *_: object) -> None:
         declared[f"{name} {len(declared)}"] = bindings
 
-    monkeypatch.setattr(shaders, "compute_shader", noted)
-    monkeypatch.setattr(shaders, "draw_shader", noted)
+    for make in (compute_shader, draw_shader):
+        replace_everywhere(monkeypatch, make, noted)
     shaders.free_shaders()
     layout = PosePaletteLayout(rotation=True, dual=True, matrix=True)
     names = (*OPTIONS, "shape_keys")

@@ -14,6 +14,7 @@ from dq_compensation import api
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.status import status_of
+from tests.blender.scene_builders import add_wide_key
 from tests.gpu.test_batches import Drawing, positions
 from tests.limb import build_limb, pose_limb
 
@@ -41,11 +42,7 @@ def played(*objects: bpy.types.Object) -> dict[str, NDArray[np.float32]]:
 def limb(addon: None) -> Pair:
     """Its bones move, and its key *Wide* from 0 to 1."""
     obj, armature = build_limb()
-    obj.shape_key_add(name="Basis")
-    key = obj.shape_key_add(name="Wide")
-    points = np.empty(3 * len(key.points), np.float32)
-    key.points.foreach_get("co", points)
-    key.points.foreach_set("co", 1.2 * points)
+    key = add_wide_key(obj)
     for frame, share in ((1, 0.0), (LAST, 1.0)):
         pose_limb(armature, 1.4 * share, 0.9 * share)
         armature.pose.bones["Lower"].keyframe_insert("rotation_euler", frame=frame)

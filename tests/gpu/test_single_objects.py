@@ -14,15 +14,17 @@ from dq_compensation import api
 from dq_compensation.core.deform import METHODS, Deformation, Method
 from dq_compensation.errors import BindingError, PoseError
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.blender.armature import matrices_of_poses
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import members
 from dq_compensation.viewport.batches import Batches
 from dq_compensation.viewport.deformed_mesh import DeformedMesh
 from human.model import build_from
 from human.poses import apply_pose, random_pose
+from tests.blender.scene_builders import linked_copy
 from tests.counted_work import instructions_of
 from tests.hand import FINGERS, build_hand, pose_fingers
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
+from tests.replaced_functions import count_calls
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
@@ -98,9 +100,7 @@ def test_settings_reach_the_gpu(posed_human: Scene, axis: str) -> None:
 def test_limbs_that_the_skin_tells_reach_the_gpu(addon: None, curve: str) -> None:
     """Two flat hands on one armature: the other one's weights tell other limbs."""
     body, rig = build_hand(flat=True, tails="RANDOM")
-    other = body.copy()
-    other.data = body.data.copy()  # type: ignore[union-attr]
-    bpy.context.scene.collection.objects.link(other)  # type: ignore[union-attr]
+    other = linked_copy(body, own_data=True)
     tips = [other.vertex_groups[f"{finger}-tip"] for finger in FINGERS]
     for group in tips:
         other.vertex_groups.remove(group)
@@ -269,17 +269,9 @@ def test_a_drawing_reads_the_pose_of_an_armature_once(
     posed_human: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body, rig = posed_human
-    other = body.copy()
-    bpy.context.scene.collection.objects.link(other)
+    other = linked_copy(body)
     other.dq_compensation.method = "LINEAR"  # type: ignore[attr-defined]
-    reads: list[object] = []
-    read = members.matrices_of_poses
-
-    def counted(*of: Any) -> NDArray[np.float32]:
-        reads.append(of)
-        return read(*of)
-
-    monkeypatch.setattr(members, "matrices_of_poses", counted)
+    reads = count_calls(monkeypatch, matrices_of_poses)
     batches = Batches()
     for obj in (body, other):
         status_of(obj).binding = bind(obj, _depsgraph())
@@ -288,7 +280,7 @@ def test_a_drawing_reads_the_pose_of_an_armature_once(
         depsgraph = _depsgraph()
         reads.clear()
         found = batches.update([body, other], depsgraph)
-        assert len(reads) == 1
+        assert reads == {"matrices_of_poses": 1}
         for obj, batch in zip((body, other), found, strict=True):
             expected = api.evaluate(obj)
             positions = batch.deformed.read_positions()[0]
@@ -443,9 +435,7 @@ def test_an_object_that_fails_is_left_alone_and_the_others_are_drawn(
     assert status_of(other).failure is None
 
 
-def test_an_armature_in_edit_mode_shows_its_mesh_at_rest(
-    make_strip: Callable[..., Scene],
-) -> None:
+def test_an_armature_in_edit_mode_shows_its_mesh_at_rest(make_strip: Callable[..., Scene]) -> None:
     body, rig = make_strip(SQUARE, [(0, 1, 2, 3)])
     bpy.context.view_layer.objects.active = rig
     bpy.ops.object.mode_set(mode="EDIT")

@@ -16,7 +16,7 @@ from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.status import status_of
 from tests.gpu.test_batches import Drawing, assert_as_if_alone, make_copies, sizes
 from tests.gpu.test_crowds import Scene as Crowd
-from tests.limb import build_bendy_limb, build_limb, pose_limb
+from tests.limb import build_bendy_limb, build_limb, build_posed_limb
 
 TOLERANCE = 1e-4
 AMOUNT = 0.5
@@ -36,8 +36,7 @@ def add_keys(obj: bpy.types.Object) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("keys", [False, True])
 def test_a_soft_object_is_as_numpy_says(addon: None, method: str, keys: bool) -> None:
-    obj, rig = build_limb()
-    pose_limb(rig)
+    obj, _ = build_posed_limb()
     if keys:
         add_keys(obj)
     api.enable(obj, softness=AMOUNT)

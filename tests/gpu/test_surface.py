@@ -31,6 +31,7 @@ from dq_compensation.viewport.look import (
 )
 from human.model import load_human_arrays
 from tests.gpu.one_instance import deform_in
+from tests.gpu.regions import pixels_of
 
 SIZE = 96
 LAMP = StudioLight(direction=(0.0, 0.0, 1.0), diffuse=(1.0, 1.0, 1.0))
@@ -62,19 +63,15 @@ class Canvas:
         placements = placements_texture([matrix])
         view = ViewUniforms()
         view.update(self.view_matrix, self.projection, lights, ambient, highlights=highlights)
-        offscreen: Any = gpu.types.GPUOffScreen(SIZE, SIZE, format="RGBA32F")
-        with offscreen.bind():
-            frame = gpu.state.active_framebuffer_get()
-            frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
+
+        def draw() -> None:
             with drawing_state():
                 if wire:
                     draw_wire(deformed, view, placements, (0.25, 0.5, 0.75, 1.0))
                 else:
                     draw_solid(deformed, view, placements, materials)
-            pixels = frame.read_color(0, 0, SIZE, SIZE, 4, 0, "FLOAT")
-        offscreen.free()
-        pixels.dimensions = SIZE * SIZE * 4
-        return np.array(pixels, np.float32).reshape(SIZE, SIZE, 4)
+
+        return pixels_of(draw, SIZE)
 
 
 def _orthographic(half_height: float) -> NDArray[np.float64]:
@@ -237,17 +234,13 @@ def test_edges_are_drawn_where_they_are(two_squares: DeformedMesh) -> None:
 def test_wire_lies_in_front_of_its_own_surface(two_squares: DeformedMesh) -> None:
     view = ViewUniforms()
     view.update(FRONT, _perspective(), [LAMP], (0.0, 0.0, 0.0))
-    offscreen: Any = gpu.types.GPUOffScreen(SIZE, SIZE, format="RGBA32F")
-    with offscreen.bind():
-        frame = gpu.state.active_framebuffer_get()
-        frame.clear(color=(0.0, 0.0, 0.0, 0.0), depth=1.0)
+
+    def draw() -> None:
         with drawing_state():
             draw_solid(two_squares, view, placements_texture([np.eye(4)]), [WHITE])
             draw_wire(two_squares, view, placements_texture([np.eye(4)]), (0.0, 0.0, 5.0, 1.0))
-        pixels = frame.read_color(0, 0, SIZE, SIZE, 4, 0, "FLOAT")
-    offscreen.free()
-    pixels.dimensions = SIZE * SIZE * 4
-    blue = np.array(pixels, np.float32).reshape(SIZE, SIZE, 4)[:, :, 2]
+
+    blue = pixels_of(draw, SIZE)[:, :, 2]
     assert (blue[SIZE // 2] == 5.0).sum() >= 3
 
 

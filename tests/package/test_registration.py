@@ -11,13 +11,7 @@ import dq_compensation
 class FakeModule(ModuleType):
     """A registration module that writes down its calls and may fail."""
 
-    def __init__(
-        self,
-        name: str,
-        calls: list[str],
-        *,
-        fails_in: str = "",
-    ) -> None:
+    def __init__(self, name: str, calls: list[str], *, fails_in: str = "") -> None:
         super().__init__(name)
         self.calls = calls
         self.fails_in = fails_in

@@ -10,6 +10,7 @@ from tests.blender.conftest import (
     human,
     human_with_rig,
     whole_human,
+    with_timers,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "human",
     "human_with_rig",
     "whole_human",
+    "with_timers",
 ]

@@ -6,11 +6,18 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
+import pytest
 
+from dq_compensation.setup_check import catalogue
 from dq_compensation.setup_check.issue import Check, Fix, FixError, Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, skin
+
+
+def use_checks(patch: pytest.MonkeyPatch, *checks: Check) -> None:
+    """Let these be all checks until the test ends."""
+    patch.setattr(catalogue, "CHECKS", checks)
 
 
 def dented_body() -> bpy.types.Object:

@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 from mathutils import Quaternion
 
-from dq_compensation.examples import authoring
+from dq_compensation.examples.authoring import add_example, bone_settings
 from tests.blender.conftest import Human
 
 BONE = "lowerarm01.L"
@@ -21,7 +21,7 @@ def with_example(human: Human, bone: str = BONE) -> bpy.types.ShapeKey:
     # A swing for limbs along Y and for those along X.
     pose_bone.rotation_quaternion = Quaternion((1, 0, 1), np.pi / 2.0)
     bpy.context.view_layer.update()
-    index, _ = authoring.add_example(obj, bone, bpy.context.evaluated_depsgraph_get())
+    index, _ = add_example(obj, bone, bpy.context.evaluated_depsgraph_get())
     obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
     key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[index].key]
     for vertex in range(100):
@@ -49,7 +49,7 @@ def overlap(human: Human) -> None:
     for bone, count in ((BONE, len(obj.data.vertices)), (SHOULDER, 50)):
         group = obj.vertex_groups.new(name=f"Support {bone}")
         group.add(range(count), 1.0, "REPLACE")
-        authoring.bone_settings(obj, bone).support = group.name
+        bone_settings(obj, bone).support = group.name
 
 
 PLANTED = {

@@ -11,7 +11,7 @@ import pytest
 from mathutils import Matrix
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import refresh
 from dq_compensation.setup_check.checks.object_scale import CHECK
 from human.model import Rig
 from tests.blender.conftest import Human
@@ -250,7 +250,7 @@ def test_an_enabled_character_stays_right(
     enable(human.mesh_object)
     before = world_positions(human.mesh_object)
     fix(CHECK, human, "armature")
-    enabling.refresh(human.mesh_object, bpy.context.evaluated_depsgraph_get())
+    refresh(human.mesh_object, bpy.context.evaluated_depsgraph_get())
     # Two evaluations of the compensation, each within the evaluators' 1e-4 of the specification.
     assert error(human.mesh_object) < 1e-4
     assert moved(before, world_positions(human.mesh_object)) < 1e-4

@@ -13,15 +13,14 @@ from dq_compensation.setup_check.checks.baked import BAKED_BONES
 from dq_compensation.setup_check.issue import Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.bake_scenes import native
-from tests.blender.enabled_scenes import enable, select
-from tests.limb import build_limb, pose_limb
+from tests.blender.enabled_scenes import enable, enabled_limb, select
+from tests.limb import build_posed_limb
 
 
 @pytest.fixture
 def limb(addon: None) -> bpy.types.Object:
     """The limb, posed and baked."""
-    obj, armature = build_limb()
-    pose_limb(armature)
+    obj, _ = build_posed_limb()
     assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=1) == {"FINISHED"}
     return obj
 
@@ -53,9 +52,7 @@ def test_helpers_are_no_gaps_of_the_hierarchy(limb: bpy.types.Object) -> None:
 
 
 def test_after_removing_it_is_what_it_was_before_the_bake(addon: None) -> None:
-    obj, armature = build_limb()
-    pose_limb(armature)
-    enable(obj)
+    obj, armature = enabled_limb()
     before = api.evaluate(obj)
     bpy.ops.dqc.bake_bones(bones="ALL", helpers=1)
     enable(obj)

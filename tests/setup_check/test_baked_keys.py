@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.scene.corrective_drivers import corrective_keys, played_keys
 from dq_compensation.setup_check.checks.baked import BAKED_KEYS
 from dq_compensation.setup_check.subject import Subject
@@ -63,7 +63,7 @@ def test_the_panel_says_that_it_is_corrected_twice_until_the_keys_are_muted(huma
 
     def said() -> list[str]:
         check()
-        return [note for note in enabling.notes_of(obj) if "corrected twice" in note]
+        return [note for note in notes_of(obj) if "corrected twice" in note]
 
     assert "Key 0" in said()[0]
     for muted in (True, False):

@@ -14,7 +14,7 @@ from dq_compensation.setup_check.checks.bone_groups import BONE_GROUPS
 from dq_compensation.setup_check.issue import FixError, Issue
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
-from tests.blender.scene_builders import edit_mode
+from tests.blender.scene_builders import edit_mode, linked_copy
 from tests.limb import build_limb
 from tests.setup_check.plant_bone_groups import renamed_group, still
 from tests.setup_check.test_unweighted_vertices import dense_weights, subject_of
@@ -118,8 +118,7 @@ def _as_support(obj: bpy.types.Object) -> None:
 
 
 def _by_an_object_with_the_same_mesh(obj: bpy.types.Object) -> None:
-    twin = obj.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(obj)
     twin.dq_compensation.vertex_group = "Support"
 
 

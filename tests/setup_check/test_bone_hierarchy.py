@@ -74,9 +74,7 @@ def test_a_limb_without_its_parent_is_found_with_its_vertices(
     assert np.array_equal(issue.vertices, expected)
 
 
-def test_a_flat_skeleton_gets_its_chains_back(
-    human_with_rig: Callable[[Rig], Human],
-) -> None:
+def test_a_flat_skeleton_gets_its_chains_back(human_with_rig: Callable[[Rig], Human]) -> None:
     human = human_with_rig("game_engine")
     parents = orphan(human)
     issues = {issue.key: issue for issue in found_by(CHECK, human.mesh_object)}

@@ -17,7 +17,7 @@ from dq_compensation.setup_check.checks.bone_orientation import CHECK
 from dq_compensation.setup_check.issue import FixError
 from human.model import RIGS, Rig
 from tests.blender.enabled_scenes import description, enable, select
-from tests.blender.scene_builders import edit_mode, evaluated_positions
+from tests.blender.scene_builders import edit_mode, evaluated_positions, linked_copy
 from tests.limb import build_limb, pose_limb
 
 from .conftest import Human
@@ -290,17 +290,14 @@ def test_a_bone_that_something_holds_by_its_axes_is_refused_by_name(
 def test_an_action_of_another_armature_is_not_touched(human: Human) -> None:
     turn_bones(human.armature_object, "WORLD")
     animate(human.armature_object)
-    other = human.armature_object.copy()
-    other.data = other.data.copy()
-    bpy.context.scene.collection.objects.link(other)
+    linked_copy(human.armature_object, own_data=True)
     with pytest.raises(FixError, match=r"Human Rig\.001"):
         fix(CHECK, human.mesh_object, "reorient_bones")
 
 
 def test_objects_that_share_the_armature_keep_their_poses(human: Human) -> None:
     turn_bones(human.armature_object, "WORLD")
-    twin = human.armature_object.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    twin = linked_copy(human.armature_object)
     twin.pose.bones["upperarm01.L"].rotation_quaternion = (0.8, 0.0, 0.6, 0.0)
     bpy.context.view_layer.update()
     rest = np.array(twin.data.bones["upperarm01.L"].matrix_local)

@@ -7,43 +7,40 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
+from bpy.types import Object
 
-from dq_compensation.setup_check import catalogue, findings, fixing
+from dq_compensation.setup_check import findings
+from dq_compensation.setup_check.fixing import follow_up
 from dq_compensation.setup_check.issue import Check
 from tests.blender.enabled_scenes import disable, enable, error, select
 from tests.blender.scene_builders import add_grid, skin
-from tests.setup_check.fake_checks import Dents, dented_body
+from tests.setup_check.fake_checks import Dents, dented_body, use_checks
 
 pytestmark = pytest.mark.usefixtures("addon")
-
-
-def use(monkeypatch: pytest.MonkeyPatch, *fakes: Dents) -> None:
-    checks: tuple[Check, ...] = tuple(fake.check() for fake in fakes)
-    monkeypatch.setattr(catalogue, "CHECKS", checks)
 
 
 @pytest.fixture
 def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
     fake = Dents()
-    use(monkeypatch, fake)
+    use_checks(monkeypatch, fake.check())
     return fake
 
 
 @pytest.fixture
-def body(dents: Dents) -> bpy.types.Object:
+def body(dents: Dents) -> Object:
     return dented_body()
 
 
-def fix(obj: bpy.types.Object, name: str = "flatten", key: str = "dents") -> set[str]:
+def fix(obj: Object, name: str = "flatten", key: str = "dents") -> set[str]:
     return bpy.ops.dqc.fix(object_name=obj.name, check="dents", key=key, fix=name)
 
 
-def select_issue(obj: bpy.types.Object, what: str) -> set[str]:
+def select_issue(obj: Object, what: str) -> set[str]:
     return bpy.ops.dqc.select_issue(object_name=obj.name, check="dents", key="dents", what=what)
 
 
 def test_check_says_what_it_found_of_every_selected_character(
-    body: bpy.types.Object, capfd: pytest.CaptureFixture[str]
+    body: Object, capfd: pytest.CaptureFixture[str]
 ) -> None:
     clean = add_grid(name="Clean")
     select(body, clean)
@@ -51,7 +48,7 @@ def test_check_says_what_it_found_of_every_selected_character(
     assert "Body: 1 warning; Clean: all is well" in capfd.readouterr().out
 
 
-def test_check_means_the_meshes_of_a_selected_armature(body: bpy.types.Object) -> None:
+def test_check_means_the_meshes_of_a_selected_armature(body: Object) -> None:
     select(body.modifiers[0].object)
     bpy.ops.dqc.check()
     assert findings.known(body) is not None
@@ -63,16 +60,14 @@ def test_check_and_fix_all_need_a_character() -> None:
             operator()
 
 
-def test_a_fix_says_what_it_changed(
-    body: bpy.types.Object, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fix_says_what_it_changed(body: Object, capfd: pytest.CaptureFixture[str]) -> None:
     assert fix(body) == {"FINISHED"}
     assert body["dents"] == 0
     assert "Body: Flattened 3 dents" in capfd.readouterr().out
 
 
 def test_a_fix_never_acts_on_what_was_found_before(
-    body: bpy.types.Object, dents: Dents, capfd: pytest.CaptureFixture[str]
+    body: Object, dents: Dents, capfd: pytest.CaptureFixture[str]
 ) -> None:
     bpy.ops.dqc.check()
     body["dents"] = 0
@@ -81,7 +76,7 @@ def test_a_fix_never_acts_on_what_was_found_before(
     assert not dents.fixed
 
 
-def test_a_fix_of_something_unknown_is_harmless(body: bpy.types.Object) -> None:
+def test_a_fix_of_something_unknown_is_harmless(body: Object) -> None:
     assert fix(body, key="scratches") == {"CANCELLED"}
     assert fix(body, name="polish") == {"CANCELLED"}
     unknown = {"object_name": "Nobody", "check": "dents", "key": "dents", "fix": "flatten"}
@@ -91,16 +86,14 @@ def test_a_fix_of_something_unknown_is_harmless(body: bpy.types.Object) -> None:
     assert body["dents"] == 3
 
 
-def test_a_refused_fix_is_an_error_with_its_reason(body: bpy.types.Object, dents: Dents) -> None:
+def test_a_refused_fix_is_an_error_with_its_reason(body: Object, dents: Dents) -> None:
     dents.fixes = ("refuse",)
     with pytest.raises(RuntimeError, match=r"too deep\. Hammer them out"):
         fix(body, "refuse")
     assert body["dents"] == 3
 
 
-def test_what_a_fix_that_fails_has_done_is_undone_in_one_step(
-    body: bpy.types.Object, dents: Dents
-) -> None:
+def test_what_a_fix_that_fails_has_done_is_undone_in_one_step(body: Object, dents: Dents) -> None:
     dents.fixes = ("fail",)
     name = body.name
     bpy.ops.ed.undo_push(message="Before")
@@ -112,7 +105,7 @@ def test_what_a_fix_that_fails_has_done_is_undone_in_one_step(
     assert bpy.data.objects[name]["dents"] == 3
 
 
-def test_the_tooltip_of_a_fix_says_what_it_does(body: bpy.types.Object) -> None:
+def test_the_tooltip_of_a_fix_says_what_it_does(body: Object) -> None:
     bpy.ops.dqc.check()
     operator = bpy.types.DQC_OT_fix
 
@@ -125,13 +118,13 @@ def test_the_tooltip_of_a_fix_says_what_it_does(body: bpy.types.Object) -> None:
 
 
 def test_fix_all_leaves_out_what_has_to_be_asked_about(
-    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    body: Object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plain, asks = Dents(), Dents(("ask", "flatten"), name="scratches")
     refuses, hopeless = Dents(("refuse",), name="holes"), Dents((), name="rust")
     for fake in (plain, asks, refuses, hopeless):
         body[fake.name] = 2
-    use(monkeypatch, refuses, asks, plain, hopeless)
+    use_checks(monkeypatch, *(fake.check() for fake in (refuses, asks, plain, hopeless)))
     assert bpy.ops.dqc.fix_all() == {"FINISHED"}
     assert (body["dents"], body["scratches"], body["holes"], body["rust"]) == (0, 2, 2, 2)
     report = capfd.readouterr().out
@@ -141,10 +134,10 @@ def test_fix_all_leaves_out_what_has_to_be_asked_about(
 
 
 def test_fix_all_fixes_what_another_fix_has_uncovered(
-    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+    body: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = Dents(name="scratches"), Dents()
-    use(monkeypatch, first, second)
+    use_checks(monkeypatch, first.check(), second.check())
     check = second.check()
 
     def flatten_and_scratch(subject: object, _issue: object) -> str:
@@ -152,22 +145,22 @@ def test_fix_all_fixes_what_another_fix_has_uncovered(
         return "Flattened the dents"
 
     scratching = Check("dents", check.find, check.fixes | {"flatten": flatten_and_scratch})  # type: ignore[dict-item]
-    monkeypatch.setattr(catalogue, "CHECKS", (first.check(), scratching))
+    use_checks(monkeypatch, first.check(), scratching)
     bpy.ops.dqc.fix_all()
     assert body["scratches"] == 0
 
 
 def test_fix_all_ends_when_a_fix_does_not_help(
-    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+    body: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = Dents().check()
     useless = Check("dents", check.find, {"flatten": lambda _subject, _issue: "Tried"})
-    monkeypatch.setattr(catalogue, "CHECKS", (useless,))
+    use_checks(monkeypatch, useless)
     assert bpy.ops.dqc.fix_all() == {"FINISHED"}
     assert body["dents"] == 3
 
 
-def test_fix_all_takes_every_selected_character(body: bpy.types.Object, dents: Dents) -> None:
+def test_fix_all_takes_every_selected_character(body: Object, dents: Dents) -> None:
     other = add_grid(name="Other")
     other["dents"] = 1
     select(body, other)
@@ -176,7 +169,7 @@ def test_fix_all_takes_every_selected_character(body: bpy.types.Object, dents: D
 
 
 def test_an_enabled_character_follows_its_fix(
-    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
+    body: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fix that alters weights: the modifier deforms by the new ones at once."""
     enable(body)
@@ -191,7 +184,7 @@ def test_an_enabled_character_follows_its_fix(
         return "Painted 18 vertices"
 
     painting = Check("dents", check.find, {"flatten": repaint})
-    monkeypatch.setattr(catalogue, "CHECKS", (painting,))
+    use_checks(monkeypatch, painting)
     fix(body)
     # Nodes count in 32 bits.
     assert error(body) < 1e-4
@@ -200,7 +193,7 @@ def test_an_enabled_character_follows_its_fix(
 
 @pytest.mark.parametrize("part", ["object", "mesh", "armature"])
 def test_linked_characters_are_checked_but_not_fixed(
-    body: bpy.types.Object, dents: Dents, tmp_path: Path, part: str
+    body: Object, dents: Dents, tmp_path: Path, part: str
 ) -> None:
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
     bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -227,7 +220,7 @@ def test_linked_characters_are_checked_but_not_fixed(
     assert body["dents"] == 3
 
 
-def test_select_shows_the_vertices_in_edit_mode(body: bpy.types.Object, dents: Dents) -> None:
+def test_select_shows_the_vertices_in_edit_mode(body: Object, dents: Dents) -> None:
     # Two faces of the six by six grid share an edge: 0 1 2 over 6 7 8.
     dents.vertices = (0, 1, 6, 7, 8)
     body.data.vertices.foreach_set("select", np.ones(36, np.bool_))
@@ -241,7 +234,7 @@ def test_select_shows_the_vertices_in_edit_mode(body: bpy.types.Object, dents: D
     assert [set(face.vertices) for face in body.data.polygons if face.select] == [{0, 1, 6, 7}]
 
 
-def test_select_from_edit_mode_and_then_fix(body: bpy.types.Object, dents: Dents) -> None:
+def test_select_from_edit_mode_and_then_fix(body: Object, dents: Dents) -> None:
     dents.vertices = (3,)
     bpy.ops.object.mode_set(mode="EDIT")
     assert select_issue(body, "VERTICES") == {"FINISHED"}
@@ -251,7 +244,7 @@ def test_select_from_edit_mode_and_then_fix(body: bpy.types.Object, dents: Dents
     assert body["dents"] == 0
 
 
-def test_what_does_nothing_leaves_the_mode(body: bpy.types.Object, dents: Dents) -> None:
+def test_what_does_nothing_leaves_the_mode(body: Object, dents: Dents) -> None:
     dents.fixes = ("refuse",)
     bpy.ops.object.mode_set(mode="EDIT")
     with pytest.raises(RuntimeError, match="too deep"):
@@ -263,7 +256,7 @@ def test_what_does_nothing_leaves_the_mode(body: bpy.types.Object, dents: Dents)
 
 
 def test_hidden_vertices_are_counted(
-    body: bpy.types.Object, dents: Dents, capfd: pytest.CaptureFixture[str]
+    body: Object, dents: Dents, capfd: pytest.CaptureFixture[str]
 ) -> None:
     dents.vertices = (0, 1)
     body.data.vertices[0].hide = True
@@ -276,13 +269,13 @@ def test_hidden_vertices_are_counted(
     assert body.mode == "OBJECT"
 
 
-def selected_bones(armature: bpy.types.Object) -> list[str]:
+def selected_bones(armature: Object) -> list[str]:
     on_pose = "select" in bpy.types.PoseBone.bl_rna.properties
     bones = armature.pose.bones if on_pose else armature.data.bones
     return [bone.name for bone in bones if bone.select]
 
 
-def test_select_shows_the_bones_in_pose_mode(body: bpy.types.Object, dents: Dents) -> None:
+def test_select_shows_the_bones_in_pose_mode(body: Object, dents: Dents) -> None:
     dents.bones = ("Lower", "Root")
     armature = body.modifiers[0].object
     bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
@@ -295,7 +288,7 @@ def test_select_shows_the_bones_in_pose_mode(body: bpy.types.Object, dents: Dent
 
 
 def test_hidden_bones_are_counted(
-    body: bpy.types.Object, dents: Dents, capfd: pytest.CaptureFixture[str]
+    body: Object, dents: Dents, capfd: pytest.CaptureFixture[str]
 ) -> None:
     dents.bones = ("Lower", "Root")
     armature = body.modifiers[0].object
@@ -311,7 +304,7 @@ def test_hidden_bones_are_counted(
         select_issue(body, "BONES")
 
 
-def test_hidden_objects_are_named(body: bpy.types.Object, dents: Dents) -> None:
+def test_hidden_objects_are_named(body: Object, dents: Dents) -> None:
     dents.bones, dents.vertices = ("Lower",), (0,)
     armature = body.modifiers[0].object
     armature.hide_set(True)
@@ -322,13 +315,13 @@ def test_hidden_objects_are_named(body: bpy.types.Object, dents: Dents) -> None:
         select_issue(body, "VERTICES")
 
 
-def test_select_of_something_gone_says_so(body: bpy.types.Object, dents: Dents) -> None:
+def test_select_of_something_gone_says_so(body: Object, dents: Dents) -> None:
     dents.vertices = (0,)
     body["dents"] = 0
     assert select_issue(body, "VERTICES") == {"CANCELLED"}
 
 
-def test_selecting_is_undone_in_one_step(body: bpy.types.Object, dents: Dents) -> None:
+def test_selecting_is_undone_in_one_step(body: Object, dents: Dents) -> None:
     dents.bones = ("Lower",)
     armature = body.modifiers[0].object
     names = body.name, armature.name
@@ -341,9 +334,7 @@ def test_selecting_is_undone_in_one_step(body: bpy.types.Object, dents: Dents) -
     assert bpy.context.view_layer.objects.active == body
 
 
-def test_relatives_of_a_fixed_character_are_brought_up_to_date(
-    body: bpy.types.Object, dents: Dents
-) -> None:
+def test_relatives_of_a_fixed_character_are_brought_up_to_date(body: Object, dents: Dents) -> None:
     twin = add_grid(name="Twin")
     skin(twin, body.modifiers[0].object)
     enable(twin)
@@ -351,7 +342,7 @@ def test_relatives_of_a_fixed_character_are_brought_up_to_date(
     bones = body.modifiers[0].object.data.bones
     bones["Upper"].use_deform = False
     bpy.context.view_layer.update()
-    fixing.follow_up(body)
+    follow_up(body)
     # Nodes count in 32 bits.
     assert error(twin) < 1e-4
     disable(twin)

@@ -8,12 +8,12 @@ from typing import Any
 import bpy
 import pytest
 
-from dq_compensation.setup_check import catalogue, findings
-from dq_compensation.ui_shared import reporting
+from dq_compensation.setup_check import findings
 from dq_compensation.ui_shared.reporting import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_grid
-from tests.setup_check.fake_checks import Dents, dented_body
+from tests.replaced_functions import replace_everywhere
+from tests.setup_check.fake_checks import Dents, dented_body, use_checks
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -60,7 +60,7 @@ def draw() -> RememberedLayout:
 @pytest.fixture
 def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
     fake = Dents(("flatten", "ask"), bones=("Lower",), vertices=(0, 1))
-    monkeypatch.setattr(catalogue, "CHECKS", (fake.check(),))
+    use_checks(monkeypatch, fake.check())
     return fake
 
 
@@ -134,7 +134,7 @@ def test_several_characters_are_distinguished(body: bpy.types.Object) -> None:
 
 
 def test_lines_break_between_words_and_keep_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "shown_width", len)
+    replace_everywhere(monkeypatch, shown_width, len)
     text = "Bones of Rig are scaled: Oberschenkelknochen.L and 4 more."
     for width in (5, 20, 33, 200):
         lines = broken_lines(text, width)

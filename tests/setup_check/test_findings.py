@@ -8,18 +8,20 @@ from types import SimpleNamespace
 
 import bpy
 import pytest
+from bpy.types import Object
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.session.changes import Changes
-from dq_compensation.setup_check import catalogue, findings
+from dq_compensation.setup_check import findings
+from dq_compensation.setup_check.findings import QUICK, any_known, check_outdated, mark_all_touched
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check as lifecycle_check
 from tests.blender.enabled_scenes import enable, select
-from tests.blender.scene_builders import add_grid, edit_mode
+from tests.blender.scene_builders import add_grid, edit_mode, save_and_open
 from tests.counted_work import instructions_of
-from tests.setup_check.fake_checks import Dents, dented_body
+from tests.setup_check.fake_checks import Dents, dented_body, use_checks
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -27,12 +29,12 @@ pytestmark = pytest.mark.usefixtures("addon")
 @pytest.fixture
 def dents(monkeypatch: pytest.MonkeyPatch) -> Dents:
     fake = Dents()
-    monkeypatch.setattr(catalogue, "CHECKS", (fake.check(),))
+    use_checks(monkeypatch, fake.check())
     return fake
 
 
 @pytest.fixture
-def body(dents: Dents, monkeypatch: pytest.MonkeyPatch) -> bpy.types.Object:
+def body(dents: Dents, monkeypatch: pytest.MonkeyPatch) -> Object:
     """Its checks take no time, whatever else the machine does."""
     monkeypatch.setattr(findings, "time", SimpleNamespace(perf_counter=lambda: 0.0))
     obj = dented_body()
@@ -41,7 +43,7 @@ def body(dents: Dents, monkeypatch: pytest.MonkeyPatch) -> bpy.types.Object:
     return obj
 
 
-def known(obj: bpy.types.Object) -> findings.Findings:
+def known(obj: Object) -> findings.Findings:
     found = findings.known(obj)
     assert found is not None
     return found
@@ -51,44 +53,44 @@ def update() -> None:
     bpy.context.view_layer.update()
 
 
-def is_outdated(obj: bpy.types.Object) -> bool:
+def is_outdated(obj: Object) -> bool:
     """As the timer finds out, for a character whose check takes too long to be made again."""
-    known(obj).seconds = findings.QUICK
+    known(obj).seconds = QUICK
     update()
-    findings.check_outdated()
+    check_outdated()
     return known(obj).outdated
 
 
-def edit_mesh(obj: bpy.types.Object) -> None:
+def edit_mesh(obj: Object) -> None:
     obj.data.vertices[0].co.x += 0.1
     obj.data.update()
 
 
-def paint(obj: bpy.types.Object) -> None:
+def paint(obj: Object) -> None:
     obj.vertex_groups["Root"].add([0], 0.5, "REPLACE")
 
 
-def move(obj: bpy.types.Object) -> None:
+def move(obj: Object) -> None:
     obj.location.x += 1.0
 
 
-def pose(obj: bpy.types.Object) -> None:
+def pose(obj: Object) -> None:
     obj.modifiers[0].object.pose.bones["Upper"].scale.x = 2.0
 
 
-def move_armature(obj: bpy.types.Object) -> None:
+def move_armature(obj: Object) -> None:
     obj.modifiers[0].object.scale = (2.0, 1.0, 1.0)
 
 
-def change_bones(obj: bpy.types.Object) -> None:
+def change_bones(obj: Object) -> None:
     obj.modifiers[0].object.data.bones["Upper"].use_deform = False
 
 
-def add_modifier(obj: bpy.types.Object) -> None:
+def add_modifier(obj: Object) -> None:
     obj.modifiers.new("Subdivision", "SUBSURF")
 
 
-def change_setting(obj: bpy.types.Object) -> None:
+def change_setting(obj: Object) -> None:
     obj.dq_compensation.limb_axis = "X"
 
 
@@ -106,46 +108,46 @@ def change_setting(obj: bpy.types.Object) -> None:
     ],
 )
 def test_a_change_of_the_character_makes_its_findings_outdated(
-    body: bpy.types.Object, change: Callable[[bpy.types.Object], None]
+    body: Object, change: Callable[[Object], None]
 ) -> None:
     change(body)
     assert is_outdated(body)
 
 
-def rotate_bones(obj: bpy.types.Object) -> None:
+def rotate_bones(obj: Object) -> None:
     for bone in obj.modifiers[0].object.pose.bones:
         bone.rotation_mode = "XYZ"
         bone.rotation_euler, bone.location = (0.1, 0.4, 0.2), (0.1, 0.0, 0.0)
 
 
-def key_bones(obj: bpy.types.Object) -> None:
+def key_bones(obj: Object) -> None:
     """The same with keys, once the bones have an action."""
     rotate_bones(obj)
     for bone in obj.modifiers[0].object.pose.bones:
         bone.keyframe_insert("rotation_euler", frame=5)
 
 
-def select_vertices(obj: bpy.types.Object) -> None:
+def select_vertices(obj: Object) -> None:
     """As Select does: Edit Mode, and another selection."""
     select(obj)
     bpy.ops.object.mode_set(mode="EDIT")
     bpy.ops.mesh.select_all(action="INVERT")
     update()
-    findings.check_outdated()
+    check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def select_bones(obj: bpy.types.Object) -> None:
+def select_bones(obj: Object) -> None:
     select(obj.modifiers[0].object)
     bpy.ops.object.mode_set(mode="POSE")
     bpy.ops.pose.select_all(action="INVERT")
 
 
-def edit_bones_without_a_change(obj: bpy.types.Object) -> None:
+def edit_bones_without_a_change(obj: Object) -> None:
     select(obj.modifiers[0].object)
     bpy.ops.object.mode_set(mode="EDIT")
     update()
-    findings.check_outdated()
+    check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
@@ -155,7 +157,7 @@ def edit_bones_without_a_change(obj: bpy.types.Object) -> None:
 )
 @pytest.mark.parametrize("enabled", [False, True], ids=["native", "enabled"])
 def test_what_no_check_reads_leaves_findings_as_they_are(
-    body: bpy.types.Object, change: Callable[[bpy.types.Object], None], enabled: bool
+    body: Object, change: Callable[[Object], None], enabled: bool
 ) -> None:
     if enabled:
         enable(body)
@@ -170,28 +172,28 @@ def test_what_no_check_reads_leaves_findings_as_they_are(
     assert not is_outdated(body)
 
 
-def change_a_key(obj: bpy.types.Object) -> None:
+def change_a_key(obj: Object) -> None:
     obj.data.shape_keys.key_blocks["Key"].points[0].co.z += 0.1
 
 
-def mute_a_key(obj: bpy.types.Object) -> None:
+def mute_a_key(obj: Object) -> None:
     obj.data.shape_keys.key_blocks["Key"].mute = True
 
 
-def key_a_scale(obj: bpy.types.Object) -> None:
+def key_a_scale(obj: Object) -> None:
     obj.modifiers[0].object.pose.bones["Upper"].keyframe_insert("scale", frame=1)
 
 
-def rename_a_group(obj: bpy.types.Object) -> None:
+def rename_a_group(obj: Object) -> None:
     obj.vertex_groups["Upper"].name = "Middle"
 
 
-def scale_by_a_constraint(obj: bpy.types.Object) -> None:
+def scale_by_a_constraint(obj: Object) -> None:
     bone = obj.modifiers[0].object.pose.bones["Lower"]
     bone.constraints.new("LIMIT_SCALE").use_min_x = True
 
 
-def move_a_tail(obj: bpy.types.Object) -> None:
+def move_a_tail(obj: Object) -> None:
     with edit_mode(obj.modifiers[0].object) as rig:
         rig.data.edit_bones["Lower"].tail.z += 0.1
 
@@ -201,7 +203,7 @@ def move_a_tail(obj: bpy.types.Object) -> None:
     [change_a_key, mute_a_key, key_a_scale, rename_a_group, scale_by_a_constraint, move_a_tail],
 )
 def test_what_a_check_reads_makes_findings_outdated(
-    body: bpy.types.Object, change: Callable[[bpy.types.Object], None]
+    body: Object, change: Callable[[Object], None]
 ) -> None:
     body.shape_key_add(name="Basis")
     body.shape_key_add(name="Key")
@@ -212,7 +214,7 @@ def test_what_a_check_reads_makes_findings_outdated(
     assert is_outdated(body)
 
 
-def test_a_check_in_edit_mode_is_made_again_afterwards(body: bpy.types.Object) -> None:
+def test_a_check_in_edit_mode_is_made_again_afterwards(body: Object) -> None:
     """The mesh is behind in Edit Mode, and cannot be compared."""
     bpy.ops.object.mode_set(mode="EDIT")
     assert bpy.ops.dqc.check() == {"FINISHED"}
@@ -220,17 +222,17 @@ def test_a_check_in_edit_mode_is_made_again_afterwards(body: bpy.types.Object) -
     assert is_outdated(body)
 
 
-def test_a_change_of_something_else_does_not(body: bpy.types.Object) -> None:
+def test_a_change_of_something_else_does_not(body: Object) -> None:
     other = add_grid(name="Other")
     # A new object makes Blender evaluate everything anew.
     update()
-    findings.check_outdated()
+    check_outdated()
     edit_mesh(other)
     move(other)
     assert not is_outdated(body)
 
 
-def test_results_hold_what_was_found(body: bpy.types.Object) -> None:
+def test_results_hold_what_was_found(body: Object) -> None:
     found = known(body)
     assert found.check_count == 1
     assert [issue.message for issue in found.issues] == ["Body has 3 dents."]
@@ -238,46 +240,44 @@ def test_results_hold_what_was_found(body: bpy.types.Object) -> None:
     assert found.issue("dents", "other") is None
 
 
-def test_outdated_results_are_checked_again_where_that_is_quick(
-    body: bpy.types.Object, dents: Dents
-) -> None:
+def test_outdated_results_are_checked_again_where_that_is_quick(body: Object, dents: Dents) -> None:
     body["dents"] = 0
     move(body)
     update()
-    assert findings.check_outdated()
+    assert check_outdated()
     assert not known(body).outdated
     assert not known(body).issues
 
 
-def test_checking_again_comes_to_an_end(body: bpy.types.Object, dents: Dents) -> None:
+def test_checking_again_comes_to_an_end(body: Object, dents: Dents) -> None:
     """No check may take its own reading, or what follows a fix, for a change of the user's."""
     move(body)
     update()
-    assert findings.check_outdated()
+    assert check_outdated()
     looks = dents.looks
     for _ in range(3):
         update()
-        assert not findings.check_outdated()
+        assert not check_outdated()
     assert dents.looks == looks
 
 
 def test_following_an_enabled_character_does_not_outdate_its_findings_for_ever(
-    body: bpy.types.Object, dents: Dents
+    body: Object, dents: Dents
 ) -> None:
     enable(body)
     lifecycle_check()
-    findings.check_outdated()
+    check_outdated()
     pose(body)
     for _ in range(3):
         lifecycle_check()
-        findings.check_outdated()
+        check_outdated()
     looks = dents.looks
     lifecycle_check()
-    assert not findings.check_outdated()
+    assert not check_outdated()
     assert dents.looks == looks
 
 
-def test_a_fix_leaves_findings_that_are_up_to_date(body: bpy.types.Object, dents: Dents) -> None:
+def test_a_fix_leaves_findings_that_are_up_to_date(body: Object, dents: Dents) -> None:
     enable(body)
     lifecycle_check()
     bpy.ops.dqc.fix(object_name=body.name, check="dents", key="dents", fix="flatten")
@@ -286,68 +286,65 @@ def test_a_fix_leaves_findings_that_are_up_to_date(body: bpy.types.Object, dents
     assert not is_outdated(body)
 
 
-def test_a_slow_check_waits_for_the_button(body: bpy.types.Object, dents: Dents) -> None:
-    known(body).seconds = findings.QUICK
+def test_a_slow_check_waits_for_the_button(body: Object, dents: Dents) -> None:
+    known(body).seconds = QUICK
     move(body)
     update()
-    assert not findings.check_outdated()
+    assert not check_outdated()
     assert known(body).outdated
     bpy.ops.dqc.check()
     assert not known(body).outdated
 
 
 @pytest.mark.parametrize("mode", ["WEIGHT_PAINT", "SCULPT", "EDIT"])
-def test_nothing_is_checked_while_it_is_painted_or_edited(
-    body: bpy.types.Object, mode: str
-) -> None:
+def test_nothing_is_checked_while_it_is_painted_or_edited(body: Object, mode: str) -> None:
     bpy.ops.object.mode_set(mode=mode)
     move(body)
     update()
     assert known(body).touched
-    assert not findings.check_outdated()
+    assert not check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
     update()
-    assert findings.check_outdated()
+    assert check_outdated()
 
 
-def test_nothing_is_checked_while_its_bones_are_edited(body: bpy.types.Object) -> None:
+def test_nothing_is_checked_while_its_bones_are_edited(body: Object) -> None:
     select(body.modifiers[0].object)
     bpy.ops.object.mode_set(mode="EDIT")
     move(body)
     update()
-    assert not findings.check_outdated()
+    assert not check_outdated()
     bpy.ops.object.mode_set(mode="OBJECT")
-    assert findings.check_outdated()
+    assert check_outdated()
 
 
-def test_undo_and_redo_make_findings_outdated_and_keep_them(body: bpy.types.Object) -> None:
+def test_undo_and_redo_make_findings_outdated_and_keep_them(body: Object) -> None:
     name = body.name
     bpy.ops.ed.undo_push(message="Before")
     move(body)
     bpy.ops.ed.undo_push(message="Moved")
     for step in (bpy.ops.ed.undo, bpy.ops.ed.redo):
-        findings.check_outdated()
+        check_outdated()
         step()
         body = bpy.data.objects[name]
         assert known(body).touched
         assert known(body).issues
 
 
-def test_another_file_forgets_them(body: bpy.types.Object, tmp_path: Path) -> None:
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "body.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "body.blend"))
+def test_another_file_forgets_them(body: Object, tmp_path: Path) -> None:
+    save_and_open(tmp_path / "body.blend")
     assert findings.known(bpy.data.objects["Body"]) is None
-    assert not findings.any_known()
+    assert not any_known()
 
 
-def test_a_deleted_character_is_forgotten(body: bpy.types.Object) -> None:
-    findings.mark_all_touched()
+def test_a_deleted_character_is_forgotten(body: Object) -> None:
+    mark_all_touched()
     bpy.data.objects.remove(body)
-    assert not findings.check_outdated()
-    assert not findings.any_known()
+    assert not check_outdated()
+    assert not any_known()
 
 
-def test_the_handler_takes_little_python(body: bpy.types.Object) -> None:
+def test_the_handler_takes_little_python(body: Object) -> None:
     """It reads one number of each object that has moved: about 10 instructions."""
     others = [add_grid(2, name=f"Other {number}") for number in range(200)]
     update()
@@ -371,25 +368,25 @@ def test_the_handler_takes_little_python(body: bpy.types.Object) -> None:
 
 
 def test_a_check_that_fails_is_reported_and_the_others_run(
-    body: bpy.types.Object, dents: Dents, monkeypatch: pytest.MonkeyPatch
+    body: Object, dents: Dents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look(_subject: Subject) -> list[Issue]:
         raise ZeroDivisionError("no ruler")
 
-    monkeypatch.setattr(catalogue, "CHECKS", (Check("ruler", look), dents.check()))
+    use_checks(monkeypatch, Check("ruler", look), dents.check())
     messages = [issue.message for issue in api.check(body)]
     assert messages[0] == "Body could not be checked for ruler: no ruler. The console says more."
     assert messages[1:] == ["Body has 3 dents."]
 
 
-def test_errors_come_first(body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_come_first(body: Object, monkeypatch: pytest.MonkeyPatch) -> None:
     severities = ("INFORMATION", "ERROR", "WARNING", "ERROR")
     found = [Issue(str(number), one, one) for number, one in enumerate(severities)]
-    monkeypatch.setattr(catalogue, "CHECKS", (Check("a", lambda _subject: found),))
+    use_checks(monkeypatch, Check("a", lambda _subject: found))
     assert [issue.key for issue in api.check(body)] == ["1", "3", "2", "0"]
 
 
-def test_the_api_finds_the_same_and_refuses_what_is_no_mesh(body: bpy.types.Object) -> None:
+def test_the_api_finds_the_same_and_refuses_what_is_no_mesh(body: Object) -> None:
     assert [issue.message for issue in api.check(body)] == ["Body has 3 dents."]
     evaluated = body.evaluated_get(bpy.context.evaluated_depsgraph_get())
     assert [issue.message for issue in api.check(evaluated)] == ["Body has 3 dents."]

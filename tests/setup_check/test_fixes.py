@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from dq_compensation.setup_check import catalogue
+from dq_compensation.setup_check.catalogue import check_named
 from dq_compensation.setup_check.fixing import fix_unasked
 from dq_compensation.setup_check.issue import Check, Issue
 from dq_compensation.setup_check.subject import Subject
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import description, enable, select
 from tests.limb import build_limb, pose_limb
+from tests.setup_check.fake_checks import use_checks
 from tests.setup_check.planted import PLANTED
 
 from .conftest import Human
@@ -62,7 +64,7 @@ def found_by(check: Check, obj: bpy.types.Object) -> dict[str, Issue]:
 
 
 def check_of(planted: str) -> Check:
-    check = catalogue.check_named(planted.split("/", maxsplit=1)[0])
+    check = check_named(planted.split("/", maxsplit=1)[0])
     assert check is not None, f"no check for the planted scene {planted}"
     return check
 
@@ -191,7 +193,7 @@ def test_what_is_planted_is_found_fixed_and_undone(
 ) -> None:
     check = check_of(planted)
     # A fix makes all checks again: all of them at once have a test of their own.
-    monkeypatch.setattr(catalogue, "CHECKS", (check,))
+    use_checks(monkeypatch, check)
     clean = found_by(check, posed.mesh_object)
     PLANTED[planted](posed)
     refused = planted.split("/")[1].startswith("refuses_")

@@ -15,9 +15,9 @@ from dq_compensation import api
 from dq_compensation.setup_check.checks import bone_hierarchy
 from dq_compensation.setup_check.checks.mesh_placement import CHECK
 from human.model import RIGS, Rig
-from tests.blender.enabled_scenes import enable, error
+from tests.blender.enabled_scenes import enabled_limb, error
 from tests.blender.scene_builders import edit_mode, link
-from tests.limb import build_limb, pose_limb
+from tests.limb import build_limb
 from tests.rigify_human import new_file_with_rigify_human
 
 from .animated_human import add_child, world_positions
@@ -195,9 +195,7 @@ def test_a_limb_is_put_back_where_its_channels_say_how() -> None:
     assert np.abs(world_positions(limb) - before).max() <= SAME
 
 
-def test_a_skeleton_without_parents_is_not_judged(
-    body_with_rig: Callable[[Rig], Human],
-) -> None:
+def test_a_skeleton_without_parents_is_not_judged(body_with_rig: Callable[[Rig], Human]) -> None:
     human = body_with_rig("game_engine")
     with edit_mode(human.armature_object) as armature:
         for bone in armature.data.edit_bones:
@@ -234,9 +232,7 @@ def _random(rng: np.random.Generator) -> Vector:
 
 
 def test_an_enabled_character_follows_the_fix() -> None:
-    limb, rig = build_limb()
-    pose_limb(rig)
-    enable(limb)
+    limb, _ = enabled_limb()
     before = world_positions(limb)
     limb.location.y = 0.3
     bpy.context.view_layer.update()

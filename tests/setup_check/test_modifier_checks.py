@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle import app_handlers
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
 from dq_compensation.setup_check.issue import Issue
 from tests.blender.enabled_scenes import check, disable, enable, error, select
@@ -18,6 +17,7 @@ from tests.blender.scene_builders import (
     add_grid,
     evaluated_positions,
     pose_at_random,
+    save_and_open,
     skin,
 )
 
@@ -155,10 +155,8 @@ def test_posing_and_what_is_followed_leave_no_stale_binding(body: bpy.types.Obje
     assert not found(body, "stale_binding")
 
 
-def test_a_mesh_that_is_dragged_is_stale_until_it_rests(
-    body: bpy.types.Object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app_handlers, "_has_window", lambda: True)
+@pytest.mark.usefixtures("with_timers")
+def test_a_mesh_that_is_dragged_is_stale_until_it_rests(body: bpy.types.Object) -> None:
     enable(body)
     body.location.x += 0.2
     issue = found(body, "stale_binding")["stale"]
@@ -191,8 +189,7 @@ def test_every_method_and_any_number_of_influences_is_recognised_after_reopening
     skin(body, add_armature(names, name="Many"), groups=names)
     body.dq_compensation.method = method
     enable(body)
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "body.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "body.blend"))
+    save_and_open(tmp_path / "body.blend")
     body = bpy.data.objects["Body"]
     record = body.data[CONTENT_PROPERTY]
     assert not found(body, "stale_binding")

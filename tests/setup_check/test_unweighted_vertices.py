@@ -14,7 +14,7 @@ from dq_compensation.setup_check.issue import FixError, Issue
 from dq_compensation.setup_check.subject import Subject
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
-from tests.blender.scene_builders import evaluated_positions, write_no_numbers
+from tests.blender.scene_builders import evaluated_positions, linked_copy, write_no_numbers
 from tests.setup_check.plant_unweighted_vertices import loose, patch, torn
 
 
@@ -141,8 +141,7 @@ def test_broken_set_ups_are_left_to_other_checks(human: Human) -> None:
 
 def test_a_shared_mesh_is_asked_about(human: Human) -> None:
     torn(human)
-    twin = human.mesh_object.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    linked_copy(human.mesh_object)
     (issue,) = found_in(human.mesh_object)
     assert "shared with 1 other object" in issue.fixes[0].question
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import bpy
 import numpy as np
 import pytest
 
@@ -14,7 +13,7 @@ from dq_compensation.setup_check.checks.weight_sums import WEIGHT_SUMS
 from dq_compensation.setup_check.issue import FixError
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
-from tests.blender.scene_builders import pose_at_random
+from tests.blender.scene_builders import linked_copy, pose_at_random
 from tests.setup_check.plant_weight_sums import halved
 from tests.setup_check.test_unweighted_vertices import dense_weights, subject_of
 
@@ -74,8 +73,7 @@ def test_locked_groups_are_refused(human: Human) -> None:
 
 def test_a_shared_mesh_is_asked_about(human: Human) -> None:
     halved(human)
-    twin = human.mesh_object.copy()
-    bpy.context.scene.collection.objects.link(twin)
+    linked_copy(human.mesh_object)
     (issue,) = WEIGHT_SUMS.find(subject_of(human.mesh_object))
     assert "shared with 1 other object" in issue.fixes[0].question
 

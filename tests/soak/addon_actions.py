@@ -20,7 +20,7 @@ from dq_compensation.scene.settings.object_settings import (
 )
 from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.setup_check import findings
-from dq_compensation.ui import compare_operators
+from dq_compensation.ui.compare_operators import show_methods, show_plain
 from tests.blender.enabled_scenes import select
 from tests.soak.choosing import (
     Action,
@@ -124,9 +124,9 @@ def _compare(method: ChosenMethod | None = None) -> Action:
         obj = any_mesh(rng)
         if obj is None or not settings_of(obj).enabled:
             return None
-        methods = compare_operators.show_plain([obj], method)
+        methods = show_plain([obj], method)
         bpy.context.view_layer.update()
-        compare_operators.show_methods(methods)
+        show_methods(methods)
         return f"compare {obj.name} with {method or 'its modifier'}"
 
     return done

@@ -13,6 +13,7 @@ import bpy
 import numpy as np
 
 from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.binding.content import modifiers_before
 from dq_compensation.scene.blender.rigging import armature_modifier
@@ -168,7 +169,7 @@ def at_rest(rng: Random, obj: bpy.types.Object) -> str | None:
     # An example may act at rest. What the panel says, is left out.
     if rig is None or by_example or not obj.visible_get():
         return None
-    if settings.enabled and (enabling.problem_of(obj) or enabling.notes_of(obj)):
+    if settings.enabled and (problem_of(obj) or notes_of(obj)):
         return None
     frame, was_enabled = bpy.context.scene.frame_current, settings.enabled
     posed = [each for each in bpy.data.armatures if each.pose_position == "POSE"]

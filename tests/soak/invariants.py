@@ -15,6 +15,12 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.enabling import (
+    copied_modifier_warning,
+    notes_of,
+    problem_of,
+    refresh,
+)
 from dq_compensation.modifier.modifier_stack import our_modifier, our_modifiers
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
@@ -23,9 +29,9 @@ from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.scene.blender.own_objects import is_hidden, is_own_tree, is_palette
 from dq_compensation.scene.blender.rigging import armature_modifier, find_rig
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.session import status
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
+from dq_compensation.session.status import Status
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
 
@@ -77,7 +83,7 @@ def faults(seen: Seen) -> list[str]:
             found += _faults_of_plain(obj)
     armatures = {find_rig(obj) for obj in bpy.data.objects if our_modifier(obj) is not None}
     palettes = [obj for obj in bpy.data.objects if is_palette(obj)]
-    remembered = set(memories(status.Status)) - {obj.session_uid for obj in enabled_objects()}
+    remembered = set(memories(Status)) - {obj.session_uid for obj in enabled_objects()}
     if remembered:
         found.append(f"{len(remembered)} statuses of objects that are not enabled")
     # Copies of the modifier on objects that are not enabled may keep one that nobody else has.
@@ -138,7 +144,7 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     evaluated = evaluated_positions(obj)
     if find_rig(obj) is not None and not np.isfinite(evaluated).all():
         return [f"{obj.name}: positions are not finite"]
-    if enabling.problem_of(obj) or enabling.notes_of(obj):
+    if problem_of(obj) or notes_of(obj):
         seen.reported += 1
         return []
     ours = our_modifiers(obj)
@@ -166,14 +172,14 @@ def _differences(obj: bpy.types.Object, evaluated: NDArray[np.floating]) -> list
     size = max(float(np.ptp(expected, axis=0).max()), 1e-3)
     off = float(np.abs(evaluated - expected).max()) / size
     if TOLERANCE < off < _READ_IN_ANOTHER_FRAME and reshaping_modifiers(obj):
-        enabling.refresh(obj, bpy.context.evaluated_depsgraph_get())
+        refresh(obj, bpy.context.evaluated_depsgraph_get())
         off = float(np.abs(evaluated_positions(obj) - expected).max()) / size
     return [f"{obj.name}: off by {off:.2g} of the size"] if off > TOLERANCE else []
 
 
 def _faults_of_plain(obj: bpy.types.Object) -> list[str]:
     found = []
-    if our_modifier(obj) is not None and not enabling.copied_modifier_warning(obj):
+    if our_modifier(obj) is not None and not copied_modifier_warning(obj):
         found.append(f"{obj.name} is not enabled, has our modifier, and nothing says so")
     native, armature = settings_of(obj).native, armature_modifier(obj)
     if native.hidden or (armature is not None and native.replaced_modifier):
