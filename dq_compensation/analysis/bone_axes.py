@@ -202,7 +202,7 @@ class RestRotation:
         return values @ self.rotation
 
     def order(self, order: str) -> str:
-        """The Euler order whose angles `vectors` gives; for axes that only change places."""
+        """The Euler order of the angles from `vectors`; for axes that only change places."""
         axes = self.axes
         if axes is None:
             raise ValueError(f"{self.bone}: its axes do more than change places")

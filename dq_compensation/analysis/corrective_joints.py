@@ -113,7 +113,7 @@ def direction_curve(count: int) -> SmoothCurve:
 def swing_and_twist(
     rotations: NDArray[np.floating],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Split rotations of bones into what turns them about themselves and what moves their tips.
+    """Split rotations of bones into a twist about themselves and a swing of their tips.
 
     Args:
         rotations: shape (m, 4), unit quaternions in the bones' rest axes.
@@ -371,7 +371,7 @@ _DIRECTION_LABELS = ("X", "X+Z", "Z", "-X+Z", "-X", "-X-Z", "-Z", "X-Z")
 
 
 def ball_joint(bone: str, directions: int, angles: tuple[float, ...]) -> BallJoint:
-    """A joint that swings about 4 or 8 axes, X, Z and what lies between, by angles above 0."""
+    """A joint that swings about 4 or 8 axes, X, Z and axes between, by angles above 0."""
     if directions not in (4, 8):
         raise ValueError(f"ball_joint: {directions} directions, expected 4 or 8")
     rings = tuple(sorted(angles))

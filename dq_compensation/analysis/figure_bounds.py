@@ -13,7 +13,7 @@ from ..core.crowds import Program
 from ..core.influences import Influences
 from ..core.takes import Take
 
-# Spheres around the skin of figures that play a program, whatever the method skins.
+# Spheres around the skin of figures that play a program, by any method.
 #
 # Each row of a pose gets a ball about its head, as large as the skin that it moves. Linear skinning
 # stays among the balls of a vertex; turning about a joint, as dual quaternions and SPHERICAL_JOINT
@@ -201,7 +201,7 @@ def _parts(
 
 
 def _within(program: Program, times: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The times among those that are sampled at which a program looks alike."""
+    """The sampled times at which a program looks alike."""
     end, times = float(program.first.length), np.asarray(times, np.float64)
     if program.second is None:
         return program.first_times(times)

@@ -86,7 +86,7 @@ def _settle(
     passive: NDArray[np.bool_],
     rows: NDArray[np.intp],
 ) -> None:
-    """Solve for the passive candidates; those whose weight would fall below 0 leave. In place."""
+    """Solve for the passive candidates; candidates with a weight below 0 leave. In place."""
     while len(rows):
         found = _solved(matrices[rows], passive[rows])
         below = passive[rows] & (found <= 0.0)
@@ -365,7 +365,7 @@ def helpers_of_pair(
     tolerance: float = 0.0,
     exactly: bool = False,
 ) -> list[Helper]:
-    """The helpers of a pair that fit best the vertices that follow these two bones.
+    """The helpers of a pair with the best fit to the vertices of these two bones.
 
     Args:
         number: of helpers, 1 to 4, besides those that one side narrows and those that twist.

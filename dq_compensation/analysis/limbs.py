@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.influences import Influences
+from ..core.limb_joints import SkinAtRest
 from ..core.measured_joints import TINY
-from ..core.skeleton import Ancestry, LimbAxis, Skeleton
+from ..core.skeleton import Ancestry, Skeleton
 from ..core.vectors import dots, two_across, unit_or
 
 # Finds where limbs run by the skin that bones move, where the tails of bones say nothing.
@@ -37,51 +38,48 @@ class Limbs:
     """The limbs of bones, as the skin shows them.
 
     Attributes:
+        skin: its bones, as they are.
         skeleton: with the tails, and the Y axes, of its bones along their limbs.
         by_skin: shape (B,), bool; the bones whose limb the skin tells, and not the tail.
     """
 
+    skin: SkinAtRest
     skeleton: Skeleton
     by_skin: NDArray[np.bool_]
 
     @classmethod
     def of(
         cls,
-        positions: NDArray[np.floating],
-        influences: Influences,
-        skeleton: Skeleton,
-        limb_axis: LimbAxis = "AUTO",
+        skin: SkinAtRest,
     ) -> Limbs:
-        """The limbs of a skeleton.
+        """The limbs of a skin's bones.
 
         Along the axis that the user has named. AUTO: along the bones, but for bones that stand
         alone: none above or below them moves vertices. Where most of these that have skin of their
         own do not end with it, the limbs of all go through the middle of their skin, and as far
         again.
-
-        Args:
-            positions: shape (n, 3), armature space, at rest.
         """
+        influences, skeleton = skin.influences, skin.skeleton
         by_tails = np.zeros(skeleton.bone_count, np.bool_)
-        if limb_axis != "AUTO":
+        if skin.limb_axis != "AUTO":
             lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
-            tails = skeleton.heads + lengths * skeleton.limb_directions(limb_axis)
-            return cls(replace(skeleton, tails=tails), by_tails)
+            tails = skeleton.heads + lengths * skeleton.limb_directions(skin.limb_axis)
+            return cls(skin, replace(skeleton, tails=tails), by_tails)
         own = by_tails.copy()
         own[influences.bones[:, :1][influences.weights[:, :1] > _OWN]] = True
         if np.count_nonzero(_alone(skeleton, own)) < 2:  # most characters: this costs nothing
-            return cls(skeleton, by_tails)
+            return cls(skin, skeleton, by_tails)
         alone = _alone(skeleton, influences.moving_bones(skeleton.bone_count))
         telling = alone & own
         if np.count_nonzero(telling) < 2:
-            return cls(skeleton, by_tails)
-        skin = _to_skin(positions, influences, skeleton)
-        if _tails_tell(skeleton.tails[telling] - skeleton.heads[telling], skin[telling]):
-            return cls(skeleton, by_tails)
+            return cls(skin, skeleton, by_tails)
+        to_skin = _to_skin(skin)
+        if _tails_tell(skeleton.tails[telling] - skeleton.heads[telling], to_skin[telling]):
+            return cls(skin, skeleton, by_tails)
         tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
-        tails[alone] = skeleton.heads[alone] + 2.0 * skin[alone]
-        rest[alone, :3, 1] = unit_or(skin[alone], rest[alone, :3, 1])
-        return cls(replace(skeleton, tails=tails, rest=rest), alone)
+        tails[alone] = skeleton.heads[alone] + 2.0 * to_skin[alone]
+        rest[alone, :3, 1] = unit_or(to_skin[alone], rest[alone, :3, 1])
+        return cls(skin, replace(skeleton, tails=tails, rest=rest), alone)
 
     def joined(self, parents: NDArray[np.int32]) -> Skeleton:
         """The skeleton with limbs that the skin shows along the heads of the bones.
@@ -121,13 +119,12 @@ def _tails_tell(tails: NDArray[np.floating], middles: NDArray[np.floating]) -> b
     return bool(np.mean(fits) >= (_NEARLY_ALL if one_way else _MOST))
 
 
-def _to_skin(
-    positions: NDArray[np.floating], influences: Influences, skeleton: Skeleton
-) -> NDArray[np.float64]:
+def _to_skin(skin: SkinAtRest) -> NDArray[np.float64]:
     """Shape (B, 3): from the head of each bone to the middle of its skin; 0 without any."""
+    positions, skeleton = skin.positions, skin.skeleton
     sums = np.zeros((skeleton.bone_count, 4))
     points = np.column_stack((positions, np.ones(len(positions))))
-    for rows, bones, weights in influences.slots():
+    for rows, bones, weights in skin.influences.slots():
         for column in range(4):
             weighted = weights * points[rows, column]
             sums[:, column] += np.bincount(bones, weighted, skeleton.bone_count)
@@ -171,13 +168,8 @@ class Gap:
     distance: float
 
 
-def find_gaps(
-    positions: NDArray[np.floating],
-    influences: Influences,
-    limbs: Limbs,
-    sides: NDArray[np.integer],
-) -> list[Gap]:
-    """The bones that should have another parent, each with the one that fits best.
+def find_gaps(limbs: Limbs) -> list[Gap]:
+    """The bones that should have another parent, each with the parent of the best fit.
 
     Both bones of a gap are on one limb: never left and right. A bone that starts at the end of
     another one fits best. Where no end touches, the bone needs to be without a parent that moves
@@ -186,11 +178,11 @@ def find_gaps(
     tails say nothing, ends touch by chance; but the parent has to lead to the bone.
 
     Args:
-        positions: shape (n, 3), armature space.
-        limbs: of the bones, on these positions.
-        sides: shape (B,), -1 left, 1 right, 0 the middle.
+        limbs: of a skin whose `sides` are known.
     """
+    positions, influences, sides = limbs.skin.positions, limbs.skin.influences, limbs.skin.sides
     skeleton, by_skin = limbs.skeleton, limbs.by_skin
+    assert sides is not None
     heads, tails = skeleton.heads, skeleton.tails
     pairs, vertices, ends = _shared_vertices(influences, skeleton)
     children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
@@ -209,10 +201,13 @@ def find_gaps(
     ways = heads[children] - heads[parents]
     goes_on = dots(ways, tails[children] - heads[children]) > 0.0
     on_one_limb = (sides[parents] == 0) | goes_on
-    on_one_limb &= ~by_skin[children] | leads_to(skeleton, children, parents)
+    if by_skin.any():
+        on_one_limb &= ~by_skin[children] | leads_to(skeleton, children, parents)
     near = to_child <= _NEARER * np.maximum(to_parent, 1e-12)
     fits = touches | (~has_parent[children] & near & on_one_limb)
     fits &= sides[children] * sides[parents] >= 0
+    if not fits.any():
+        return []
     apart = np.linalg.norm(ways, axis=1) + np.where(by_skin[children], to_child, 0.0)
     best: dict[int, Gap] = {}
     for row in np.flatnonzero(fits).tolist():
@@ -248,7 +243,7 @@ def _shared_vertices(
             of_vertices.append(vertices)
     codes, rows = np.concatenate(found), np.concatenate(of_vertices)
     frequent = np.flatnonzero(np.bincount(codes, minlength=1) >= _VERTICES)
-    unrelated = frequent[skeleton.kinship(frequent // count, frequent % count) == 0]
+    unrelated = frequent[skeleton.ancestry.kinship(frequent // count, frequent % count) == 0]
     wanted = np.zeros(count * count, np.bool_)
     wanted[unrelated] = True
     chosen = np.flatnonzero(wanted[codes])
@@ -299,27 +294,23 @@ def _without_cycles(skeleton: Skeleton, candidates: list[Gap]) -> list[Gap]:
 _WIDEST_OPENING = np.radians(135.0)
 
 
-def mesh_parents(
-    positions: NDArray[np.floating],
-    influences: Influences,
-    limbs: Limbs,
-    sides: NDArray[np.integer],
-) -> NDArray[np.int32]:
+def mesh_parents(limbs: Limbs) -> NDArray[np.int32]:
     """The bone that each bone continues on the mesh although neither is above the other.
 
     Args:
-        positions, limbs, sides: of `find_gaps`.
+        limbs: of `find_gaps`.
 
     Returns:
         shape (B,), -1 for none; together with the hierarchy they make no cycles.
     """
     found = np.full(limbs.skeleton.bone_count, -1, np.int32)
-    for gap in joints_of(find_gaps(positions, influences, limbs, sides), positions, limbs):
+    gaps = find_gaps(limbs)
+    for gap in joints_of(gaps, limbs) if gaps else ():
         found[gap.child] = gap.parent
     return found
 
 
-def joints_of(gaps: list[Gap], positions: NDArray[np.floating], limbs: Limbs) -> list[Gap]:
+def joints_of(gaps: list[Gap], limbs: Limbs) -> list[Gap]:
     """Those of the gaps whose two bones are one limb with a joint in it.
 
     The child starts where the parent ends or leads to, and the skin that both move surrounds them.
@@ -335,7 +326,7 @@ def joints_of(gaps: list[Gap], positions: NDArray[np.floating], limbs: Limbs) ->
     found = []
     for row, (gap, one, other) in enumerate(zip(gaps, *two_across(axes), strict=True)):
         if gap.touches or leading[row]:
-            from_joint = positions[gap.vertices] - heads[gap.child]
+            from_joint = limbs.skin.positions[gap.vertices] - heads[gap.child]
             angles = np.sort(np.arctan2(from_joint @ other, from_joint @ one))
             openings = np.diff(angles, append=angles[0] + 2.0 * np.pi)
             if openings.max() <= _WIDEST_OPENING:
@@ -343,12 +334,7 @@ def joints_of(gaps: list[Gap], positions: NDArray[np.floating], limbs: Limbs) ->
     return found
 
 
-def joined_skeleton(
-    positions: NDArray[np.floating],
-    influences: Influences,
-    skeleton: Skeleton,
-    sides: NDArray[np.integer],
-) -> tuple[Skeleton, NDArray[np.int32]]:
+def joined_skeleton(skin: SkinAtRest) -> tuple[Skeleton, NDArray[np.int32]]:
     """The skeleton with the hierarchy that the mesh shows, if bones have no other one.
 
     It is the skeleton itself where all bones that continue others on the mesh have a bone above
@@ -356,14 +342,14 @@ def joined_skeleton(
     these, and the other two are any.
 
     Args:
-        positions, sides: of `find_gaps`.
+        skin: whose `sides` are known.
 
     Returns:
         the skeleton, depth first; and where each bone of the given one is in it, shape (B,).
     """
-    count = skeleton.bone_count
-    limbs = Limbs.of(positions, influences, skeleton)
-    found = mesh_parents(positions, influences, limbs, sides)
+    influences, skeleton, count = skin.influences, skin.skeleton, skin.skeleton.bone_count
+    limbs = Limbs.of(skin)
+    found = mesh_parents(limbs)
     if not ((found >= 0) & ~has_ancestor(skeleton, influences.moving_bones(count))).any():
         return skeleton, np.arange(count, dtype=np.int32)
     parents, rest = skeleton.joined_parents(found), skeleton.rest.copy()

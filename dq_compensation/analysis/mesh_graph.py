@@ -171,7 +171,7 @@ def spread_weights(
     edges: NDArray[np.integer],
     positions: NDArray[np.floating],
 ) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-    """Fill in the weights of vertices from those that edges connect them with, smoothly.
+    """Fill in the weights of vertices from their neighbours along edges, smoothly.
 
     Ring by ring each vertex takes the mean of the neighbours that have weights, the nearer ones
     counting more. From there conjugate gradients find the harmonic function: every filled vertex

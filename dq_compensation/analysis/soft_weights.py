@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.influences import Influences
-from ..core.limb_joints import body_parents
+from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Skeleton
 from ..core.vectors import cross, dots
 from .mesh_graph import MeshGraph, smooth_values
@@ -184,13 +184,13 @@ def feature_bones(
     Args:
         positions: shape (n, 3), armature space, at rest.
         areas: shape (n,), of the skin.
-        sides: of `body_parents`.
+        sides: of `SkinAtRest`.
 
     Returns:
         shape (B,).
     """
     count = skeleton.bone_count
-    parents = body_parents(skeleton, influences, sides=sides)
+    parents = SkinAtRest(positions, influences, skeleton, sides=sides).body_parents
     skin, reached = np.zeros(count), np.zeros(count)
     for rows, bones, weights in influences.slots():
         amounts = weights * areas[rows]

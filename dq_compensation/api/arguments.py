@@ -20,12 +20,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import bpy
 
 from ..errors import BindingError, UserError
-from ..option_fields import Option, options_of
 from ..scene.blender.rigging import REFUSAL_NOT_A_MESH
+from ..scene.settings.declaration import Declared, declared_in
 from ..steps import Progress
 from ..wording import bounded
 
-# Reads what scripts pass: objects and choices, with a sentence for what is wrong.
+# Reads the arguments of scripts: objects and choices, with a sentence for each wrong one.
 
 
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
@@ -218,7 +218,7 @@ _Options = TypeVar("_Options")
 _Result = TypeVar("_Result")
 
 
-def takes_options(
+def with_option_arguments(
     task: Callable[_Arguments, _Options],
 ) -> Callable[
     [Callable[[_Object, _Options], _Result]], Callable[Concatenate[_Object, _Arguments], _Result]
@@ -245,7 +245,7 @@ def takes_options(
             return function(subject, require_options(cast("Any", task)(**found)))
 
         cast("Any", with_arguments).__signature__ = called
-        texts = "\n".join(map(_described, options_of(task)))
+        texts = "\n".join(map(_described, declared_in(cast("type", task)).values()))
         with_arguments.__doc__ = cleandoc(function.__doc__ or "").replace("    {options}", texts)
         return with_arguments
 
@@ -259,28 +259,38 @@ def require_options(options: _Options) -> _Options:
         UserError: one of them cannot have its value.
     """
     sequences: dict[str, Any] = {}
-    for each in options_of(type(options)):
+    for each in declared_in(type(options)).values():
         value = getattr(options, each.name)
-        if each.several:
-            is_named = each.value_type is str
-            found: tuple[Any, ...] = several_names(value, each.name) if is_named else several(value)
-            for number in () if is_named else found:
-                require_number(each.name, number, each.minimum, each.maximum)
-            sequences[each.name] = found
-        elif each.allowed:
-            require_choice(each.name, value, each.allowed)
-        elif each.value_type in {int, float}:
-            noun = each.noun or each.name.replace("_", " ")
-            whole = each.value_type is int
-            require_number(noun, value, each.minimum, each.maximum, whole=whole)
-        elif each.value_type is str:
-            require_type(each.name, value, str, "a text")
-        elif each.value_type is bool:
-            require_type(each.name, value, bool, "True or False")
+        if not each.several:
+            require_value(each, value, each.noun)
+            continue
+        sequences[each.name] = several(value)
+        noun = f"The name of {each.name}" if each.kind is str else each.name
+        for one in sequences[each.name]:
+            require_value(each, one, noun)
     return cast("Any", replace)(options, **sequences)
 
 
-def _described(option: Option) -> str:
+def require_value(declared: Declared, value: Any, noun: str) -> None:
+    """See that a setting or an option can have a value.
+
+    Args:
+        noun: for the value of a number or of a text among several.
+
+    Raises:
+        UserError: it cannot.
+    """
+    if declared.allowed:
+        require_choice(declared.name, value, declared.allowed)
+    elif declared.kind is str:
+        require_type(noun if declared.several else declared.name, value, str, "a text")
+    elif declared.kind is bool:
+        require_type(declared.name, value, bool, "True or False")
+    else:
+        require_number(noun, value, *declared.bounds, whole=declared.kind is int)
+
+
+def _described(option: Declared) -> str:
     """An option, for the arguments in a docstring."""
     labels = {identifier: f" ({label})" for identifier, label, _ in option.choices}
     choices = [f"{each!r}{labels.get(each, '')}" for each in option.allowed]

@@ -36,7 +36,7 @@ from .arguments import (
     require_number,
     run_steps,
     selection_kept,
-    takes_options,
+    with_option_arguments,
 )
 
 
@@ -65,7 +65,7 @@ class _TakeArguments(TakeOptions):
     progress: OnProgress | None = None
 
 
-@takes_options(PoseOptions)
+@with_option_arguments(PoseOptions)
 def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport:
     """Make the current pose a shape key, at value 0. The character stays enabled.
 
@@ -81,7 +81,7 @@ def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport:
         return bake_current_pose([obj], options)[0]
 
 
-@takes_options(_RangeArguments)
+@with_option_arguments(_RangeArguments)
 def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport:
     """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
 
@@ -101,7 +101,7 @@ def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport:
         return run_steps(bake_range([obj], options), options.progress)[0]
 
 
-@takes_options(_CorrectiveArguments)
+@with_option_arguments(_CorrectiveArguments)
 def bake_correctives(obj: bpy.types.Object, options: _CorrectiveArguments) -> CorrectiveReport:
     """Give an object shape keys that follow its bones, by drivers.
 
@@ -122,7 +122,7 @@ def bake_correctives(obj: bpy.types.Object, options: _CorrectiveArguments) -> Co
         return run_steps(corrective_steps([obj], options), options.progress)[0]
 
 
-@takes_options(_BonesArguments)
+@with_option_arguments(_BonesArguments)
 def bake_bones(objects: Objects, options: _BonesArguments) -> list[BonesReport]:
     """Add helper bones and new weights, with which linear skinning deforms characters like ours.
 
@@ -187,7 +187,7 @@ def bake_cache(
         return run_steps(cache_steps(found, file, format, (first, last, step)), progress)
 
 
-@takes_options(_TakeArguments)
+@with_option_arguments(_TakeArguments)
 def cache_take(armature: bpy.types.Object, options: _TakeArguments) -> TakeReport:
     """Keep the motion of an armature over a range of frames as a take, which plays without it.
 
@@ -220,7 +220,7 @@ def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
     return sorted((obj for obj in found if is_crowd(obj)), key=lambda obj: obj.name)
 
 
-@takes_options(_CrowdArguments)
+@with_option_arguments(_CrowdArguments)
 def bake_crowd(crowd: bpy.types.Object, options: _CrowdArguments) -> bpy.types.Object:
     """Make posed meshes of a crowd, and an object that picks from them in every frame.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, TypedDict, get_type_hints
 
@@ -16,8 +16,14 @@ from ..lifecycle import enabling
 from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig
-from ..scene.settings.declaration import frozen_values
-from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices, settings_of
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.declaration import declared_in, frozen_values
+from ..scene.settings.object_settings import (
+    CHARACTER_CHOICES,
+    GROUP_SETTINGS,
+    CharacterChoices,
+    settings_of,
+)
 from ..session.changes import writing_settings
 from ..session.status import status_of
 from ..setup_check import fixing
@@ -33,12 +39,11 @@ from .arguments import (
     mesh_object,
     mesh_objects,
     objects_of_scene,
-    require_choice,
-    require_number,
     require_type,
+    require_value,
     run_steps,
     selection_kept,
-    takes_options,
+    with_option_arguments,
 )
 
 # The version of the add-on, as its manifest has it.
@@ -69,6 +74,7 @@ class CharacterSettings(CharacterChoices):
         enabled: whether DQ Compensation deforms the object.
     """
 
+    _: KW_ONLY
     enabled: bool
 
 
@@ -80,11 +86,11 @@ def settings(obj: bpy.types.Object) -> CharacterSettings:
     """
     chosen: Any = settings_of(mesh_object(obj))
     values = {name: getattr(chosen, name) for name in CHARACTER_CHOICES}
-    return CharacterSettings(enabled=chosen.enabled, **values)
+    return CharacterSettings(enabled=chosen.is_enabled, **values)
 
 
 def change_settings(objects: Objects, **settings: Any) -> None:
-    """Change settings of objects together; those that are enabled follow at once.
+    """Change settings of objects together; enabled objects follow at once.
 
     Args:
         objects: a mesh object or several.
@@ -148,19 +154,14 @@ def _write(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
 
 def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
     """Raise `UserError` where settings cannot have these values."""
-    chosen: Any = settings_of(obj)
+    declared = declared_in(CharacterChoices)
     for name, value in values.items():
-        if name not in CHARACTER_CHOICES:
+        if name not in declared:
             names = ", ".join(CHARACTER_CHOICES)
             raise UserError(f"There is no setting {name}. The settings are {names}.")
-        described = chosen.bl_rna.properties[name]
-        if described.type == "ENUM":
-            require_choice(name, value, described.enum_items.keys())
-        elif described.type == "FLOAT":
-            require_number(name, value, described.hard_min, described.hard_max)
-        elif described.type == "BOOLEAN" and not isinstance(value, bool):
-            raise UserError(f"{name} is True or False, not {value!r}.")
-        elif described.type == "STRING" and value not in ("", *obj.vertex_groups.keys()):
+        if name not in GROUP_SETTINGS:
+            require_value(declared[name], value, name)
+        elif value not in ("", *obj.vertex_groups.keys()):
             raise UserError(f"{obj.name} has no vertex group {value}.")
 
 
@@ -213,7 +214,7 @@ def enable(objects: Objects, **settings: Any) -> None:
         raise_refusal(enabling.linked_refusal(obj))
         if not obj.users_scene:
             nowhere = f"{obj.name} is in no scene. Link it to a collection of one first."
-            raise BindingError(deformation_refusal(obj) or nowhere)
+            raise BindingError(deformation_refusal(SkinnedObject(obj)) or nowhere)
     with interrupts_wait(), changed_settings(found, settings), ExitStack() as enabled:
         for obj in found:
             enabled.enter_context(_enabled(obj))
@@ -267,7 +268,7 @@ class _Arguments(SofteningOptions):
     progress: OnProgress | None = None
 
 
-@takes_options(_Arguments)
+@with_option_arguments(_Arguments)
 def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningReport]:
     """Spread the weights of characters over more of their limbs, enabled or not.
 

@@ -17,17 +17,17 @@ from ..bake.bake_source import REFUSAL_REST
 from ..bake.shape_key_bakes import offsets_memory
 from ..core.vectors import transformed_points
 from ..errors import BindingError, UserError, raise_refusal
-from ..lifecycle.following import settled_binding
+from ..lifecycle.following import binding_with_current_softness
 from ..modifier.installation import evaluate_by_modifier
 from ..modifier.modifier_stack import mixing_refusal
-from ..option_fields import identifiers_of
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import modifiers_before
 from ..scene.binding.numpy_evaluator import evaluate as evaluate_binding
 from ..scene.blender.armature import armature_of
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import frame_kept, frame_refusal
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.declaration import identifiers_of
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
 from ..viewport.batches import deformed_object
 from .arguments import (
@@ -173,7 +173,7 @@ def _each_frame(
 ) -> Generator[NDArray[np.float32]]:
     """See `iterate_frames`; the binding is that of the current frame."""
     scene = bpy.context.scene
-    followed = bool(modifiers_before(obj))
+    followed = bool(SkinnedObject(obj).modifiers_before)
     with frame_kept(scene):
         for frame in frames:
             raise_refusal(frame_refusal(frame))
@@ -197,7 +197,7 @@ class _Wanted:
     def of(
         cls, method: ChosenMethod | None, factor: float | None, evaluator: Evaluator, space: Space
     ) -> Self:
-        """What a script wants; raises `UserError` where that cannot be."""
+        """Read the arguments of a script; raises `UserError` for a wrong one."""
         require_choice("evaluator", evaluator, identifiers_of(Evaluator))
         require_choice("space", space, identifiers_of(Space))
         if method is not None:
@@ -233,7 +233,7 @@ def _local_positions(
     evaluator: Evaluator,
 ) -> NDArray[np.float32]:
     """Object space; see `evaluate`."""
-    if evaluator != "MODIFIER" and (reason := mixing_refusal(obj)):
+    if evaluator != "MODIFIER" and (reason := mixing_refusal(SkinnedObject(obj))):
         raise BindingError(f"{reason} Or choose the evaluator 'MODIFIER'.")
     if evaluator == "NUMPY":
         armature = rig_of(obj).evaluated_get(depsgraph)
@@ -248,7 +248,7 @@ def _local_positions(
 
 def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """The binding of an object that Blender evaluates in a pose; errors as of `evaluate`."""
-    binding = settled_binding(obj, depsgraph)
+    binding = binding_with_current_softness(obj, depsgraph)
     if armature_of(rig_of(obj)).pose_position == "REST":
         raise UserError(REFUSAL_REST.format(armature=rig_of(obj).name))
     if not obj.evaluated_get(depsgraph).is_evaluated:

@@ -16,24 +16,25 @@ import numpy as np
 from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
 from ..core.example_poses import limb_pieces
-from ..core.limb_joints import LimbJoints, body_parents
+from ..core.limb_joints import LimbJoints, SkinAtRest
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import UserError
-from ..lifecycle.following import settled_binding
+from ..lifecycle.following import binding_with_current_softness
 from ..modifier.attribute_names import kind_for
 from ..modifier.installation import install, uninstall
-from ..modifier.modifier_stack import choose_preserve_volume, our_modifiers, put_back
+from ..modifier.modifier_stack import choose_preserve_volume, restore_modifier
 from ..modifier.nodes.node_tree import BASE_PROPERTY
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import modifiers_read
 from ..scene.blender.animation_curves import drivers
 from ..scene.blender.armature import bone_side
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import temporary_copy
-from ..scene.blender.rigging import armature_modifier, find_rig, rig_of
+from ..scene.blender.own_objects import own_modifiers, temporary_copy
+from ..scene.blender.rigging import find_rig, rig_of
 from ..scene.blender.scenes import object_millimetres
+from ..scene.blender.skinned_object import SkinnedObject, armature_modifier
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import counted, listed
 from .arguments import (
@@ -61,7 +62,7 @@ _OTHER_HALF = 0.5
 
 
 def without_twist_joints(bends: Sequence[JointBend]) -> tuple[list[JointBend], list[LeftOut]]:
-    """The joints that bend, and the bones behind those between pieces of one half of a limb."""
+    """The bending joints, and the bones behind the joints between pieces of one half of a limb."""
     twists = [bend for bend in bends if _is_twist_joint(bend)]
     names = [bend.limbs.skeleton.names[bend.limbs.children[bend.joint]] for bend in twists]
     return [bend for bend in bends if bend not in twists], _reasons({_PIECES: names})
@@ -79,7 +80,14 @@ def bones_without_bends(
     """
     skeleton = limbs.skeleton
     moves = binding.influences.moving_bones(skeleton.bone_count)
-    parents = body_parents(skeleton, binding.influences, limbs.mesh_parents, binding.bone_sides)
+    skin = SkinAtRest(
+        binding.rest,
+        binding.influences,
+        skeleton,
+        mesh_parents=limbs.mesh_parents,
+        sides=binding.bone_sides,
+    )
+    parents = skin.body_parents
     has_joint = moves & (parents >= 0)
     confidence = np.zeros(skeleton.bone_count)
     np.maximum.at(confidence, limbs.children, limbs.hinge_confidence)
@@ -124,7 +132,7 @@ def _length(pieces: set[int], skeleton: Skeleton) -> float:
     return float(np.linalg.norm(skeleton.tails[bones] - skeleton.heads[bones[0]], axis=1).max())
 
 
-# The report of a character: how well its joints bend, what a frame costs, and what slows it.
+# The report of a character: how well its joints bend, the time of a frame, and its slow parts.
 
 
 # As wide as the longest name of a method, and a space.
@@ -265,7 +273,7 @@ def _shown(joint: JointQuality, bend: Bend) -> str:
     return f"+{bend.bulge:.1f} -{bend.pinch:.1f} ({bulge:.0f} {-pinch:.0f})"
 
 
-# Measures what a posed frame of a character costs, in a scene that is gone afterwards.
+# Measures the time of a posed frame of a character, in a temporary scene.
 
 
 # How often each way is measured, after frames that fill the processor's caches.
@@ -310,9 +318,10 @@ def measure_frames(obj: bpy.types.Object, binding: Binding, settings: Settings) 
             "own": stack.enter_context(_alone(obj, rig, preserved=True)),
         }
         scene, copy = ways["own"]
-        stack.callback(uninstall, copy)
+        skinned = SkinnedObject(copy)
+        stack.callback(uninstall, skinned)
         with bpy.context.temp_override(scene=scene, view_layer=scene.view_layers[0]):
-            nodes = install(copy, binding, settings)
+            nodes = install(skinned, binding, settings)
         nodes.show_viewport = True
         tree = nodes.node_group
         skins = tree is not None and tree.get(BASE_PROPERTY) == "OWN"
@@ -338,12 +347,12 @@ def _alone(
     scene.collection.objects.link(rig)
     try:
         with temporary_copy(obj, scene) as copy:
-            for modifier in our_modifiers(copy):
+            skinned = SkinnedObject(copy)
+            for modifier in own_modifiers(copy):
                 copy.modifiers.remove(modifier)
-            put_back(copy)
-            armature = cast("bpy.types.ArmatureModifier", armature_modifier(copy))
-            armature.show_viewport = True
-            choose_preserve_volume(copy, armature, preserved=preserved)
+            restore_modifier(skinned)
+            skinned.modifier.show_viewport = True
+            choose_preserve_volume(skinned, preserved=preserved)
             yield scene, copy
     finally:
         bpy.data.scenes.remove(scene)
@@ -410,14 +419,14 @@ def _meshes(obj: bpy.types.Object) -> list[str]:
 
 def _modifiers(obj: bpy.types.Object) -> list[str]:
     found = []
-    before = [each.name for each in modifiers_read(obj)]
+    before = [each.name for each in modifiers_read(SkinnedObject(obj))]
     if before:
         found.append(
             f"{listed(before)} before the Armature modifier of {obj.name}: Blender computes this "
             "again in every frame. Apply what need not stay."
         )
     armature, stack = cast("bpy.types.Modifier", armature_modifier(obj)), list(obj.modifiers)
-    ours = our_modifiers(obj)
+    ours = own_modifiers(obj)
     after = [
         each
         for each in stack[stack.index(armature) + 1 :]
@@ -510,7 +519,7 @@ def report(
     require_progress(progress)
     obj = mesh_object(obj)
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    binding = settled_binding(obj, depsgraph)
+    binding = binding_with_current_softness(obj, depsgraph)
     settings = Settings.of(obj.evaluated_get(depsgraph))
     wanted = _wanted(bones, binding)
     joints, left_out = _joints(obj, binding, settings, degrees, wanted, progress)

@@ -14,8 +14,8 @@ from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
 from ..scene.blender.own_objects import temporary_copy
-from ..scene.blender.rigging import armature_modifier
 from ..scene.blender.scenes import world_millimetres
+from ..scene.blender.skinned_object import armature_modifier
 from ..scene.vertex_groups import kept_record
 from ..session.memory import memories, memory_of
 from ..wording import counted, rounded
@@ -421,7 +421,7 @@ def last_report(obj: bpy.types.Object) -> str | None:
     return last.text or None
 
 
-def remember(
+def remember_report(
     obj: bpy.types.Object, text: str, names: tuple[str, ...] = (), *, of_bones: bool = False
 ) -> None:
     """Keep the report about an object for `last_report`.

@@ -23,15 +23,15 @@ from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
 from ..errors import raise_refusal
 from ..lifecycle.enabling import disable
-from ..lifecycle.following import settled_binding
+from ..lifecycle.following import binding_with_current_softness
 from ..modifier.modifier_stack import mixing_refusal
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import modifiers_before
 from ..scene.binding.numpy_evaluator import evaluate
-from ..scene.blender.armature import armature_of, object_to_armature
+from ..scene.blender.armature import object_to_armature
 from ..scene.blender.mesh import mesh_of, read_property
 from ..scene.blender.own_objects import link_beside
-from ..scene.blender.rigging import armature_modifier, deformation_refusal, rig_of
+from ..scene.blender.rigging import deformation_refusal, rig_of
+from ..scene.blender.skinned_object import SkinnedObject, armature_modifier
 from ..scene.key_writing import leave_action, own_action
 from ..scene.settings.object_settings import Settings, settings_of
 
@@ -48,24 +48,41 @@ REFUSAL_HIDDEN = "{obj} is hidden, so Blender does not evaluate it. Show it in t
 
 def source_refusal(obj: bpy.types.Object) -> str | None:
     """Why the deformation of an object cannot be baked at all, or None; cheap."""
-    if reason := deformation_refusal(obj) or mixing_refusal(obj):
+    skinned = SkinnedObject(obj)
+    if reason := deformation_refusal(skinned) or mixing_refusal(skinned):
         return reason
-    armature = armature_modifier(obj)
-    for modifier in modifiers_before(obj):
-        if modifier.show_viewport and armature is not None:
+    for modifier in skinned.modifiers_before:
+        if modifier.show_viewport:
             return REFUSAL_BEFORE.format(
-                modifier=modifier.name, obj=obj.name, armature=armature.name
+                modifier=modifier.name, obj=obj.name, armature=skinned.modifier.name
             )
-    if obj.show_only_shape_key and mesh_of(obj).shape_keys is not None:
+    if obj.show_only_shape_key and skinned.mesh.shape_keys is not None:
         return (
             f"{obj.name} shows one shape key alone. Turn off Solo Active Shape Key below the list "
             "of shape keys (in Blender 4.2: Shape Key Lock)."
         )
-    if armature_of(rig_of(obj)).pose_position == "REST":
-        return REFUSAL_REST.format(armature=rig_of(obj).name)
+    if skinned.armature.pose_position == "REST":
+        return REFUSAL_REST.format(armature=skinned.rig.name)
     if not obj.visible_get():
         return REFUSAL_HIDDEN.format(obj=obj.name)
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class PosedShape:
+    """The shape of a character in one pose, before and after our deformation.
+
+    Attributes:
+        shape: shape (n, 3), float32, object space; what the keys make.
+        wanted: shape (n, 3), float32, object space; our deformation of it.
+        matrices: shape (B, 4, 4), D_b of the skeleton's bones.
+        to_armature: shape (4, 4), A^-1 O.
+    """
+
+    shape: NDArray[np.float32]
+    wanted: NDArray[np.float32]
+    matrices: NDArray[np.float64]
+    to_armature: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +134,7 @@ class Source:
         """
         obj = cast("bpy.types.Object", obj.original)
         raise_refusal(source_refusal(obj))
-        return cls(obj, settled_binding(obj, depsgraph), target, replaced)
+        return cls(obj, binding_with_current_softness(obj, depsgraph), target, replaced)
 
     @property
     def vertex_count(self) -> int:
@@ -146,10 +163,10 @@ class Source:
                 rows[row] = of_name.get(name, 0.0)
         return known.positions(rows)
 
-    def wanted(
+    def posed(
         self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float32]:
-        """Our deformation of the current shape, shape (n, 3), object space.
+    ) -> PosedShape:
+        """Deform the current shape as the character is deformed.
 
         Args:
             matrices: shape (B, 4, 4), another pose than the current one: D_b of the skeleton's
@@ -159,24 +176,24 @@ class Source:
             PoseError: a bone's matrix is not finite.
             BindingError: the set-up has changed.
         """
-        return self.posed(depsgraph, matrices)[1]
+        evaluated = self.obj.evaluated_get(depsgraph)
+        armature = rig_of(self.obj).evaluated_get(depsgraph)
+        if matrices is None:
+            shape, matrices = self.shape(evaluated), self.binding.pose_matrices(armature)
+        else:
+            shape = self.binding.rest
+        wanted = evaluate(
+            self.binding, Settings.of(evaluated), evaluated, armature, shape, matrices
+        )
+        return PosedShape(shape, wanted, matrices, object_to_armature(evaluated, armature))
 
-    def offsets(
-        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
-    ) -> PoseOffsets:
-        """The offsets for the current shape with which the target's skinning gives our result.
-
-        Args:
-            matrices: another pose, as for `wanted`.
-
-        Raises:
-            PoseError, BindingError: as for `wanted`.
-        """
-        shape, posed, matrices, to_armature = self.posed(depsgraph, matrices)
-        inside = transformed_points(to_armature, shape)
-        influences, matrices = self.native(shape, to_armature, matrices)
+    def offsets(self, posed: PosedShape) -> PoseOffsets:
+        """The offsets for a shape with which the target's skinning gives our result."""
+        to_armature = posed.to_armature
+        inside = transformed_points(to_armature, posed.shape)
+        influences, matrices = self.native(posed.shape, to_armature, posed.matrices)
         found = rest_offsets(
-            transformed_points(to_armature, posed),
+            transformed_points(to_armature, posed.wanted),
             inside,
             influences,
             Pose.from_matrices(matrices, self.binding.skeleton),
@@ -200,22 +217,6 @@ class Source:
             matrices: shape (B, 4, 4), D_b of the skeleton's bones.
         """
         return self.binding.as_painted.skinning_of(shape, to_armature), matrices
-
-    def posed(
-        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
-        """The shape (n, 3) at rest and posed, D_b (B, 4, 4), the matrix (4, 4) to the armature.
-
-        Args, Raises: as of `wanted`.
-        """
-        evaluated = self.obj.evaluated_get(depsgraph)
-        armature = rig_of(self.obj).evaluated_get(depsgraph)
-        if matrices is None:
-            shape, matrices = self.shape(evaluated), self.binding.pose_matrices(armature)
-        else:
-            shape = self.binding.rest
-        posed = evaluate(self.binding, Settings.of(evaluated), evaluated, armature, shape, matrices)
-        return shape, posed, matrices, object_to_armature(evaluated, armature)
 
 
 # The objects that get the shape keys of a bake: the characters themselves, or copies of them.

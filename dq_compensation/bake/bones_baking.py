@@ -23,7 +23,7 @@ from ..scene.blender.rigging import rig_of
 from ..scene.helper_rig import HelperBone, kept_helpers
 from ..scene.vertex_groups import add_to_record
 from ..steps import Progress
-from .bake_reports import BonesReport, remember
+from .bake_reports import BonesReport, remember_report
 from .bake_source import Source
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
 from .bones_poses import BonesOptions
@@ -67,7 +67,7 @@ def bake_rest(
     report = replace(report, correctives=" ".join(each.sentence() for each in found))
     for obj, each, alone in zip(objects, found, without_keys, strict=True):
         add_to_record(obj, keys=list(each.key_names), made_basis=alone)
-        remember(obj, report.sentence(), of_bones=True)
+        remember_report(obj, report.sentence(), of_bones=True)
     return report
 
 
@@ -219,5 +219,5 @@ def _remembered(found: Fitted) -> BonesReport:
     """The report of a dry run, which the panel shows."""
     report = replace(found.report, dry_run=True)
     for obj in found.source.objects:
-        remember(obj, report.sentence())
+        remember_report(obj, report.sentence())
     return report

@@ -76,7 +76,7 @@ def helper_name(bones: tuple[str, ...], ending: str, taken: Container[str]) -> s
 
 
 def in_mirrored_order(one: str, other: str) -> tuple[str, str]:
-    """Two bones in an order that is that of the other side's bones, too."""
+    """Two bones in an order by which the other side's bones are ordered alike."""
     first, second = sorted((one, other), key=lambda name: (min(name, flipped_name(name)), name))
     return first, second
 
@@ -106,7 +106,7 @@ def split_side(name: str) -> tuple[str, str]:
     return stem, side
 
 
-# Measures what helper bones gain in poses that were not fitted, and says what limits them.
+# Measures the gain by helper bones in poses that were not fitted, and names its limits.
 
 
 # A bake that leaves more of the root mean square says what to change.
@@ -245,7 +245,7 @@ def _limit(
     fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
     options: BonesOptions,
 ) -> str:
-    """What most likely limits a bake that leaves much, and what to change; see `check_bones`.
+    """The likeliest reason for a large remaining error, and advice; see `check_bones`.
 
     Args:
         squares: shape (N,), the squares of the errors that remain.
@@ -345,7 +345,7 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
         chosen = with_mirrored(chosen, skeleton) if options.mirror else chosen
     found = []
     joined, place = source.joined
-    kinship = joined.kinship(*place[pairs].T)
+    kinship = joined.ancestry.kinship(*place[pairs].T)
     below = kinship < 0
     pairs[below] = pairs[below, ::-1]
     for (above, bone), related in zip(pairs.tolist(), (kinship != 0).tolist(), strict=True):
@@ -445,7 +445,7 @@ def _read_poses(
     options: BonesOptions,
     keyed_frames: Sequence[int],
 ) -> Generator[float, None, tuple[FittingPoses, NDArray[np.float64]]]:
-    """The poses to fit and to check, and those of the frames in which helpers get keys."""
+    """The poses to fit, the poses to check, and the poses in the frames of helper keys."""
     frames: list[list[int]] = [[], [], list(keyed_frames)]
     if options.poses != "RANGE":
         frames[:2] = action_frames(source.armature, keyed=options.poses == "KEYED")

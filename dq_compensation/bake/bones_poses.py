@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Literal
 
 import bpy
@@ -17,114 +17,14 @@ from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import unit_or
 from ..errors import UserError
-from ..option_fields import option, tolerance_option
 from ..scene.binding.binding import Binding
 from ..scene.blender.animation_curves import played_actions
 from ..scene.blender.armature import flipped_name
 from ..scene.blender.scenes import frame_kept, spread_frames
+from ..scene.settings.declaration import TOLERANCE, frozen_values, props
 from .bake_source import BakeOnto
 from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, keyed_frames, limb_bend
 from .key_options import JointOptions
-
-# Keeps the options of a bake to helper bones.
-
-
-@dataclass(frozen=True, kw_only=True)
-class BonesOptions(JointOptions):
-    """The options of a bake to helper bones, in the order of the dialog."""
-
-    helpers: int = option(
-        "Helper bones for each joint. 0: as few as the tolerance needs",
-        0,
-        minimum=0,
-        maximum=4,
-        noun="number of helpers",
-    )
-    influences: int = option(
-        "The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
-        4,
-        minimum=0,
-        maximum=255,
-        soft_max=8,
-        noun="number of influences",
-    )
-    tolerance: float = tolerance_option(
-        "Give a joint more helper bones until its error is below this, in millimetres",
-        0.5,
-        minimum=0.001,
-    )
-    poses: PoseSource = option(
-        "The poses in which the result has to fit",
-        "RANGE",
-        choices=(
-            (
-                "RANGE",
-                "Range of Motion",
-                "Random poses: all joints bend and twist at the same time",
-            ),
-            ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
-            ("FRAMES", "Whole Action", "All frames of the armature's action"),
-        ),
-    )
-    bend: float = option(
-        "How far the joints bend, in degrees", 90.0, unit="°", minimum=1.0, maximum=170.0
-    )
-    twist: float = option(
-        "How far the bones twist to either side, in degrees",
-        60.0,
-        unit="°",
-        minimum=0.0,
-        maximum=170.0,
-    )
-    onto: BakeOnto = option(
-        "What gets the bones and weights",
-        "THIS",
-        choices=(
-            (
-                "THIS",
-                "This Object",
-                "The character's armature gets the bones, its mesh the weights",
-            ),
-            (
-                "COPY",
-                "A Copy",
-                "A copy of the character and of its armature gets them. The originals stay as they "
-                "are and are hidden in the viewport",
-            ),
-        ),
-    )
-    bone_limit: int = option(
-        "The most deforming bones that the engine allows. 0: no limit", 0, minimum=0, soft_max=1024
-    )
-    overwrite: bool = option(
-        "First remove the helper bones of an earlier bake and give the mesh its former weights "
-        "back",
-        True,
-        label="Replace Earlier Bake",
-    )
-    with_correctives: bool = option(
-        "Add shape keys with drivers for the error that the helper bones leave", False
-    )
-    keys: bool = option(
-        "Write the motion of the helper bones into the armature's action, for exporters that do "
-        "not sample constraints",
-        False,
-        label="Key Helpers",
-    )
-    key_every_frame: bool = option(
-        "Key every frame. Off: key only the frames that the tolerance needs",
-        True,
-        label="All Frames",
-    )
-    dry_run: bool = option(
-        "Fit and report only: nothing is changed",
-        False,
-        options={"SKIP_SAVE"},
-    )
-
-
-# The poses that helper bones are fitted to, and others to check them in.
-
 
 PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
 """RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.
@@ -220,7 +120,7 @@ def ranges_of_motion(
     """
     is_root = skeleton.parents < 0
     lengths = _limb_lengths(skeleton)
-    beside = np.unique(pairs[skeleton.kinship(*pairs.T) == 0])
+    beside = np.unique(pairs[skeleton.ancestry.kinship(*pairs.T) == 0])
     beside = beside[is_root[beside]]
     sizes = skeleton.ancestry.leave - skeleton.ancestry.enter
     largest = int(np.argmax(np.where(is_root, sizes, 0)))
@@ -332,3 +232,110 @@ def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -
     about = twist(float(rng.uniform(-twisted, twisted)))
     w, x, y, z = concatenate_quaternions(np.array(turned), np.array(about)).tolist()
     return (w, x, y, z)
+
+
+# Keeps the options of a bake to helper bones.
+
+
+@frozen_values
+class BonesOptions(JointOptions):
+    """The options of a bake to helper bones, in the order of the dialog."""
+
+    _: KW_ONLY
+    helpers: int = props.IntProperty(
+        description="Helper bones for each joint. 0: as few as the tolerance needs",
+        default=0,
+        min=0,
+        max=4,
+        noun="number of helpers",
+    )
+    influences: int = props.IntProperty(
+        description="The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
+        default=4,
+        min=0,
+        max=255,
+        soft_max=8,
+        noun="number of influences",
+    )
+    tolerance: float = props.FloatProperty(
+        description="Give a joint more helper bones until its error is below this, in millimetres",
+        default=0.5,
+        min=0.001,
+        **TOLERANCE,
+    )
+    poses: PoseSource = props.EnumProperty(
+        description="The poses in which the result has to fit",
+        items=(
+            (
+                "RANGE",
+                "Range of Motion",
+                "Random poses: all joints bend and twist at the same time",
+            ),
+            ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
+            ("FRAMES", "Whole Action", "All frames of the armature's action"),
+        ),
+        default="RANGE",
+    )
+    bend: float = props.FloatProperty(
+        description="How far the joints bend, in degrees",
+        default=90.0,
+        unit="°",
+        min=1.0,
+        max=170.0,
+    )
+    twist: float = props.FloatProperty(
+        description="How far the bones twist to either side, in degrees",
+        default=60.0,
+        unit="°",
+        min=0.0,
+        max=170.0,
+    )
+    onto: BakeOnto = props.EnumProperty(
+        description="What gets the bones and weights",
+        items=(
+            (
+                "THIS",
+                "This Object",
+                "The character's armature gets the bones, its mesh the weights",
+            ),
+            (
+                "COPY",
+                "A Copy",
+                "A copy of the character and of its armature gets them. The originals stay as they "
+                "are and are hidden in the viewport",
+            ),
+        ),
+        default="THIS",
+    )
+    bone_limit: int = props.IntProperty(
+        description="The most deforming bones that the engine allows. 0: no limit",
+        default=0,
+        min=0,
+        soft_max=1024,
+    )
+    overwrite: bool = props.BoolProperty(
+        name="Replace Earlier Bake",
+        description="First remove the helper bones of an earlier bake and give the mesh its former "
+        "weights back",
+        default=True,
+    )
+    with_correctives: bool = props.BoolProperty(
+        description="Add shape keys with drivers for the error that the helper bones leave",
+        default=False,
+    )
+    keys: bool = props.BoolProperty(
+        name="Key Helpers",
+        description="Write the motion of the helper bones into the armature's action, for "
+        "exporters that do not sample constraints",
+        default=False,
+    )
+    key_every_frame: bool = props.BoolProperty(
+        name="All Frames",
+        description="Key every frame. Off: key only the frames that the tolerance needs",
+        default=True,
+    )
+    dry_run: bool = props.BoolProperty(
+        description="Fit and report only: nothing is changed",
+        default=False,
+        options={"SKIP_SAVE"},
+    )

@@ -14,18 +14,20 @@ from numpy.typing import NDArray
 from ..analysis.limbs import joined_skeleton
 from ..analysis.twist_bones import TwistedRig
 from ..core.influences import Influences
+from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import UserError, raise_refusal
-from ..lifecycle.following import settled_binding
+from ..lifecycle.following import binding_with_current_softness
 from ..modifier.modifier_stack import choose_preserve_volume
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import modifiers_before, softness_of
+from ..scene.binding.content import softness_of
 from ..scene.blender.animation_curves import all_actions, bone_channel
 from ..scene.blender.armature import armature_of, deforming_bones
 from ..scene.blender.mesh import mesh_of, other_users
 from ..scene.blender.own_objects import linked_refusal
-from ..scene.blender.rigging import armature_modifier, deformation_refusal, find_rig, rig_of
+from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.helper_rig import gauges_of, helper_names, remove_helpers
 from ..scene.key_writing import remove_curves, remove_keys
 from ..scene.settings.object_settings import Settings
@@ -114,7 +116,8 @@ class RigSource:
     def joined(self) -> tuple[Skeleton, NDArray[np.int32]]:
         """The skeleton in which joints turn, and each bone's place in it: `joined_skeleton`."""
         sides = self.sources[0].binding.bone_sides
-        return joined_skeleton(self.rest, self.influences, self.skeleton, sides)
+        skin = SkinAtRest(self.rest, self.influences, self.skeleton, sides=sides)
+        return joined_skeleton(skin)
 
     def ball_joints(self) -> list[int]:
         """The bones behind the joints that *Ball Joints* takes for balls on some character."""
@@ -147,8 +150,8 @@ class RigSource:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         found = []
         for source in self.sources:
-            _, posed, _, to_armature = source.posed(depsgraph, matrices)
-            found.append(transformed_points(to_armature, posed))
+            posed = source.posed(depsgraph, matrices)
+            found.append(transformed_points(posed.to_armature, posed.wanted))
         return np.concatenate(found).astype(np.float64)
 
     def split(self, rows: NDArray[_Number]) -> list[NDArray[_Number]]:
@@ -159,14 +162,14 @@ class RigSource:
 
 def bones_refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot get helper bones at all, or None; cheap."""
-    if reason := deformation_refusal(obj):
+    skinned = SkinnedObject(obj)
+    if reason := deformation_refusal(skinned):
         return reason
-    modifier, armature = armature_modifier(obj), rig_of(obj)
-    assert modifier is not None
-    for other in modifiers_before(obj):
+    modifier = skinned.modifier
+    for other in skinned.modifiers_before:
         if other.show_viewport:
             return REFUSAL_BEFORE.format(modifier=other.name, obj=obj.name, armature=modifier.name)
-    multiplied = [b for b in armature_of(armature).bones if b.use_envelope_multiply]
+    multiplied = [b for b in skinned.armature.bones if b.use_envelope_multiply]
     if modifier.use_bone_envelopes or any(bone.use_deform for bone in multiplied):
         return (
             f"{obj.name} follows bone envelopes, which engines do not know. Turn them off in the "
@@ -222,11 +225,11 @@ def _own_refusal(obj: bpy.types.Object) -> str | None:
 def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """The binding of an object without its mask, with the weights that an earlier bake has kept."""
     obj = cast("bpy.types.Object", obj.original)
-    binding = replace(settled_binding(obj, depsgraph, follow=False), mask=None)
+    binding = replace(binding_with_current_softness(obj, depsgraph, follow=False), mask=None)
     if kept_record(obj) is not None:
         influences = kept_influences(obj, binding.skeleton.names)
         binding = replace(binding, influences=influences, painted_influences=influences)
-        binding = with_softness(obj, binding, softness_of(obj))
+        binding = with_softness(obj, binding, softness_of(SkinnedObject(obj)))
     _require_straight_bones(obj, binding)
     return binding
 
@@ -287,8 +290,7 @@ def remove_bones_bake(objects: Sequence[bpy.types.Object]) -> int:
             if (group := obj.vertex_groups.get(name)) is not None:
                 obj.vertex_groups.remove(group)
         restore_weights(obj)
-        if (modifier := armature_modifier(obj)) is not None:
-            choose_preserve_volume(obj, modifier, preserved=record["preserve_volume"])
+        choose_preserve_volume(SkinnedObject(obj), preserved=record["preserve_volume"])
         _remove_correctives(obj, record)
     unused = helpers_without(armature)
     remove_channels(armature, unused)

@@ -20,12 +20,13 @@ from ..scene.blender.animation_curves import PlayedAction, key_linearly, played_
 from ..scene.blender.armature import armature_of, deforming_bones
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import linked_refusal
-from ..scene.blender.rigging import armature_modifier, find_rig, rig_of
+from ..scene.blender.rigging import find_rig, rig_of
 from ..scene.blender.scenes import object_millimetres
+from ..scene.blender.skinned_object import SkinnedObject, armature_modifier
 from ..scene.helper_rig import HelperBone, Turn, add_helpers
 from ..scene.key_writing import own_action
 from ..scene.vertex_groups import group_users, keep_weights, write_entries
-from .bake_reports import BonesReport, remember
+from .bake_reports import BonesReport, remember_report
 from .bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
 from .bones_fitting import Fitted, helper_name, helps
 from .bones_poses import BonesOptions
@@ -227,7 +228,7 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
         onto_names=tuple(obj.name for obj in objects),
     )
     for obj in objects:
-        remember(obj, report.sentence(), of_bones=True)
+        remember_report(obj, report.sentence(), of_bones=True)
     return report
 
 
@@ -312,7 +313,7 @@ def _write_weights(
     numbers: NDArray[np.integer],
     weights: NDArray[np.floating],
 ) -> None:
-    """Give an object weights of bones and helpers; keep those that it has in its mesh.
+    """Give an object weights of bones and helpers; keep its former weights in its mesh.
 
     Args:
         names: of the rows of the skinning.
@@ -324,13 +325,12 @@ def _write_weights(
     groups = [group.name for group in obj.vertex_groups if group.name in deforming]
     used = [names[number] for number in np.unique(numbers[weights > 0.0]).tolist()]
     added = [name for name in used if name not in obj.vertex_groups]
-    modifier = armature_modifier(obj)
     keep_weights(
         obj,
         groups,
         added=added,
         helpers=[asdict(helper) for helper in helpers],
-        preserve_volume=modifier is not None and preserves_volume(obj, modifier),
+        preserve_volume=preserves_volume(SkinnedObject(obj)),
     )
     written = [*groups, *added]
     place = {name: index for index, name in enumerate(written)}

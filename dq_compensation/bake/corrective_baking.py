@@ -178,7 +178,8 @@ class CorrectiveBake(
             gathered.append([])
             for pose in joint.poses:
                 matrices = posed_matrices(skeleton, {bone: pose.rotation})
-                found = source.offsets(bpy.context.evaluated_depsgraph_get(), matrices)
+                posed = source.posed(bpy.context.evaluated_depsgraph_get(), matrices)
+                found = source.offsets(posed)
                 longest = float(np.linalg.norm(found.offsets, axis=1).max(initial=0.0))
                 gathered[-1].append(found.offsets if longest > least else None)
                 unreached |= found.unreached
@@ -242,7 +243,7 @@ def _compare(
     """The deviations of the copies without and with keys from ours, in one pose."""
     copies.pose(rotations)
     matrices = source.binding.pose_matrices(copies.armature.evaluated_get(copies.depsgraph))
-    wanted = source.wanted(bpy.context.evaluated_depsgraph_get(), matrices)
+    wanted = source.posed(bpy.context.evaluated_depsgraph_get(), matrices).wanted
     return (
         deviation(wanted, copies.plain, copies.depsgraph),
         deviation(wanted, copies.corrected, copies.depsgraph),

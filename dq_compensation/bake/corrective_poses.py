@@ -178,7 +178,7 @@ def _bending_joint(
 
 
 def with_mirrored(names: Iterable[str], skeleton: Skeleton) -> list[str]:
-    """The names and those of the other side's bones that exist, each once."""
+    """The names, and the names of existing bones of the other side, each once."""
     known = set(skeleton.names)
     found: dict[str, None] = {}
     for name in names:
@@ -379,7 +379,7 @@ def _axis_joint(joint: AxisJoint) -> AxisJoint | None:
 
 
 def example_joints(obj: bpy.types.Object, binding: Binding) -> list[CorrectiveJoint]:
-    """A joint for each bone with example poses that act, with the weights that they have.
+    """A joint for each bone with acting example poses, with their weights.
 
     Raises:
         UserError: there are none, or the method is another one.

@@ -24,10 +24,10 @@ from ..scene.corrective_drivers import acting_keys_refusal
 from ..scene.settings.object_settings import settings_of
 from ..steps import Progress, with_progress
 from ..wording import counted, listed, sized
-from .bake_reports import remember
+from .bake_reports import remember_report
 from .bake_source import Source
 
-# Writes files that are complete or not there: what stops half-way leaves the old file.
+# Writes a file completely or not at all: a stop half-way leaves the old file.
 
 
 # A disk with less is full, for people.
@@ -180,8 +180,8 @@ def write_cache(
         file.write(header)
         for done, frame in enumerate(frames, 1):
             scene.frame_set(frame)
-            posed = source.wanted(bpy.context.evaluated_depsgraph_get())
-            file.write(posed.astype(kind).tobytes())
+            posed = source.posed(bpy.context.evaluated_depsgraph_get())
+            file.write(posed.wanted.astype(kind).tobytes())
             yield done / len(frames)
 
 
@@ -347,7 +347,7 @@ def bake_cache(
         steps = _write(objects, path, file_format, wanted)
     reports = yield from steps
     for obj, report in zip(objects, reports, strict=True):
-        remember(obj, report.sentence())
+        remember_report(obj, report.sentence())
     return reports
 
 

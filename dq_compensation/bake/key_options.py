@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from string import Formatter
 from typing import Literal
 
@@ -12,9 +12,9 @@ import bpy
 
 from ..core.rest_offsets import Target
 from ..errors import UserError
-from ..option_fields import option, tolerance_option
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.scenes import frames_of_range
+from ..scene.settings.declaration import TOLERANCE, frozen_values, props
 from .bake_source import BakeOnto
 
 # Names of baked shape keys: patterns with the frame, or with the bone and the angle, in them.
@@ -127,26 +127,29 @@ of the armature's action, or in the example poses.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen_values
 class MemoryOptions:
     """Whether a bake may take much memory."""
 
-    much_memory: bool = option(
-        "Bake even if it takes more than 1 GB. Otherwise the bake stops and says how much it needs",
-        False,
+    _: KW_ONLY
+    much_memory: bool = props.BoolProperty(
+        name="Allow over 1 GB of Memory",
+        description="Bake even if it takes more than 1 GB. Otherwise the bake stops and says how "
+        "much it needs",
+        default=False,
         options={"SKIP_SAVE"},
-        label="Allow over 1 GB of Memory",
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen_values
 class TargetOptions:
     """The object of a bake, and the modifier that deforms it then."""
 
-    target: Target = option(
-        "What deforms the mesh in the program that uses the keys",
-        "LINEAR",
-        choices=(
+    _: KW_ONLY
+    target: Target = props.EnumProperty(
+        name="Deformed By",
+        description="What deforms the mesh in the program that uses the keys",
+        items=(
             (
                 "LINEAR",
                 "Armature, Plain",
@@ -158,12 +161,11 @@ class TargetOptions:
                 "For Blender: the Armature modifier with Preserve Volume. The keys are smaller",
             ),
         ),
-        label="Deformed By",
+        default="LINEAR",
     )
-    onto: BakeOnto = option(
-        "The object that gets the keys",
-        "THIS",
-        choices=(
+    onto: BakeOnto = props.EnumProperty(
+        description="The object that gets the keys",
+        items=(
             ("THIS", "This Object", "The character itself gets the keys"),
             (
                 "COPY",
@@ -172,67 +174,84 @@ class TargetOptions:
                 "character keeps its settings and is hidden in the viewport",
             ),
         ),
+        default="THIS",
     )
 
 
-@dataclass(frozen=True)
+@frozen_values
 class PoseOptions(TargetOptions):
     """The options of a bake of the current pose."""
 
-    name: str = option("The name of the shape key", "Pose", property_name="key_name", maxlen=63)
+    name: str = props.StringProperty(
+        description="The name of the shape key",
+        default="Pose",
+        property_name="key_name",
+        maxlen=63,
+    )
     _: KW_ONLY
-    overwrite: bool = option("Give a key of this name the new shape. Off: add another key", False)
+    overwrite: bool = props.BoolProperty(
+        description="Give a key of this name the new shape. Off: add another key",
+        default=False,
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen_values
 class KeyOptions(TargetOptions, MemoryOptions):
     """The options of a bake to many keys; those of correctives, where bakes differ."""
 
-    tolerance: float = tolerance_option(
-        "Leave out keys that move no vertex by more than this, in millimetres", 0.1
+    _: KW_ONLY
+    tolerance: float = props.FloatProperty(
+        description="Leave out keys that move no vertex by more than this, in millimetres",
+        default=0.1,
+        min=0.0,
+        **TOLERANCE,
     )
-    pattern: str = option(
-        "The names of the shape keys. {bone} stands for the name of the bone, {angle} for the "
-        "angle or the pose",
-        "{bone} {angle}",
+    pattern: str = props.StringProperty(
+        name="Key Names",
+        description="The names of the shape keys. {bone} stands for the name of the bone, {angle} "
+        "for the angle or the pose",
+        default="{bone} {angle}",
         property_name="name_pattern",
         maxlen=63,
-        label="Key Names",
     )
-    overwrite: bool = option(
-        "First remove the correctives of these bones from an earlier bake",
-        True,
-        label="Replace Earlier Bake",
+    overwrite: bool = props.BoolProperty(
+        name="Replace Earlier Bake",
+        description="First remove the correctives of these bones from an earlier bake",
+        default=True,
     )
 
 
-@dataclass(frozen=True)
+@frozen_values
 class RangeOptions(KeyOptions):
     """The options of a bake of a range of frames, from `first` to `last`, which is always baked."""
 
     first: int
     last: int
     _: KW_ONLY
-    step: int = option(
-        "1 bakes every frame, 2 every second frame. The last frame always gets a key", 1, minimum=1
+    step: int = props.IntProperty(
+        description="1 bakes every frame, 2 every second frame. The last frame always gets a key",
+        default=1,
+        min=1,
     )
-    tolerance: float = tolerance_option(
-        "Leave out a frame if the keys around it give the same shape within this distance, in "
-        "millimetres. 0 keeps all frames",
-        0.0,
+    tolerance: float = props.FloatProperty(
+        description="Leave out a frame if the keys around it give the same shape within this "
+        "distance, in millimetres. 0 keeps all frames",
+        default=0.0,
+        min=0.0,
+        **TOLERANCE,
     )
-    pattern: str = option(
-        "The names of the shape keys. {frame} stands for the frame number, {frame:04d} for the "
-        "number with four digits",
-        "Frame {frame:04d}",
+    pattern: str = props.StringProperty(
+        name="Key Names",
+        description="The names of the shape keys. {frame} stands for the frame number, {frame:04d} "
+        "for the number with four digits",
+        default="Frame {frame:04d}",
         property_name="name_pattern",
         maxlen=63,
-        label="Key Names",
     )
-    overwrite: bool = option(
-        "First remove the shape keys that have such names, with their animation",
-        True,
-        label="Replace Earlier Bake",
+    overwrite: bool = props.BoolProperty(
+        name="Replace Earlier Bake",
+        description="First remove the shape keys that have such names, with their animation",
+        default=True,
     )
 
     @property
@@ -245,18 +264,23 @@ class RangeOptions(KeyOptions):
         return frames_of_range(self.first, self.last, self.step)
 
 
-@dataclass(frozen=True)
+@frozen_values
 class JointOptions:
     """The joints of a bake."""
 
-    bones: Iterable[str] = option("The bones below the joints. None of them: all joints", ())
+    bones: Iterable[str] = props.StringProperty(
+        description="The bones below the joints. None of them: all joints",
+        default=(),
+    )
     _: KW_ONLY
-    mirror: bool = option(
-        "Include the other side's bones, found by their names", True, label="Left and Right"
+    mirror: bool = props.BoolProperty(
+        name="Left and Right",
+        description="Include the other side's bones, found by their names",
+        default=True,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen_values
 class CorrectiveOptions(KeyOptions, JointOptions):
     """The options of a bake of correctives.
 
@@ -264,10 +288,11 @@ class CorrectiveOptions(KeyOptions, JointOptions):
     `mirror` are not for those of examples.
     """
 
-    directions: Directions = option(
-        "The axes that the bones bend about",
-        "LIMBS",
-        choices=(
+    _: KW_ONLY
+    directions: Directions = props.EnumProperty(
+        name="Bend",
+        description="The axes that the bones bend about",
+        items=(
             (
                 "LIMBS",
                 "As the Limb Bends",
@@ -289,19 +314,22 @@ class CorrectiveOptions(KeyOptions, JointOptions):
                 "Each keyed frame of the armature's action is a pose",
             ),
         ),
-        label="Bend",
+        default="LIMBS",
     )
-    angles: Iterable[float] = option(
-        "The angles of the bends, in degrees. Each becomes a shape key", (45.0, 90.0), unit="°"
-    )
-    twists: Iterable[float] = option(
-        "The angles of the twists, in degrees. Each becomes two shape keys, one for each direction",
-        (),
+    angles: Iterable[float] = props.FloatProperty(
+        description="The angles of the bends, in degrees. Each becomes a shape key",
+        default=(45.0, 90.0),
         unit="°",
-        label="Twist Angles",
     )
-    both_ways: bool = option(
-        "Bend hinges backwards, too. A limb that is bent at rest becomes straight and goes no "
-        "further",
-        True,
+    twists: Iterable[float] = props.FloatProperty(
+        name="Twist Angles",
+        description="The angles of the twists, in degrees. Each becomes two shape keys, one for "
+        "each direction",
+        default=(),
+        unit="°",
+    )
+    both_ways: bool = props.BoolProperty(
+        description="Bend hinges backwards, too. A limb that is bent at rest becomes straight and "
+        "goes no further",
+        default=True,
     )

@@ -23,10 +23,10 @@ from ..ui_shared.reporting import (
     draw_in_dialog,
     draw_running,
     draw_sentence,
-    offers,
     options_from,
     property_names,
     reports_errors,
+    with_option_properties,
 )
 from ..ui_shared.sidebar import SubPanel
 from ..wording import sized
@@ -92,7 +92,7 @@ class BakesFrames:
         return first, last
 
 
-@offers(PoseOptions)
+@with_option_properties(PoseOptions)
 class DQC_OT_bake_pose(Bakes):
     """Make the current pose a shape key. With the key at 1, the Armature modifier shows this pose \
 as DQ Compensation does"""
@@ -114,7 +114,7 @@ as DQ Compensation does"""
         return {"FINISHED"}
 
 
-@offers(RangeOptions)
+@with_option_properties(RangeOptions)
 class DQC_OT_bake_range(RunsInSteps, BakesFrames, Bakes):
     """Make each frame of a range a shape key, with keyframes: the timeline then plays the \
 deformation without DQ Compensation. Esc stops"""
@@ -314,7 +314,7 @@ def selected_bones(context: Context) -> list[str]:
     return list(dict.fromkeys(bone.name for bone in posed if bone.bone.use_deform))
 
 
-@offers(BonesOptions)
+@with_option_properties(BonesOptions)
 class DQC_OT_bake_bones(ChoosesJoints, Bakes):
     """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
 deforms the character like DQ Compensation. Esc stops"""
@@ -356,7 +356,7 @@ deforms the character like DQ Compensation. Esc stops"""
         return [report.sentence() for report in reports]
 
 
-@offers(CorrectiveOptions)
+@with_option_properties(CorrectiveOptions)
 class DQC_OT_bake_correctives(ChoosesJoints, Bakes):
     """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
 like DQ Compensation in any pose, without the add-on. Esc stops"""

@@ -37,10 +37,10 @@ from .bake_reports import (
     RangeReport,
     deviation,
     only_armature_shown,
-    remember,
+    remember_report,
     still_copy,
 )
-from .bake_source import BakeOnto, PoseOffsets, Source, bake_targets, let_armature_deform, show_copy
+from .bake_source import PoseOffsets, Source, bake_targets, let_armature_deform, show_copy
 from .key_options import (
     KeyOptions,
     MemoryOptions,
@@ -193,7 +193,7 @@ def bake_characters(
     ]
     gathered.clear()
     for obj, report in zip(objects, reports, strict=True):
-        remember(obj, report.sentence(), report.key_names)
+        remember_report(obj, report.sentence(), report.key_names)
     length = (1.0 - reading) / len(bakes)
     try:
         for number, (bake, obj) in enumerate(zip(bakes, objects, strict=True)):
@@ -203,7 +203,7 @@ def bake_characters(
             reports[number] = yield from with_progress(
                 steps, f"Checking {obj.name}", start, length, stoppable=False
             )
-            remember(obj, reports[number].sentence(), reports[number].key_names)
+            remember_report(obj, reports[number].sentence(), reports[number].key_names)
     finally:
         # Also where the check is stopped.
         if options.onto == "COPY":
@@ -216,10 +216,13 @@ def bake_characters(
 
 
 def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> list[PoseReport]:
-    """Bake the current pose of several characters to one shape key each.
+    """Make the current pose of several characters one shape key each.
+
+    With that key at 1 and the other keys as they are, the Armature modifier gives in this pose what
+    our deformation gives. The key's value stays what it was; 0 when it is new.
 
     Args:
-        objects: mesh objects, enabled or not. They stay as they are but for the key, at 0.
+        objects: mesh objects, enabled or not. They stay as they are but for the key.
 
     Returns:
         a report for each of them.
@@ -227,73 +230,60 @@ def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> 
     Raises:
         UserError: one of them cannot be baked; nothing has changed then.
     """
-    name, target, onto = options.name, options.target, options.onto
-    depsgraph = bpy.context.evaluated_depsgraph_get()
+    name, depsgraph = checked_name(options.name), bpy.context.evaluated_depsgraph_get()
     for obj in objects:
-        raise_refusal(_refusal(obj, checked_name(name), onto, overwrite=options.overwrite))
-        raise_refusal(acting_keys_refusal(obj, [bpy.context.scene.frame_current_final]))
-        Source.of(obj, depsgraph, target).wanted(depsgraph)
-    reports: list[PoseReport] = []
-    with bake_targets(objects, onto) as copies:
-        for obj, copy in zip(objects, copies, strict=True):
-            report = bake_pose(obj, copy, name, target, overwrite=options.overwrite)
-            reports.append(report)
-            remember(copy, report.sentence(), report.key_names)
-    if onto == "COPY":
-        for obj, copy in zip(objects, copies, strict=True):
-            let_armature_deform(copy, target)
+        raise_refusal(_refusal(obj, name, options))
+    replaced = frozenset((name,)) if options.overwrite else frozenset()
+    sources = [Source.of(obj, depsgraph, options.target, replaced) for obj in objects]
+    poses = [source.posed(depsgraph) for source in sources]
+    offsets = [source.offsets(posed) for source, posed in zip(sources, poses, strict=True)]
+    with bake_targets(objects, options.onto) as copies:
+        for copy in copies:
+            raise_refusal(keys_refusal(copy))
+        blocks = [
+            write_key(copy, name, found.offsets, overwrite=options.overwrite).name
+            for copy, found in zip(copies, offsets, strict=True)
+        ]
+        reports = [
+            PoseReport(
+                obj.name,
+                copy.name,
+                (block,),
+                int(np.count_nonzero(found.unreached)),
+                _deviation_with_key(copy, block, options.target, posed.wanted),
+            )
+            for obj, copy, block, found, posed in zip(
+                objects, copies, blocks, offsets, poses, strict=True
+            )
+        ]
+    for obj, copy, report in zip(objects, copies, reports, strict=True):
+        remember_report(copy, report.sentence(), report.key_names)
+        if options.onto == "COPY":
+            let_armature_deform(copy, options.target)
             show_copy(obj, copy)
     return reports
 
 
-def bake_pose(
-    obj: bpy.types.Object,
-    onto: bpy.types.Object,
-    name: str,
-    target: Target = "LINEAR",
-    *,
-    overwrite: bool = False,
-) -> PoseReport:
-    """Make the current pose a shape key.
-
-    With that key at 1 and the other keys as they are, the Armature modifier of `onto` gives in this
-    pose what our deformation gives. The key's value stays what it was; 0 when it is new.
-
-    Args:
-        obj: the mesh object whose deformation is baked, enabled or not.
-        onto: what gets the key: the same object, or a copy of it.
-        target: what the Armature modifier of `onto` does: LINEAR, or Preserve Volume.
-        overwrite: replace a key of this name; its value counts as 0 while baking.
-
-    Raises:
-        UserError: it cannot be baked; nothing has changed then.
-    """
-    name = checked_name(name)
-    raise_refusal(_refusal(onto, name, "THIS", overwrite=overwrite))
-    context = bpy.context
-    depsgraph = context.evaluated_depsgraph_get()
-    source = Source.of(obj, depsgraph, target, frozenset((name,)) if overwrite else frozenset())
-    found = source.offsets(depsgraph)
-    block = write_key(onto, name, found.offsets, overwrite=overwrite)
-    with still_copy(onto) as copy:
-        baked = mesh_of(copy).shape_keys.key_blocks[block.name]
-        baked.mute = False
-        baked.slider_max = max(baked.slider_max, 1.0)
-        baked.value = 1.0
+def _deviation_with_key(
+    obj: bpy.types.Object, name: str, target: Target, wanted: NDArray[np.float32]
+) -> Deviation:
+    """How far Blender's own modifier with a key at 1 is from our deformation (n, 3)."""
+    with still_copy(obj) as copy:
+        block = mesh_of(copy).shape_keys.key_blocks[name]
+        block.mute, block.slider_max, block.value = False, max(block.slider_max, 1.0), 1.0
         with only_armature_shown(copy, target):
-            context.view_layer.update()
-            depsgraph = context.evaluated_depsgraph_get()
-            apart = deviation(source.wanted(depsgraph), copy, depsgraph)
-    unreached = int(np.count_nonzero(found.unreached))
-    return PoseReport(obj.name, onto.name, (block.name,), unreached, apart)
+            bpy.context.view_layer.update()
+            return deviation(wanted, copy, bpy.context.evaluated_depsgraph_get())
 
 
-def _refusal(obj: bpy.types.Object, name: str, onto: BakeOnto, *, overwrite: bool) -> str | None:
-    """Why a key of this name cannot be baked, or None."""
+def _refusal(obj: bpy.types.Object, name: str, options: PoseOptions) -> str | None:
+    """Why the current pose cannot become a key of this name, or None."""
     key = mesh_of(obj).shape_keys
-    if overwrite and key is not None and key.reference_key.name == name:
+    if options.overwrite and key is not None and key.reference_key.name == name:
         return REFUSAL_REFERENCE.format(name=name, obj=obj.name)
-    return keys_refusal(obj) if onto == "THIS" else None
+    if options.onto == "THIS" and (reason := keys_refusal(obj)):
+        return reason
+    return acting_keys_refusal(obj, [bpy.context.scene.frame_current_final])
 
 
 # Bakes ranges of frames to shape keys with keyframes, which play our deformation.
@@ -400,7 +390,9 @@ class RangeBake(CharacterBake[RangeOptions, PoseOffsets, RangeReport]):
         with frame_kept(scene):
             for done, frame in enumerate(frames):
                 scene.frame_set(frame)
-                found = self.source.offsets(bpy.context.evaluated_depsgraph_get())
+                found = self.source.offsets(
+                    self.source.posed(bpy.context.evaluated_depsgraph_get())
+                )
                 offsets[done] = found.offsets
                 unreached |= found.unreached
                 yield (done + 1) / len(frames)
@@ -441,6 +433,7 @@ class RangeBake(CharacterBake[RangeOptions, PoseOffsets, RangeReport]):
             for done, frame in enumerate(frames):
                 scene.frame_set(frame)
                 depsgraph = bpy.context.evaluated_depsgraph_get()
-                found = found.and_also(deviation(self.source.wanted(depsgraph), onto, depsgraph))
+                wanted = self.source.posed(depsgraph).wanted
+                found = found.and_also(deviation(wanted, onto, depsgraph))
                 yield (done + 1) / len(frames)
         return replace(report, deviation=found)

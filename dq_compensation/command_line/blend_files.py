@@ -43,7 +43,7 @@ _SKIPPED, _SEEKABLE = 0x184D2A5E, 0x8F92EAB1
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file that this Blender has written ends where it says that it ends."""
+    """Whether a file of this Blender version is complete: nothing is missing at its end."""
     size = path.stat().st_size
     with path.open("rb") as file:
         beginning = file.read(17)

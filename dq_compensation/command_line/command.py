@@ -18,7 +18,7 @@ from .blend_files import in_scene, open_file, require_writable_version, saved_to
 from .console import (
     Console,
     ExitCode,
-    Progress,
+    PrintedProgress,
     StoppedError,
     UsageError,
     blend_targets,
@@ -51,7 +51,7 @@ class Run:
 
     arguments: Namespace
     console: Console
-    progress: Progress
+    progress: PrintedProgress
     files: list[dict[str, Any]] = field(default_factory=list)
     written: dict[str, Path] = field(default_factory=dict)
     code: ExitCode = ExitCode.FINE

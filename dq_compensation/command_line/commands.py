@@ -41,7 +41,7 @@ from .console import (
     UNREADABLE,
     Console,
     ExitCode,
-    Progress,
+    PrintedProgress,
     StoppedError,
     code_of,
     complain,
@@ -546,7 +546,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(arguments: Namespace, output: TextIO) -> ExitCode:
     quiet = arguments.quiet or arguments.json == "-"
-    run = Run(arguments, Console(output, quiet), Progress(quiet=arguments.quiet))
+    run = Run(arguments, Console(output, quiet), PrintedProgress(quiet=arguments.quiet))
     try:
         with stoppable(run.progress):
             if arguments.json not in {None, "-"} and (

@@ -151,8 +151,8 @@ _FIRST_LINE = 2.0
 _NEXT_LINE = 5.0
 
 
-class Progress:
-    """The progress of one command; call it with the part that is done and what is being done."""
+class PrintedProgress:
+    """The progress of one command; call it with the finished part, 0 to 1, and the current task."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -202,7 +202,7 @@ class Progress:
 
 
 @contextmanager
-def stoppable(progress: Progress) -> Generator[None]:
+def stoppable(progress: PrintedProgress) -> Generator[None]:
     """Let Ctrl C and the end of a job (SIGTERM) stop the command at its next step."""
     if threading.current_thread() is not threading.main_thread():
         yield

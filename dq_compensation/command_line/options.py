@@ -17,9 +17,8 @@ import bpy
 
 from .. import api
 from ..errors import FileError, UserError, raise_refusal
-from ..option_fields import Option, options_of
 from ..scene.blender.scenes import MOST_FRAME
-from ..scene.settings.declaration import properties_of, props
+from ..scene.settings.declaration import Declared, declared_in
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
 from ..wording import bounded, listed
 from .blend_files import missing_data_refusal
@@ -149,20 +148,13 @@ def add_setting_options(
 
 def _add_setting(parser: Any, name: str) -> None:
     """Add the option of a setting of objects, as it is declared."""
-    described = properties_of(CharacterChoices)[name]
-    words = described.keywords
-    options: dict[str, Any] = {"metavar": "NAME"}
-    if described.function is props.BoolProperty:
-        options = {"action": argparse.BooleanOptionalAction}
-    elif described.function is props.EnumProperty:
-        choices = [identifier for identifier, *_ in words["items"]]
-        options = {"type": str.upper, "choices": choices}
-    elif described.function is props.FloatProperty:
-        least, most = words["min"], words["max"]
-        options = {"type": number_between(least, most), "metavar": f"{least:g}..{most:g}"}
-    options |= {"default": argparse.SUPPRESS, "help": words["description"].replace("%", "%%")}
+    setting = declared_in(CharacterChoices)[name]
+    reading = _reading(setting)
+    if setting.kind is float:
+        reading["metavar"] = "{:g}..{:g}".format(*setting.bounds)
     option = f"--{name.removeprefix('use_').replace('_', '-')}"
-    parser.add_argument(option, dest=name, **options)
+    text = setting.description.replace("%", "%%")
+    parser.add_argument(option, dest=name, default=argparse.SUPPRESS, help=text, **reading)
 
 
 def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -173,9 +165,9 @@ def setting_values(arguments: argparse.Namespace) -> dict[str, Any]:
 def add_bake_options(
     parser: ArgumentParser, task: type, without: Iterable[str] = (), title: str = "the bake"
 ) -> None:
-    """Add the options of a bake, but those that the command has in a way of its own."""
+    """Add the options of a bake without some, for which the command has its own way."""
     group = parser.add_argument_group(title)
-    for each in options_of(task):
+    for each in declared_in(task).values():
         if each.name not in without:
             name = f"--{each.name.replace('_', '-')}"
             text = f"{each.sentence}{_default(each)}".replace("%", "%%")
@@ -184,27 +176,27 @@ def add_bake_options(
 
 def chosen(arguments: argparse.Namespace, task: type) -> dict[str, Any]:
     """The options that were chosen, for the function of `api`."""
-    names = [each.name for each in options_of(task)]
-    return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
+    values = vars(arguments)
+    return {name: values[name] for name in declared_in(task) if name in values}
 
 
-def _reading(option: Option) -> dict[str, Any]:
-    """How the parser reads an option."""
-    if option.value_type is bool:
+def _reading(declared: Declared) -> dict[str, Any]:
+    """How the parser reads a setting or an option."""
+    if declared.kind is bool:
         return {"action": argparse.BooleanOptionalAction}
-    if option.allowed:
-        return {"choices": option.allowed, "type": str.upper}
-    several = {"nargs": "+"} if option.several else {}
-    if option.value_type is str:
+    if declared.allowed:
+        return {"choices": declared.allowed, "type": str.upper}
+    several = {"nargs": "+"} if declared.several else {}
+    if declared.kind is str:
         return {"metavar": "NAME", **several}
-    metavar = _METAVARS.get(option.unit, option.name.upper())
-    read = number_between(option.minimum, option.maximum, option.value_type)
+    metavar = _METAVARS.get(declared.unit, declared.name.upper())
+    read = number_between(*declared.bounds, int if declared.kind is int else float)
     return {"metavar": metavar, "type": read, **several}
 
 
-def _default(option: Option) -> str:
+def _default(option: Declared) -> str:
     """The words for a default in the help."""
-    if option.value_type is bool:
+    if option.kind is bool:
         return f" (default: {'yes' if option.default else 'no'})"
     if not option.several:
         return f" (default: {option.default})"

@@ -5,7 +5,6 @@ Here are the published curves; MEASURED, which knows where the limbs are, is in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from .influences import Influences
+from .limb_joints import SkinAtRest
 from .pose import Pose, limb_straightness
-from .skeleton import Ancestry, LimbAxis, Skeleton
+from .skeleton import Ancestry, Skeleton
 from .skinning import dual_quaternion_skinning
 from .swing_joints import SwingJoints
 from .vectors import dots, unit_or
@@ -45,12 +45,7 @@ def curve_value(x: NDArray[np.floating], curve: PublishedCurve = "FITTED") -> ND
 
 
 def compensation_amounts(
-    positions: NDArray[np.floating],
-    influences: Influences,
-    skeleton: Skeleton,
-    limb_axis: LimbAxis = "AUTO",
-    curve: PublishedCurve = "FITTED",
-    mesh_parents: NDArray[np.int32] | None = None,
+    skin: SkinAtRest, curve: PublishedCurve = "FITTED"
 ) -> NDArray[np.floating]:
     """The amounts of a published curve, from weights and rest shape; once per binding.
 
@@ -62,14 +57,13 @@ def compensation_amounts(
     the axis line of the strongest bone, through its head along its limb direction.
 
     Args:
-        positions: shape (n, 3), armature space, at rest and without shape keys.
+        skin: its `mesh_parents` relate bones that the hierarchy does not.
         curve: which of the published cubics is f.
-        mesh_parents: shape (B,), the bone that each bone continues on the mesh, -1 for none: it
-            relates bones that the hierarchy does not.
 
     Returns:
-        shape (n,), in units of length, of the dtype of `positions`.
+        shape (n,), in units of length, of the dtype of the positions.
     """
+    positions, influences, skeleton = skin.positions, skin.influences, skin.skeleton
     count = len(positions)
     if influences.width < 2 or not count:
         return np.zeros(count, positions.dtype)
@@ -80,24 +74,21 @@ def compensation_amounts(
     blended = w2 > 0.0
     both = np.where(blended, w1 + w2, 1.0)
     fade = 1.0 - w3 / np.where(blended, w2, 1.0)
-    directions = skeleton.limb_directions(limb_axis)[first]
+    directions = skeleton.limb_directions(skin.limb_axis)[first]
     from_head = positions - skeleton.heads[first]
     radii = np.linalg.norm(from_head - dots(from_head, directions)[:, None] * directions, axis=1)
-    signs = np.where(blended, _kinship(first, second, skeleton, mesh_parents), 0)
+    signs = np.where(blended, _kinship(first, second, skin), 0)
     return (signs * curve_value(w2 / both, curve) * both * fade * radii).astype(positions.dtype)
 
 
 def _kinship(
-    first: NDArray[np.integer],
-    second: NDArray[np.integer],
-    skeleton: Skeleton,
-    mesh_parents: NDArray[np.int32] | None,
+    first: NDArray[np.integer], second: NDArray[np.integer], skin: SkinAtRest
 ) -> NDArray[np.integer]:
-    """`Skeleton.kinship`; that which the mesh shows where the hierarchy has none."""
-    kinship = skeleton.kinship(first, second)
-    if mesh_parents is None:
+    """`Ancestry.kinship` by the hierarchy; where it has none, by the joints of the mesh."""
+    kinship = skin.skeleton.ancestry.kinship(first, second)
+    if skin.mesh_parents is None:
         return kinship
-    by_mesh = Ancestry.of(skeleton.joined_parents(mesh_parents)).kinship(first, second)
+    by_mesh = Ancestry.of(skin.skeleton.joined_parents(skin.mesh_parents)).kinship(first, second)
     return np.where(kinship == 0, by_mesh, kinship)
 
 
@@ -175,30 +166,23 @@ class PublishedCompensation:
     @classmethod
     def of(
         cls,
-        positions: NDArray[np.floating],
-        influences: Influences,
-        skeleton: Skeleton,
-        limb_axis: LimbAxis = "AUTO",
+        skin: SkinAtRest,
         curve: PublishedCurve = "FITTED",
-        mesh_parents: NDArray[np.int32] | None = None,
-        *,
-        left_out: Sequence[int] = (),
     ) -> PublishedCompensation:
-        """Arguments as of `compensation_amounts`, and `left_out` of `MeasuredJoints.of`."""
-        amounts = compensation_amounts(
-            positions, influences, skeleton, limb_axis, curve, mesh_parents
-        )
+        """By a curve; nothing is compensated at the heads of bones that are left out."""
+        influences, skeleton = skin.influences, skin.skeleton
+        amounts = compensation_amounts(skin, curve)
         bones = influences.bones[:, [0, min(1, influences.width - 1)]]
         first, second = bones.T
         children = first
         if skeleton.bone_count:
-            kinship = _kinship(first, second, skeleton, mesh_parents)
+            kinship = _kinship(first, second, skin)
             children = np.where(kinship > 0, second, first)
-        amounts[np.isin(children, left_out)] = 0.0
+        amounts[np.isin(children, skin.left_out)] = 0.0
         if skeleton.bendy is not None:
-            above = skeleton.kinship(bones, bones[:, ::-1]) > 0
+            above = skeleton.ancestry.kinship(bones, bones[:, ::-1]) > 0
             bones = np.where(above, skeleton.end_rows[bones], skeleton.start_rows[bones])
-        return cls(skeleton, skeleton.limb_directions(limb_axis), bones, children, amounts)
+        return cls(skeleton, skeleton.limb_directions(skin.limb_axis), bones, children, amounts)
 
     def displacements(
         self,
@@ -252,7 +236,7 @@ def compensation_offsets(
     limb_directions: NDArray[np.floating],
     dtype: np.dtype,
 ) -> NDArray[np.floating]:
-    """The directions in which pairs of bones compensate, with the share that the bend asks for.
+    """The directions in which pairs of bones compensate, times the share for their bend.
 
     With rq = q1 conj(q2), sign chosen so that rq.w >= 0, the axis is rq's, the bisector that of the
     two posed limb directions, and the offset is the bisector without its part along the axis (so

@@ -39,8 +39,7 @@ class Deformation:
         blend: shape (n,), 0 to 1, for `BLENDED_METHODS`: 1 is the method, 0 is LINEAR. None: 1.
         mask: shape (n,), 0 to 1, how far vertices go from where they are at rest; None: 1.
         segments: gives the influences of the rows of a pose, where bendy bones deform; None without
-            them. SPHERICAL_JOINT, whose joints are of whole bones, moves bendy bones as straight
-            ones.
+            them.
         twist_limbs: for COMPENSATED, the limbs whose twists are spread along them; None for none.
         twist_spread: how much of these twists is spread, 0 to 1.
 
@@ -74,7 +73,7 @@ class Deformation:
     @cached_property
     def skinning(self) -> Influences:
         """The influences that move the vertices: of bones, or of segments of bendy bones."""
-        if self.segments is None or self.method == "SPHERICAL_JOINT":
+        if self.segments is None or RULES[self.method].straightens:
             return self.influences
         return self.segments()
 
@@ -103,11 +102,19 @@ class MethodRules:
         skin: deforms positions and normals, both (n, 3), as a `Deformation` says.
         needs: the attribute of `Deformation` that must be there; None: no other than influences.
         blends: whether blend weights take it back to LINEAR, vertex by vertex.
+        armature_modifier: the part that Blender's Armature modifier can do: ALL of it, the BASE
+            that compensation is added to, or NONE of it.
+        straightens: whether bendy bones move vertices as straight ones: its joints are of whole
+            bones.
+        by_bones: whether a node tree can blend it bone by bone, without sets of bones.
     """
 
     skin: Callable[[Deformation, NDArray[np.floating], NDArray[np.floating] | None, Pose], Surface]
     needs: Literal["compensation", "sets"] | None = None
     blends: bool = False
+    armature_modifier: Literal["ALL", "BASE", "NONE"] = "NONE"
+    straightens: bool = False
+    by_bones: bool = False
 
 
 def _compensated(
@@ -149,13 +156,19 @@ def _spherical_joint(
 
 # The table of methods: what is asked about a method is asked here.
 RULES: dict[Method, MethodRules] = {
-    "LINEAR": MethodRules(lambda of, v, n, pose: linear_blend(v, n, of.skinning, pose)),
+    "LINEAR": MethodRules(
+        lambda of, v, n, pose: linear_blend(v, n, of.skinning, pose), armature_modifier="ALL"
+    ),
     "DUAL_QUATERNION": MethodRules(
         lambda of, v, n, pose: dual_quaternion_skinning(v, n, of.skinning, pose),
         blends=True,
+        armature_modifier="ALL",
+        by_bones=True,
     ),
-    "COMPENSATED": MethodRules(_compensated, "compensation", blends=True),
-    "SPHERICAL_JOINT": MethodRules(_spherical_joint, "sets"),
+    "COMPENSATED": MethodRules(
+        _compensated, "compensation", blends=True, armature_modifier="BASE", by_bones=True
+    ),
+    "SPHERICAL_JOINT": MethodRules(_spherical_joint, "sets", straightens=True),
 }
 
 BLENDED_METHODS = frozenset(method for method in METHODS if RULES[method].blends)

@@ -132,13 +132,24 @@ class Influences:
         order = self.width * np.arange(self.vertex_count)[:, None] + self.blending_order
         return self.bones.take(order), self.weights.take(order)
 
-    def slots(self) -> Iterator[Slot]:
-        """The influences one rank after the other, strongest first, without the unused ones."""
-        return _used_slots(self.bones, self.weights)
+    def slots(self, *, in_blending_order: bool = False) -> Iterator[Slot]:
+        """The influences one rank after the other, without the unused ones.
 
-    def blending_slots(self) -> Iterator[Slot]:
-        """The influences one place after the other, in blending order, without the unused ones."""
-        return _used_slots(*self.in_blending_order())
+        Args:
+            in_blending_order: begin with those that Blender adds up first, not with the strongest.
+        """
+        bones, weights = self.bones, self.weights
+        if in_blending_order:
+            bones, weights = self.in_blending_order()
+        for slot in range(weights.shape[1]):
+            used = weights[:, slot] > 0.0
+            if not used.any():
+                continue
+            if used.all():
+                yield slice(None), bones[:, slot], weights[:, slot]
+            else:
+                rows = np.flatnonzero(used)
+                yield rows, bones[rows, slot], weights[rows, slot]
 
 
 def _merged(
@@ -151,18 +162,6 @@ def _merged(
     as_given = np.argsort(first)
     first = first[as_given]
     return vertices[first], bones[first], sums[as_given]
-
-
-def _used_slots(bones: NDArray[np.int32], weights: NDArray[np.float32]) -> Iterator[Slot]:
-    for slot in range(weights.shape[1]):
-        used = weights[:, slot] > 0.0
-        if not used.any():
-            continue
-        if used.all():
-            yield slice(None), bones[:, slot], weights[:, slot]
-        else:
-            rows = np.flatnonzero(used)
-            yield rows, bones[rows, slot], weights[rows, slot]
 
 
 # Finds which segments of a bendy bone move a vertex, as Blender's Armature modifier does.
@@ -281,7 +280,7 @@ def _along_curve(bendy: BendyBones, slot: int, points: NDArray[np.floating]) -> 
 def _bisected(
     distances: NDArray[np.floating], segments: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[NDArray[np.intp]]]:
-    """The planes before and behind each point, and those that the search has passed, -1 for none.
+    """The planes before and behind each point, and the planes passed by the search, -1 for none.
 
     Args:
         distances: shape (p, segments + 1), signed, from each plane.

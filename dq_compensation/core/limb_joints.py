@@ -5,6 +5,7 @@ The limbs of a joint are two rays from it: forth along the child's limb, back al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -16,41 +17,56 @@ from .pose import Pose, limb_straightness
 from .skeleton import LimbAxis, Skeleton, depths
 from .vectors import dots, extent, smooth_step, unit_or
 
-# The bones that move one mesh as a tree: which bone each of them hangs on.
+# The skin of one mesh at rest, and the bones that move it as a tree: what each bone hangs on.
 
 
-def body_parents(
-    skeleton: Skeleton,
-    influences: Influences,
-    mesh_parents: NDArray[np.int32] | None = None,
-    sides: NDArray[np.integer] | None = None,
-) -> NDArray[np.int32]:
-    """The bone that each bone hangs on, among those that move the mesh.
+@dataclass(frozen=True, eq=False)
+class SkinAtRest:
+    """The skin of a mesh at rest, its bones, and what is known of their limbs.
 
-    It is the nearest ancestor that moves vertices, where the mesh shows joints by these. Limbs of
-    rigs whose deforming bones have controls for parents (Rigify: thighs, arms) have no such
-    ancestor: they hang on the bone with which their first bone shares most skin, one limb after the
-    other from the trunk out; never on a bone of the other side: thighs share skin, too. The trunk
-    has the fewest bones above it, and of these most skin.
-
-    Args:
-        mesh_parents: shape (B,), the bone that each bone continues on the mesh; -1 for none.
+    Attributes:
+        positions: shape (n, 3), armature space, at rest and without shape keys.
+        influences: of the n vertices, on the bones of the skeleton.
+        skeleton: of B bones.
+        limb_axis: the axis of the bones along which limbs point.
+        mesh_parents: shape (B,), the bone that each bone continues on the mesh; -1 for none. None:
+            none at all.
         sides: shape (B,), -1 left, 1 right, 0 the middle; None: all in the middle.
-
-    Returns:
-        shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
+        left_out: the bones that have no joint, or no limb, of the kind that is looked for.
     """
-    moves = influences.moving_bones(skeleton.bone_count)
-    above = skeleton.parents
-    if mesh_parents is not None:
-        above = skeleton.joined_parents(mesh_parents)
-    parents = above.copy()
-    while (skipped := (parents >= 0) & ~moves[parents]).any():
-        parents = np.where(skipped, above[parents], parents)
-    if np.count_nonzero(moves & (parents < 0)) > 1:
-        sides = np.zeros(len(parents), np.int8) if sides is None else sides
-        _join_limbs(parents, moves, influences, depths(above), sides)
-    return parents.astype(np.int32)
+
+    positions: NDArray[np.floating]
+    influences: Influences
+    skeleton: Skeleton
+    limb_axis: LimbAxis = "AUTO"
+    mesh_parents: NDArray[np.int32] | None = None
+    sides: NDArray[np.integer] | None = None
+    left_out: Sequence[int] = ()
+
+    @cached_property
+    def body_parents(self) -> NDArray[np.int32]:
+        """The bone that each bone hangs on, in the tree of bones with skin.
+
+        It is the nearest ancestor that moves vertices, where the mesh shows joints by these. Limbs
+        of rigs whose deforming bones have controls for parents (Rigify: thighs, arms) have no such
+        ancestor: they hang on the bone with which their first bone shares most skin, one limb after
+        the other from the trunk out; never on a bone of the other side: thighs share skin, too. The
+        trunk has the fewest bones above it, and of these most skin.
+
+        Shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
+        """
+        skeleton, sides = self.skeleton, self.sides
+        moves = self.influences.moving_bones(skeleton.bone_count)
+        above = skeleton.parents
+        if self.mesh_parents is not None:
+            above = skeleton.joined_parents(self.mesh_parents)
+        parents = above.copy()
+        while (skipped := (parents >= 0) & ~moves[parents]).any():
+            parents = np.where(skipped, above[parents], parents)
+        if np.count_nonzero(moves & (parents < 0)) > 1:
+            sides = np.zeros(len(parents), np.int8) if sides is None else sides
+            _join_limbs(parents, moves, self.influences, depths(above), sides)
+        return parents.astype(np.int32)
 
 
 def _join_limbs(
@@ -60,7 +76,7 @@ def _join_limbs(
     depth: NDArray[np.int64],
     sides: NDArray[np.integer],
 ) -> None:
-    """Give the first bones of limbs parents, as `body_parents` says."""
+    """Give the first bones of limbs parents, as `SkinAtRest.body_parents` says."""
     count = len(parents)
     first = np.flatnonzero(moves & (parents < 0))
     row = np.full(count, -1)
@@ -164,11 +180,6 @@ class LimbJoints:
     lengths: NDArray[np.float64]
     skeleton: Skeleton
 
-    @property
-    def bone_count(self) -> int:
-        """The number of bones, B."""
-        return self.skeleton.bone_count
-
     @classmethod
     def of(
         cls,
@@ -215,7 +226,7 @@ class LimbJoints:
     @cached_property
     def mesh_parents(self) -> NDArray[np.int32] | None:
         """Shape (B,), the bone that each bone continues on the mesh; -1 for none. None: all -1."""
-        count = self.bone_count
+        count = self.skeleton.bone_count
         if len(self.children) == count:
             return None
         found = np.full(count, -1, np.int32)
@@ -225,7 +236,7 @@ class LimbJoints:
     @cached_property
     def identity(self) -> bytes:
         """Tells which joints and limbs there are: equal for equal ones of one skeleton."""
-        of_mesh = np.stack((self.children, self.parents))[:, self.bone_count :]
+        of_mesh = np.stack((self.children, self.parents))[:, self.skeleton.bone_count :]
         return of_mesh.tobytes() + np.stack((self.forth, self.back)).tobytes()
 
     def posed(self, pose: Pose) -> PosedJoints:

@@ -16,7 +16,6 @@ The limbs of a joint are two rays from it (`limb_joints`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,13 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .influences import Influences
-from .limb_joints import LimbJoints, body_parents
+from .limb_joints import LimbJoints, SkinAtRest
 from .pose import Pose
-from .skeleton import LimbAxis, Skeleton
 from .swing_joints import SwingJoints
 from .vectors import dots, smooth_step
 
-# The joints between the bones that move a vertex, and which of them bends its skin most.
+# The joints between the bones of a vertex, and the one that bends its skin most.
 #
 # Limbs are split into several bones, and weights are wide: the two strongest bones of skin at an
 # elbow may both be of the upper arm. So all joints count that have weights on either side. What
@@ -79,31 +77,29 @@ class JointCandidates:
     @classmethod
     def of(
         cls,
-        influences: Influences,
+        skin: SkinAtRest,
         limbs: LimbJoints,
-        sides: NDArray[np.integer] | None = None,
-        left_out: Sequence[int] = (),
     ) -> JointCandidates:
-        """The joints of the hierarchy, and those that the mesh shows, with the tree that it has.
+        """The candidates at the joints of the hierarchy, and at those of the mesh.
+
+        Bones that are left out are a row of their own, so that skin beside them fades towards them.
 
         Args:
-            sides: of `body_parents`.
-            left_out: of `MeasuredJoints.of`. They are a row of their own, so that what is beside
-                them fades towards them.
+            limbs: of the skin.
         """
-        count = limbs.bone_count
-        parents, joints, mesh_parents = limbs.skeleton.parents, np.arange(count), limbs.mesh_parents
-        found = [_of_tree(influences, limbs, parents, joints)]
-        if mesh_parents is not None:
-            joints[limbs.children[count:]] = np.arange(count, len(limbs.children))
-            parents = limbs.skeleton.joined_parents(mesh_parents)
+        influences, skeleton = skin.influences, skin.skeleton
+        count = skeleton.bone_count
+        joints, of_mesh = np.arange(count), np.arange(count, len(limbs.children))
+        found = [_of_tree(influences, limbs, skeleton.parents, joints)]
+        if skin.mesh_parents is not None and len(of_mesh):
+            joints[limbs.children[count:]] = of_mesh
+            parents = skeleton.joined_parents(skin.mesh_parents)
             found.append(_of_tree(influences, limbs, parents, joints))
         vertices, joints_of, below, above = (
             np.concatenate(parts) for parts in zip(*found, strict=True)
         )
-        body = body_parents(limbs.skeleton, influences, mesh_parents, sides)
-        rows, lengths = _rows(influences, limbs, body, joints)
-        rows[list(left_out)] = -1
+        rows, lengths = _rows(influences, limbs, skin.body_parents, joints)
+        rows[list(skin.left_out)] = -1
         bones = limbs.children[joints_of]
         return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
 
@@ -191,7 +187,7 @@ def _rows(
     """The row of each bone, shape (B,), and `lengths` of the joint at its head, shape (B,).
 
     Args:
-        parents: shape (B,), the bone that each bone hangs on: `body_parents`.
+        parents: shape (B,), the bone that each bone hangs on: `SkinAtRest.body_parents`.
         joints: shape (B,), the joint at the head of each bone.
     """
     has_parent, moves = parents >= 0, influences.moving_bones(len(parents))
@@ -269,37 +265,25 @@ class MeasuredJoints:
     @classmethod
     def of(
         cls,
-        positions: NDArray[np.floating],
-        influences: Influences,
-        skeleton: Skeleton,
-        limb_axis: LimbAxis = "AUTO",
-        mesh_parents: NDArray[np.int32] | None = None,
+        skin: SkinAtRest,
         *,
         ball_joints: bool = False,
-        sides: NDArray[np.integer] | None = None,
-        left_out: Sequence[int] = (),
     ) -> MeasuredJoints:
         """Find the joints.
 
         Args:
-            positions: shape (n, 3), armature space, at rest and without shape keys.
-            mesh_parents: of `LimbJoints.of`.
+            skin: nothing is compensated at the heads of bones that are left out.
             ball_joints: whether it acts where limbs leave the body, too.
-            sides: shape (B,), of the bones: `body_tree.body_parents`.
-            left_out: the bones at whose heads nothing is compensated.
         """
-        count = len(positions)
-        limbs = LimbJoints.of(skeleton, limb_axis, mesh_parents)
+        positions, count = skin.positions, len(skin.positions)
+        limbs = LimbJoints.of(skin.skeleton, skin.limb_axis, skin.mesh_parents)
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
-        swings = None
-        if ball_joints:
-            of = (positions, influences, skeleton, limb_axis, mesh_parents)
-            swings = SwingJoints.of(*of, sides, left_out=left_out)
+        swings = SwingJoints.of(skin) if ball_joints else None
         measured = cls(limbs, joints, bones, amounts, swings)
-        if influences.width < 2 or not count:
+        if skin.influences.width < 2 or not count:
             return measured
-        candidates = JointCandidates.of(influences, limbs, sides, left_out)
+        candidates = JointCandidates.of(skin, limbs)
         rows, chosen, fades = candidates.chosen(positions)
         found = candidates.joints[chosen]
         below, above = candidates.below[chosen], candidates.above[chosen]
@@ -314,7 +298,7 @@ class MeasuredJoints:
         fades *= smooth_step(shares, 0.0, _TOGETHER)
         if swings is not None:
             fades *= swings.hinged[rows]
-        fades[np.isin(limbs.children[found], left_out)] = 0.0
+        fades[np.isin(limbs.children[found], skin.left_out)] = 0.0
         joints[rows] = found
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
         amounts[rows] = both * fades
@@ -323,8 +307,9 @@ class MeasuredJoints:
     @property
     def joint_counts(self) -> tuple[int, int]:
         """The numbers of joints with compensation: of the hierarchy, and of the mesh."""
-        of_mesh = len(self.bones_of_mesh_joints)
-        return len(np.unique(self.joints[self.rows])) - of_mesh, of_mesh
+        found = np.unique(self.joints[self.rows])
+        of_mesh = int(np.count_nonzero(found >= self.limbs.skeleton.bone_count))
+        return len(found) - of_mesh, of_mesh
 
     @property
     def joint_bones(self) -> NDArray[np.int32]:
@@ -335,7 +320,7 @@ class MeasuredJoints:
     def bones_of_mesh_joints(self) -> NDArray[np.int32]:
         """The bones at whose heads vertices are compensated at a joint of the mesh."""
         found = np.unique(self.joints[self.rows])
-        return self.limbs.children[found[found >= self.limbs.bone_count]]
+        return self.limbs.children[found[found >= self.limbs.skeleton.bone_count]]
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
@@ -373,13 +358,12 @@ class MeasuredJoints:
         rays = limbs.rays(joints, self.bones[rows]).astype(dtype, copy=False)
         posed_rays = posed.rays.astype(dtype, copy=False)[joints, sides]
         straightness = posed.straightness.astype(dtype, copy=False)[joints, sides]
-
-        def of_joints(values: NDArray[np.float64]) -> NDArray[np.floating]:
-            return values.astype(dtype, copy=False)[joints]
-
-        sizes, gaps = of_joints(posed.sizes), of_joints(posed.gaps)
-        rest_distance, max_correction = distances_at_rest(rest - of_joints(limbs.heads), rays)
-        away = from_ray(deformed - of_joints(posed.heads), posed_rays)
+        heads, posed_heads, sizes, gaps = (
+            values.astype(dtype, copy=False)[joints]
+            for values in (limbs.heads, posed.heads, posed.sizes, posed.gaps)
+        )
+        rest_distance, max_correction = distances_at_rest(rest - heads, rays)
+        away = from_ray(deformed - posed_heads, posed_rays)
         distances = np.linalg.norm(away, axis=1)
         too_far = distances - sizes * rest_distance - gaps
         too_far = np.clip(too_far, 0.0, np.maximum(sizes * max_correction, 0.0))

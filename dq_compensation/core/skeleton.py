@@ -145,12 +145,8 @@ class Skeleton:
             rows[self.bendy.bones] += self.bendy.segments
         return rows
 
-    def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
-        """The kinship of pairs of bones; see `Ancestry.kinship`."""
-        return self.ancestry.kinship(first, second)
-
     def joined_parents(self, mesh_parents: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The parents, shape (B,), with those that the mesh shows in the place of others.
+        """The parents, shape (B,); where the mesh shows another parent, that one.
 
         Args:
             mesh_parents: shape (B,), -1 for none.

@@ -135,7 +135,7 @@ def blended_dual_quaternions(
     real = np.zeros((len(positions), 4), dtype)
     dual = np.zeros((len(positions), 4), dtype)
     total = np.zeros(len(positions), dtype)
-    for rows, bones, weights in influences.blending_slots():
+    for rows, bones, weights in influences.slots(in_blending_order=True):
         bone_real = rotations[bones]
         bone_dual = duals[bones]
         if pose.any_scaled:
@@ -241,7 +241,7 @@ def joint_sets(influences: Influences, skeleton: Skeleton) -> JointSets:
     set_of_bone = np.repeat(np.arange(set_count), sizes)
     top = bones[starts]
     # Only the first bone can be above all the others, since parents come before children.
-    descends = skeleton.kinship(top[set_of_bone], bones) > 0
+    descends = skeleton.ancestry.kinship(top[set_of_bone], bones) > 0
     has_top = np.add.reduceat(descends, starts) == sizes - 1
     controlling = np.where(has_top, top, -1).astype(np.int32)
 

@@ -27,7 +27,6 @@ it makes no lumps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .influences import Influences
-from .limb_joints import SHORTEST_RAY, LimbJoints, Paths, body_parents, hinge_confidence
+from .limb_joints import SHORTEST_RAY, LimbJoints, Paths, SkinAtRest, hinge_confidence
 from .pose import Pose
 from .skeleton import LimbAxis, Skeleton, depths
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, unit_or
@@ -92,34 +91,20 @@ class SwingJoints:
     @classmethod
     def of(
         cls,
-        positions: NDArray[np.floating],
-        influences: Influences,
-        skeleton: Skeleton,
-        limb_axis: LimbAxis = "AUTO",
-        mesh_parents: NDArray[np.int32] | None = None,
-        sides: NDArray[np.integer] | None = None,
-        *,
-        left_out: Sequence[int] = (),
+        skin: SkinAtRest,
     ) -> SwingJoints:
-        """Find the joints.
-
-        Args:
-            positions: shape (n, 3), armature space, at rest and without shape keys.
-            mesh_parents: of `LimbJoints.of`.
-            sides: of `body_parents`.
-            left_out: the bones at whose heads nothing is swung.
-        """
-        parents = body_parents(skeleton, influences, mesh_parents, sides)
-        limbs = LimbJoints.by_parents(skeleton, limb_axis, parents)
-        axes, confidence = _swung_limbs(limbs, parents, limb_axis)
-        vertices, joints, amounts, hinged = _shares(influences, parents, confidence)
+        """Find the joints; nothing is swung at the heads of bones that are left out."""
+        positions, skeleton, parents = skin.positions, skin.skeleton, skin.body_parents
+        limbs = LimbJoints.by_parents(skeleton, skin.limb_axis, parents)
+        axes, confidence = _swung_limbs(limbs, parents, skin.limb_axis)
+        vertices, joints, amounts, hinged = _shares(skin.influences, parents, confidence)
         apart = np.linalg.norm(positions[vertices] - limbs.heads[joints], axis=1)
         reach = np.maximum(_reach(skeleton, parents)[joints], 1e-30)
         amounts = amounts * (1.0 - smooth_step(apart / reach, _NEAR, _FAR))
         seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
         used, rows = np.unique(joints[seen], return_inverse=True)
         gains = amounts[seen] * _limb_lengths(limbs, parents, axes)[joints[seen]] ** 2
-        acts = ~np.isin(limbs.children[used], left_out)
+        acts = ~np.isin(limbs.children[used], skin.left_out)
         found, counting = _strongest(
             len(positions), vertices[seen], rows.reshape(-1), amounts[seen], gains, acts
         )

@@ -568,7 +568,7 @@ def _is_above(skeleton: Skeleton, row: int, below: int) -> bool:
         return False
     bone = int(skeleton.bone_of_row[below])
     of_own_bone = row == bone and below >= skeleton.bone_count
-    return of_own_bone or bool(skeleton.kinship(np.array([row]), np.array([bone]))[0] > 0)
+    return of_own_bone or bool(skeleton.ancestry.kinship(np.array([row]), np.array([bone]))[0] > 0)
 
 
 def _relative(rest: NDArray[np.float64], parents: NDArray[np.int32]) -> NDArray[np.float64]:

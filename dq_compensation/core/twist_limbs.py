@@ -15,7 +15,6 @@ share out a twist one of Jacobson and Sorkine (Stretchable and twistable bones, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -23,8 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .influences import Influences
-from .limb_joints import SHORTEST_RAY, body_parents
+from .limb_joints import SHORTEST_RAY, SkinAtRest
 from .pose import Pose
 from .skeleton import Skeleton
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, two_across, unit_or
@@ -86,29 +84,15 @@ class TwistLimbs:
     @classmethod
     def of(
         cls,
-        positions: NDArray[np.floating],
-        influences: Influences,
-        skeleton: Skeleton,
-        mesh_parents: NDArray[np.int32] | None = None,
-        *,
-        sides: NDArray[np.integer] | None = None,
-        left_out: Sequence[int] = (),
+        skin: SkinAtRest,
     ) -> TwistLimbs:
-        """Find the limbs.
-
-        Args:
-            positions: shape (n, 3), armature space, at rest and without shape keys.
-            mesh_parents: of `LimbJoints.of`.
-            sides: of `body_parents`.
-            left_out: the bones that are to be no such limbs.
-        """
-        parents = body_parents(skeleton, influences, mesh_parents, sides)
-        moves = influences.moving_bones(skeleton.bone_count)
-        lines = _Lines.of(positions, influences, skeleton, parents)
+        """Find the limbs, but for bones that are left out."""
+        skeleton, parents, lines = skin.skeleton, skin.body_parents, _Lines.of(skin)
+        moves = skin.influences.moving_bones(skeleton.bone_count)
         is_limb = (lines.next_bones >= 0) & (lines.lengths > _SMALLEST * extent(skeleton.heads))
         reasons: dict[int, Reason] = {}
         for bone in np.flatnonzero(is_limb).tolist():
-            if reason := _refusal(bone, lines, skeleton, parents, moves, left_out):
+            if reason := _refusal(bone, lines, skin, moves):
                 reasons[bone] = reason
         is_limb[[bone for bone, reason in reasons.items() if reason == "SHORT"]] = False
         every = np.arange(skeleton.bone_count, dtype=np.int32)
@@ -123,7 +107,7 @@ class TwistLimbs:
         is_limb[list(reasons)] = False
         bones = np.flatnonzero(is_limb & ((before != every) | (behind != every))).astype(np.int32)
         twists = np.stack((before[bones] != bones, behind[bones] != bones), axis=1)
-        limbs, amounts = _amounts(positions, influences, lines, bones, twists)
+        limbs, amounts = _amounts(skin, lines, bones, twists)
         line = lines.heads[bones], lines.axes[bones], lines.lengths[bones]
         beside = before[bones], behind[bones]
         return cls(skeleton, bones, *beside, *line, limbs, amounts, reasons)
@@ -242,13 +226,11 @@ class _Lines:
     @classmethod
     def of(
         cls,
-        positions: NDArray[np.floating],
-        influences: Influences,
-        skeleton: Skeleton,
-        parents: NDArray[np.int32],
+        skin: SkinAtRest,
     ) -> _Lines:
-        """Of bones that hang on these parents (B,), -1 for none."""
-        count, heads = skeleton.bone_count, skeleton.heads
+        """The lines of the bones of a skin."""
+        positions, influences, parents = skin.positions, skin.influences, skin.body_parents
+        count, heads = skin.skeleton.bone_count, skin.skeleton.heads
         hanging = np.flatnonzero((parents >= 0) & influences.moving_bones(count))
         above = parents[hanging]
         ways = heads[hanging] - heads[above]
@@ -262,17 +244,17 @@ class _Lines:
         going, ending = (np.bincount(above[those], minlength=count) for those in (goes_on, at_end))
         next_bones = np.where(np.where(going > 0, going, ending) == 1, last, -1)
 
-        beside, reached, skin = np.zeros((3, count))
+        beside, reached, moved = np.zeros((3, count))
         centres = np.zeros((3, count))
         for rows, bones, weights in influences.slots():
             along, apart = _along_and_apart(positions[rows] - heads[bones], axes[bones])
             amounts = weights * ((along > 0.0) & (along < lengths[bones]))
             beside += np.bincount(bones, amounts, count)
             reached += np.bincount(bones, amounts * apart, count)
-            skin += np.bincount(bones, weights, count)
+            moved += np.bincount(bones, weights, count)
             for axis in range(3):
                 centres[axis] += np.bincount(bones, weights * positions[rows, axis], count)
-        radii, centres = reached / np.maximum(beside, 1e-30), centres / np.maximum(skin, 1e-30)
+        radii, centres = reached / np.maximum(beside, 1e-30), centres / np.maximum(moved, 1e-30)
         return cls(heads, next_bones, axes, lengths, radii, centres.T)
 
 
@@ -284,22 +266,16 @@ def _along_and_apart(
     return along, np.linalg.norm(away - along[:, None] * axes, axis=1)
 
 
-def _refusal(
-    bone: int,
-    lines: _Lines,
-    skeleton: Skeleton,
-    parents: NDArray[np.int32],
-    moves: NDArray[np.bool_],
-    left_out: Sequence[int],
-) -> Reason | None:
+def _refusal(bone: int, lines: _Lines, skin: SkinAtRest, moves: NDArray[np.bool_]) -> Reason | None:
     """Why a bone with a next one is no limb that twists; None where it is one."""
+    bendy = skin.skeleton.bendy
     if lines.lengths[bone] <= _LONG * lines.radii[bone]:
         return "SHORT"
-    if bone in left_out:
+    if bone in skin.left_out:
         return "NAMED"
-    if skeleton.bendy is not None and bone in skeleton.bendy.bones:
+    if bendy is not None and bone in bendy.bones:
         return "BENDY"
-    return "TWIST_BONES" if _has_twist_bones(bone, lines, parents, moves) else None
+    return "TWIST_BONES" if _has_twist_bones(bone, lines, skin.body_parents, moves) else None
 
 
 def _has_twist_bones(
@@ -308,9 +284,9 @@ def _has_twist_bones(
     parents: NDArray[np.int32],
     moves: NDArray[np.bool_],
 ) -> bool:
-    """Whether bones on which none hangs lie in the limb, with their skin around it.
+    """Whether twist bones lie in the limb: bones without children, with their skin around it.
 
-    They hang on the limb itself, or on the bone that it hangs on.
+    Their parent is the limb's own bone or its parent.
     """
     beside = (parents == limb) | ((parents == parents[limb]) & (parents >= 0))
     beside &= moves
@@ -327,8 +303,7 @@ def _has_twist_bones(
 
 
 def _amounts(
-    positions: NDArray[np.floating],
-    influences: Influences,
+    skin: SkinAtRest,
     lines: _Lines,
     bones: NDArray[np.int32],
     twists: NDArray[np.bool_],
@@ -338,6 +313,7 @@ def _amounts(
     Args:
         twists: shape (L, 2), whether limbs twist at their beginnings and ends.
     """
+    positions, influences = skin.positions, skin.influences
     count, row_of = len(positions), np.full(len(lines.lengths), -1)
     row_of[bones] = np.arange(len(bones))
     slots = np.flatnonzero((influences.weights > 0.0) & (row_of[influences.bones] >= 0))

@@ -17,26 +17,22 @@ from ..core.crowds import Figures, Program
 from ..core.pose import Pose
 from ..core.takes import LocalPoses, fitted
 from ..core.vectors import transformed_points
-from ..lifecycle.following import settled_binding
+from ..lifecycle.following import binding_with_current_softness
 from ..lifecycle.replacement import restore
 from ..modifier.attribute_names import PREFIX
-from ..modifier.modifier_stack import our_modifiers
-from ..modifier.nodes.node_values import (
-    Geometry,
-    Integer,
-    Scalar,
-    Socket,
-    TreeBuilder,
-    Vector,
-    new_tree,
-)
+from ..modifier.nodes.node_values import Geometry, Integer, Scalar, Socket, TreeBuilder, Vector
 from ..scene.binding.bind import followed_mesh
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import PosedDeformer
 from ..scene.blender.armature import object_to_armature, world_matrix
 from ..scene.blender.mesh import mesh_of, write_attribute
-from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY, link_beside
-from ..scene.blender.rigging import armature_modifier, mixed_modifiers
+from ..scene.blender.own_objects import (
+    CROWD_BAKE_PROPERTY,
+    POSE_TABLE_PROPERTY,
+    link_beside,
+    own_modifiers,
+)
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..viewport.played_takes import take_driven_keys, value_mesh
 from .crowd_figures import Role
@@ -206,7 +202,7 @@ def _mesh_motion(
     depsgraph: bpy.types.Depsgraph,
     figure_scale: float,
 ) -> MeshMotion:
-    binding = settled_binding(obj, depsgraph)
+    binding = binding_with_current_softness(obj, depsgraph)
     takes = [fitted(take, binding.skeleton).take for take in (role.first, role.second) if take]
     program = Program(takes[0], takes[1] if len(takes) > 1 else None, role.fade_frames)
     evaluated = obj.evaluated_get(depsgraph)
@@ -258,8 +254,8 @@ _SHEARED = 1e-5
 
 def modifiers_after(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
     """The modifiers of a character's mesh after those that deform it, in order."""
-    armature, stack = armature_modifier(obj), list(obj.modifiers)
-    deforming = [armature, *mixed_modifiers(obj), *our_modifiers(obj)]
+    skinned, stack = SkinnedObject(obj), list(obj.modifiers)
+    deforming = [skinned.find_modifier(), *skinned.mixed_modifiers, *own_modifiers(obj)]
     last = max((stack.index(each) for each in deforming if each is not None), default=-1)
     return [each for each in stack[last + 1 :] if each.show_viewport or each.show_render]
 
@@ -338,12 +334,12 @@ def _template(
         template.make_local(clear_liboverride=True)
     if followed or mesh_of(obj).shape_keys is not None:
         # Without keys, however they are; a copy whose keys are cleared would leave them behind.
-        with followed_mesh(obj) as holder:
+        with followed_mesh(SkinnedObject(obj)) as holder:
             mesh = cast("bpy.types.Mesh", mesh_of(holder).copy())
     else:
         mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
     template.data = mesh
-    restore(template)
+    restore(SkinnedObject(template))
     world = world_matrix(obj).copy()
     template.parent = None
     template.constraints.clear()
@@ -421,7 +417,7 @@ def build_crowd_tree(
         table: a mesh object, whose points have the number of the pose that is shown.
         collections: of each role, one for each mesh of its character, its poses by their names.
     """
-    tree = new_tree(name)
+    tree: Any = bpy.data.node_groups.new(name, "GeometryNodeTree")
     build = TreeBuilder(tree)
     tree.interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
     start = tree.interface.new_socket(START_INPUT, in_out="INPUT", socket_type="NodeSocketFloat")

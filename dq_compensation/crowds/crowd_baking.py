@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import cast
 from weakref import ReferenceType, ref
 
@@ -15,7 +15,6 @@ from ..analysis.pose_choice import ChosenPoses, choose_poses
 from ..core.crowds import Figures
 from ..core.takes import Take
 from ..errors import UserError
-from ..option_fields import option, tolerance_option
 from ..scene.binding.content import digest
 from ..scene.blender.armature import world_matrix
 from ..scene.blender.mesh import mesh_of
@@ -23,6 +22,7 @@ from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import is_moving, is_reshaped, world_millimetres
 from ..scene.settings.crowd_settings import crowd_of, roles_of
+from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import Settings
 from ..session.known_objects import baked_crowd, change_count, forget_bakes
 from ..steps import Progress, with_progress
@@ -119,24 +119,28 @@ _VECTOR, _MADE_VERTEX = 12, 90
 _AROUND = 1.0 / 8.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen_values
 class CrowdBakeOptions:
     """The options of a bake of a crowd."""
 
-    tolerance: float = tolerance_option(
-        "The largest distance of a vertex from where the crowd is drawn, in millimetres. A smaller "
-        "tolerance makes more meshes",
-        10.0,
-        minimum=0.01,
+    _: KW_ONLY
+    tolerance: float = props.FloatProperty(
+        description="The largest distance of a vertex from where the crowd is drawn, in "
+        "millimetres. A smaller tolerance makes more meshes",
+        default=10.0,
+        min=0.01,
         soft_min=0.5,
         soft_max=100.0,
         precision=2,
+        unit="mm",
     )
-    motion_blur: bool = option(
-        "Give the posed meshes velocities, so that Cycles blurs what moves", True
+    motion_blur: bool = props.BoolProperty(
+        description="Give the posed meshes velocities, so that Cycles blurs what moves",
+        default=True,
     )
-    modifiers: bool = option(
-        "Give the posed meshes the modifiers that come after the Armature modifier", True
+    modifiers: bool = props.BoolProperty(
+        description="Give the posed meshes the modifiers that come after the Armature modifier",
+        default=True,
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..analysis.figure_bounds import ProgramBounds, frustum_planes, spheres_in_view
 from ..core.crowds import Figures, Program, program_times
 from ..core.takes import Take
-from ..scene.binding.binding import Binding, twin_digest
+from ..scene.binding.binding import Binding, equality_digest
 from ..scene.settings.crowd_settings import FarFigures
 from ..viewport.played_takes import INSTANCE, Instances, faded_takes, fitted_take
 from .crowd_figures import CrowdState, Role
@@ -129,7 +129,7 @@ def _by_skeleton(role: Role, bindings: Mapping[int, Binding]) -> dict[GroupKey, 
     for uid in role.mesh_uids:
         binding = bindings.get(uid)
         if binding is not None:
-            key = (role.armature_uid, twin_digest(binding.skeleton))
+            key = (role.armature_uid, equality_digest(binding.skeleton))
             by_skeleton.setdefault(key, {})[uid] = binding
     return by_skeleton
 

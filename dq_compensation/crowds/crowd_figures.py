@@ -26,7 +26,7 @@ from ..scene.settings.crowd_settings import (
 )
 from ..scene.settings.declaration import CROWD_CHANGED, ROLE_CHANGED
 from ..scene.settings.take_settings import find_take
-from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, DelayedCall
+from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from ..session.known_objects import (
     all_crowds,
     any_crowd,
@@ -37,7 +37,7 @@ from ..session.known_objects import (
 )
 from ..session.known_takes import read_take, take_problem
 from ..session.memory import keep_only, memory_of
-from ..session.status import check_soon, status_of, tag_redraw
+from ..session.status import DelayedCall, check_soon, status_of, tag_redraw
 from ..viewport.gpu_objects import TEXTURE_WIDTH, row_count
 from ..wording import counted, sized
 from .crowd_layout import (
@@ -435,7 +435,7 @@ def role_changed(owner: object, context: bpy.types.Context) -> None:
 def _on_edit(changes: Changes) -> None:
     note_change()
     forget_edited(changes)
-    if any_crowd():
+    if changes.edits and any_crowd():
         _delayed_check.request()
 
 

@@ -16,7 +16,6 @@ from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import DQCompensationCrowd, crowd_of, is_crowd, roles_of
-from ..scene.settings.declaration import same_property
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import takes_of
 from ..session.known_objects import baked_crowd, forget_bakes, forget_crowds, is_baked_crowd
@@ -28,10 +27,11 @@ from ..ui_shared.reporting import (
     draw_in_dialog,
     draw_running,
     draw_sentence,
-    offers,
     options_from,
     property_names,
     reports_errors,
+    with_option_properties,
+    with_setting_properties,
 )
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
 from ..viewport.gpu_objects import crowd_refusal
@@ -59,7 +59,7 @@ def characters(context: Context) -> dict[Object, list[Object]]:
     for obj in target_meshes(context):
         rig = find_rig(obj)
         if rig is not None:
-            found.setdefault(rig, []).extend([obj] if settings_of(obj).enabled else [])
+            found.setdefault(rig, []).extend([obj] if settings_of(obj).is_enabled else [])
     order = sorted(found, key=lambda rig: not takes_of(rig))
     return {rig: found[rig] for rig in order}
 
@@ -69,14 +69,12 @@ def linked_crowd_refusal(crowd: Object) -> str | None:
     return linked_refusal(crowd.name, [crowd], "Make a library override of it to change it.")
 
 
+@with_setting_properties(DQCompensationCrowd, ("count", "seed"))
 class DQC_OT_crowd_add(Refusing, Operator):
     """Add a crowd of the selected characters, which play their takes. An Empty stands for it"""
 
     bl_idname = "dqc.crowd_add"
     bl_label = "Add Crowd"
-
-    count: same_property(DQCompensationCrowd, "count")
-    seed: same_property(DQCompensationCrowd, "seed")
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -96,9 +94,9 @@ class DQC_OT_crowd_add(Refusing, Operator):
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         found = {rig: meshes for rig, meshes in characters(context).items() if meshes}
-        crowd = _new_empty(context)
+        crowd, chosen = _new_empty(context), cast("Any", self.properties)
         settings = crowd_of(crowd)
-        settings.is_crowd, settings.count, settings.seed = True, self.count, self.seed
+        settings.is_crowd, settings.count, settings.seed = True, chosen.count, chosen.seed
         settings.start_frame = context.scene.frame_start
         largest = max(map(longest_side, found.values()))
         settings.spacing = float(f"{largest:.2g}") or settings.spacing
@@ -106,7 +104,7 @@ class DQC_OT_crowd_add(Refusing, Operator):
             for take in takes_of(rig):
                 role = settings.roles.add()
                 role.character, role.take = rig, take.name
-        text = f"Added {crowd.name}: {counted(self.count, 'figure')} in "
+        text = f"Added {crowd.name}: {counted(chosen.count, 'figure')} in "
         text += f"{counted(len(settings.roles), 'role')}."
         left_out = [rig.name for rig in found if not takes_of(rig)]
         if left_out:
@@ -256,7 +254,7 @@ class _OfCrowd(Refusing, Operator):
         return cast("Object", active_crowd(context))
 
 
-@offers(CrowdBakeOptions, MemoryOptions)
+@with_option_properties(CrowdBakeOptions, MemoryOptions)
 class DQC_OT_bake_crowd(RunsInSteps, _OfCrowd):
     """Make the crowd real geometry, for renders and for files without this add-on: posed \
 meshes, and an object that shows them in the right frames. An earlier bake is replaced. Esc stops"""

@@ -16,7 +16,7 @@ from ..core.pose import Pose
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
 from ..errors import BindingError, PoseError, raise_refusal
-from ..lifecycle.following import settled_binding
+from ..lifecycle.following import binding_with_current_softness
 from ..lifecycle.reconcile import has_examples
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import examples_refusal, softness_of
@@ -39,14 +39,15 @@ from ..scene.blender.armature import flipped_name
 from ..scene.blender.mesh import mesh_of, other_users, read_edges
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import rig_of
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.key_writing import clear_keys, remove_keys, write_key
 from ..scene.settings.declaration import EXAMPLE_BONE_CHOSEN
 from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import write_groups
-from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, DelayedCall, writing_settings
+from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, writing_settings
 from ..session.known_objects import enabled_objects
-from ..session.status import status_of
+from ..session.status import DelayedCall, status_of
 
 # The stored example poses of an object: names, shape keys and refusals.
 
@@ -67,7 +68,7 @@ def authoring_refusal(obj: bpy.types.Object) -> str | None:
             f"{others + 1} objects share the mesh of {obj.name}. Make {obj.name} single user first "
             "(Object, Relations, Make Single User)."
         )
-    return examples_refusal(obj)
+    return examples_refusal(SkinnedObject(obj))
 
 
 def bone_settings(obj: bpy.types.Object, bone: str) -> DQCompensationExampleBone:
@@ -99,7 +100,7 @@ def _on_chosen_bone(item: DQCompensationExamplePose, _context: bpy.types.Context
 def base_now(obj: bpy.types.Object) -> str:
     """The base on which shapes of examples are made now: the method, and its softness."""
     settings = settings_of(obj)
-    softness = softness_of(obj) if settings.example_base == "COMPENSATED" else 0.0
+    softness = softness_of(SkinnedObject(obj)) if settings.example_base == "COMPENSATED" else 0.0
     return f"{settings.example_base} {softness:.4f}"
 
 
@@ -314,7 +315,7 @@ def add_example(
         BindingError, PoseError: the object cannot be deformed.
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
-    binding = settled_binding(obj, depsgraph)
+    binding = binding_with_current_softness(obj, depsgraph)
     if bone not in binding.skeleton.names:
         raise ExampleError(f"{binding.armature_name} has no bone {bone}. Choose one of its bones.")
     settings = by_example(obj)
@@ -358,7 +359,7 @@ def give_shape(
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
     item = settings_of(obj).examples[index]
-    binding = settled_binding(obj)
+    binding = binding_with_current_softness(obj)
     if len(wanted) != binding.vertex_count:
         raise ExampleError(
             f"The shape has {len(wanted)} vertices, {obj.name} has {binding.vertex_count}. Undo "
@@ -460,7 +461,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
         BindingError: the object cannot be deformed.
     """
     raise_refusal(authoring_refusal(obj), ExampleError)
-    binding = settled_binding(obj)
+    binding = binding_with_current_softness(obj)
     item = example_items(obj)[index]
     axis = Settings.of(obj).limb_axis
     mirrored = _mirrored_item(item, binding.skeleton, binding.armature_name, axis)
@@ -574,7 +575,7 @@ def _current_values(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tu
 
 def look() -> bool:
     """Update the weights in the panel; returns whether any has changed."""
-    objects = [obj for obj in enabled_objects() if has_examples(obj)]
+    objects = [obj for obj in enabled_objects() if has_examples(SkinnedObject(obj))]
     if not objects:
         return False
     depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -590,7 +591,8 @@ def look() -> bool:
 
 
 def _on_evaluation(changes: Changes) -> None:
-    if not _delayed_look.is_due() and changes.enabled:
+    moves = changes.is_frame or changes.edits
+    if moves and not _delayed_look.is_due() and changes.enabled:
         _delayed_look.request()
 
 
@@ -600,7 +602,7 @@ def _look_now() -> float | None:
     waiting = any(
         status_of(obj).binding is None and status_of(obj).problem is None
         for obj in enabled_objects()
-        if has_examples(obj)
+        if has_examples(SkinnedObject(obj))
     )
     return _LOOK_AGAIN_AFTER if waiting else None
 

@@ -25,7 +25,7 @@ from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import Quaternion as Components
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, rotation_distances, too_close
 from ..errors import raise_refusal
-from ..lifecycle.following import settled_binding
+from ..lifecycle.following import binding_with_current_softness
 from ..modifier.modifier_stack import preserves_volume
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import Capture, capture
@@ -38,7 +38,8 @@ from ..scene.binding.shape_key_offsets import (
 from ..scene.blender.animation_curves import bone_of_property, property_drivers
 from ..scene.blender.armature import armature_of, object_to_armature
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.rigging import armature_modifier, rig_of
+from ..scene.blender.rigging import rig_of
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import free_armature
 from ..scene.key_writing import remove_keys, value_path
 from ..scene.settings.object_settings import Settings, settings_of
@@ -385,7 +386,7 @@ def examples_from_correctives(
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
         raise ExampleError(f"{obj.name} has no shape keys with drivers.")
-    binding = settled_binding(obj)
+    binding = binding_with_current_softness(obj)
     refused: list[str] = []
     found = _poses(obj, _readable(obj, chosen, binding, refused), refused)
     found = _placed(obj, found, binding, refused)
@@ -530,8 +531,7 @@ def _captured(obj: bpy.types.Object, found: _Found, binding: Binding) -> Capture
 
 def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> Capture:
     """Find the offsets that give the look that the Armature modifier has in the pose."""
-    modifier, settings = armature_modifier(obj), by_example(obj)
-    preserves = modifier is not None and preserves_volume(obj, modifier)
+    preserves, settings = preserves_volume(SkinnedObject(obj)), by_example(obj)
     method = "DUAL_QUATERNION" if preserves else "LINEAR"
     native = replace(settings, acting_method=method, blend_group="")
     captured = _captured(obj, found, binding)

@@ -33,6 +33,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_posed_copy, linked_refusal
 from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.scenes import object_millimetres
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import NOTHING_SELECTED, character_of, deformed_meshes, open_copy_of
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.changes import writing_settings
@@ -41,9 +42,9 @@ from ..ui_shared.reporting import (
     OperatorResult,
     Refusing,
     RunsInSteps,
-    offers,
     options_from,
     reports_errors,
+    with_option_properties,
 )
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import counted, listed, rounded
@@ -93,7 +94,7 @@ def active_character(context: bpy.types.Context) -> bpy.types.Object | None:
 
 
 def _rank(obj: bpy.types.Object) -> tuple[bool, bool]:
-    return (not settings_of(obj).enabled, not Settings.of(obj).by_example)
+    return (not settings_of(obj).is_enabled, not Settings.of(obj).by_example)
 
 
 def active_copy(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -145,7 +146,7 @@ class ExampleOperator(Refusing):
         obj = active_character(context)
         if obj is None:
             return _NOTHING_CHOSEN
-        if not settings_of(obj).enabled:
+        if not settings_of(obj).is_enabled:
             return f"Enable DQ Compensation for {obj.name} first"
         if cls.needs_example and not len(settings_of(obj).examples):
             return f"{obj.name} has no example poses yet. Add one"
@@ -671,7 +672,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
         return {"FINISHED"}
 
 
-@offers(KeyOptions)
+@with_option_properties(KeyOptions)
 class DQC_OT_examples_to_correctives(RunsInSteps, Bakes):
     """Make driven shape keys of the example poses: the Armature modifier then shows them without \
 the add-on. Esc stops"""
@@ -698,7 +699,7 @@ the add-on. Esc stops"""
 
 
 def _taking_refusal(obj: Object) -> str | None:
-    if reason := deformation_refusal(obj) or authoring_refusal(obj):
+    if reason := deformation_refusal(SkinnedObject(obj)) or authoring_refusal(obj):
         return reason
     if obj.mode != "OBJECT":
         return f"{obj.name} is not in Object Mode. Leave {obj.mode.replace('_', ' ').title()} Mode"

@@ -48,7 +48,7 @@ class ExamplePanel(SubPanel):
             return active_copy(context) is not None
         settings = settings_of(obj)
         by_example = Settings.of(obj).by_example or len(settings.examples) > 0
-        return active_copy(context) is not None or (settings.enabled and by_example)
+        return active_copy(context) is not None or (settings.is_enabled and by_example)
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context) -> None:

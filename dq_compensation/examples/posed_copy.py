@@ -28,7 +28,7 @@ from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError, raise_refusal
-from ..lifecycle.following import reconcile_now, settled_binding
+from ..lifecycle.following import binding_with_current_softness, reconcile_now
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import OUTSIDE, Capture, support_of, support_weights
@@ -52,10 +52,10 @@ from ..scene.blender.scenes import object_millimetres
 from ..scene.copies import character_of, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
 from ..scene.settings.object_settings import Settings, setting_label, settings_of
-from ..session.changes import EDIT, LOADED, RESTORED, Changes, DelayedCall
+from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.known_objects import enabled_objects
 from ..session.memory import memory_of
-from ..session.status import status_of, tag_redraw
+from ..session.status import DelayedCall, status_of, tag_redraw
 from ..softness.softening import with_softness
 from ..wording import listed, rounded
 from .authoring import (
@@ -210,7 +210,7 @@ def begin(
         BindingError, PoseError: the object cannot be deformed.
     """
     raise_refusal(shaping_refusal(obj), ExampleError)
-    binding = settled_binding(obj, depsgraph)
+    binding = binding_with_current_softness(obj, depsgraph)
     settings = by_example(obj)
     captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]
@@ -444,7 +444,7 @@ def update_from(
             f"{item.bone} is {np.degrees(away):.0f} degrees away from its pose {item.name}. Press "
             "Go to Pose first."
         )
-    binding = settled_binding(obj, depsgraph)
+    binding = binding_with_current_softness(obj, depsgraph)
     captured = CapturedPose.current(binding, by_example(obj), obj, depsgraph)
     found = give_shape(obj, index, captured, positions_in(source, obj))
     return _applied(obj, item, found)
@@ -453,7 +453,7 @@ def update_from(
 def follow_now(obj: bpy.types.Object) -> None:
     """Let an enabled character show the change of its examples at once."""
     status_of(obj).example_result = None
-    if not settings_of(obj).enabled or obj.library is not None:
+    if not settings_of(obj).is_enabled or obj.library is not None:
         return
     bpy.context.view_layer.update()
     reconcile_now(obj, bpy.context.evaluated_depsgraph_get(), edited=True)
@@ -521,7 +521,7 @@ def take_over(obj: bpy.types.Object) -> list[str]:
         ExampleError, BindingError, PoseError, UserError: one cannot be taken over; those before it
             have been.
     """
-    binding = settled_binding(obj)
+    binding = binding_with_current_softness(obj)
     done = []
     for index, base in other_bases(obj).items():
         method, softness = base.split()
@@ -644,6 +644,8 @@ def _characters_with_copies() -> list[bpy.types.Object]:
 
 
 def _on_edit(changes: Changes) -> None:
+    if not changes.edits:
+        return
     observe()
     if _left or changes.enabled:
         _delayed_follow.request()

@@ -8,8 +8,9 @@ from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of, our_modifier
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..modifier.soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
-from ..scene.settings.declaration import SETTING_CHANGED, SHOWN_CHANGED
-from ..scene.settings.object_settings import settings_of
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.declaration import FOLLOWED_SETTING_CHANGED, SETTING_CHANGED, SHOWN_CHANGED
+from ..scene.settings.object_settings import DQCompensationSettings, settings_of
 from ..session.changes import (
     EDIT,
     FRAME,
@@ -17,34 +18,31 @@ from ..session.changes import (
     PLAYED,
     RESTORED,
     Changes,
-    final_render_runs,
+    are_settings_being_written,
     forget_new,
-    forget_removed,
     is_new,
-    set_final_render_runs,
+    note_adjusted,
 )
 from ..session.known_objects import enabled_objects
-from ..session.status import check_soon, set_check, tag_redraw
-from ..viewport.draw_handler import free
-from .enabling import settings_changed
-from .following import (
-    check_all,
-    check_now,
-    follow,
-    follow_frame,
-    follow_modes,
-    restore_all,
-    settle_all,
-    show_all_to_camera,
+from ..session.memory import memories
+from ..session.status import (
+    Status,
+    check_soon,
+    final_render_runs,
+    set_check,
+    set_final_render_runs,
+    status_of,
+    tag_redraw,
 )
-from .following_softness import part_from_new
+from ..viewport.draw_handler import free
+from . import following
+from .enabling import settings_changed
+from .following_softness import detach_new_soft_copy
 
 
 def _on_edit(changes: Changes) -> None:
-    if not final_render_runs() and changes.enabled:
-        forget_removed()
-        follow(changes, patient=_has_window())
-        _drop_removed()
+    if changes.edits and not final_render_runs() and changes.enabled:
+        following.follow(changes, patient=_has_window())
 
 
 def _has_window() -> bool:
@@ -52,28 +50,29 @@ def _has_window() -> bool:
     return not bpy.app.background
 
 
-def _drop_removed() -> None:
-    """Let Blender forget data-blocks that were removed here, before other handlers run."""
-    if forget_removed():
-        bpy.context.view_layer.update()
-
-
 def _on_frame(changes: Changes) -> None:
     # A render in a window evaluates in another thread.
-    if not changes.enabled or (final_render_runs() and not bpy.app.background):
-        return
-    forget_removed()
-    follow_frame(changes)
-    _drop_removed()
+    if changes.enabled and (bpy.app.background or not final_render_runs()):
+        following.follow_frame(changes)
 
 
 def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    if isinstance(owner.id_data, bpy.types.Object):
-        settings_changed(owner.id_data)
+    obj = owner.id_data
+    if isinstance(obj, bpy.types.Object):
+        settings_changed(obj)
+        if not are_settings_being_written() and settings_of(obj).is_enabled:
+            note_adjusted(obj)
 
 
-def _on_shown(_owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    tag_redraw()
+def _on_followed_setting(owner: DQCompensationSettings, context: bpy.types.Context) -> None:
+    """Leave the modifier to its drivers, unless there is a spread now and there was none, or so."""
+    obj = owner.id_data
+    if not owner.is_enabled or not isinstance(obj, bpy.types.Object):
+        return
+    if status_of(obj).has_spread != (owner.twist_spread > 0.0):
+        _on_setting(owner, context)
+    else:
+        note_adjusted(obj)
 
 
 def _before_load(*_args: object) -> None:
@@ -83,9 +82,9 @@ def _before_load(*_args: object) -> None:
 
 def _on_load() -> None:
     if bpy.app.background:
-        restore_all()
+        following.restore_all()
         # What was edited where the add-on was not there.
-        check_all(bpy.context.evaluated_depsgraph_get())
+        following.check_all(bpy.context.evaluated_depsgraph_get())
     else:
         check_soon()
 
@@ -97,14 +96,14 @@ def _before_undo(*_args: object) -> None:
     reconciled after it.
     """
     for obj in enabled_objects():
-        part_from_new(obj)
+        detach_new_soft_copy(obj)
         ours = our_modifier(obj) if obj.library is None else None
         if ours is None:
             continue
         copy = get_input(ours, SOFT_COPY)
         used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours), copy)
         if any(map(is_new, used)):
-            release_settings(obj)
+            release_settings(SkinnedObject(obj))
             obj.modifiers.remove(ours)
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True
@@ -116,16 +115,19 @@ def _before_undo(*_args: object) -> None:
 
 
 def _on_undo() -> None:
+    for status in memories(Status).values():
+        # What is right may have come from another step than the modifier: look at all of it again.
+        status.signature = "", status.signature[1]
     check_soon(0.0)
 
 
 def _before_save(*_args: object) -> None:
-    settle_all()
-    restore_all()
+    following.settle_all()
+    following.restore_all()
 
 
 def _after_save(*_args: object) -> None:
-    follow_modes()
+    following.follow_modes()
 
 
 def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
@@ -133,10 +135,10 @@ def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
         # What was edited since the last evaluation is reconciled by it.
         for view_layer in scene.view_layers:
             view_layer.update()
-        check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
-    settle_all()
+        following.check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
+    following.settle_all()
     set_final_render_runs(True)
-    show_all_to_camera()
+    following.show_all_to_camera()
 
 
 def _after_render(*_args: object) -> None:
@@ -162,13 +164,14 @@ FOLLOWS = (
     (LOADED, _on_load),
     (PLAYED, check_soon),
     (SETTING_CHANGED, _on_setting),
-    (SHOWN_CHANGED, _on_shown),
+    (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
+    (SHOWN_CHANGED, tag_redraw),
 )
 
 
 def register() -> None:
     """Start following."""
-    set_check(check_now)
+    set_check(following.check_now)
     check_soon(0.0)
 
 
@@ -176,5 +179,5 @@ def unregister() -> None:
     """Stop following, and show every object as Blender does."""
     set_check(None)
     if hasattr(bpy.data, "objects"):
-        restore_all()
+        following.restore_all()
     _before_load()

@@ -9,28 +9,28 @@ from typing import Any
 import bpy
 
 from ..errors import BindingError
-from ..modifier.modifier_stack import installation_refusal, our_modifier
+from ..modifier.modifier_stack import installation_refusal
 from ..scene.binding.binding import Binding
-from ..scene.blender import own_objects
 from ..scene.blender.rigging import deformation_refusal
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
 from ..scene.settings.object_settings import Display, settings_of
-from ..session.changes import are_settings_being_written, writing_settings
+from ..session.changes import are_settings_being_written
 from ..session.known_objects import enabled
-from ..session.status import current_binding, discard_binding, forget_status, status_of
+from ..session.status import discard_binding, forget_status, status_of
 from ..viewport.gpu_objects import drawing_refusal
 from .following import flush, reconcile_now
-from .reconcile import State, look, reconcile
-from .replacement import is_fixed, put_armature_modifier_back, replace_armature_modifier, restore
+from .reconcile import Comparison, State, compare_with_file, reconcile
+from .replacement import has_linked_mesh, put_armature_modifier_back, restore
 
 # Gives characters that are enabled for the first time the settings of new characters.
 
 
 def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[str, Any]:
-    """The settings that *Enable* gives to an object: those that it has no value of its own for.
+    """The settings that *Enable* gives to a new character, where it has no value of its own.
 
-    None if it was enabled before: it looked as it did by its defaults, too.
+    A character that was enabled before gets none: its defaults belong to its look, too.
 
     Args:
         by_script: the preferences do not act: a script does the same on every computer.
@@ -55,9 +55,9 @@ def settings_of_a_new_character(
     settings: Any = settings_of(obj)
     is_new = not settings.is_property_set("is_enabled")
     coming = coming_settings(obj, by_script=by_script)
-    with writing_settings():
-        for name, value in coming.items():
-            setattr(settings, name, value)
+    # Nobody follows the settings of an object that is not enabled.
+    for name, value in coming.items():
+        setattr(settings, name, value)
     try:
         yield
     except BaseException:
@@ -71,6 +71,8 @@ def settings_of_a_new_character(
 
 def linked_refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot be enabled or changed in this file, or None."""
+    if obj.library is None:
+        return None
     advice = (
         "Make a library override of it and of its armature (Object, Library Override, Make)."
         if settings_of(obj).is_enabled
@@ -78,22 +80,24 @@ def linked_refusal(obj: bpy.types.Object) -> str | None:
         else "Enable it in that file, or make it and its armature local (Object, Relations, Make "
         "Local, Selected Objects and Data)."
     )
-    return own_objects.linked_refusal(obj.name, [obj], advice)
+    return f"{obj.name} is linked from another file. {advice}"
 
 
 def refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot be enabled with its present settings, or None; cheap."""
-    reason = deformation_refusal(obj)
-    if reason is None and coming_display(obj) == "MODIFIER" and not is_fixed(obj):
-        reason = installation_refusal(obj)
-        if reason is not None:
-            reason = f"{reason} Or choose the display GPU."
-    return reason
+    skinned = SkinnedObject(obj)
+    if reason := deformation_refusal(skinned):
+        return reason
+    if coming_display(obj) == "GPU" or has_linked_mesh(skinned):
+        return None
+    reason = installation_refusal(skinned)
+    return None if reason is None else f"{reason} Or choose the display GPU."
 
 
 def copied_modifier_warning(obj: bpy.types.Object) -> str | None:
     """The warning for an object that is not enabled but has our modifier, or None."""
-    if settings_of(obj).is_enabled or obj.library is not None or our_modifier(obj) is None:
+    skinned = SkinnedObject(obj)
+    if skinned.settings.is_enabled or obj.library is not None or skinned.ours is None:
         return None
     return (
         f"The modifier DQ Compensation of {obj.name} was copied from another object and does not "
@@ -133,7 +137,7 @@ def enable_all(
     Returns:
         those that are enabled now, and why the others cannot be deformed.
     """
-    enabled: list[bpy.types.Object] = []
+    done: list[bpy.types.Object] = []
     refused: list[str] = []
     for obj in objects:
         try:
@@ -142,32 +146,45 @@ def enable_all(
         except BindingError as error:
             refused.append(str(error))
         else:
-            enabled.append(obj)
-    flush(enabled)
-    return enabled, refused
+            done.append(obj)
+    flush(done)
+    return done, refused
 
 
 def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    discard_binding(obj)
-    if copied_modifier_warning(obj) and not is_fixed(obj):
-        put_armature_modifier_back(obj)
-    binding = current_binding(obj, depsgraph)
-    if settings_of(obj).display == "MODIFIER":
-        replace_armature_modifier(obj, binding)
-    settings_of(obj).is_enabled = True
+    """Enable and reconcile an object; take it back where it cannot be deformed."""
+    skinned = SkinnedObject(obj)
+    was_enabled = skinned.settings.is_enabled
+    is_left_over = skinned.ours is not None or bool(skinned.before_enable.replaced_modifier)
+    if not was_enabled and is_left_over and not has_linked_mesh(skinned):
+        put_armature_modifier_back(skinned)
+    skinned.settings.is_enabled = True
     enabled.forget()
-    forget_status(obj)
-    status = status_of(obj)
-    status.binding, status.compared = binding, True
-    reconcile(obj, depsgraph)
+    try:
+        found = _reconcile_anew(skinned, depsgraph)
+        if found.state is not State.WRONG_VERTEX_COUNT and status_of(obj).problem is not None:
+            raise BindingError(found.reason or status_of(obj).problem)
+    except BaseException:
+        if not was_enabled:
+            disable(obj)
+        raise
+
+
+def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
+    """Read everything of an enabled object again, and add our modifier if it was removed."""
+    forget_status(skinned.obj)
+    if skinned.ours is None and compare_with_file(skinned, depsgraph).state is State.MISSING:
+        put_armature_modifier_back(skinned)
+    return reconcile(skinned.obj, depsgraph, edited=True)
 
 
 def disable(obj: bpy.types.Object) -> None:
     """Give an object back to its Armature modifier, every setting as it was."""
-    restore(obj)
+    skinned = SkinnedObject(obj)
+    restore(skinned)
     # What an enabled object keeps goes with its modifier.
-    settings_of(obj).is_enabled = False
-    put_armature_modifier_back(obj)
+    skinned.settings.is_enabled = False
+    put_armature_modifier_back(skinned)
     # A posed copy that is open stays, beside it.
     show_again(obj)
     forget_status(obj)
@@ -181,10 +198,8 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     Raises:
         BindingError: it cannot be deformed as it is now; its native display is back then.
     """
-    forget_status(obj)
-    if look(obj, depsgraph).state is State.MISSING:
-        put_armature_modifier_back(obj)
-    reconcile_now(obj, depsgraph, edited=True)
+    if _reconcile_anew(SkinnedObject(obj), depsgraph).state is State.OUT_OF_DATE:
+        flush([obj])
     status = status_of(obj)
     if status.binding is None:
         raise BindingError(status.problem or f"{obj.name} cannot be deformed.")
@@ -193,7 +208,6 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
 
 def settings_changed(obj: bpy.types.Object) -> None:
     """Follow a change of an object's settings at once, unless more settings follow."""
-    if are_settings_being_written() or obj.library is not None:
-        return
-    if settings_of(obj).is_enabled:
+    is_followed = settings_of(obj).is_enabled and obj.library is None
+    if is_followed and not are_settings_being_written():
         reconcile_now(obj, bpy.context.evaluated_depsgraph_get())

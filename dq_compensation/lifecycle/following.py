@@ -12,126 +12,33 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import bpy
-import numpy as np
-from mathutils import Matrix
 
 from ..modifier.installation import remove_unused
 from ..modifier.modifier_inputs import keep_values
-from ..modifier.modifier_stack import our_modifier, surplus_vertices
+from ..modifier.modifier_stack import our_modifier, vertex_count_difference
 from ..modifier.nodes.own_trees import mark_edited, shape_keepers
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import keeps_soft_weights, modifiers_before, softness_of, used_data
-from ..scene.blender.armature import bendy_state
-from ..scene.blender.mesh import read_properties
-from ..scene.blender.own_objects import is_hidden, is_palette, keep_apart
-from ..scene.blender.rigging import broken_pose, find_rig
+from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
+from ..scene.blender.own_objects import is_palette, keep_apart
+from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
-from ..session.changes import Changes, Update
+from ..session.changes import Changes, Update, forget_removed
 from ..session.known_objects import enabled_objects
 from ..session.memory import keep_only, memories, memory_of
 from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
 from ..softness.softening import softness_refusal, with_softness
 from .following_softness import SOFTNESS_IS_OLD, waiting_objects
-from .reconcile import State, follow_native_display, is_changed_by_frame, reconcile
-from .replacement import let_pass, restore, show_to_camera
-
-# Tells posing from editing: a pose re-evaluates every mesh of a character, but changes none of it.
-#
-# Blender names all objects of an evaluation. A mesh object that was only evaluated again, because
-# it depends on something else, comes with changed geometry and nothing else; what the user edits or
-# moves comes with more, or with no flag at all. So does a palette, together with its armature.
-#
-# An armature comes with every flag in each pose, and its object with changed geometry. Its place,
-# and what can be edited of its bones outside of Edit Mode, are compared with those of the last
-# evaluation; what leaving Edit Mode changes comes with the scene. Without any flag comes an
-# armature that has drivers, as Rigify's have, or whose bones were renamed: their names are
-# compared. In a frame only where meshes were evaluated, too: a renamed bone evaluates those that it
-# deforms.
-
-
-_EDITED_OUTSIDE_OF_EDIT_MODE = (
-    ("matrix_local", np.float32, (16,)),  # by `Armature.transform`
-    ("use_deform", np.bool_, ()),
-    ("use_envelope_multiply", np.bool_, ()),
-)
-
-
-@dataclass
-class _LastPose:
-    """The state of an armature, or of its object, in the last evaluation."""
-
-    names: tuple[str, ...] = ()
-    rest: tuple[object, ...] = ()
-    place: Matrix | None = None
-    broken: str | None = None
-
-
-def only_posed(update: Update, changes: Changes) -> bool:
-    """Whether nothing has happened to a data-block but a pose that needs no other look at it."""
-    changed = update.data
-    if isinstance(changed, bpy.types.Armature):
-        with_bones = update.geometry
-        driven = changes.is_frame and not with_bones and not _may_be_renamed(changes)
-        return driven or _keeps_rest(changed, with_bones=with_bones)
-    if not (update.geometry and isinstance(changed, bpy.types.Object)):
-        return False
-    if changed.type == "ARMATURE":
-        # Also when it is animated: we read no settings of its own.
-        return _keeps_place(changed)
-    if update.transform or update.shading:
-        return False
-    if is_hidden(changed):
-        rig = armature_of_palette(changed) if is_palette(changed) else find_rig(changed)
-        return rig is not None and rig.session_uid in changes.uids
-    # Modifiers before ours may make other vertices in every pose.
-    chosen = settings_of(changed)
-    fits = not (chosen.native.passing or surplus_vertices(changed, changes.depsgraph))
-    return chosen.is_enabled and fits
-
-
-def _may_be_renamed(changes: Changes) -> bool:
-    """Whether bones may have been renamed before a frame, not only moved by drivers."""
-    # While it plays, a renamed bone comes as an edit of its own, too.
-    return not changes.is_playing and changes.depsgraph.id_type_updated("MESH")
-
-
-def _keeps_place(rig: bpy.types.Object) -> bool:
-    """Whether an armature object is where it was, and its pose as sound."""
-    known, place, broken = memory_of(rig, _LastPose), rig.matrix_world.copy(), broken_pose(rig)
-    same = (known.place, known.broken) == (place, broken)
-    known.place, known.broken = place, broken
-    return same
-
-
-def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
-    known, names = memory_of(armature, _LastPose), tuple(armature.bones.keys())
-    same, known.names = known.names == names, names
-    if with_bones:
-        rest = _rest(armature, names)
-        same, known.rest = same and known.rest == rest, rest
-    return same
-
-
-def _rest(armature: bpy.types.Armature, names: tuple[str, ...]) -> tuple[object, ...]:
-    bones = armature.bones
-    read = [each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)]
-    return (
-        *read,
-        *bendy_state(bones, dict(zip(names, names, strict=True))),
-        armature.pose_position,
-        armature.is_editmode,
-    )
-
-
-# Calls `reconcile` when something has changed: after an evaluation, before the picture is drawn.
-
+from .reconcile import State, follow_native_display, is_changed_by_frame, only_posed, reconcile
+from .replacement import restore, show_armature_result, show_to_camera
 
 # Seconds until what was moving is looked at again.
 CHECK_AGAIN_AFTER = 0.3
 
-# The session_uid of every mesh that we have just written: Blender reports that as an edit, too.
+# The session_uid of every object that we have just written something for, and of its mesh: Blender
+# reports that as an edit, too.
 _written: set[int] = set()
 # Whether an evaluation is being followed. Binding may ask for another one, which is not.
 _is_following = False
@@ -166,6 +73,9 @@ def follow(changes: Changes, *, patient: bool) -> None:
 
     What only follows a pose is left alone.
     """
+    if _written and all(map(_is_current, changes.enabled)):
+        check_soon()
+        return
     concerned = _concerned(changes)
     if concerned and not changes.is_playing:
         # What plays needs no check: pose, keys and settings are read in every frame.
@@ -186,9 +96,11 @@ def follow_frame(changes: Changes) -> None:
     else:
         check_soon()
         for obj in changes.enabled:
-            if status_of(obj).changes_with_frames and is_changed_by_frame(obj):
+            status = status_of(obj)
+            if status.waits or (status.changes_with_frames and is_changed_by_frame(obj)):
                 concerned.named.add(obj.session_uid)
-    _reconcile_concerned(concerned, changes, patient=changes.is_playing)
+    if concerned:
+        _reconcile_concerned(concerned, changes, patient=changes.is_playing)
 
 
 def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bool) -> None:
@@ -197,7 +109,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
         return
     # The meshes behind followed modifiers that use something which was edited.
     for obj in changes.enabled if concerned.used else ():
-        used = (each.session_uid for each in used_data(obj))
+        used = (each.session_uid for each in used_data(SkinnedObject(obj)))
         if obj.data is not None and not concerned.used.isdisjoint(used):
             mesh_edited(obj.data)
     if concerned.trees:
@@ -206,15 +118,39 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     objects = [
         obj
         for obj in changes.enabled
-        if concerned.everything
-        or (not patient and status_of(obj).waits)
-        or (named and not named.isdisjoint(_uids(obj)))
+        if not _is_current(obj)
+        and (
+            concerned.everything
+            or (not patient and status_of(obj).waits)
+            or (named and not named.isdisjoint(_uids(obj)))
+            or (obj.session_uid in changes.uids and is_unseen(obj))
+        )
     ]
     _is_following = True
+    forget_removed()
     try:
         _reconcile(objects, changes.depsgraph, patient=patient)
     finally:
         _is_following = False
+    if forget_removed():
+        # Blender forgets data-blocks that were removed here before other handlers run.
+        bpy.context.view_layer.update()
+
+
+def is_unseen(obj: bpy.types.Object) -> bool:
+    """Whether an object was not reconciled since its file was opened, or since an undo."""
+    status = status_of(obj)
+    return not status.signature[0] and status.failure is None
+
+
+def _is_current(obj: bpy.types.Object) -> bool:
+    """Whether an object has just been reconciled, and needs no other look once it is evaluated.
+
+    How many vertices followed modifiers make is only known then. An object that shares its mesh may
+    have been written after it.
+    """
+    alone = obj.data is not None and obj.data.users < 2
+    return obj.session_uid in _written and alone and not SkinnedObject(obj).modifiers_before
 
 
 def _let_pass(changes: Changes) -> None:
@@ -222,17 +158,18 @@ def _let_pass(changes: Changes) -> None:
     for obj in changes.enabled:
         if not status_of(obj).changes_with_frames:
             continue
-        native = settings_of(obj).native
-        if obj.library is None and modifiers_before(obj) and not native.base_left_on:
-            passing = surplus_vertices(obj, changes.depsgraph) != 0
-            if passing != native.passing:
-                let_pass(obj, passing=passing)
+        skinned = SkinnedObject(obj)
+        before = skinned.before_enable
+        if obj.library is None and skinned.modifiers_before and not before.base_left_on:
+            differs = vertex_count_difference(skinned, changes.depsgraph) != 0
+            if differs != before.passing:
+                show_armature_result(skinned, in_viewport=differs)
 
 
 def _concerned(changes: Changes) -> _Concerned:
     found = _Concerned()
     in_playback = changes.is_frame and changes.is_playing
-    for update in changes.updates:
+    for update in changes.edits:
         if not only_posed(update, changes):
             _note(update, found, playing=in_playback)
     return found
@@ -300,16 +237,18 @@ def check_now() -> float | None:
     return CHECK_AGAIN_AFTER if waits else None
 
 
-def settled_binding(
+def binding_with_current_softness(
     obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, follow: bool = True
 ) -> Binding:
     """`bind`, when the soft weights are right; those of an object that is not enabled are made."""
     original = cast("bpy.types.Object", obj.original)
+    skinned = SkinnedObject(original)
     _settle(original)
-    binding = bind(obj, depsgraph, follow=follow)
-    if settings_of(original).is_enabled or softness_refusal(original):
+    known = memories(Binding).get(original.session_uid)
+    binding = bind(obj, depsgraph, known, follow=follow)
+    if skinned.settings.is_enabled or softness_refusal(skinned):
         return binding
-    return with_softness(original, binding, softness_of(original))
+    return with_softness(original, binding, softness_of(skinned))
 
 
 def settle_all() -> None:
@@ -319,7 +258,7 @@ def settle_all() -> None:
 
 
 def _settle(obj: bpy.types.Object) -> None:
-    if keeps_soft_weights(obj) and obj.library is None:
+    if keeps_soft_weights(SkinnedObject(obj)) and obj.library is None:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         if reconcile(obj, depsgraph, at_once=True).state is State.OUT_OF_DATE:
             flush([obj])
@@ -335,7 +274,8 @@ def flush(objects: list[bpy.types.Object]) -> None:
     """Let Blender evaluate our own changes, without taking them for edits by the user."""
     if not objects:
         return
-    _written.update(obj.data.session_uid for obj in objects if obj.data is not None)
+    for obj in objects:
+        _written.update(each.session_uid for each in (obj, obj.data) if each is not None)
     try:
         bpy.context.view_layer.update()
     finally:
@@ -352,23 +292,24 @@ def follow_modes() -> None:
     for obj in enabled_objects():
         hidden = settings_of(obj).native.hidden
         if obj.library is None and (obj.mode != "OBJECT" if hidden else is_drawn(obj)):
-            follow_native_display(obj)
+            follow_native_display(SkinnedObject(obj))
 
 
 def restore_all() -> None:
     """Put back the native display of every enabled object, and leave it right without us."""
     for obj in enabled_objects():
         if obj.library is None:
-            restore(obj)
-            if (ours := our_modifier(obj)) is not None:
-                keep_values(obj, ours)
+            skinned = SkinnedObject(obj)
+            restore(skinned)
+            if (ours := skinned.ours) is not None:
+                keep_values(skinned, ours)
 
 
 def show_all_to_camera() -> None:
     """Let final renders see every enabled object."""
     for obj in enabled_objects():
         if obj.library is None:
-            show_to_camera(obj)
+            show_to_camera(SkinnedObject(obj))
 
 
 def _reconcile(
@@ -402,7 +343,7 @@ def _reconcile(
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:
     """The session_uid of every data-block that an object's deformation depends on."""
-    rig = find_rig(obj)
-    for data in (obj, obj.data, rig, rig.data if rig is not None else None, *used_data(obj)):
+    rig, used = find_rig(obj), used_data(SkinnedObject(obj))
+    for data in (obj, obj.data, rig, rig.data if rig is not None else None, *used):
         if data is not None:
             yield data.session_uid

@@ -16,6 +16,7 @@ from ..errors import UserError
 from ..modifier.soft_copy_object import ensure_soft_copy
 from ..scene.binding.content import keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Followers, is_new, remember_new
 from ..session.known_objects import enabled_objects
@@ -30,7 +31,7 @@ from ..softness.softening import (
     wanted_record,
 )
 from ..steps import Progress, run_through
-from .replacement import is_fixed
+from .replacement import has_linked_mesh
 
 SOFTNESS_IS_OLD: Followers = []
 """Soft weights are old, and nothing computes them yet."""
@@ -41,34 +42,35 @@ _FIXED = (
 )
 
 
-def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> None:
+def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> None:
     """Look whether the soft weights of an object are old; compute them `at_once` or leave them.
 
     Args:
         edited: its mesh or its weights may have changed.
     """
+    obj = skinned.obj
     known = status_of(obj).softness
     known.is_old, known.problem = False, None
-    if not keeps_soft_weights(obj) or obj.library is not None or deformation_refusal(obj):
+    if not keeps_soft_weights(skinned) or obj.library is not None or deformation_refusal(skinned):
         return
-    if is_fixed(obj):
-        if record_of(obj).get("softness") != recorded_softness(obj):
+    if has_linked_mesh(skinned):
+        if record_of(skinned).get("softness") != recorded_softness(skinned):
             known.problem = _FIXED.format(obj=obj.name)
         return
-    if reason := softness_refusal(obj):
+    if reason := softness_refusal(skinned):
         _refuse(obj, reason)
         return
-    _reunite(obj)
+    _reattach_soft_copy(obj)
     if edited or known.content is None:
-        known.content = content_digests(obj)
+        known.content = content_digests(skinned)
     wanted = _wanted(obj)
-    if record_of(obj) == wanted:
+    if record_of(skinned) == wanted:
         known.stopped = None
         return
     if known.failure and known.stopped == wanted:
         _refuse(obj, known.failure)
         return
-    ensure_soft_copy(obj)
+    ensure_soft_copy(skinned)
     known.is_old = True
     if not at_once:
         check_soon()
@@ -80,23 +82,23 @@ def follow_softness(obj: bpy.types.Object, *, edited: bool, at_once: bool) -> No
         _fail(obj, wanted, error)
 
 
-def part_from_new(obj: bpy.types.Object) -> None:
+def detach_new_soft_copy(obj: bpy.types.Object) -> None:
     """Before an undo: take its soft copy from an object, if the step before may not have it."""
     native = settings_of(obj).native
     copy = native.soft_copy
     if copy is not None and is_new(copy):
-        status_of(obj).softness.parted = copy.name, copy.session_uid
+        status_of(obj).softness.removed_for_undo = copy.name, copy.session_uid
         native.soft_copy = None
 
 
-def _reunite(obj: bpy.types.Object) -> None:
+def _reattach_soft_copy(obj: bpy.types.Object) -> None:
     """Give its soft copy back to an object after an undo, if the step has it.
 
     The steps before that may not have it, so it counts as new.
     """
     known, native = status_of(obj).softness, settings_of(obj).native
-    name, uid = known.parted or ("", 0)
-    known.parted = None
+    name, uid = known.removed_for_undo or ("", 0)
+    known.removed_for_undo = None
     copy = bpy.data.objects.get(name)
     if native.soft_copy is None and copy is not None and copy.session_uid == uid:
         remember_new(copy)
@@ -105,7 +107,7 @@ def _reunite(obj: bpy.types.Object) -> None:
 
 def _refuse(obj: bpy.types.Object, reason: str) -> None:
     """Let the painted weights act, and say why."""
-    forget_soft_weights(obj)
+    forget_soft_weights(SkinnedObject(obj))
     status_of(obj).softness.problem = reason
 
 
@@ -122,13 +124,13 @@ def waiting_objects() -> list[bpy.types.Object]:
         obj
         for obj in enabled_objects()
         if status_of(obj).softness.is_old
-        and not deformation_refusal(obj)
+        and not deformation_refusal(SkinnedObject(obj))
         and status_of(obj).softness.stopped != _wanted(obj)
     ]
 
 
 def _wanted(obj: bpy.types.Object) -> dict[str, Any]:
-    return wanted_record(obj, *(status_of(obj).softness.content or ("", "")))
+    return wanted_record(SkinnedObject(obj), *(status_of(obj).softness.content or ("", "")))
 
 
 def soften_waiting() -> Generator[Progress, None, int]:

@@ -7,14 +7,14 @@ mesh, weights, bones and settings of one moment, and Blender does not tell it wh
 changes. So:
 
 - What it was made for is kept in the file as digests, one for each part (`written_record`).
-- `look` compares them with what there is now. The structure (names, counts, bones, settings, the
-  modifier's own parts) is compared every time, in a fraction of a millisecond. The content
-  (vertices, weights) has to be read: only where Blender has reported an edit of the mesh, and once
-  in every session.
+- `compare_with_file` compares them with what there is now. The structure (names, counts, bones,
+  settings, the modifier's own parts) is compared every time, in a fraction of a millisecond. The
+  content (vertices, weights) has to be read: only where Blender has reported an edit of the mesh,
+  and once in every session.
 - `reconcile` acts on what it found. OUT_OF_DATE: it writes everything again. BLOCKED: it gives the
-  object back to the Armature modifier until the reason is gone. PASSING: a modifier before ours
-  adds vertices, so ours lets the mesh pass and the Armature modifier is shown. MISSING: the user
-  has applied or removed our modifier; only *Refresh* adds it again. Then it hides or shows
+  object back to the Armature modifier until the reason is gone. WRONG_VERTEX_COUNT: a modifier
+  before ours adds vertices, so ours lets the mesh pass and the Armature modifier is shown. MISSING:
+  the user has applied or removed our modifier; only *Refresh* adds it again. Then it hides or shows
   Blender's own surface, for the GPU display.
 - `lifecycle.following` calls it when Blender has evaluated an edit, before the picture is drawn.
 
@@ -25,20 +25,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import Literal
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 from numpy.typing import NDArray
 
+from ..core.deform import RULES
 from ..core.twist_limbs import Reason, TwistLimbs
 from ..errors import BindingError
-from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_inputs, own_driver_count
+from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, own_drivers
 from ..modifier.modifier_stack import (
     installation_refusal,
-    let_base_go,
     misfit_problem,
     our_modifier,
-    surplus_vertices,
+    restore_preserve_volume,
+    vertex_count_difference,
 )
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.written_record import PLACE, changed_parts, has_moved
@@ -48,19 +51,23 @@ from ..scene.binding.content import (
     examples_refusal,
     followed_modifiers,
     is_animated,
-    modifiers_before,
+    mesh_signature,
     modifiers_read,
+    object_signature,
     reshaping_modifiers,
 )
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.armature import armature_of, object_to_armature
-from ..scene.blender.mesh import mesh_of, read_property
-from ..scene.blender.rigging import broken_pose, deformation_refusal, find_rig, notes, rig_of
+from ..scene.blender.armature import armature_of, bendy_state, object_to_armature, same_place
+from ..scene.blender.mesh import mesh_of, read_properties, read_property
+from ..scene.blender.own_objects import is_hidden, is_palette
+from ..scene.blender.rigging import broken_pose, deformation_refusal, find_rig, notes
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
-from ..scene.settings.object_settings import Settings, rename_bones, settings_of
-from ..session.changes import writing_settings
+from ..scene.settings.object_settings import Settings, rename_bones
+from ..session.changes import Changes, Update, writing_settings
 from ..session.known_objects import is_in_crowd, note_change
+from ..session.memory import memories, memory_of
 from ..session.status import (
     current_binding,
     discard_binding,
@@ -73,13 +80,13 @@ from ..viewport.look import hidden_from_camera_rays
 from ..wording import counted, listed
 from .following_softness import follow_softness
 from .replacement import (
-    changed_parts_of_fixed,
+    changed_parts_of_linked_mesh,
+    has_linked_mesh,
     hide,
-    is_fixed,
-    let_pass,
     put_armature_modifier_back,
     replace_armature_modifier,
     restore,
+    show_armature_result,
 )
 
 # The notes on an enabled object in the panel: what its deformation leaves out.
@@ -96,32 +103,26 @@ _LEFT_OUT: dict[Reason, str] = {
 }
 
 
-def find_notes(obj: bpy.types.Object) -> list[str]:
+def find_notes(skinned: SkinnedObject) -> list[str]:
     """The features of an enabled object that do not show in our deformation; for the panel."""
-    settings = settings_of(obj)
-    native = settings.native
+    obj, settings, before = skinned.obj, skinned.settings, skinned.before_enable
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
     acting, binding = Settings.of(obj), status_of(obj).binding
-    lets_pass = native.passing or native.passing_in_renders
+    passes = before.passing or before.passing_in_renders
     found = notes(
-        obj,
-        replaced_modifier="" if lets_pass else native.replaced_modifier,
-        base_left_on=native.base_left_on,
+        skinned,
+        replaced_modifier="" if passes else before.replaced_modifier,
+        base_left_on=before.base_left_on,
         drawn=drawn,
-        followed=bool(modifiers_read(obj)),
-        straightened=acting.acting_method == "SPHERICAL_JOINT"
-        or not (drawn or native.base_left_on or native.passing),
+        followed=bool(skinned.modifiers_before and modifiers_read(skinned)),
+        straightened=RULES[acting.acting_method].straightens
+        or not (drawn or before.base_left_on or before.passing),
     )
     found += filter(None, (acting_keys_warning(obj), acting_helpers_warning(obj)))
-    found += _turned_off(obj)
-    found += _notes_on_followed(obj)
-    names = listed([each.name for each in reshaping_modifiers(obj) if each.show_viewport])
-    if drawn and names:
-        found.append(
-            f"The GPU display shows {obj.name} as {names} shaped it when it was read. Press "
-            "Refresh to read it again, or choose the display Modifier."
-        )
+    found += _turned_off(skinned)
+    if skinned.modifiers_before:
+        found += _notes_on_followed(skinned, acting, drawn=drawn)
     if binding is not None and acting.compensates and binding.not_compensated.any():
         count = int(binding.not_compensated.sum())
         found.append(
@@ -129,7 +130,7 @@ def find_notes(obj: bpy.types.Object) -> list[str]:
             "0 and 1 in the vertex group of the Armature modifier, because that modifier has "
             "bendy bones, envelopes or Multi Modifier. Give them 0 or 1."
         )
-    if is_fixed(obj) and has_moved(obj, acting):
+    if has_linked_mesh(skinned) and has_moved(skinned, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
@@ -162,32 +163,36 @@ def _about_twists(limbs: TwistLimbs) -> str:
     return found
 
 
-def _turned_off(obj: bpy.types.Object) -> list[str]:
+def _turned_off(skinned: SkinnedObject) -> list[str]:
     """That the user has turned our modifier off, and where."""
-    ours, native = our_modifier(obj), settings_of(obj).native
+    ours, before = skinned.ours, skinned.before_enable
     if ours is None:
         return []
-    viewport = not (ours.show_viewport or native.hidden)
-    renders = not (ours.show_render or native.passing_in_renders)
+    viewport = not (ours.show_viewport or before.hidden)
+    renders = not (ours.show_render or before.passing_in_renders)
     where = listed(["the viewport"] * viewport + ["renders"] * renders)
     if not where:
         return []
     return [
-        f"The modifier {ours.name} is turned off in {where}, so {obj.name} is not deformed as "
-        "chosen there. Turn it on."
+        f"The modifier {ours.name} is turned off in {where}, so {skinned.obj.name} is not deformed "
+        "as chosen there. Turn it on."
     ]
 
 
-def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
-    """The settings that do not act where modifiers before the Armature modifier change the mesh."""
-    found = []
-    names = listed([each.name for each in differing_in_renders(obj)])
+def _notes_on_followed(skinned: SkinnedObject, acting: Settings, *, drawn: bool) -> list[str]:
+    """The settings that do not act where modifiers before the Armature modifier change the mesh.
+
+    Args:
+        drawn: whether the GPU display shows it.
+    """
+    obj, found = skinned.obj, list[str]()
+    names = listed([each.name for each in differing_in_renders(skinned)])
     if names:
         found.append(
             f"{obj.name} gets another mesh from {names} in renders, where the Armature modifier "
             f"alone deforms it. Give {names} the same settings in the viewport and in renders."
         )
-    followed = followed_modifiers(obj)
+    followed = followed_modifiers(skinned)
     if followed and status_of(obj).misfit is None:
         paths = animated_paths(obj)
         followed = [each for each in followed if is_animated(each, paths)]
@@ -197,9 +202,14 @@ def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
             f"{obj.name} gets other vertices from {names} in other frames. While they play, the "
             "Armature modifier alone deforms them."
         )
-    refusal = examples_refusal(obj)
-    if refusal and Settings.of(obj).by_example and len(settings_of(obj).examples):
-        found.append(refusal)
+    if acting.by_example and len(skinned.settings.examples):
+        found.extend(filter(None, (examples_refusal(skinned),)))
+    names = listed([each.name for each in reshaping_modifiers(skinned) if each.show_viewport])
+    if drawn and names:
+        found.append(
+            f"The GPU display shows {obj.name} as {names} shaped it when it was read. Press "
+            "Refresh to read it again, or choose the display Modifier."
+        )
     return found
 
 
@@ -210,7 +220,7 @@ def _notes_on_followed(obj: bpy.types.Object) -> list[str]:
 STROKE_RESTS_AFTER = 0.25
 # The animated paths of an object that decide how it is deformed.
 _DEFORMING = ("modifiers[", "dq_compensation.", "vertex_groups")
-# What rounding adds to a place from frame to frame.
+# What rounding adds to a place from frame to frame, and from check to check.
 _STILL = 1e-5
 _PAINT_MODES = frozenset({"WEIGHT_PAINT", "VERTEX_PAINT", "TEXTURE_PAINT", "SCULPT"})
 
@@ -228,21 +238,26 @@ def is_being_edited(obj: bpy.types.Object) -> bool:
     return before is not None and not np.array_equal(before, values)
 
 
-def is_still_moving(obj: bpy.types.Object) -> bool:
-    """Whether an object has moved by its armature since the last call: it is being dragged."""
-    status, place = status_of(obj), object_to_armature(obj, rig_of(obj))
-    before, status.last_place = status.last_place, place
-    return before is None or not np.array_equal(place, before)
+def has_moved_since(obj: bpy.types.Object, last: Literal["CHECK", "FRAME"]) -> bool:
+    """Whether an object has moved by its armature since the last check or frame that asked this."""
+    rig, places = find_rig(obj), status_of(obj).places
+    if rig is None:
+        return False
+    place, before = np.array(rig.matrix_world.inverted_safe() @ obj.matrix_world), places.get(last)
+    if before is not None and np.abs(place - before).max() <= _STILL:
+        return False
+    places[last] = place
+    return True
 
 
-def may_change_with_frames(obj: bpy.types.Object) -> bool:
+def may_change_with_frames(skinned: SkinnedObject) -> bool:
     """Whether frames may change how an object is to be deformed, or move it by its armature.
 
     An edit alone makes another answer.
     """
-    rig = find_rig(obj)
+    obj, rig = skinned.obj, skinned.find_rig()
     hangs_on_rig = obj.parent == rig and obj.parent_type == "OBJECT" and not len(obj.constraints)
-    return not hangs_on_rig or _is_animated(obj) or bool(modifiers_before(obj))
+    return not hangs_on_rig or _is_animated(obj) or bool(skinned.modifiers_before)
 
 
 def is_changed_by_frame(obj: bpy.types.Object) -> bool:
@@ -250,7 +265,7 @@ def is_changed_by_frame(obj: bpy.types.Object) -> bool:
 
     The factor and the spread are read by drivers on our modifier, shape keys by Blender.
     """
-    if has_moved_with_frame(obj) or followed_modifiers(obj):
+    if has_moved_since(obj, "FRAME") or followed_modifiers(SkinnedObject(obj)):
         return True
     if not _is_animated(obj):
         return False
@@ -267,21 +282,8 @@ def _is_animated(obj: bpy.types.Object) -> bool:
     data = obj.animation_data
     if data is None:
         return False
-    others = len(data.drivers) > own_driver_count(obj)
+    others = len(data.drivers) > len(own_drivers(obj))
     return others or bool(data.action or len(data.nla_tracks))
-
-
-def has_moved_with_frame(obj: bpy.types.Object) -> bool:
-    """Whether an object has moved by its armature since the last frame that was looked at."""
-    rig, status = find_rig(obj), status_of(obj)
-    if rig is None:
-        return False
-    place = np.array(rig.matrix_world.inverted_safe() @ obj.matrix_world)
-    before = status.frame_place
-    if before is not None and np.abs(place - before).max() <= _STILL:
-        return False
-    status.frame_place = place
-    return True
 
 
 def are_bones_being_renamed(obj: bpy.types.Object) -> bool:
@@ -303,23 +305,120 @@ def key_values(obj: bpy.types.Object) -> NDArray[np.float32]:
     return read_property(keys.key_blocks, "value", np.float32)
 
 
+# Tells posing from editing: a pose re-evaluates every mesh of a character, but changes none of it.
+#
+# Blender names all objects of an evaluation. A mesh object that was only evaluated again, because
+# it depends on something else, comes with changed geometry and nothing else; what the user edits or
+# moves comes with more, or with no flag at all. So does a palette, together with its armature.
+#
+# An armature comes with every flag in each pose, and its object with changed geometry. Its place,
+# and what can be edited of its bones outside of Edit Mode, are compared with those of the last
+# evaluation; what leaving Edit Mode changes comes with the scene. Without any flag comes an
+# armature that has drivers, as Rigify's have, or whose bones were renamed: their names are
+# compared. In a frame only where meshes were evaluated, too: a renamed bone evaluates those that it
+# deforms.
+
+
+_EDITED_OUTSIDE_OF_EDIT_MODE = (
+    ("matrix_local", np.float32, (16,)),  # by `Armature.transform`
+    ("use_deform", np.bool_, ()),
+    ("use_envelope_multiply", np.bool_, ()),
+)
+
+
+@dataclass
+class _LastPose:
+    """The state of an armature, or of its object, in the last evaluation."""
+
+    names: tuple[str, ...] = ()
+    rest: tuple[object, ...] = ()
+    place: Matrix | None = None
+    broken: str | None = None
+
+
+def only_posed(update: Update, changes: Changes) -> bool:
+    """Whether nothing has happened to a data-block but a pose that needs no other look at it."""
+    changed = update.data
+    if isinstance(changed, bpy.types.Armature):
+        with_bones = update.geometry
+        driven = changes.is_frame and not with_bones and not _may_be_renamed(changes)
+        return driven or _keeps_rest(changed, with_bones=with_bones)
+    if not (update.geometry and isinstance(changed, bpy.types.Object)):
+        return False
+    if changed.type == "ARMATURE":
+        # Also when it is animated: we read no settings of its own.
+        return _keeps_place(changed)
+    if update.transform or update.shading:
+        return False
+    if is_hidden(changed):
+        rig = armature_of_palette(changed) if is_palette(changed) else find_rig(changed)
+        return rig is not None and rig.session_uid in changes.uids
+    # Modifiers before ours may make other vertices in every pose.
+    skinned = SkinnedObject(changed)
+    passes = skinned.before_enable.passing
+    fits = not (passes or vertex_count_difference(skinned, changes.depsgraph))
+    return skinned.settings.is_enabled and fits
+
+
+def remember_pose(rig: bpy.types.Object) -> None:
+    """Take an armature for known as it is now, unless it is: an object that follows it is right."""
+    known, armature = memories(_LastPose), rig.data
+    if rig.session_uid not in known:
+        _keeps_place(rig)
+    if isinstance(armature, bpy.types.Armature) and armature.session_uid not in known:
+        _keeps_rest(armature, with_bones=True)
+
+
+def _may_be_renamed(changes: Changes) -> bool:
+    """Whether bones may have been renamed before a frame, not only moved by drivers."""
+    # While it plays, a renamed bone comes as an edit of its own, too.
+    return not changes.is_playing and changes.depsgraph.id_type_updated("MESH")
+
+
+def _keeps_place(rig: bpy.types.Object) -> bool:
+    """Whether an armature object is where it was, and its pose as sound."""
+    known, place, broken = memory_of(rig, _LastPose), rig.matrix_world.copy(), broken_pose(rig)
+    same = (known.place, known.broken) == (place, broken)
+    known.place, known.broken = place, broken
+    return same
+
+
+def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
+    known, names = memory_of(armature, _LastPose), tuple(armature.bones.keys())
+    same, known.names = known.names == names, names
+    if with_bones:
+        rest = _rest(armature, names)
+        same, known.rest = same and known.rest == rest, rest
+    return same
+
+
+def _rest(armature: bpy.types.Armature, names: tuple[str, ...]) -> tuple[object, ...]:
+    bones = armature.bones
+    read = [each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)]
+    return (
+        *read,
+        *bendy_state(bones, dict(zip(names, names, strict=True))),
+        armature.pose_position,
+        armature.is_editmode,
+    )
+
+
 # Lets the settings of objects follow bones that the user renames.
 #
 # Blender renames vertex groups with the bones, those of the palette object too, but not our
 # settings.
 
 
-def follow_renamed_bones(obj: bpy.types.Object) -> bool:
+def follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
     """Write the new names of bones into the settings of all objects that share an armature.
 
     Args:
-        obj: an enabled one whose palette was written before the bones were renamed.
+        modifier: of an enabled one whose palette was written before the bones were renamed.
 
     Returns:
         whether any were.
     """
-    modifier = our_modifier(obj)
-    palette = get_inputs(modifier).get("Palette") if modifier is not None else None
+    palette = get_input(modifier, "Palette")
     rig = armature_of_palette(palette) if palette is not None else None
     if palette is None or rig is None or palette.library is not None:
         return False
@@ -345,14 +444,14 @@ class State(Enum):
 
     CURRENT = auto()
     OUT_OF_DATE = auto()
-    PASSING = auto()
+    WRONG_VERTEX_COUNT = auto()
     MISSING = auto()
     BLOCKED = auto()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of `look`.
+    """The result of `compare_with_file`.
 
     Attributes:
         reason: why it is not deformed by us, a sentence for the panel.
@@ -360,6 +459,7 @@ class Comparison:
         waits: whether something was left for later.
         misfit: where followed modifiers make another number of vertices: the frame, and how many
             more.
+        is_installable: whether our modifier can be in the stack.
     """
 
     state: State
@@ -367,52 +467,54 @@ class Comparison:
     parts: tuple[str, ...] = ()
     waits: bool = False
     misfit: tuple[float, int] | None = None
+    is_installable: bool = True
 
 
-def look(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, binding: Binding | None = None
+def compare_with_file(
+    skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph, binding: Binding | None = None
 ) -> Comparison:
     """Find the state of an enabled object. Changes nothing.
 
     Args:
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
-    if reason := deformation_refusal(obj):
+    if reason := deformation_refusal(skinned):
         return Comparison(State.BLOCKED, reason)
+    obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
     # What is linked, or has a linked mesh, can only be shown as it is.
-    linked = obj.library is not None or is_fixed(obj)
-    if reason := None if linked else installation_refusal(obj):
-        shown = settings_of(obj).display == "MODIFIER"
-        meanwhile = " Until then the Armature modifier deforms it." if shown else ""
-        return Comparison(State.BLOCKED, reason + meanwhile)
-    ours, native = our_modifier(obj), settings_of(obj).native
-    if ours is None and native.replaced_modifier and not native.parted:
+    is_linked, is_shown_only = obj.library is not None, has_linked_mesh(skinned)
+    if reason := None if is_linked or is_shown_only else installation_refusal(skinned):
+        return Comparison(State.BLOCKED, reason, is_installable=False)
+    if ours is None and before.replaced_modifier and not before.parted:
         reason = (
             f"The modifier DQ Compensation of {obj.name} was applied or removed. If you have "
             "applied it, undo that. Press Refresh to add it again, or Disable to go back to the "
             "Armature modifier."
         )
         return Comparison(State.MISSING, reason)
-    parts: tuple[str, ...] = ()
-    if ours is not None and is_fixed(obj) and obj.library is None:
-        parts = changed_parts_of_fixed(obj, Settings.of(obj))
-    elif ours is not None and obj.library is None:
-        parts = changed_parts(obj, Settings.of(obj), binding)
-    if parts or (obj.library is None and (ours is None or not native.replaced_modifier)):
-        return Comparison(State.OUT_OF_DATE, parts=parts)
-    return _fit(obj, depsgraph)
-
-
-def _fit(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Comparison:
-    """Whether the vertices are as many as the modifier was made for."""
-    surplus = surplus_vertices(obj, depsgraph) if obj.library is None else 0
-    if not surplus:
+    if is_linked:
         return Comparison(State.CURRENT)
-    misfit = (depsgraph.scene.frame_current_final, surplus)
-    if status_of(obj).misfit != misfit and followed_modifiers(obj):
-        # They are read once in this frame. A mesh that does not fit even then passes.
+    parts: tuple[str, ...] = ()
+    if ours is not None and is_shown_only:
+        parts = changed_parts_of_linked_mesh(skinned, Settings.of(obj))
+    elif ours is not None:
+        parts = changed_parts(skinned, Settings.of(obj), binding)
+    if parts or ours is None or not before.replaced_modifier:
+        return Comparison(State.OUT_OF_DATE, parts=parts)
+    return _fit(skinned, depsgraph)
+
+
+def _fit(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
+    """Whether the vertices are as many as the modifier was made for."""
+    difference = vertex_count_difference(skinned, depsgraph)
+    if not difference:
+        return Comparison(State.CURRENT)
+    misfit = (depsgraph.scene.frame_current_final, difference)
+    if status_of(skinned.obj).misfit != misfit and followed_modifiers(skinned):
+        # They are read once in this frame. The Armature modifier deforms a mesh that does not fit
+        # even then.
         return Comparison(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
-    return Comparison(State.PASSING, misfit_problem(obj))
+    return Comparison(State.WRONG_VERTEX_COUNT, misfit_problem(skinned))
 
 
 def reconcile(
@@ -433,39 +535,52 @@ def reconcile(
     Returns:
         what was found before.
     """
-    status = status_of(obj)
-    rests = our_modifier(obj) is not None and are_bones_being_renamed(obj)
+    status, skinned = status_of(obj), SkinnedObject(obj)
+    rests = skinned.ours is not None and are_bones_being_renamed(obj)
     waits = edited and (rests or (patient and is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
     binding = None
     try:
         if not (rests or waits):
-            follow_softness(obj, edited=deep, at_once=at_once)
+            follow_softness(skinned, edited=deep, at_once=at_once)
         binding = current_binding(obj, depsgraph, edited=True) if deep else None
-        found = Comparison(State.CURRENT) if rests else look(obj, depsgraph, binding)
+        found = (
+            Comparison(State.CURRENT) if rests else compare_with_file(skinned, depsgraph, binding)
+        )
         status.compared |= deep
-        still_moving = patient and found.parts == (PLACE,) and is_still_moving(obj)
+        still_moving = patient and found.parts == (PLACE,) and has_moved_since(obj, "CHECK")
         if found.state is State.OUT_OF_DATE and not still_moving:
-            binding = _bring_up_to_date(obj, depsgraph, found, binding)
+            binding = _bring_up_to_date(skinned, depsgraph, found, binding)
     except BindingError as error:
         binding, found, still_moving = None, Comparison(State.BLOCKED, str(error)), False
-    extra = _give_way(obj, found)
-    status.problem = None if extra else found.reason
+    extra = _hand_over_to_armature_modifier(skinned, found)
+    meanwhile = "" if found.is_installable else " Until then the Armature modifier deforms it."
+    status.problem = None if extra or found.reason is None else found.reason + meanwhile
     if not rests:
-        _read(obj, depsgraph, found, binding)
-    status.pose_problem = broken_pose(rig_of(obj)) if status.problem is None else None
-    status.notes = find_notes(obj) + extra
+        _rebind_if_needed(skinned, depsgraph, found, binding)
+    rig = skinned.find_rig()
+    status.pose_problem = broken_pose(rig) if rig is not None and status.problem is None else None
+    status.notes = find_notes(skinned) + extra
     status.key_values = key_values(obj)
-    if obj.library is None:
-        follow_native_display(obj)
+    status.has_spread = skinned.settings.twist_spread > 0.0
+    if obj.library is None and (skinned.before_enable.hidden or is_drawn(obj)):
+        follow_native_display(skinned)
     note_change()
+    if rig is not None:
+        remember_pose(rig)
+    mesh = status.signature[1]
+    if obj.type == "MESH" and (deep or not mesh):
+        mesh = mesh_signature(skinned.mesh, None if binding is None else binding.weights_of_mesh)
+    signature = object_signature(obj)
+    if signature != status.signature[0]:
+        status.changes_with_frames = obj.library is not None or may_change_with_frames(skinned)
+    status.signature = signature, mesh
     status.waits = waits or still_moving
-    status.changes_with_frames = obj.library is not None or may_change_with_frames(obj)
     return replace(found, waits=status.waits)
 
 
 def _bring_up_to_date(
-    obj: bpy.types.Object,
+    skinned: SkinnedObject,
     depsgraph: bpy.types.Depsgraph,
     found: Comparison,
     binding: Binding | None,
@@ -478,52 +593,62 @@ def _bring_up_to_date(
     Returns:
         that binding, or another one where settings have followed renamed bones.
     """
+    obj, before = skinned.obj, skinned.before_enable
     if found.misfit is not None:
         status_of(obj).misfit = found.misfit
-    renamed = follow_renamed_bones(obj)
+    ours = skinned.ours
+    # Other names are other bones; without parts, nothing is known of what was written.
+    may_differ = not found.parts or "bones" in found.parts
+    renamed = ours is not None and may_differ and follow_renamed_bones(ours)
     if binding is None and (PLACE in found.parts or MISFIT in found.parts):
         discard_binding(obj)
     if binding is None or renamed:
         binding = current_binding(obj, depsgraph)
-    if not settings_of(obj).native.replaced_modifier:
+        now = object_to_armature(obj, skinned.rig)
+        if not same_place(binding.object_to_armature, now, binding.extent):
+            # Methods that do not compensate do not look at the place.
+            binding = current_binding(obj, depsgraph, edited=True)
+    if not before.replaced_modifier:
         # What is hidden now is not how the user had it.
-        restore(obj)
-    replace_armature_modifier(obj, binding)
-    settings_of(obj).native.parted = False
+        restore(skinned)
+    replace_armature_modifier(skinned, binding)
+    before.parted = False
     return binding
 
 
-def _give_way(obj: bpy.types.Object, found: Comparison) -> list[str]:
+def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -> list[str]:
     """Let the Armature modifier deform what we cannot deform; returns notes on renders."""
+    obj = skinned.obj
     if obj.library is not None:
         return []
+    is_set = found.state is State.OUT_OF_DATE and skinned.before_enable.base_left_on
     if found.state is State.MISSING:
-        let_base_go(obj)
-    elif found.state is not State.BLOCKED and our_modifier(obj) is not None:
-        let_pass(obj, passing=found.state is State.PASSING)
+        restore_preserve_volume(skinned)
+    elif found.state is not State.BLOCKED and skinned.ours is not None and not is_set:
+        show_armature_result(skinned, in_viewport=found.state is State.WRONG_VERTEX_COUNT)
     if found.state is not State.BLOCKED:
         return []
     # In Edit Mode the modifier stays as it was when it began.
     if obj.mode != "EDIT":
-        put_armature_modifier_back(obj)
-    if settings_of(obj).display == "GPU" and deformation_refusal(obj) is None:
+        put_armature_modifier_back(skinned)
+    if skinned.settings.display == "GPU" and deformation_refusal(skinned) is None:
         return [f"Renders show the Armature modifier's result. {found.reason}"]
     return []
 
 
-def _read(
-    obj: bpy.types.Object,
+def _rebind_if_needed(
+    skinned: SkinnedObject,
     depsgraph: bpy.types.Depsgraph,
     found: Comparison,
     binding: Binding | None,
 ) -> None:
     """Bind an object, unless it has just been bound, where drawing, examples or a crowd need it."""
-    status, settings = status_of(obj), settings_of(obj)
-    drawn = settings.display == "GPU" or is_in_crowd(find_rig(obj))
+    obj, settings, status = skinned.obj, skinned.settings, status_of(skinned.obj)
+    drawn = settings.display == "GPU" or is_in_crowd(skinned.find_rig())
     try:
-        if status.problem is not None and found.state is not State.PASSING:
+        if status.problem is not None and found.state is not State.WRONG_VERTEX_COUNT:
             status.binding = None
-        elif binding or drawn or settings.overlay != "NONE" or has_examples(obj):
+        elif binding or drawn or settings.overlay != "NONE" or has_examples(skinned):
             status.binding = binding or current_binding(obj, depsgraph)
             if drawn and status.binding.shape_keys is not None:
                 # Modifiers that are followed cannot be evaluated while something is drawn.
@@ -532,15 +657,15 @@ def _read(
         status.binding, status.problem = None, str(error)
 
 
-def has_examples(obj: bpy.types.Object) -> bool:
+def has_examples(skinned: SkinnedObject) -> bool:
     """Whether an object is deformed by example, and has any."""
-    settings = settings_of(obj)
+    settings = skinned.settings
     return settings.method == "SPHERICAL_JOINT_BY_EXAMPLE" and len(settings.examples) > 0
 
 
-def follow_native_display(obj: bpy.types.Object) -> None:
+def follow_native_display(skinned: SkinnedObject) -> None:
     """Hide the native surface of an enabled object where we draw it, and only there."""
-    if drawing_refusal() is None and is_drawn(obj):
-        hide(obj, from_camera_rays=hidden_from_camera_rays())
+    if drawing_refusal() is None and is_drawn(skinned.obj):
+        hide(skinned, from_camera_rays=hidden_from_camera_rays())
     else:
-        restore(obj)
+        restore(skinned)

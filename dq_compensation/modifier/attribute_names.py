@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from ..core.deform import Deformation, Method
+from ..core.deform import RULES, Deformation, Method
 from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.shape_key_offsets import Examples
 
@@ -112,8 +112,6 @@ that of the object is hidden. OWN: the tree skins the mesh, and the Armature mod
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
 _VERTICES_PER_SET = 3
-# The methods whose trees can go bone by bone alone, without sets.
-_BY_SETS_OR_BONES: frozenset[Method] = frozenset(("DUAL_QUATERNION", "COMPENSATED"))
 
 
 @dataclass(frozen=True)
@@ -201,13 +199,7 @@ class TreeKind:
     @property
     def lets_pass(self) -> bool:
         """Whether the base is the whole deformation: the tree adds nothing and reads no pose."""
-        return self.base == "ARMATURE" and self.method != "COMPENSATED"
-
-    @property
-    def tree_name(self) -> str:
-        """The tree's name in Blender's interface."""
-        method = self.method.replace("_", " ").title()
-        return f"DQ Compensation: {method}{' by Example' if self.examples else ''}"
+        return self.base == "ARMATURE" and RULES[self.method].armature_modifier == "ALL"
 
 
 def kind_for(
@@ -236,7 +228,7 @@ def kind_for(
     measured = isinstance(compensation, MeasuredJoints)
     swings = compensation.swings if compensation is not None else None
     twists = deformation.twist_limbs
-    few_share = method in _BY_SETS_OR_BONES and _VERTICES_PER_SET * sets > influences.vertex_count
+    few_share = RULES[method].by_bones and _VERTICES_PER_SET * sets > influences.vertex_count
     return TreeKind(
         method,
         base,
@@ -256,5 +248,5 @@ def kind_for(
 
 
 def slots_for(influences: int) -> int:
-    """The slots of a tree that blends that many influences: three per vector of weights and one."""
+    """The slots of a tree for so many influences: three per vector of weights, and one."""
     return 3 * max(1, -(-(influences - 1) // 3)) + 1

@@ -20,22 +20,27 @@ from ..scene.binding.content import (
     step_of,
 )
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import TREE_PROPERTY, is_hidden, remove_hidden, temporary_copy
-from ..scene.blender.rigging import armature_modifier, mixed_modifiers, rig_of
-from ..scene.settings.object_settings import Settings, named_bones, settings_of
+from ..scene.blender.own_objects import (
+    TREE_PROPERTY,
+    is_hidden,
+    own_modifiers,
+    remove_hidden,
+    temporary_copy,
+)
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import Settings, named_bones
 from ..session.changes import note_removed
 from .attribute_names import Base, ExampleCounts, kind_for, slots_for
 from .modifier_inputs import (
+    as_written,
     drive_settings,
     get_input,
     get_inputs,
     release_settings,
     set_input,
-    spreads_twists,
 )
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
-    arrange,
     attribute_mesh,
     attribute_object_of,
     base_for,
@@ -43,11 +48,10 @@ from .modifier_stack import (
     ensure_attribute_object,
     installation_refusal,
     mask_of,
-    our_modifier,
-    our_modifiers,
-    put_back,
     put_in_place,
+    restore_modifier,
     shown_in_viewport,
+    take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
 from .nodes.own_trees import keep_shape, remove_tree, shape_keepers
@@ -61,14 +65,14 @@ MODIFIER_NAME = "DQ Compensation"
 
 
 def install(
-    obj: bpy.types.Object, binding: Binding, settings: Settings, *, follow_settings: bool = False
+    skinned: SkinnedObject, binding: Binding, settings: Settings, *, follow_settings: bool = False
 ) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
     The Armature modifier is set as the base needs it.
 
     Args:
-        obj: the original mesh object, not in Edit Mode.
+        skinned: the original mesh object, not in Edit Mode.
         binding: of the object as it is now.
         follow_settings: let drivers take `FOLLOWED_SETTINGS` from the object's properties.
 
@@ -76,31 +80,31 @@ def install(
         BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
             poses; the message is for the panel.
     """
-    if reason := installation_refusal(obj):
+    if reason := installation_refusal(skinned):
         raise BindingError(reason)
+    obj, armature = skinned.obj, skinned.modifier
     binding = binding.for_settings(settings)
-    armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
-    written = _as_written(obj, settings)
+    written = as_written(obj, settings)
     deformation, examples = binding.deformation(written), binding.acting_examples(settings)
     if examples is not None:
         counts = ExampleCounts.of(examples)
-        if counts.table_rows > len(mesh_of(obj).vertices):
+        if counts.table_rows > len(skinned.mesh.vertices):
             raise BindingError(
                 f"{obj.name} has fewer vertices than it takes to keep its {counts.poses} example "
                 "poses. Remove some."
             )
-    base = base_for(obj, armature, deformation, examples, soft=binding.is_soft)
-    mask, inverted = mask_of(obj, armature, base)
-    copy = ensure_soft_copy(obj) if base == "SOFT" else None
-    palette, hidden, sets = _write(obj, binding, written, base)
-    modifier = our_modifier(obj)
+    base = base_for(skinned, deformation, examples, soft=binding.is_soft)
+    mask, inverted = mask_of(skinned, base)
+    copy = ensure_soft_copy(skinned) if base == "SOFT" else None
+    palette, hidden, sets = _write(skinned, binding, written, base)
+    modifier = skinned.ours
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
-    leaves_nothing = modifier is None and not settings_of(obj).native.parted
+    leaves_nothing = modifier is None and not skinned.before_enable.parted
     if modifier is None:
         modifier = _add_modifier(obj, armature)
-    arrange(obj, armature, base, settings)
+    take_over_modifier(skinned, base, settings)
     shown = {
-        "In Viewport": shown_in_viewport(obj, armature),
+        "In Viewport": shown_in_viewport(skinned),
         "In Renders": armature.show_render,
     }
     kind = kind_for(
@@ -113,7 +117,7 @@ def install(
         sampled=hidden is not None,
         base_is_on=all(shown.values()),
     )
-    step = step_of(copy, len(mesh_of(obj).vertices))
+    step = 0.0 if copy is None else step_of(copy, len(skinned.mesh.vertices))
     kind = replace(kind, stepped=step > 0.0)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
@@ -139,23 +143,18 @@ def install(
     for name in get_inputs(modifier):
         set_input(modifier, name, values[name])
     if follow_settings:
-        drive_settings(obj, modifier)
+        drive_settings(skinned, modifier)
     keep_shape(obj, armature, wanted=kind.reads_shape)
-    put_in_place(obj)
-    remember(obj, binding, written)
+    put_in_place(skinned)
+    remember(skinned, binding, written)
     obj.update_tag(refresh={"DATA"})
     if made_anew and not leaves_nothing:
         remove_unused()
     return modifier
 
 
-def _as_written(obj: bpy.types.Object, settings: Settings) -> Settings:
-    """The settings with spread where it is 0 now, but is animated: attributes have it then."""
-    return replace(settings, twist_spread=float(spreads_twists(obj, settings)))
-
-
 def _write(
-    obj: bpy.types.Object, binding: Binding, settings: Settings, base: Base
+    skinned: SkinnedObject, binding: Binding, settings: Settings, base: Base
 ) -> tuple[bpy.types.Object | None, bpy.types.Object | None, int]:
     """Write the palette and the attributes that a tree of that base reads.
 
@@ -163,22 +162,23 @@ def _write(
         the palette, None where the tree reads no pose, and no bone is named; the attribute object,
         None where the mesh itself has the attributes; how many sets of bones there are.
     """
-    rig, others = rig_of(obj), _other_users(obj)
+    rig, others = skinned.rig, _other_users(skinned)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     # Bones that are named are known again after a renaming.
-    named = named_bones(obj) & set(binding.skeleton.names)
+    named = named_bones(skinned.obj) & set(binding.skeleton.names)
     if base == "ARMATURE" and deformation.compensation is None:
         if not others:
-            remove_attributes(mesh_of(obj))
+            remove_attributes(skinned.mesh)
         return ensure_palette(rig, binding, named) if named else None, None, 1
     hidden = None
     # Objects that share the mesh may need other attributes in it.
     differs = any(
-        _bound_to(other) != _bound_to(obj) or not are_measured_alike(obj, settings, base, other)
+        _bound_to(other) != _bound_to(skinned)
+        or not are_measured_alike(skinned, settings, base, other)
         for other in others
     )
     if binding.followed or differs:
-        hidden = ensure_attribute_object(obj, binding.vertex_count)
+        hidden = ensure_attribute_object(skinned, binding.vertex_count)
     skins = base == "OWN"
     palette = ensure_palette(
         rig,
@@ -187,7 +187,7 @@ def _write(
         skinning_bones(deformation, examples, binding.skeleton) if skins else frozenset(),
     )
     sets = write_attributes(
-        mesh_of(hidden or obj),
+        skinned.mesh if hidden is None else mesh_of(hidden),
         binding,
         deformation,
         examples,
@@ -199,21 +199,22 @@ def _write(
     return palette, hidden, sets
 
 
-def uninstall(obj: bpy.types.Object) -> None:
+def uninstall(skinned: SkinnedObject) -> None:
     """Take our modifier away from an object, with its copies and all that only they needed.
 
     The Armature modifier is as the user had set it again.
     """
+    obj = skinned.obj
     forget(obj)
-    put_back(obj)
-    release_settings(obj)
+    restore_modifier(skinned)
+    release_settings(skinned)
     active = obj.modifiers.active
-    for modifier in (*our_modifiers(obj), *shape_keepers(obj)):
+    for modifier in (*own_modifiers(obj), *shape_keepers(obj)):
         obj.modifiers.remove(modifier)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
-    elif armature_modifier(obj) is not None:
-        obj.modifiers.active = armature_modifier(obj)
+    elif (armature := skinned.find_modifier()) is not None:
+        obj.modifiers.active = armature
     remove_unused()
 
 
@@ -222,9 +223,9 @@ def remove_unused() -> None:
 
     Palettes compute bones no longer where no tree reads them.
     """
-    meshes = [obj for obj in bpy.data.objects if obj.type == "MESH"]
-    users = [obj for obj in meshes if our_modifiers(obj)]
-    modifiers = [modifier for obj in users for modifier in our_modifiers(obj)]
+    meshes = [SkinnedObject(obj) for obj in bpy.data.objects if obj.type == "MESH"]
+    users = [each for each in meshes if own_modifiers(each.obj)]
+    modifiers = [modifier for user in users for modifier in own_modifiers(user.obj)]
     palettes = {get_input(modifier, "Palette") for modifier in modifiers}
     skinning = {get_input(each, "Palette") for each in modifiers if base_of(each) == "OWN"}
     for palette in palettes - skinning:
@@ -232,13 +233,13 @@ def remove_unused() -> None:
             compute_what_is_read(palette, bones=False)
     used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
     # One that something blocks has no modifier meanwhile.
-    used |= {soft_copy(obj) for obj in meshes if keeps_soft_weights(obj)}
+    used |= {soft_copy(each) for each in meshes if keeps_soft_weights(each)}
     used |= {get_input(modifier, SOFT_COPY) for modifier in modifiers}
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:
             remove_hidden(obj)
             note_removed()
-    read = {attribute_mesh(obj) for obj in users} | {obj.data for obj in palettes if obj}
+    read = {attribute_mesh(user) for user in users} | {each.data for each in palettes if each}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in read:
             remove_attributes(mesh)
@@ -252,36 +253,36 @@ def remove_unused() -> None:
 def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.types.NodesModifier:
     active = obj.modifiers.active
     modifier = cast("bpy.types.NodesModifier", obj.modifiers.new(MODIFIER_NAME, "NODES"))
-    obj.modifiers.move(len(obj.modifiers) - 1, list(obj.modifiers).index(armature) + 1)
+    obj.modifiers.move(len(obj.modifiers) - 1, obj.modifiers.find(armature.name) + 1)
     modifier.show_expanded = False
     if active is not None:
         obj.modifiers.active = active
     return modifier
 
 
-def _other_users(obj: bpy.types.Object) -> list[bpy.types.Object]:
+def _other_users(skinned: SkinnedObject) -> list[SkinnedObject]:
     """Other objects whose node modifiers read the attributes of the same mesh."""
-    mesh = obj.data
-    if mesh is None or mesh.users < 2:
+    if skinned.mesh.users < 2:
         return []
+    sharing = (each for each in bpy.data.objects if each.data == skinned.mesh)
+    others = [SkinnedObject(each) for each in sharing if each != skinned.obj]
     return [
         other
-        for other in bpy.data.objects
-        if other != obj
-        and other.data == mesh
-        and armature_modifier(other) is not None
-        and (modifier := our_modifier(other)) is not None
-        and get_input(modifier, "Palette") is not None
-        and attribute_object_of(modifier) is None
+        for other in others
+        if other.find_modifier() is not None
+        and (ours := other.ours) is not None
+        and get_input(ours, "Palette") is not None
+        and attribute_object_of(ours) is None
     ]
 
 
-def _bound_to(obj: bpy.types.Object) -> tuple[object, ...]:
+def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     """The settings by which bones move an object's mesh, and the origin of its vertices."""
-    armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
+    armature = skinned.modifier
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
-    return *bound, record_of(obj) if acting_soft_copy(obj) else {}, signature_before(obj)
+    soft = record_of(skinned) if acting_soft_copy(skinned) else {}
+    return *bound, soft, signature_before(skinned)
 
 
 # The node modifier as an evaluator: the deformed vertices, without touching the user's scene.
@@ -302,14 +303,13 @@ def evaluate_by_modifier(
         BindingError: the node modifier cannot be added, or it found another mesh than was bound.
     """
     with temporary_copy(obj) as copy:
-        for modifier in _not_ours_to_show(copy):
+        skinned = SkinnedObject(copy)
+        for modifier in _not_ours_to_show(skinned):
             copy.modifiers.remove(modifier)
-        put_back(copy)
-        armature = armature_modifier(copy)
-        if armature is not None:
-            armature.show_viewport = True
+        restore_modifier(skinned)
+        skinned.modifier.show_viewport = True
         try:
-            nodes = install(copy, binding, settings)
+            nodes = install(skinned, binding, settings)
             nodes.show_viewport = True
             bpy.context.view_layer.update()
             depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -322,15 +322,13 @@ def evaluate_by_modifier(
             position: Any = mesh.attributes["position"]
             position.data.foreach_get("vector", positions)
         finally:
-            uninstall(copy)
+            uninstall(skinned)
     return positions.reshape(-1, 3)
 
 
-def _not_ours_to_show(copy: bpy.types.Object) -> list[bpy.types.Modifier]:
+def _not_ours_to_show(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
     """The copied node modifiers, and all modifiers after the base."""
-    armature = armature_modifier(copy)
-    modifiers, mixed = list(copy.modifiers), mixed_modifiers(copy)
-    after = modifiers[modifiers.index(cast("bpy.types.Modifier", armature)) + 1 :]
+    modifiers, mixed, ours = list(skinned.obj.modifiers), skinned.mixed_modifiers, skinned.ours
+    after = modifiers[modifiers.index(skinned.modifier) + 1 :]
     after = [each for each in after if each not in mixed]
-    ours = our_modifier(copy)
     return after if ours is None or ours in after else [*after, ours]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import bpy
 
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.settings.object_settings import FOLLOWED_SETTINGS, Settings, settings_of
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import FOLLOWED_SETTINGS, Settings
 
 # Reads and writes the inputs of a Geometry Nodes modifier, on every version of Blender.
+
+
+# Blender 5.2 keeps inputs as properties; before, they were custom properties of the modifier.
+_ARE_PROPERTIES = "properties" in bpy.types.NodesModifier.bl_rna.properties
 
 
 def _identifiers(modifier: bpy.types.NodesModifier) -> dict[str, str]:
@@ -24,13 +29,13 @@ def _identifiers(modifier: bpy.types.NodesModifier) -> dict[str, str]:
 
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
     """Write one input, if it has another value; KeyError where the tree has none of that name."""
-    identifier = _identifiers(modifier)[name]
-    if _value(modifier, identifier) == value:
+    if get_inputs(modifier)[name] == value:
         return
-    if _has_typed_inputs(modifier):
-        _typed(modifier, identifier).value = value
+    identifier, nodes = _identifiers(modifier)[name], cast("Any", modifier)
+    if _ARE_PROPERTIES:
+        getattr(nodes.properties.inputs, identifier).value = value
     else:
-        modifier[identifier] = value
+        nodes[identifier] = value
     if isinstance(value, bpy.types.ID):
         # Blender notes that the modifier depends on it when the tree is set, not when an input is.
         modifier.node_group = modifier.node_group
@@ -38,37 +43,25 @@ def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> No
 
 def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
     """Read one input; None where the tree has none of that name."""
-    identifier = _identifiers(modifier).get(name)
-    return None if identifier is None else _value(modifier, identifier)
+    return get_inputs(modifier).get(name)
 
 
 def get_inputs(modifier: bpy.types.NodesModifier) -> dict[str, Any]:
     """Every input but the geometry, by its name."""
-    return {name: _value(modifier, known) for name, known in _identifiers(modifier).items()}
+    identifiers, nodes = _identifiers(modifier), cast("Any", modifier)
+    if not _ARE_PROPERTIES:
+        return {name: nodes.get(identifier) for name, identifier in identifiers.items()}
+    inputs = nodes.properties.inputs
+    return {name: getattr(inputs, identifier).value for name, identifier in identifiers.items()}
 
 
 def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
     """The path of one input from the object, for drivers and keyframes; KeyError without one."""
     identifier = _identifiers(modifier)[name]
     owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
-    if _has_typed_inputs(modifier):
+    if _ARE_PROPERTIES:
         return f"{owner}.properties.inputs.{identifier}.value"
     return f'{owner}["{identifier}"]'
-
-
-def _value(modifier: bpy.types.NodesModifier, identifier: str) -> Any:
-    if _has_typed_inputs(modifier):
-        return _typed(modifier, identifier).value
-    return modifier.get(identifier)
-
-
-def _has_typed_inputs(modifier: bpy.types.NodesModifier) -> bool:
-    """Blender 5.2 keeps inputs as properties; before, they were custom properties."""
-    return hasattr(modifier, "properties")
-
-
-def _typed(modifier: Any, identifier: str) -> Any:
-    return getattr(modifier.properties.inputs, identifier)
 
 
 # The drivers that let inputs of the node modifier follow the object's, animated or driven.
@@ -80,29 +73,42 @@ _INPUTS = dict(zip(FOLLOWED_SETTINGS, DRIVEN_INPUTS, strict=True))
 FOLLOWED_PATHS = {name: f"dq_compensation.{name}" for name in FOLLOWED_SETTINGS}
 
 
-def spreads_twists(obj: bpy.types.Object, settings: Settings) -> bool:
-    """Whether twists are spread, or may be in other frames: the setting is animated or driven."""
-    if not settings.acts("twist_spread"):
+def as_written(obj: bpy.types.Object, settings: Settings) -> Settings:
+    """The settings that attributes are written with: all of the spread, if there may be any.
+
+    There may be some in other frames where the setting is animated or driven.
+    """
+    spreads = settings.acts("twist_spread") and (settings.twist_spread > 0.0 or _moves_spread(obj))
+    return replace(settings, twist_spread=float(spreads))
+
+
+def _moves_spread(obj: bpy.types.Object) -> bool:
+    """Whether the spread is animated or driven."""
+    path, animation = FOLLOWED_PATHS["twist_spread"], obj.animation_data
+    if animation is None:
         return False
-    return settings.twist_spread > 0.0 or FOLLOWED_PATHS["twist_spread"] in animated_paths(obj)
+    if animation.action is None and not len(animation.nla_tracks):
+        return animation.drivers.find(path) is not None
+    return path in animated_paths(obj)
 
 
-def drive_settings(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
+def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:
     """Let inputs of the modifier follow the object's settings, where its tree reads them.
 
     Where the add-on is not installed the object's properties do not exist: the drivers fall back to
     the values that `keep_values` has left.
     """
-    inputs = _followed(nodes)
-    _release(obj, {input_data_path(nodes, each) for each in inputs.values()})
-    for setting, name in inputs.items():
-        path, known = FOLLOWED_PATHS[setting], _driver_of(obj, nodes, name)
-        if known is not None and _follows(known, obj, path):
+    obj, inputs = skinned.obj, _driven_inputs(nodes)
+    release_settings(skinned, kept=frozenset(inputs.values()))
+    for setting, path in inputs.items():
+        animation = obj.animation_data
+        known = animation.drivers.find(path) if animation is not None else None
+        if known is not None and _follows(known, obj, setting):
             continue
         if known is None:
-            if not any(map(_is_ours, _drivers(obj))):
-                settings_of(obj).native.had_animation = obj.animation_data is not None
-            known = cast("bpy.types.FCurve", obj.driver_add(input_data_path(nodes, name)))
+            if not own_drivers(obj):
+                skinned.before_enable.had_animation = animation is not None
+            known = cast("bpy.types.FCurve", obj.driver_add(path))
         known.mute = False
         driver = known.driver
         driver.type = "AVERAGE"
@@ -111,85 +117,76 @@ def drive_settings(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> Non
         target = variable.targets[0]
         # A copy of the object brings a driver that still looks at the original.
         target.id = obj
-        target.data_path = path
+        target.data_path = FOLLOWED_PATHS[setting]
         target.use_fallback_value = True
-        target.fallback_value = getattr(settings_of(obj), setting)
+        target.fallback_value = getattr(skinned.settings, setting)
 
 
 def are_driven(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bool:
     """Whether the inputs follow the object's settings; users can remove or mute the drivers."""
-    return all(
-        known is not None and _follows(known, obj, FOLLOWED_PATHS[setting])
-        for setting, name in _followed(nodes).items()
-        for known in (_driver_of(obj, nodes, name),)
-    )
+    inputs, animation = _driven_inputs(nodes), obj.animation_data
+    if animation is None:
+        return not inputs
+    drivers = ((animation.drivers.find(path), setting) for setting, path in inputs.items())
+    return all(known is not None and _follows(known, obj, setting) for known, setting in drivers)
 
 
-def keep_values(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> None:
+def keep_values(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:
     """Store the current values in the modifier, for Blender without the add-on."""
-    for setting, name in _followed(nodes).items():
-        known, value = _driver_of(obj, nodes, name), getattr(settings_of(obj), setting)
-        if known is None or not _follows(known, obj, FOLLOWED_PATHS[setting]):
+    animation = skinned.obj.animation_data
+    for setting, path in _driven_inputs(nodes).items() if animation is not None else ():
+        known = animation.drivers.find(path)
+        if known is None or not _follows(known, skinned.obj, setting):
             continue
-        target = known.driver.variables[0].targets[0]
+        target, value = known.driver.variables[0].targets[0], getattr(skinned.settings, setting)
         # Writing it makes Blender sort out all dependencies anew.
         if target.fallback_value != value:
             target.fallback_value = value
 
 
-def release_settings(obj: bpy.types.Object) -> None:
-    """Remove the drivers, also of a removed modifier, and animation data that they alone needed."""
-    _release(obj, set())
+def release_settings(skinned: SkinnedObject, kept: frozenset[str] = frozenset()) -> None:
+    """Remove the drivers, also of a removed modifier, and animation data that they alone needed.
 
-
-def own_driver_count(obj: bpy.types.Object) -> int:
-    """How many drivers of an object are ours."""
-    return sum(map(_is_ours, _drivers(obj)))
-
-
-def _release(obj: bpy.types.Object, kept: set[str]) -> None:
-    """Remove our drivers of other paths than these."""
-    animation = obj.animation_data
-    ours = [curve for curve in _drivers(obj) if _is_ours(curve) and curve.data_path not in kept]
+    Args:
+        kept: the paths whose drivers stay.
+    """
+    animation = skinned.obj.animation_data
+    ours = [curve for curve in own_drivers(skinned.obj) if curve.data_path not in kept]
     if animation is None or not ours:
         return
     for curve in ours:
         animation.drivers.remove(curve)
     empty = not (animation.action or len(animation.drivers) or len(animation.nla_tracks))
-    if empty and not settings_of(obj).native.had_animation:
-        obj.animation_data_clear()
+    if empty and not skinned.before_enable.had_animation:
+        skinned.obj.animation_data_clear()
 
 
-def _drivers(obj: bpy.types.Object) -> Iterator[bpy.types.FCurve]:
-    animation = obj.animation_data
-    return iter(()) if animation is None else iter(animation.drivers)
+def own_drivers(obj: bpy.types.Object) -> list[bpy.types.FCurve]:
+    """The drivers of an object that are ours."""
+    animation, found = obj.animation_data, []
+    for curve in animation.drivers if animation is not None else ():
+        targets = [variable.targets[0] for variable in curve.driver.variables]
+        paths = [target.data_path for target in targets if target.use_fallback_value]
+        reads_setting = len(paths) == 1 and paths[0] in FOLLOWED_PATHS.values()
+        if reads_setting and curve.data_path.startswith("modifiers["):
+            found.append(curve)
+    return found
 
 
-def _is_ours(curve: bpy.types.FCurve) -> bool:
-    targets = [variable.targets[0] for variable in curve.driver.variables]
-    paths = [target.data_path for target in targets if target.use_fallback_value]
-    ours = len(paths) == 1 and paths[0] in FOLLOWED_PATHS.values()
-    return curve.data_path.startswith("modifiers[") and ours
-
-
-def _follows(curve: bpy.types.FCurve, obj: bpy.types.Object, path: str) -> bool:
+def _follows(curve: bpy.types.FCurve, obj: bpy.types.Object, setting: str) -> bool:
+    """Whether a driver gives the value of a setting of the object."""
     if curve.mute or curve.driver.type != "AVERAGE":
         return False
     variables = curve.driver.variables
     if len(variables) != 1 or variables[0].type != "SINGLE_PROP":
         return False
     target = variables[0].targets[0]
-    return target.id == obj and target.data_path == path
+    return target.id == obj and target.data_path == FOLLOWED_PATHS[setting]
 
 
-def _followed(nodes: bpy.types.NodesModifier) -> dict[str, str]:
-    """The inputs that the modifier's tree has, by the settings that they follow."""
+def _driven_inputs(nodes: bpy.types.NodesModifier) -> dict[str, str]:
+    """The paths of the inputs that the modifier's tree has, by the settings that they follow."""
     inputs = get_inputs(nodes)
-    return {setting: name for setting, name in _INPUTS.items() if name in inputs}
-
-
-def _driver_of(
-    obj: bpy.types.Object, nodes: bpy.types.NodesModifier, name: str
-) -> bpy.types.FCurve | None:
-    animation = obj.animation_data
-    return None if animation is None else animation.drivers.find(input_data_path(nodes, name))
+    return {
+        setting: input_data_path(nodes, name) for setting, name in _INPUTS.items() if name in inputs
+    }

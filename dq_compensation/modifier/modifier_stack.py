@@ -6,25 +6,20 @@ from typing import Any, cast
 
 import bpy
 
-from ..core.deform import Deformation
-from ..scene.binding.content import acts, followed_modifiers, modifiers_before, soft_copy
+from ..core.deform import RULES, Deformation
+from ..scene.binding.content import acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import (
-    ATTRIBUTE_OBJECT_PROPERTY,
-    is_own_tree,
-    is_palette,
-    linked_refusal,
-)
-from ..scene.blender.rigging import armature_modifier, mixed_modifiers
-from ..scene.settings.object_settings import DQCompensationNativeState, Settings, settings_of
+from ..scene.blender.own_objects import ATTRIBUTE_OBJECT_PROPERTY, linked_refusal, own_modifiers
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import Settings
 from ..session.changes import remember_new
 from ..wording import listed
 from .attribute_names import MISFIT, Base
-from .modifier_inputs import get_inputs
+from .modifier_inputs import get_input
 from .nodes.node_tree import BASE_PROPERTY, READS_SHAPE_PROPERTY
-from .nodes.own_trees import keeps_shape, shape_is_kept
+from .nodes.own_trees import shape_is_kept
 
 # The place of the node modifier among an object's modifiers: right after the Armature modifier.
 #
@@ -38,18 +33,7 @@ _WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
 
 def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
     """The node modifier of an object; None without one."""
-    return next(iter(our_modifiers(obj)), None)
-
-
-def our_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
-    """The node modifier of an object, and the copies of it that a user has made.
-
-    A palette has another one, and `arriving_shape` is one more.
-    """
-    if is_palette(obj):
-        return []
-    nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
-    return [m for m in nodes if is_own_tree(m.node_group) and not keeps_shape(m.node_group)]
+    return next(iter(own_modifiers(obj)), None)
 
 
 def base_of(modifier: bpy.types.NodesModifier) -> Base:
@@ -63,50 +47,53 @@ def reads_shape(modifier: bpy.types.NodesModifier) -> bool:
     return READS_SHAPE_PROPERTY in cast("bpy.types.NodeTree", modifier.node_group)
 
 
-def _last_of_base(obj: bpy.types.Object) -> bpy.types.Modifier | None:
+def _last_of_base(skinned: SkinnedObject) -> bpy.types.Modifier | None:
     """The modifier that ours comes right after."""
-    return next(reversed(mixed_modifiers(obj)), armature_modifier(obj))
+    return next(reversed(skinned.mixed_modifiers), skinned.find_modifier())
 
 
-def is_in_place(obj: bpy.types.Object) -> bool:
+def is_in_place(skinned: SkinnedObject) -> bool:
     """Whether there is one node modifier, right after the base, and what it reads is kept.
 
     A library override keeps the order of its file.
     """
+    obj, modifier, ours = skinned.obj, skinned.find_modifier(), own_modifiers(skinned.obj)
     if obj.override_library is not None:
         return True
-    stack, base, armature = list(obj.modifiers), _last_of_base(obj), armature_modifier(obj)
-    ours = our_modifiers(obj)
-    return (
-        len(ours) == 1
-        and base is not None
-        and armature is not None
-        and stack.index(base) + 1 == stack.index(ours[0])
-        and shape_is_kept(obj, armature, wanted=reads_shape(ours[0]))
+    if modifier is None or len(ours) != 1:
+        return False
+    place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name)
+    return place + 1 == obj.modifiers.find(ours[0].name) and shape_is_kept(
+        obj, modifier, wanted=reads_shape(ours[0])
     )
 
 
-def put_in_place(obj: bpy.types.Object) -> None:
+def put_in_place(skinned: SkinnedObject) -> None:
     """Move the node modifier there, and remove copies of it: each would deform again."""
-    if is_in_place(obj):
+    obj = skinned.obj
+    ours, *copies = own_modifiers(obj)
+    if obj.override_library is not None:
         return
-    ours, *copies = our_modifiers(obj)
     for copy in copies:
         obj.modifiers.remove(copy)
-    stack = list(obj.modifiers)
-    place, start = stack.index(cast("Any", _last_of_base(obj))), stack.index(ours)
-    obj.modifiers.move(start, place + int(start > place))
+    start = obj.modifiers.find(ours.name)
+    place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name) + 1
+    # Moving it away from before the base moves the base up.
+    place -= int(start < place)
+    if start != place:
+        obj.modifiers.move(start, place)
 
 
-def installation_refusal(obj: bpy.types.Object) -> str | None:
+def installation_refusal(skinned: SkinnedObject) -> str | None:
     """Why the node modifier cannot be added to an object that can be bound, or None."""
+    obj = skinned.obj
     advice = (
         f"Enable {obj.name} in that file, or make object and mesh local (Object, Relations, Make "
         "Local, Selected Objects and Data)."
     )
-    if reason := linked_refusal(f"The mesh of {obj.name}", (obj, mesh_of(obj)), advice):
+    if reason := linked_refusal(f"The mesh of {obj.name}", (obj, skinned.mesh), advice):
         return reason
-    stack, base = list(obj.modifiers), _last_of_base(obj)
+    stack, base = list(obj.modifiers), _last_of_base(skinned)
     after = stack[stack.index(base) + 1 :] if base is not None else []
     names = listed([each.name for each in after if each.type in _WANT_ORIGINAL_DATA])
     if not names:
@@ -118,31 +105,34 @@ def installation_refusal(obj: bpy.types.Object) -> str | None:
     )
 
 
-def surplus_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:
+def vertex_count_difference(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> int:
     """The number of vertices that arrive beyond those of the binding; below 0 where some lack.
 
-    It lets such a mesh pass and marks it: modifiers that are followed can do anything. Without any,
-    the mesh is not read: where Blender subdivides it on the graphics card, reading lets the
-    processor do it, too.
+    Our modifier lets such a mesh pass and marks it: modifiers that are followed can do anything.
+    Without any, the mesh is not read: where Blender subdivides it on the graphics card, reading
+    lets the processor do it, too.
     """
-    if not followed_modifiers(obj):
+    if not (skinned.modifiers_before and followed_modifiers(skinned)):
         return 0
-    evaluated, ours = obj.evaluated_get(depsgraph), our_modifier(obj)
+    evaluated, ours = skinned.obj.evaluated_get(depsgraph), skinned.ours
     if depsgraph.mode != "VIEWPORT":
         return 0  # renders have settings of their own
-    if ours is None or not ours.show_viewport or evaluated == obj or evaluated.type != "MESH":
+    if ours is None or not ours.show_viewport:
+        return 0
+    if evaluated == skinned.obj or evaluated.type != "MESH":
         return 0
     mark: Any = mesh_of(evaluated).attributes.get(MISFIT)
     return round(mark.data[0].value) if mark is not None and len(mark.data) else 0
 
 
-def misfit_problem(obj: bpy.types.Object) -> str:
+def misfit_problem(skinned: SkinnedObject) -> str:
     """The sentence for a node modifier that gets other vertices than it was made for."""
-    armature, names = armature_modifier(obj), [m.name for m in modifiers_before(obj) if acts(m)]
+    modifier, names = skinned.find_modifier(), [m.name for m in skinned.modifiers_before if acts(m)]
     return (
-        f"{obj.name} gets another number of vertices from {', '.join(names) or 'Modifiers'} than "
-        f"before, so {armature.name if armature is not None else ''} alone deforms it. Press "
-        "Refresh to read them again."
+        f"{skinned.obj.name} gets another number of vertices from "
+        f"{', '.join(names) or 'Modifiers'} than before, so "
+        f"{modifier.name if modifier is not None else ''} alone deforms it. Press Refresh to read "
+        "them again."
     )
 
 
@@ -154,122 +144,119 @@ def misfit_problem(obj: bpy.types.Object) -> str:
 
 
 def base_for(
-    obj: bpy.types.Object,
-    armature: bpy.types.ArmatureModifier,
-    deformation: Deformation,
-    examples: Examples | None,
-    *,
-    soft: bool,
+    skinned: SkinnedObject, deformation: Deformation, examples: Examples | None, *, soft: bool
 ) -> Base:
     """The base of the tree that deforms a mesh.
 
     Args:
         soft: whether soft weights move it.
     """
-    owner = f'modifiers["{bpy.utils.escape_identifier(armature.name)}"]'
-    if f"{owner}.use_deform_preserve_volume" in animated_paths(obj):
+    modifier = skinned.modifier
+    owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
+    if f"{owner}.use_deform_preserve_volume" in animated_paths(skinned.obj):
         return "OWN"  # something else sets it
     method = deformation.method
-    if method == "SPHERICAL_JOINT" or deformation.blend is not None or examples is not None:
+    if (
+        RULES[method].armature_modifier == "NONE"
+        or deformation.blend is not None
+        or examples is not None
+    ):
         return "OWN"
     base: Base = "ARMATURE"
     if soft:
         # An object that is evaluated without being enabled has no soft copy.
-        base = "OWN" if soft_copy(obj) is None else "SOFT"
-    if method != "COMPENSATED" or not armature.vertex_group:
+        base = "OWN" if soft_copy(skinned) is None else "SOFT"
+    if method != "COMPENSATED" or not modifier.vertex_group:
         return base
     # The offset depends on the position that is not masked; but our own tree does not do all that
     # the Armature modifier does.
-    does_more = deformation.segments is not None or armature.use_bone_envelopes
-    return base if does_more or mixed_modifiers(obj) else "OWN"
+    does_more = deformation.segments is not None or modifier.use_bone_envelopes
+    return base if does_more or skinned.mixed_modifiers else "OWN"
 
 
-def mixing_refusal(obj: bpy.types.Object) -> str | None:
+def mixing_refusal(skinned: SkinnedObject) -> str | None:
     """Why only the node modifier gives the deformation of an object, or None; cheap."""
-    armature, names = armature_modifier(obj), listed([m.name for m in mixed_modifiers(obj)])
-    if armature is None or not names:
+    names = listed([m.name for m in skinned.mixed_modifiers])
+    if not names:
         return None
     return (
-        f"{names} of {obj.name} is mixed into the result of {armature.name} (Multi Modifier), "
-        f"which only the display Modifier computes. Turn off Multi Modifier in {names}."
+        f"{names} of {skinned.obj.name} is mixed into the result of {skinned.modifier.name} (Multi "
+        f"Modifier), which only the display Modifier computes. Turn off Multi Modifier in {names}."
     )
 
 
-def mask_of(
-    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, base: Base
-) -> tuple[str, bool]:
+def mask_of(skinned: SkinnedObject, base: Base) -> tuple[str, bool]:
     """The vertex group that says where the Armature modifier acts, and whether it is inverted.
 
     One that mixes in the result of another armature takes from it where its own group is 1, and
     everywhere when it has none. Without a group nothing is inverted otherwise.
     """
-    if base == "ARMATURE" and not armature.vertex_group:
-        for other in mixed_modifiers(obj):
-            if other.object not in {None, armature.object}:
+    modifier = skinned.modifier
+    if base == "ARMATURE" and not modifier.vertex_group:
+        for other in skinned.mixed_modifiers:
+            if other.object not in {None, modifier.object}:
                 return other.vertex_group, not (other.vertex_group and other.invert_vertex_group)
-    group = armature.vertex_group
-    return group, bool(group) and armature.invert_vertex_group
+    group = modifier.vertex_group
+    return group, bool(group) and modifier.invert_vertex_group
 
 
-def shown_in_viewport(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bool:
+def shown_in_viewport(skinned: SkinnedObject) -> bool:
     """Whether the user shows the Armature modifier; the GPU display may have hidden it since."""
-    return armature.show_viewport or settings_of(obj).native.hidden_base
+    return skinned.modifier.show_viewport or skinned.before_enable.hidden_base
 
 
-def arrange(
-    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, base: Base, settings: Settings
-) -> None:
+def take_over_modifier(skinned: SkinnedObject, base: Base, settings: Settings) -> None:
     """Set the Armature modifier as a base needs it; remember what the user has set."""
-    native = settings_of(obj).native
+    modifier, before = skinned.modifier, skinned.before_enable
     left_on = base == "ARMATURE"
-    is_kept = is_replaced(native, armature) and native.base_left_on == left_on
-    if not is_kept or native.base_let_go:
-        put_back(obj)
-        native.replaced_modifier, native.replaced_uid = armature.name, armature.persistent_uid
-        native.replaced_show_viewport = shown_in_viewport(obj, armature)
-        native.replaced_show_render = armature.show_render
-        native.replaced_preserve_volume = armature.use_deform_preserve_volume
-        native.base_left_on = left_on
+    is_kept = before.base_left_on == left_on and replaced_modifier(skinned) == modifier
+    if not is_kept or before.base_let_go:
+        if before.replaced_modifier:
+            restore_modifier(skinned)
+        before.replaced_modifier, before.replaced_uid = modifier.name, modifier.persistent_uid
+        before.replaced_show_viewport = shown_in_viewport(skinned)
+        before.replaced_show_render = modifier.show_render
+        before.replaced_preserve_volume = modifier.use_deform_preserve_volume
+        before.base_left_on, before.base_let_go = left_on, False
         if not left_on:
-            native.hidden_base = False
-            show(armature, viewport=False, render=False)
+            before.hidden_base = False
+            set_modifier(modifier, show_viewport=False, show_render=False)
     if left_on:
-        _preserve_volume(armature, preserved=settings.acting_method != "LINEAR")
+        preserved = settings.acting_method != "LINEAR"
+        set_modifier(modifier, use_deform_preserve_volume=preserved)
 
 
-def is_replaced(native: DQCompensationNativeState, armature: bpy.types.Modifier) -> bool:
-    """Whether the settings that are remembered are those of this modifier; it may be renamed."""
-    if native.replaced_modifier and native.replaced_uid:
-        return native.replaced_uid == armature.persistent_uid
-    return native.replaced_modifier == armature.name
+def replaced_modifier(skinned: SkinnedObject) -> bpy.types.ArmatureModifier | None:
+    """The Armature modifier whose settings are remembered; it may have been renamed."""
+    before = skinned.before_enable
+    for each in skinned.obj.modifiers if before.replaced_modifier else ():
+        of_uid = before.replaced_uid == each.persistent_uid
+        named = before.replaced_modifier == each.name
+        if each.type == "ARMATURE" and (of_uid if before.replaced_uid else named):
+            return cast("bpy.types.ArmatureModifier", each)
+    return None
 
 
-def _replaced(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
-    native = settings_of(obj).native
-    found = (m for m in obj.modifiers if m.type == "ARMATURE" and is_replaced(native, m))
-    return cast("bpy.types.ArmatureModifier | None", next(found, None))
-
-
-def put_back(obj: bpy.types.Object) -> None:
+def restore_modifier(skinned: SkinnedObject) -> None:
     """Give the Armature modifier the settings that the user had chosen, and forget them.
 
     What the user has switched on meanwhile stays on.
     """
-    native, armature = settings_of(obj).native, _replaced(obj)
-    if native.base_left_on:
-        let_base_go(obj)
-    elif armature is not None:
-        show(
-            armature,
-            native.replaced_show_viewport or armature.show_viewport,
-            native.replaced_show_render or armature.show_render,
+    before, modifier = skinned.before_enable, replaced_modifier(skinned)
+    if before.base_left_on:
+        restore_preserve_volume(skinned)
+    elif modifier is not None:
+        set_modifier(
+            modifier,
+            show_viewport=before.replaced_show_viewport or modifier.show_viewport,
+            show_render=before.replaced_show_render or modifier.show_render,
         )
-    native.replaced_modifier, native.replaced_uid = "", 0
-    native.base_left_on = native.base_let_go = False
-    show_replaced(obj, viewport=False, renders=False)
+    before.replaced_modifier, before.replaced_uid = "", 0
+    before.base_left_on = before.base_let_go = False
+    show_replaced(skinned, viewport=False, renders=False)
 
 
-def show_replaced(obj: bpy.types.Object, *, viewport: bool, renders: bool) -> None:
+def show_replaced(skinned: SkinnedObject, *, viewport: bool, renders: bool) -> None:
     """Show the Armature modifier where our modifier gets other vertices, or hide it again.
 
     It was hidden, and is hidden again; one that is left on deforms them anyway.
@@ -278,62 +265,62 @@ def show_replaced(obj: bpy.types.Object, *, viewport: bool, renders: bool) -> No
         viewport: they come now. Our modifier lets them pass.
         renders: renders get others than the viewport, or other weights.
     """
-    native, armature, ours = settings_of(obj).native, _replaced(obj), our_modifier(obj)
-    if (native.passing, native.passing_in_renders) == (viewport, renders):
+    before = skinned.before_enable
+    if (before.passing, before.passing_in_renders) == (viewport, renders):
         return
-    if native.passing_in_renders != renders and ours is not None:
+    modifier, ours = replaced_modifier(skinned), skinned.ours
+    if before.passing_in_renders != renders and ours is not None:
         ours.show_render = not renders
-    native.passing, native.passing_in_renders = viewport, renders
-    if armature is not None:
-        in_renders = (viewport or renders) and native.replaced_show_render
-        show(armature, viewport and native.replaced_show_viewport, in_renders)
+    before.passing, before.passing_in_renders = viewport, renders
+    if modifier is not None:
+        set_modifier(
+            modifier,
+            show_viewport=viewport and before.replaced_show_viewport,
+            show_render=(viewport or renders) and before.replaced_show_render,
+        )
 
 
-def let_base_go(obj: bpy.types.Object) -> None:
+def restore_preserve_volume(skinned: SkinnedObject) -> None:
     """Give an Armature modifier that is left on the Preserve Volume that the user had chosen.
 
     After that it is the user's own: what is chosen then stays.
     """
-    native, armature = settings_of(obj).native, _replaced(obj)
-    if armature is not None and native.base_left_on and not native.base_let_go:
-        _preserve_volume(armature, preserved=native.replaced_preserve_volume)
-        native.base_let_go = True
+    before, modifier = skinned.before_enable, replaced_modifier(skinned)
+    if modifier is not None and before.base_left_on and not before.base_let_go:
+        preserved = before.replaced_preserve_volume
+        set_modifier(modifier, use_deform_preserve_volume=preserved)
+        before.base_let_go = True
 
 
-def preserves_volume(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
-    """Preserve Volume as the user has chosen it."""
-    if _is_base(obj, armature):
-        return settings_of(obj).native.replaced_preserve_volume
-    return armature.use_deform_preserve_volume
+def preserves_volume(skinned: SkinnedObject) -> bool:
+    """Preserve Volume of the Armature modifier as the user has chosen it; off without one."""
+    if _is_base(skinned):
+        return skinned.before_enable.replaced_preserve_volume
+    modifier = skinned.find_modifier()
+    return modifier is not None and modifier.use_deform_preserve_volume
 
 
-def choose_preserve_volume(
-    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, *, preserved: bool
-) -> None:
-    """Set Preserve Volume as the user would."""
-    if _is_base(obj, armature):
-        settings_of(obj).native.replaced_preserve_volume = preserved
-    else:
-        _preserve_volume(armature, preserved=preserved)
+def choose_preserve_volume(skinned: SkinnedObject, *, preserved: bool) -> None:
+    """Set Preserve Volume of the Armature modifier, if there is one, as the user would."""
+    modifier = skinned.find_modifier()
+    if _is_base(skinned):
+        skinned.before_enable.replaced_preserve_volume = preserved
+    elif modifier is not None:
+        set_modifier(modifier, use_deform_preserve_volume=preserved)
 
 
-def _is_base(obj: bpy.types.Object, armature: bpy.types.ArmatureModifier) -> bool:
+def _is_base(skinned: SkinnedObject) -> bool:
     """Whether Preserve Volume of a modifier that is left on is ours to set."""
-    native = settings_of(obj).native
-    return native.base_left_on and not native.base_let_go and is_replaced(native, armature)
+    before, modifier = skinned.before_enable, replaced_modifier(skinned)
+    is_left_on = before.base_left_on and not before.base_let_go
+    return is_left_on and modifier is not None and modifier == skinned.find_modifier()
 
 
-def show(modifier: bpy.types.Modifier, viewport: bool, render: bool) -> None:
-    """Show or hide a modifier; Blender hears of it only where that changes anything."""
-    if modifier.show_viewport != viewport:
-        modifier.show_viewport = viewport
-    if modifier.show_render != render:
-        modifier.show_render = render
-
-
-def _preserve_volume(armature: bpy.types.ArmatureModifier, *, preserved: bool) -> None:
-    if armature.use_deform_preserve_volume != preserved:
-        armature.use_deform_preserve_volume = preserved
+def set_modifier(modifier: bpy.types.Modifier, **values: bool) -> None:
+    """Set properties of a modifier; Blender hears of it only where that changes anything."""
+    for name, value in values.items():
+        if getattr(modifier, name) != value:
+            setattr(modifier, name, value)
 
 
 # The attribute object: a hidden mesh that holds the attributes of another object's vertices.
@@ -349,27 +336,22 @@ def _preserve_volume(armature: bpy.types.ArmatureModifier, *, preserved: bool) -
 ATTRIBUTES_INPUT = "Attributes"
 
 
-def attribute_object(obj: bpy.types.Object) -> bpy.types.Object | None:
-    """The attribute object of an object; None where its own mesh has the attributes."""
-    modifier = our_modifier(obj)
-    return attribute_object_of(modifier) if modifier is not None else None
+def attribute_object_of(modifier: bpy.types.NodesModifier | None) -> bpy.types.Object | None:
+    """The attribute object that a node modifier reads; None where the mesh has the attributes."""
+    return None if modifier is None else get_input(modifier, ATTRIBUTES_INPUT)
 
 
-def attribute_object_of(modifier: bpy.types.NodesModifier) -> bpy.types.Object | None:
-    """The attribute object that a node modifier reads; None without one."""
-    return get_inputs(modifier).get(ATTRIBUTES_INPUT)
-
-
-def attribute_mesh(obj: bpy.types.Object) -> bpy.types.Mesh:
+def attribute_mesh(skinned: SkinnedObject) -> bpy.types.Mesh:
     """The mesh with the attributes that the node modifier of an object reads."""
-    return mesh_of(attribute_object(obj) or obj)
+    hidden = attribute_object_of(skinned.ours)
+    return skinned.mesh if hidden is None else mesh_of(hidden)
 
 
-def ensure_attribute_object(obj: bpy.types.Object, count: int) -> bpy.types.Object:
+def ensure_attribute_object(skinned: SkinnedObject, count: int) -> bpy.types.Object:
     """The attribute object of an object, with that many points; a new one if others use it."""
-    known = attribute_object(obj)
+    obj, known = skinned.obj, attribute_object_of(skinned.ours)
     others = (each for each in bpy.data.objects if each != obj and each.type == "MESH")
-    of_others = (attribute_object_of(ours) for each in others for ours in our_modifiers(each))
+    of_others = (attribute_object_of(ours) for each in others for ours in own_modifiers(each))
     if known is None or known.library is not None or known in of_others:
         name = f"DQ Compensation attributes: {obj.name}"
         known = bpy.data.objects.new(name, bpy.data.meshes.new(name))

@@ -16,10 +16,9 @@ import secrets
 from dataclasses import dataclass, fields
 from functools import partial, reduce
 from operator import add
-from typing import cast
+from typing import Any, Literal
 
 import bpy
-import numpy as np
 from mathutils import Matrix
 
 from ..scene.binding.binding import Binding
@@ -28,7 +27,7 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
 from ..session.changes import remember_new
-from .attribute_names import PALETTE_LENGTH, POSED_PAIR, TREE_VERSION
+from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, TREE_VERSION
 from .modifier_inputs import get_input, set_input
 from .nodes.bone_nodes import (
     any_stretched,
@@ -40,21 +39,17 @@ from .nodes.bone_nodes import (
 )
 from .nodes.measured_nodes import rigid_limbs, with_limbs, with_swings, with_twists
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
-from .nodes.own_trees import TreeInput, ensure_tree, in_one_group, is_unedited
+from .nodes.own_trees import TreeInput, ensure_tree, in_one_group, is_unedited, new_modifier_tree
 from .nodes.vertex_nodes import pair_offset
 from .palette_points import (
+    COUNTS_PROPERTY,
+    PALETTE_ATTRIBUTES,
     POINTS_OF_JOINT,
     BoneGroup,
+    PaletteTables,
     bone_groups,
     groups_for,
-    has_all_attributes,
-    point_count,
-    read_counts,
-    read_points,
-    swing_rows,
-    twist_rows,
     write_bones,
-    write_counts,
     write_joints,
 )
 
@@ -93,11 +88,6 @@ class PaletteKind:
     pairs: bool = False
 
     @property
-    def is_read(self) -> bool:
-        """Whether anybody reads anything; else a palette needs no tree."""
-        return self.bones or self.joints or self.pairs
-
-    @property
     def key(self) -> str:
         """The key that is stored in the tree."""
         options = "".join(f" {field.name}" for field in fields(self) if getattr(self, field.name))
@@ -113,15 +103,26 @@ INPUTS = (
 
 def build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     """A new tree."""
-
-    def add_nodes(tree: bpy.types.NodeTree) -> None:
-        _Assembly(TreeBuilder(tree), kind).build()
-
-    return in_one_group("DQ Compensation: Palette", INPUTS, add_nodes)
+    name = "DQ Compensation: Palette"
+    group = new_modifier_tree(f".{name}", INPUTS)
+    build = TreeBuilder(group)
+    shown = _Assembly(build, kind).shown()
+    if kind.swings:
+        shown = grouped(build, "DQ Compensation swings", with_swings, shown)
+    if kind.twists:
+        shown = grouped(build, "DQ Compensation twists", with_twists, shown)
+    build.node("NodeGroupOutput", shown)
+    return in_one_group(group, name, INPUTS)
 
 
 class _Assembly:
-    """Puts the parts together."""
+    """Puts the parts together.
+
+    Attributes:
+        b: adds the nodes.
+        palette: the points, as the Armature modifier leaves them.
+        points, bone_rows, length: the inputs.
+    """
 
     def __init__(self, build: TreeBuilder, kind: PaletteKind) -> None:
         self.b = build
@@ -132,20 +133,13 @@ class _Assembly:
             Scalar(build, outputs[each.name]) for each in INPUTS
         )
 
-    def build(self) -> None:
-        """All nodes, from the group's inputs to its output."""
-        shown = self._shown()
-        if self.kind.swings:
-            shown = grouped(self.b, "DQ Compensation swings", with_swings, shown)
-        if self.kind.twists:
-            shown = grouped(self.b, "DQ Compensation twists", with_twists, shown)
-        self.b.node("NodeGroupOutput", shown)
-
-    def _shown(self) -> Geometry:
+    def shown(self) -> Geometry:
+        """The points with what meshes read of them, swings and twists apart."""
         if self.kind.bendy or self.kind.bones:
             return self._of_any_bones()
         build, palette, length = self.b, self.palette, self.length
-        shown = build.points(self.points, self._state())
+        # `bone_nodes.palette_state` in the first point, where there are no joints.
+        shown = build.points(self.points, build.vector(length, 0.0, 0.0))
         doubts: list[Scalar] = []
         if self.kind.joints:
             doubts.append(any_stretched(build, palette, length))
@@ -153,7 +147,7 @@ class _Assembly:
         if self.kind.pairs:
             of_bones = (palette, self.bone_rows, length)
             turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
-            doubts.append(turned.geometry.greatest(turned.fields["scaled"]))
+            doubts.append(turned.geometry.statistic(turned.fields["scaled"], "Max"))
             shown = self._with_pairs(shown, turned)
         if not doubts:
             return shown
@@ -163,17 +157,14 @@ class _Assembly:
         of_joints = (self.palette, self.bone_rows, self.length)
         return grouped(self.b, "DQ Compensation rigid joints", rigid_limbs, *of_joints)
 
-    def _state(self) -> Vector:
-        """The state in the first point where there are no joints: `bone_nodes.palette_state`."""
-        return self.b.vector(self.length, 0.0, 0.0)
-
     def _of_any_bones(self) -> Geometry:
         """The points for meshes where bones may be scaled or bendy, and joints come apart."""
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
-        cloud, last = build.points(self.points, self._state()), self.bone_rows - 1.0
+        cloud = build.points(self.points, build.vector(length, 0.0, 0.0))
+        last = self.bone_rows - 1.0
         part = partial(bone_matrices, bendy=kind.bendy)
         bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)
-        any_scaled = bones.geometry.greatest(bones.fields["scaled"]) > 0.5
+        any_scaled = bones.geometry.statistic(bones.fields["scaled"], "Max") > 0.5
         if kind.bones or kind.pairs:
             of_bones = (palette, bones, any_scaled, last)
             bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
@@ -217,6 +208,8 @@ EDITION_PROPERTY = "dq_compensation_palette_edition"
 NODES_NAME = "DQ Compensation"
 
 _PLACE: dict[str, object] = {
+    "matrix_parent_inverse": Matrix.Identity(4),
+    "matrix_basis": Matrix.Identity(4),
     "parent_type": "OBJECT",
     "delta_location": (0.0, 0.0, 0.0),
     "delta_rotation_euler": (0.0, 0.0, 0.0),
@@ -242,7 +235,7 @@ def find_palette(armature: bpy.types.Object) -> bpy.types.Object | None:
 
 def armature_of_palette(palette: bpy.types.Object) -> bpy.types.Object | None:
     """The armature object that poses a palette; None for other objects and when it is deleted."""
-    modifier = _armature_modifier(palette) if is_palette(palette) else None
+    modifier = _modifier_of(palette, "ARMATURE") if is_palette(palette) else None
     return modifier.object if modifier is not None else None
 
 
@@ -254,42 +247,44 @@ def own_palettes() -> list[bpy.types.Object]:
 def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
     """Whether a palette object is unchanged: in its place, posed by its armature; cheap.
 
-    One in a library is as the version of the add-on left it that saved it.
+    Its points and its node modifier have to be those of this version. In a library they are as the
+    version of the add-on left them that saved it.
     """
-    modifier = _armature_modifier(palette)
-    return (
-        palette.type == "MESH"
-        and (mesh_of(palette).library is not None or _is_current(palette))
-        and modifier is not None
-        and not _differing(modifier, _MODIFIER | {"object": armature})
-        and not _differing(palette, _PLACE | {"parent": armature})
-        and palette.matrix_parent_inverse == palette.matrix_basis == Matrix.Identity(4)
-    )
+    modifier, nodes = _modifier_of(palette, "ARMATURE"), _modifier_of(palette, "NODES")
+    if (
+        palette.type != "MESH"
+        or modifier is None
+        or _differing(palette, _PLACE | {"parent": armature})
+        or _differing(modifier, _MODIFIER | {"object": armature})
+    ):
+        return False
+    tables = PaletteTables(mesh_of(palette))
+    mesh = tables.mesh
+    if mesh.library is not None:
+        return True
+    attributes = {each.name: (each.data_type, each.domain) for each in mesh.attributes}
+    if (
+        not tables.counts[0]
+        or len(mesh.vertices) != tables.point_count
+        or not PALETTE_ATTRIBUTES.items() <= attributes.items()
+        or palette.get(MESH_PROPERTY) != _mesh_digest(palette, tables)
+        or nodes is None
+        or _differing(nodes, _SHOWN)
+        or nodes != palette.modifiers[-1]
+    ):
+        return False
+    kind, tree = _kind_for(palette, tables, bones=reads_bones(palette)), nodes.node_group
+    if kind is None or tree is None:
+        return kind is None and tree is None
+    return is_unedited(tree, kind.key)
 
 
-def _is_current(palette: bpy.types.Object) -> bool:
-    """Whether the points and the node modifier of a palette are those of this version."""
-    mesh, nodes = mesh_of(palette), nodes_of_palette(palette)
-    counts = read_counts(mesh)
-    return (
-        bool(counts[0])
-        and len(mesh.vertices) == point_count(counts)
-        and has_all_attributes(mesh)
-        and palette.get(MESH_PROPERTY) == _mesh_digest(palette)
-        and nodes is not None
-        and not _differing(nodes, _SHOWN)
-        and nodes == palette.modifiers[-1]
-        and _shows_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
-    )
-
-
-def _mesh_digest(palette: bpy.types.Object) -> str:
+def _mesh_digest(palette: bpy.types.Object, tables: PaletteTables) -> str:
     """The digest of what the mesh of a palette has, for its object.
 
     An undo may read one of them as it was, and keep the other in memory as it is.
     """
-    counts = read_counts(mesh_of(palette)).tolist()
-    return digest(edition_of(palette), counts, len(palette.vertex_groups))
+    return digest(edition_of(palette), tables.counts.tolist(), len(palette.vertex_groups))
 
 
 def edition_of(palette: bpy.types.Object | None) -> str | None:
@@ -315,7 +310,7 @@ def ensure_palette(
         whole: bones to have as one straight bone, bendy or not.
     """
     palette, skeleton = find_palette(armature), binding.skeleton
-    known: list[BoneGroup] = []
+    kept: list[BoneGroup] = []
     if palette is None:
         name = f"DQ Compensation palette: {armature.name}"
         palette = bpy.data.objects.new(name, bpy.data.meshes.new(name))
@@ -325,37 +320,37 @@ def ensure_palette(
         groups, written = bone_groups(palette), str(palette.get(SIGNATURE_PROPERTY)).split()
         now = _signature(groups, binding)
         if not set(written).isdisjoint(now) and is_intact(palette, armature):
-            known = groups
-        if known and now[1] in written and now[0] not in written:
+            kept = groups
+        if kept and now[1] in written and now[0] not in written:
             palette[SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
-    wanted = [group for group in groups_for(armature, skeleton, also, whole) if group not in known]
-    if known and not wanted:
+    new = [group for group in groups_for(armature, skeleton, also, whole) if group not in kept]
+    if kept and not new:
         return palette
     _tie(palette, armature)
-    if not known:
+    if not kept:
         mesh = mesh_of(palette)
         mesh.clear_geometry()
-        write_counts(mesh, np.zeros(3, np.int64))
+        mesh.pop(COUNTS_PROPERTY, None)
         mesh[EDITION_PROPERTY] = secrets.token_hex(8)
-    write_bones(palette, armature, known + wanted, skeleton)
-    nodes = nodes_of_palette(palette)
+    write_bones(palette, armature, kept + new, skeleton)
+    nodes = _modifier_of(palette, "NODES")
     if nodes is None:
-        nodes = cast("bpy.types.NodesModifier", palette.modifiers.new(NODES_NAME, "NODES"))
-    _show_kind(nodes, _kind_of(palette, bones=reads_bones(palette)))
+        nodes = palette.modifiers.new(NODES_NAME, "NODES")
     for name, value in _SHOWN.items():
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
-    palette[MESH_PROPERTY] = _mesh_digest(palette)
     remember_names(palette)
+    compute_what_is_read(palette, bones=reads_bones(palette))
     return palette
 
 
 def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
-    """The digest of the bones by their names, and that by their places with those of the groups.
+    """The digest of the bones with their names, and the digest of bones and groups by places.
 
-    While an armature is in Edit Mode groups have the new names already, and bones the old ones.
+    While an armature is in Edit Mode, groups have the new names of bones already, and the bones
+    themselves have their old names.
     """
     place = {name: index for index, name in enumerate(binding.skeleton.names)}
     bones = [place.get(name) for name, _ in groups]
@@ -364,19 +359,21 @@ def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
 
 def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     """Let the node tree of a palette compute what meshes have asked for, `bones` themselves too."""
-    nodes, mesh = nodes_of_palette(palette), mesh_of(palette)
+    nodes, tables = _modifier_of(palette, "NODES"), PaletteTables(mesh_of(palette))
     assert nodes is not None
-    bone_rows, joints, pairs = read_counts(mesh).tolist()
     write_joints(palette)
-    kind = _kind_of(palette, bones=bones)
-    _show_kind(nodes, kind)
-    palette[MESH_PROPERTY] = _mesh_digest(palette)
-    if not kind.is_read:
+    kind = _kind_for(palette, tables, bones=bones)
+    tree = ensure_tree(kind.key, partial(build_palette_tree, kind)) if kind is not None else None
+    if nodes.node_group != tree:
+        nodes.node_group = tree
+    palette[MESH_PROPERTY] = _mesh_digest(palette, tables)
+    if kind is None:
         return
+    bone_rows, joints, pairs = tables.counts.tolist()
     values: dict[str, object] = {
         "Points": max(bone_rows, POINTS_OF_JOINT * (joints + 1), pairs),
         "Bone Rows": bone_rows,
-        "Length": float(read_points(mesh, PALETTE_LENGTH)[0]),
+        "Length": float(tables.points(PALETTE_LENGTH)[0]),
     }
     for name, value in values.items():
         if get_input(nodes, name) != value:
@@ -384,48 +381,38 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
             palette.update_tag()
 
 
-def _kind_of(palette: bpy.types.Object, *, bones: bool) -> PaletteKind:
-    """The kind of tree that a palette needs for its tables."""
-    mesh = mesh_of(palette)
-    bone_rows, joints, pairs = read_counts(mesh).tolist()
+def _kind_for(
+    palette: bpy.types.Object, tables: PaletteTables, *, bones: bool
+) -> PaletteKind | None:
+    """The kind of tree that a palette needs for its tables; None where nobody reads anything."""
+    bone_rows, joints, pairs = tables.counts.tolist()
+    if not (bones or joints or pairs):
+        return None
+    rows = tables.rows(JOINT_ROWS)
+    # Those of swings and of limbs that twist name no limb of the parent, and those of swings no
+    # limb of the child: they are not measured across any.
+    of_parent, of_child = rows[:, 12:15].any(axis=1), rows[:, 8:11].any(axis=1)
     return PaletteKind(
         bendy=len(palette.vertex_groups) + 1 < bone_rows,
         bones=bones,
         joints=joints > 0,
-        swings=bool(swing_rows(mesh).any()),
-        twists=bool(twist_rows(mesh).any()),
+        swings=bool((~of_parent & ~of_child).any()),
+        twists=bool((~of_parent & of_child).any()),
         pairs=pairs > 0,
     )
 
 
 def reads_bones(palette: bpy.types.Object) -> bool:
     """Whether the tree of a palette is one for meshes that read the bones themselves."""
-    nodes = nodes_of_palette(palette)
+    nodes = _modifier_of(palette, "NODES")
     tree = nodes.node_group if nodes is not None else None
     return tree is not None and "bones" in str(tree.get(TREE_PROPERTY)).split()
 
 
-def _shows_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> bool:
-    """Whether the node modifier of a palette has the tree of that kind, as it was built."""
-    tree = nodes.node_group
-    return is_unedited(tree, kind.key) if tree is not None else not kind.is_read
-
-
-def _show_kind(nodes: bpy.types.NodesModifier, kind: PaletteKind) -> None:
-    """Give the node modifier of a palette the tree of a kind; none where nobody reads anything."""
-    tree = ensure_tree(kind.key, partial(build_palette_tree, kind)) if kind.is_read else None
-    if nodes.node_group != tree:
-        nodes.node_group = tree
-
-
 def remember_names(palette: bpy.types.Object) -> None:
     """Remember the names of a palette's bones, so that `renamed_bones` knows them again."""
-    palette[NAMES_PROPERTY] = json.dumps(_bone_names(palette))
-
-
-def _bone_names(palette: bpy.types.Object) -> list[str]:
-    """The bones that a palette has, in the order of their rows."""
-    return list(dict.fromkeys(name for name, _ in bone_groups(palette)))
+    names = dict.fromkeys(name for name, _ in bone_groups(palette))
+    palette[NAMES_PROPERTY] = json.dumps(list(names))
 
 
 def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict[str, str]:
@@ -434,34 +421,26 @@ def renamed_bones(palette: bpy.types.Object, armature: bpy.types.Object) -> dict
     Blender renames the groups and hooks of a palette with the bones. Bones that are renamed in Edit
     Mode count when it is left.
     """
-    if armature_of(armature).is_editmode:
-        return {}
-    before, now = _remembered_names(palette), _bone_names(palette)
-    if len(before) != len(now):
-        return {}
-    bones = armature_of(armature).bones
-    pairs = zip(before, now, strict=True)
-    return {old: new for old, new in pairs if old != new and new in bones}
-
-
-def _remembered_names(palette: bpy.types.Object) -> list[str]:
-    """The names that `remember_names` wrote; none where they are missing or damaged."""
     try:
-        names = json.loads(str(palette.get(NAMES_PROPERTY)))
+        before = json.loads(str(palette.get(NAMES_PROPERTY)))
     except ValueError:
-        return []
-    return [str(name) for name in names] if isinstance(names, list) else []
+        before = None  # it is missing or damaged
+    now = dict.fromkeys(name for name, _ in bone_groups(palette))
+    data = armature_of(armature)
+    if not isinstance(before, list) or len(before) != len(now) or data.is_editmode:
+        return {}
+    pairs = zip(map(str, before), now, strict=True)
+    return {old: new for old, new in pairs if old != new and new in data.bones}
 
 
 def nodes_of_palette(palette: bpy.types.Object) -> bpy.types.NodesModifier | None:
     """The node modifier of a palette; None without one."""
-    found = next((each for each in palette.modifiers if each.type == "NODES"), None)
-    return cast("bpy.types.NodesModifier | None", found)
+    return _modifier_of(palette, "NODES")
 
 
-def _armature_modifier(palette: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
-    found = next((each for each in palette.modifiers if each.type == "ARMATURE"), None)
-    return cast("bpy.types.ArmatureModifier | None", found)
+def _modifier_of(palette: bpy.types.Object, kind: Literal["ARMATURE", "NODES"]) -> Any:
+    """The first modifier of a palette with this type; None without one."""
+    return next((each for each in palette.modifiers if each.type == kind), None)
 
 
 def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
@@ -469,19 +448,13 @@ def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
 
     Blender itself moves it away: *Apply* and *Set Origin* keep an armature's children in place.
     """
-    identity = Matrix.Identity(4)
-    palette.parent = armature
-    palette.matrix_parent_inverse = identity
-    palette.matrix_basis = identity
-    for name, value in _PLACE.items():
-        setattr(palette, name, value)
-    modifier = _armature_modifier(palette)
+    modifier = _modifier_of(palette, "ARMATURE")
     if modifier is None:
-        new = palette.modifiers.new("Armature", "ARMATURE")
-        modifier = cast("bpy.types.ArmatureModifier", new)
-    modifier.object = armature
-    for name, value in _MODIFIER.items():
-        setattr(modifier, name, value)
+        modifier = palette.modifiers.new("Armature", "ARMATURE")
+    palette.parent, modifier.object = armature, armature
+    for owner, settings in ((palette, _PLACE), (modifier, _MODIFIER)):
+        for name, value in settings.items():
+            setattr(owner, name, value)
 
 
 def _differing(owner: object, wanted: dict[str, object]) -> bool:

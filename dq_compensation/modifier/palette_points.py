@@ -4,24 +4,24 @@ A bone has one row: four points at the armature's origin and along its three axe
 with weight 1: deformed, they are the columns of the bone's skinning matrix D_b. The first row has
 no group and stays at rest: the identity, for vertices that no bone moves.
 
-A bendy bone that deforms has two rows, its start and its end. The Armature modifier takes what lies
-before the head of a bendy bone by its first segment, and what lies beyond the tail by the last one:
-there their points are.
+A bendy bone that deforms has two rows, its start and its end. The Armature modifier moves points
+before the head of a bendy bone by its first segment, and points beyond the tail by its last
+segment: the two rows have their points there.
 
-Where a bendy bone is needed as one straight bone, the Armature modifier would bend its points; it
-would leave those of bones without Deform, and those out of the envelope of a bone with Envelope
-Multiply. Such rows follow the bone by a Hook modifier each, and their groups have other names,
-which the Armature modifier does not know.
+Some rows follow their bone by a Hook modifier. The Armature modifier would bend the points of a
+bendy bone that is needed as one straight bone; it would not move points of bones without Deform,
+nor those of a bone with Envelope Multiply that are out of its envelope. The groups of such points
+have other names than their bones, so that the Armature modifier does not know them.
 
-Where no bone is scaled, nothing has to be computed of a joint and its limb: four points for each
-row of JOINT_ROWS, behind those of the bones, are where the child and the parent of the joint and
-the bone of the limb take the joint, and where the latter takes a point on the limb. A swing has two
-such rows, one after the other, with the child's limb as the parent and as the child takes it; a
-limb that twists has seven, with directions across it as three bones take them.
+Behind the points of bones are four points for each row of JOINT_ROWS. They are the joint as the
+child, the parent and the bone of the limb move it, and a point on the limb, moved by the bone of
+the limb. Where no bone is scaled, they are all that is needed of a joint. A swing has two rows, one
+after the other: the child's limb as the parent moves it, and as the child moves it. A limb that
+twists has seven: its axis, and directions across it as three bones move them.
 
-Edges between the points of each bone, and between the first two of each joint, have other lengths
-than at rest where bones are scaled and where joints come apart. Swings and twists do not ask
-whether they do: their edges are between the two points of the limb.
+Edges join the points of each bone, and the first two points of each joint. Their lengths differ
+from those at rest where a bone is scaled and where a joint comes apart. For swings and twists that
+does not matter: their edges join the two points of the limb.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ from .attribute_names import (
 #
 # Meshes ask for rows and keep their numbers. Rows are only ever appended, so that meshes that asked
 # earlier stay right, and equal rows are one row. When the bones at rest have changed, the tables
-# start anew with another *edition*: every mesh compares that with the one that it was written for.
+# start anew with another *edition*: every mesh compares it with the edition that it was written
+# for.
 #
-# A row is sixteen numbers, a matrix attribute of the palette's points: one fetch. Palette rows of
-# bones (`palette_points`) are among them.
+# A row is sixteen numbers, a matrix attribute of the palette's points: one fetch. Some of the
+# numbers are palette rows of bones (`palette_points`).
 
 
 # A custom property of a palette's mesh: the rows of bones, joints and pairs.
@@ -69,88 +70,81 @@ _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
 Rows = NDArray[np.float32]
 
 
-def table_rows(mesh: bpy.types.Mesh, name: str) -> Rows:
-    """The rows of a table, shape (k, 16)."""
-    count = int(read_counts(mesh)[_PLACES[name]])
-    return read_attribute(mesh, name, AttributeType.MATRIX, len(mesh.vertices))[:count]
+class PaletteTables:
+    """The tables in the mesh of a palette object.
 
-
-def rows_in_table(
-    mesh: bpy.types.Mesh, name: str, wanted: NDArray[np.floating]
-) -> NDArray[np.int32]:
-    """The numbers of rows (k, 16) in a table of a palette's mesh, shape (k,).
-
-    Those that it does not have are appended.
+    Attributes:
+        mesh: of the palette.
+        counts: shape (3,), the rows of bones, joints and pairs. Zeros where the mesh has no tables,
+            or where the property is damaged.
     """
-    known = table_rows(mesh, name)
-    wanted = np.ascontiguousarray(wanted, np.float32) + np.float32(0.0)  # without -0
-    places = {row.tobytes(): number for number, row in enumerate(known)}
-    numbers = [places.setdefault(row.tobytes(), len(places)) for row in wanted]
-    if len(places) > len(known):
-        write_table(mesh, name, np.frombuffer(b"".join(places), np.float32).reshape(-1, 16))
-    return np.array(numbers, np.int32)
 
+    def __init__(self, mesh: bpy.types.Mesh) -> None:
+        self.mesh = mesh
+        counts = np.array(mesh.get(COUNTS_PROPERTY, ()), np.object_)
+        known = counts.shape == (3,) and all(isinstance(count, int) for count in counts)
+        if not known or any(not 0 <= count <= 4 * len(mesh.vertices) for count in counts):
+            counts = np.zeros(3)
+        self.counts: NDArray[np.int64] = counts.astype(np.int64)
 
-def points_of_joints(rows: NDArray[np.integer]) -> NDArray[np.integer]:
-    """The first point that the evaluated palette has for each of these rows of joints."""
-    return POINTS_OF_JOINT * (rows + 1)
+    @property
+    def point_count(self) -> int:
+        """How many points a palette needs for so many rows."""
+        bones, joints, pairs = self.counts.tolist()
+        return max(4 * (bones + joints), pairs)
 
+    def rows(self, name: str) -> Rows:
+        """The rows of a table, shape (k, 16)."""
+        count = int(self.counts[_PLACES[name]])
+        every = read_attribute(self.mesh, name, AttributeType.MATRIX, len(self.mesh.vertices))
+        return every[:count]
 
-def write_table(mesh: bpy.types.Mesh, name: str, rows: Rows) -> None:
-    """Write a whole table, with as many points as it takes."""
-    counts = read_counts(mesh)
-    counts[_PLACES[name]] = len(rows)
-    _grow(mesh, point_count(counts))
-    values = np.zeros((len(mesh.vertices), 16), np.float32)
-    values[: len(rows)] = rows
-    write_attribute(mesh, name, values)
-    write_counts(mesh, counts)
-    mesh.update()
+    def points(self, name: str) -> NDArray[Any]:
+        """The values of an attribute of the palette's points; none without it."""
+        attribute = self.mesh.attributes.get(name)
+        kinds = {kind.blender_name: kind for kind in AttributeType}
+        if attribute is None or attribute.data_type not in kinds or attribute.domain != "POINT":
+            return np.zeros(0, np.float32)
+        return read_attribute(self.mesh, name, kinds[attribute.data_type], len(self.mesh.vertices))
 
+    def points_of(self, name: str, wanted: NDArray[np.floating]) -> NDArray[np.int32]:
+        """The point, or the first one, that the evaluated palette has for each of some rows.
 
-def _grow(mesh: bpy.types.Mesh, count: int) -> None:
-    """Add points where there are fewer; they are like the first one, which does not move."""
-    before = len(mesh.vertices)
-    if before >= count:
-        return
-    mesh.vertices.add(count - before)
-    names = [each.name for each in mesh.attributes if each.domain == "POINT"]
-    for name in names:
-        if name == "position" or name.startswith(PREFIX):
-            values = read_points(mesh, name)
-            values[before:] = values[0]
-            write_attribute(mesh, name, values)
+        Rows that the table lacks are appended.
 
+        Args:
+            wanted: shape (k, 16).
 
-def point_count(counts: NDArray[np.integer]) -> int:
-    """How many points a palette with so many bones, joints and pairs has."""
-    return int(max(4 * (counts[0] + counts[1]), counts[2]))
+        Returns:
+            shape (k,).
+        """
+        present = self.rows(name)
+        wanted = np.ascontiguousarray(wanted, np.float32) + np.float32(0.0)  # without -0
+        row_numbers = {row.tobytes(): number for number, row in enumerate(present)}
+        numbers = np.array(
+            [row_numbers.setdefault(row.tobytes(), len(row_numbers)) for row in wanted], np.int32
+        )
+        if len(row_numbers) > len(present):
+            self.write(name, np.frombuffer(b"".join(row_numbers), np.float32).reshape(-1, 16))
+        return POINTS_OF_JOINT * (numbers + 1) if name == JOINT_ROWS else numbers
 
-
-def read_counts(mesh: bpy.types.Mesh) -> NDArray[np.int64]:
-    """The rows of bones, joints and pairs in a palette's mesh; zeros when it has no tables.
-
-    Zeros, too, where the property is damaged.
-    """
-    counts = np.array(mesh.get(COUNTS_PROPERTY, ()), np.object_)
-    known = counts.shape == (3,) and all(isinstance(count, int) for count in counts)
-    if not known or any(not 0 <= count <= 4 * len(mesh.vertices) for count in counts):
-        return np.zeros(3, np.int64)
-    return counts.astype(np.int64)
-
-
-def write_counts(mesh: bpy.types.Mesh, counts: NDArray[np.integer]) -> None:
-    """Write what `read_counts` reads."""
-    mesh[COUNTS_PROPERTY] = counts.tolist()
-
-
-def read_points(mesh: bpy.types.Mesh, name: str) -> NDArray[Any]:
-    """The values of an attribute of a palette's points; none without it."""
-    attribute = mesh.attributes.get(name)
-    kinds = {kind.blender_name: kind for kind in AttributeType}
-    if attribute is None or attribute.data_type not in kinds or attribute.domain != "POINT":
-        return np.zeros(0, np.float32)
-    return read_attribute(mesh, name, kinds[attribute.data_type], len(mesh.vertices))
+    def write(self, name: str, rows: Rows) -> None:
+        """Write a whole table, with as many points as it takes."""
+        mesh, before = self.mesh, len(self.mesh.vertices)
+        self.counts[_PLACES[name]] = len(rows)
+        if self.point_count > before:
+            mesh.vertices.add(self.point_count - before)
+            # New points are like the first one, which does not move.
+            for each in [each.name for each in mesh.attributes if each.domain == "POINT"]:
+                if each == "position" or each.startswith(PREFIX):
+                    values = self.points(each)
+                    values[before:] = values[0]
+                    write_attribute(mesh, each, values)
+        table = np.zeros((len(mesh.vertices), 16), np.float32)
+        table[: len(rows)] = rows
+        write_attribute(mesh, name, table)
+        mesh[COUNTS_PROPERTY] = self.counts.tolist()
+        mesh.update()
 
 
 # The points of a palette object: four per row, the columns of a matrix when they are posed.
@@ -165,21 +159,14 @@ BEYOND = 1.5
 # Between the four points of a bone.
 _BONE_EDGES = np.array(list(combinations(range(4), 2)))
 
-# The rows of a bone: as one straight bone, its start, its end.
-BoneRows = tuple[int, int, int]
 # The points that follow a bone: its name, and whether they follow it by a hook.
 BoneGroup = tuple[str, bool]
 
 
-def has_all_attributes(mesh: bpy.types.Mesh) -> bool:
-    """Whether a palette's mesh has each attribute that its points need."""
-    found = {each.name: (each.data_type, each.domain) for each in mesh.attributes}
-    return _ATTRIBUTES.items() <= found.items()
-
-
 def bone_groups(palette: bpy.types.Object) -> list[BoneGroup]:
     """The bone of each vertex group: Blender renames groups and hooks with the bones."""
-    hooked = {hook.vertex_group: hook.subtarget for hook in _hooks(palette)}
+    modifiers: list[Any] = list(palette.modifiers)
+    hooked = {each.vertex_group: each.subtarget for each in modifiers if each.type == "HOOK"}
     names = [group.name for group in palette.vertex_groups]
     return [(hooked.get(name, name), name in hooked) for name in names]
 
@@ -189,10 +176,11 @@ def groups_for(
 ) -> list[BoneGroup]:
     """The groups that a palette needs; arguments as of `palette_object.ensure_palette`."""
     deforming, bones = deforming_bones(armature), armature_of(armature).bones
-    # Envelopes would multiply the weights of a palette's points, too.
+    # Envelope Multiply would change the weights of a palette's points, too.
     multiplied = {bone.name for bone in bones if bone.use_envelope_multiply and bone.use_deform}
     posed = deforming - multiplied
-    hooked = (also - posed) | multiplied | (whole & _bendy_bones(armature))
+    bendy = {bone.name for bone in bones if bone.bbone_segments > 1}
+    hooked = (also - posed) | multiplied | (whole & bendy)
     return [
         (name, by_hook)
         for name in skeleton.names
@@ -201,28 +189,28 @@ def groups_for(
     ]
 
 
-def palette_rows(palette: bpy.types.Object) -> dict[str, BoneRows]:
-    """The rows of each bone, by its current name; of a bendy bone only those that it has."""
-    groups = bone_groups(palette)
-    found: dict[BoneGroup, list[int]] = {}
-    mesh = mesh_of(palette)
-    of_rows = read_points(mesh, PALETTE_GROUP)[: int(read_counts(mesh)[0])]
+def rows_of_bones(palette: bpy.types.Object, names: tuple[str, ...]) -> NDArray[np.int64]:
+    """The rows of bones, by their current names.
+
+    Returns:
+        shape (B, 3): the row of each bone as one straight bone, that of its start, and that of its
+        end; the identity's for bones that a palette does not have. A bone without one of the first
+        two kinds has the other in its place.
+    """
+    groups, tables = bone_groups(palette), PaletteTables(mesh_of(palette))
+    rows_of_group: dict[BoneGroup, list[int]] = {}
+    of_rows = tables.points(PALETTE_GROUP)[: int(tables.counts[0])]
     for row, group in enumerate(of_rows.tolist()):
         if 0 <= group < len(groups):
-            found.setdefault(groups[group], []).append(row)
-    rows: dict[str, BoneRows] = {}
-    for name in dict.fromkeys(name for name, _ in found):
-        hooked, posed = found.get((name, True), []), found.get((name, False), [])
-        ends = posed or hooked
-        straight = hooked or posed
-        rows[name] = (straight[0], ends[0], ends[-1])
+            rows_of_group.setdefault(groups[group], []).append(row)
+    rows = np.full((max(1, len(names)), 3), IDENTITY_ROW)
+    for bone, name in enumerate(names):
+        hooked = rows_of_group.get((name, True), [])
+        posed = rows_of_group.get((name, False), [])
+        ends, straight = posed or hooked, hooked or posed
+        if ends:
+            rows[bone] = straight[0], ends[0], ends[-1]
     return rows
-
-
-def rows_of_bones(rows: dict[str, BoneRows], names: tuple[str, ...]) -> NDArray[np.int64]:
-    """Shape (B, 3): straight, start and end rows; the identity's for bones without."""
-    nowhere = (IDENTITY_ROW,) * 3
-    return np.array([rows.get(name, nowhere) for name in names] or [nowhere])
 
 
 def write_bones(
@@ -233,15 +221,19 @@ def write_bones(
 ) -> None:
     """Give a palette the points of these groups, in this order; tables stay as they are."""
     mesh = mesh_of(palette)
-    tables = {name: table_rows(mesh, name) for name in (JOINT_ROWS, PAIR_ROWS)}
-    for hook in _hooks(palette):
+    tables = PaletteTables(mesh)
+    kept = {name: tables.rows(name) for name in (JOINT_ROWS, PAIR_ROWS)}
+    for hook in [each for each in palette.modifiers if each.type == "HOOK"]:
         palette.modifiers.remove(hook)
     palette.vertex_groups.clear()
     mesh.clear_geometry()
 
-    bones, bendy = armature_of(armature).bones, _bendy_bones(armature)
+    bones = armature_of(armature).bones
     place = {name: index for index, name in enumerate(skeleton.names)}
-    length = _length_of(skeleton)
+    # The points of the axes are as far out as the skeleton is large, so that rounding turns no bone
+    # more than it moves it. To divide by a power of two rounds nothing.
+    size = float(np.abs(skeleton.heads).max(initial=0.5))
+    length = float(2.0 ** np.ceil(np.log2(max(size, 1e-6))))
     rows: list[_Row] = [(np.eye(4), length, -1, np.zeros(3), 0)]
     for name, by_hook in groups:
         group = palette.vertex_groups.new(name=f"{name} (hooked)" if by_hook else name)
@@ -249,15 +241,20 @@ def write_bones(
         rest[:3, :3] = skeleton.rest[place[name], :3, :3]
         if by_hook:
             _add_hook(palette, armature, name, group.name, skeleton.rest[place[name]])
-        if by_hook or name not in bendy:
+        if by_hook or bones[name].bbone_segments < 2:
             rows.append((rest, length, group.index, np.zeros(3), 0))
         else:
             rows += _ends(bones[name], skeleton, place[name], length, group.index)
-    _write_points(palette, rows, tables)
+    tables.counts[:] = (len(rows), *map(len, kept.values()))
+    _write_points(palette, tables, rows)
+    for name, table in kept.items():
+        tables.write(name, table)
+    write_joints(palette)
+    mesh.update()
 
 
 # The type and the domain of each attribute of a palette.
-_ATTRIBUTES = {
+PALETTE_ATTRIBUTES = {
     PALETTE_REST: ("FLOAT4X4", "POINT"),
     PALETTE_LENGTH: ("FLOAT", "POINT"),
     PALETTE_GROUP: ("INT", "POINT"),
@@ -307,17 +304,11 @@ def _add_hook(
     hook.matrix_inverse = np.linalg.inv(rest).T.tolist()
 
 
-def _bendy_bones(armature: bpy.types.Object) -> set[str]:
-    return {bone.name for bone in armature_of(armature).bones if bone.bbone_segments > 1}
-
-
-def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str, Rows]) -> None:
-    """Write all points, with what they are made of, row by row."""
-    mesh, count = mesh_of(palette), len(rows)
+def _write_points(palette: bpy.types.Object, tables: PaletteTables, rows: list[_Row]) -> None:
+    """Write all points of bones, with what they are made of, row by row."""
+    mesh, count, total = tables.mesh, len(rows), tables.point_count
     parts = zip(*rows, strict=True)
     at_rest, lengths, groups, ends, partners = (np.array(part) for part in parts)
-    counts = np.array([count, *map(len, tables.values())])
-    total = point_count(counts)
     mesh.vertices.add(total)
     corners = np.vstack([np.zeros(3), np.eye(3)])
     points = np.zeros((total, 3))
@@ -335,46 +326,31 @@ def _write_points(palette: bpy.types.Object, rows: list[_Row], tables: dict[str,
         padded = np.repeat(values[:1], total, axis=0)
         padded[:count] = values
         write_attribute(mesh, name, padded)
-    write_counts(mesh, counts)
-    for name, table in tables.items():
-        write_table(mesh, name, table)
     for group in range(len(palette.vertex_groups)):
         of_group = 4 * np.flatnonzero(groups == group)[:, None] + np.arange(4)
         palette.vertex_groups[group].add(of_group.reshape(-1).tolist(), 1.0, "REPLACE")
-    write_joints(palette)
-    mesh.update()
-
-
-def swing_rows(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
-    """Which rows of JOINT_ROWS are of swings: they name no limb across which to be measured."""
-    return ~table_rows(mesh, JOINT_ROWS)[:, [8, 9, 10, 12, 13, 14]].any(axis=1)
-
-
-def twist_rows(mesh: bpy.types.Mesh) -> NDArray[np.bool_]:
-    """Which rows of JOINT_ROWS are of limbs that twist: they name numbers in the place of one."""
-    rows = table_rows(mesh, JOINT_ROWS)
-    return rows[:, 8:11].any(axis=1) & ~rows[:, 12:15].any(axis=1)
 
 
 def write_joints(palette: bpy.types.Object) -> None:
     """Give a palette the points of the joints in its table, and all edges, where they lack."""
-    mesh = mesh_of(palette)
-    bones, joints, _ = read_counts(mesh).tolist()
+    tables = PaletteTables(mesh_of(palette))
+    mesh, (bones, joints, _) = tables.mesh, tables.counts.tolist()
     if len(mesh.edges) == len(_BONE_EDGES) * bones + joints:
         return
-    rows = table_rows(mesh, JOINT_ROWS).reshape(-1, 4, 4)
-    length = read_points(mesh, PALETTE_LENGTH)[0]
+    rows = tables.rows(JOINT_ROWS).reshape(-1, 4, 4)
+    length = tables.points(PALETTE_LENGTH)[0]
     of_joints = np.repeat(rows[:, :1, :3], 4, axis=1)
     of_joints[:, 3] += length * rows[:, 1, :3]
-    moving = read_points(mesh, PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
+    moving = tables.points(PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
     numbers = 4 * bones + np.arange(4 * joints).reshape(-1, 4)
-    points = read_points(mesh, "position")
+    points = tables.points("position")
     points[numbers] = of_joints
     write_attribute(mesh, "position", points)
     for group in np.unique(moving[moving >= 0]).tolist():
         palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
-    one_limb = swing_rows(mesh) | twist_rows(mesh)
+    # Swings and twists name no limb of the parent.
+    one_limb = ~rows[:, 3, :3].any(axis=1)
     ends = np.where(one_limb[:, None], numbers[:, 2:], numbers[:, :2])
     edges = np.concatenate((of_bones.reshape(-1, 2), ends))
     mesh.edges.add(len(edges) - len(mesh.edges))
@@ -382,17 +358,3 @@ def write_joints(palette: bpy.types.Object) -> None:
     lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
     write_attribute(mesh, REST_LENGTH, lengths, "EDGE")
     mesh.update()
-
-
-def _length_of(skeleton: Skeleton) -> float:
-    """As far out as the skeleton is large, so that rounding turns no bone more than it moves it.
-
-    A power of two, so that dividing by it again rounds nothing.
-    """
-    size = float(np.abs(skeleton.heads).max(initial=0.5))
-    return float(2.0 ** np.ceil(np.log2(max(size, 1e-6))))
-
-
-def _hooks(palette: bpy.types.Object) -> list[bpy.types.HookModifier]:
-    modifiers = (modifier for modifier in palette.modifiers if modifier.type == "HOOK")
-    return [cast("bpy.types.HookModifier", modifier) for modifier in modifiers]

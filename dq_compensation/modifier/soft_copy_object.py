@@ -14,8 +14,7 @@ from mathutils import Matrix
 from ..scene.binding.content import soft_copy
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import SOFT_COPY_PROPERTY
-from ..scene.blender.rigging import armature_modifier
-from ..scene.settings.object_settings import settings_of
+from ..scene.blender.skinned_object import SkinnedObject
 from ..session.changes import remember_new
 
 SOFT_COPY_INPUT = "Soft Copy"
@@ -29,12 +28,12 @@ _MODIFIER: dict[str, object] = {
 }
 
 
-def ensure_soft_copy(obj: bpy.types.Object) -> bpy.types.Object:
+def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
     """The soft copy of an object in its place; a new one where there is none, or it is another's.
 
     That of another object gives its weights.
     """
-    known = soft_copy(obj)
+    obj, known = skinned.obj, soft_copy(skinned)
     if known is not None and known.library is None and known.parent in {obj, None}:
         copy = known
     else:
@@ -47,34 +46,33 @@ def ensure_soft_copy(obj: bpy.types.Object) -> bpy.types.Object:
             copy.name = copy.data.name = name
         copy[SOFT_COPY_PROPERTY] = True
         remember_new(copy)
-        settings_of(obj).native.soft_copy = copy
-    if not is_tied(copy, obj):
+        skinned.before_enable.soft_copy = copy
+    if not is_tied(copy, skinned):
         copy.parent = obj
         copy.matrix_parent_inverse = copy.matrix_basis = Matrix.Identity(4)
         if not len(copy.modifiers):
             copy.modifiers.new("Armature", "ARMATURE")
-        for name, value in _modifier_of(obj).items():
+        for name, value in _modifier_of(skinned).items():
             setattr(copy.modifiers[0], name, value)
     return copy
 
 
-def is_tied(copy: bpy.types.Object, obj: bpy.types.Object) -> bool:
+def is_tied(copy: bpy.types.Object, skinned: SkinnedObject) -> bool:
     """Whether a soft copy is where its object is, and posed as it is to be."""
     return (
-        copy.parent == obj
+        copy.parent == skinned.obj
         and copy.matrix_parent_inverse == copy.matrix_basis == Matrix.Identity(4)
         and len(copy.modifiers) == 1
         and all(
             getattr(copy.modifiers[0], name, None) == value
-            for name, value in _modifier_of(obj).items()
+            for name, value in _modifier_of(skinned).items()
         )
     )
 
 
-def _modifier_of(obj: bpy.types.Object) -> dict[str, object]:
+def _modifier_of(skinned: SkinnedObject) -> dict[str, object]:
     """The settings of the Armature modifier of an object's soft copy."""
-    modifier = armature_modifier(obj)
-    assert modifier is not None
+    modifier = skinned.modifier
     mask = modifier.vertex_group
     inverted = bool(mask) and modifier.invert_vertex_group
     masked = {"vertex_group": mask, "invert_vertex_group": inverted}

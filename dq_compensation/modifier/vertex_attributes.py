@@ -58,13 +58,7 @@ from .attribute_names import (
     WEIGHTS,
     numbered,
 )
-from .palette_points import (
-    IDENTITY_ROW,
-    palette_rows,
-    points_of_joints,
-    rows_in_table,
-    rows_of_bones,
-)
+from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
 
 # The attributes of example poses in a mesh for the modifier display: offsets and two tables.
 
@@ -146,36 +140,32 @@ def write_attributes(
     """
     influences = deformation.influences
     skeleton = binding.skeleton
-    bone_rows = rows_of_bones(palette_rows(palette), skeleton.names)
+    bone_rows = rows_of_bones(palette, skeleton.names)
     row_of_bone = bone_rows[:, 0]
     values = _of_influences(influences, row_of_bone, slots) if slots else {}
     compensation = deformation.compensation
     if compensation is not None:
-        table, amounts = mesh_of(palette), compensation.amounts
+        tables, amounts = PaletteTables(mesh_of(palette)), compensation.amounts
         if isinstance(compensation, MeasuredJoints):
-            values |= _of_measured(binding, compensation, bone_rows, table)
+            values |= _of_measured(binding, compensation, bone_rows, tables)
         else:
             assert isinstance(compensation, PublishedCompensation)
-            values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), table)
+            values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), tables)
         if JOINT_DISTANCE in values:
             farther = values[JOINT_DISTANCE] - values[REST_DISTANCE]
             values[CORRECTION] = amounts * farther
         else:
             values[AMOUNT] = amounts
-        values |= _of_swings(compensation.swings, bone_rows, table)
-        values |= _of_twists(deformation.twist_limbs, bone_rows, table)
+        if compensation.swings is not None and compensation.swings.acts:
+            values |= _of_swings(compensation.swings, bone_rows, tables)
+        if deformation.twist_limbs is not None and len(deformation.twist_limbs.rows):
+            values |= _of_twists(deformation.twist_limbs, bone_rows, tables)
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[SET])
     if examples is not None and binding.shape_keys is not None:
         values |= example_tables(examples, binding.shape_keys.offsets, row_of_bone)
     set_count = int(values[SET].max(initial=0)) + 1 if slots else 1
-    active = _active_attribute(mesh)
-    unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
-    for name in unused:
-        mesh.attributes.remove(mesh.attributes[name])
-    written = [name for name, array in values.items() if _write(mesh, name, array)]
-    _activate(mesh, active)
-    if unused or written:
+    if _replace(mesh, values, remove_others=remove_others):
         mesh.update_tag()
     return set_count
 
@@ -187,29 +177,35 @@ def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
 
 def remove_attributes(mesh: bpy.types.Mesh) -> None:
     """Remove the attributes that are ours."""
-    names, active = attribute_names(mesh), _active_attribute(mesh)
-    for name in names:
-        mesh.attributes.remove(mesh.attributes[name])
-    if names:
-        _activate(mesh, active)
+    if attribute_names(mesh):
+        _replace(mesh, {}, remove_others=True)
 
 
-def _active_attribute(mesh: bpy.types.Mesh) -> str | None:
-    """The attribute that is selected in the Attributes panel."""
+def _replace(mesh: bpy.types.Mesh, values: dict[str, NDArray[Any]], *, remove_others: bool) -> bool:
+    """Write attributes of points; arrays that are shorter are tables, for the first points.
+
+    The attribute that is selected in the Attributes panel stays so, unless it is ours: to add and
+    to remove attributes selects others.
+
+    Args:
+        remove_others: remove our other attributes.
+
+    Returns:
+        whether anything has changed.
+    """
     active = mesh.attributes.active
-    return active.name if active is not None and not active.name.startswith(PREFIX) else None
-
-
-def _activate(mesh: bpy.types.Mesh, name: str | None) -> None:
-    """Select it there again; adding and removing attributes selects others."""
-    mesh.attributes.active_index = mesh.attributes.find(name) if name is not None else -1
-
-
-def _write(mesh: bpy.types.Mesh, name: str, values: NDArray[Any]) -> bool:
-    """A point attribute; shorter arrays are tables and fill its first elements."""
-    full = np.zeros((len(mesh.vertices), *values.shape[1:]), values.dtype)
-    full[: len(values)] = values
-    return write_attribute(mesh, name, full)
+    selected = None if active is None or active.name.startswith(PREFIX) else active.name
+    unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
+    for name in unused:
+        mesh.attributes.remove(mesh.attributes[name])
+    differs = bool(unused)
+    for name, array in values.items():
+        full = np.zeros((len(mesh.vertices), *array.shape[1:]), array.dtype)
+        full[: len(array)] = array
+        differs |= write_attribute(mesh, name, full)
+    attributes = mesh.attributes
+    attributes.active_index = attributes.find(selected) if selected is not None else -1
+    return differs
 
 
 def _of_influences(
@@ -254,7 +250,7 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
 def skinning_bones(
     deformation: Deformation, examples: Examples | None, skeleton: Skeleton
 ) -> frozenset[str]:
-    """The bones that a tree reads that skins the mesh: of all vertices, and of examples."""
+    """The bones for a tree of the base OWN: of all vertices, and of examples."""
     influences = deformation.influences
     bones = np.unique(influences.bones[influences.weights > 0.0])
     return frozenset(skeleton.names[int(bone)] for bone in bones) | example_bones(
@@ -266,7 +262,7 @@ def _of_measured(
     binding: Binding,
     measured: MeasuredJoints,
     bone_rows: NDArray[np.integer],
-    palette: bpy.types.Mesh,
+    tables: PaletteTables,
 ) -> dict[str, NDArray[Any]]:
     """The joint and limb that each vertex is measured against, in the palette's table."""
     _, starts, ends = bone_rows.T
@@ -281,10 +277,10 @@ def _of_measured(
     table[:, :, :3] = np.stack(
         (limbs.heads[joint], ray, limbs.forth[joint], limbs.forth[parent]), axis=1
     )
-    of_limb = np.where(limbs.sides(joint, limb) == 0, starts[limb], ends[limb])
+    of_limb = np.where(limb == child, starts[limb], ends[limb])
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
-    numbers = rows_in_table(palette, JOINT_ROWS, table.reshape(-1, 16))
-    values: dict[str, NDArray[Any]] = {PAIR: points_of_joints(numbers)[of_vertex]}
+    points = tables.points_of(JOINT_ROWS, table.reshape(-1, 16))
+    values: dict[str, NDArray[Any]] = {PAIR: points[of_vertex]}
     if not binding.shape_varies:
         rest = transformed_points(binding.object_to_armature, binding.rest)
         from_joint = rest - limbs.heads[joint][of_vertex]
@@ -297,43 +293,38 @@ def _of_measured(
 
 
 def _of_swings(
-    swings: SwingJoints | None,
+    swings: SwingJoints,
     bone_rows: NDArray[np.integer],
-    palette: bpy.types.Mesh,
+    tables: PaletteTables,
 ) -> dict[str, NDArray[Any]]:
     """The joints that swing each vertex, in the palette's table, and how much."""
-    if swings is None or not swings.acts:
-        return {}
     _, starts, ends = bone_rows.T
     children, parents = swings.children, swings.parents
     table = np.zeros((len(children), 2, 4, 4))
-    # Without a limb of the parent: `palette_points.swing_rows`.
+    # No limb of the child or the parent: so `palette_object` knows rows of swings.
     table[:, :, 0, :3], table[:, :, 1, :3] = swings.heads[:, None], swings.axes[:, None]
     for row, limb in enumerate((ends[parents], starts[children])):
         rows = (starts[children], ends[parents], limb, starts[parents])
         table[:, row, :, 3] = np.stack(rows, axis=1)
-    numbers = rows_in_table(palette, JOINT_ROWS, table.reshape(-1, 16))[::2]
+    points = tables.points_of(JOINT_ROWS, table.reshape(-1, 16))[::2]
     amounts = 2.0 * swings.amounts
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):
-        points = points_of_joints(numbers)[swings.joints[:, slot]]
-        values[numbered(SWING_JOINT, slot)] = points
+        values[numbered(SWING_JOINT, slot)] = points[swings.joints[:, slot]]
         values[numbered(SWING_AMOUNT, slot)] = amounts[:, slot]
     return values
 
 
 def _of_twists(
-    twists: TwistLimbs | None,
+    twists: TwistLimbs,
     bone_rows: NDArray[np.integer],
-    palette: bpy.types.Mesh,
+    tables: PaletteTables,
 ) -> dict[str, NDArray[Any]]:
     """The limbs that turn each vertex, in the palette's table, and how much.
 
     Each limb has seven rows there, one after the other: its axis; then two directions across it, by
     the bone before it, by its own and by the bone behind it.
     """
-    if twists is None or not len(twists.rows):
-        return {}
     straight, starts, ends = bone_rows.T
     before, own, behind = ends[twists.before], straight[twists.bones], starts[twists.behind]
     x, y = twists.across[:, 0], twists.across[:, 1]
@@ -342,26 +333,27 @@ def _of_twists(
     table[:, :, 0, :3], table[:, :, 1, :3] = twists.heads[:, None], rays
     table[:, :, :2, 3] = own[:, None, None]
     table[:, :, 2, 3] = np.stack((own, before, before, own, own, behind, behind), axis=1)
-    # Neither of one limb nor of two are any rows equal: `palette_points.twist_rows`.
+    # No limb of the parent: so `palette_object` knows rows of twists. Numbers and bones in the
+    # place of the child's limb make all rows differ.
     table[:, :, 2, 0], table[:, :, 2, 1], table[:, :, 2, 2] = (
         np.arange(1, 8),
         before[:, None],
         behind[:, None],
     )
-    numbers = rows_in_table(palette, JOINT_ROWS, table.reshape(-1, 16))[::7]
+    points = tables.points_of(JOINT_ROWS, table.reshape(-1, 16))[::7]
     amounts = twists.amounts
     turns = amounts.any(axis=2)
     values: dict[str, NDArray[Any]] = {}
     for slot in range(amounts.shape[1]):
-        points = points_of_joints(numbers)[twists.limbs[:, slot]]
-        values[numbered(TURN_LIMB, slot)] = np.where(turns[:, slot], points, 0)
+        limbs = np.where(turns[:, slot], points[twists.limbs[:, slot]], 0)
+        values[numbered(TURN_LIMB, slot)] = limbs
         both = np.pad(amounts[:, slot], ((0, 0), (0, 1)))
         values[numbered(TURN_AMOUNTS, slot)] = both
     return values
 
 
 def _of_pairs(
-    published: PublishedCompensation, rows_of_pose: NDArray[np.integer], palette: bpy.types.Mesh
+    published: PublishedCompensation, rows_of_pose: NDArray[np.integer], tables: PaletteTables
 ) -> dict[str, NDArray[Any]]:
     """The pair of strongest bones of each vertex, a row of the palette's table."""
     compensated = published.amounts != 0.0
@@ -369,8 +361,7 @@ def _of_pairs(
     table = np.zeros((len(pairs), 4, 4))
     table[:, :2, :3] = published.limb_directions[published.skeleton.bone_of_row[pairs]]
     table[:, :2, 3] = rows_of_pose[pairs]
-    numbers = rows_in_table(palette, PAIR_ROWS, table.reshape(-1, 16))
-    return {PAIR: numbers[of_vertex]}
+    return {PAIR: tables.points_of(PAIR_ROWS, table.reshape(-1, 16))[of_vertex]}
 
 
 def _rows_of_pose(skeleton: Skeleton, bone_rows: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -19,6 +19,7 @@ import numpy as np
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     Digests,
+    changed_digests,
     digest,
     parsed_record,
     record_in,
@@ -28,17 +29,16 @@ from ..scene.binding.content import (
 from ..scene.blender.armature import object_to_armature, place_rounding, same_place
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import TREE_PROPERTY
-from ..scene.blender.rigging import armature_modifier, find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from .attribute_names import PREFIX, TREE_VERSION, Base
-from .modifier_inputs import DRIVEN_INPUTS, are_driven, get_inputs, spreads_twists
+from .modifier_inputs import DRIVEN_INPUTS, are_driven, as_written, get_inputs
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
     attribute_mesh,
     base_of,
     is_in_place,
     mask_of,
-    our_modifier,
     shown_in_viewport,
 )
 from .nodes.own_trees import NODES_PROPERTY
@@ -65,21 +65,22 @@ _MEASURED_WORDS = {"use_mesh_joints": "alone", "use_ball_joints": "ball joints"}
 _STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh"}
 
 
-def remember(obj: bpy.types.Object, binding: Binding, settings: Settings) -> None:
+def remember(skinned: SkinnedObject, binding: Binding, settings: Settings) -> None:
     """Remember the state that the modifier of an object has just been made for."""
+    obj, modifier = skinned.obj, skinned.ours
     forget(obj)
-    mesh, modifier, attributes = attribute_mesh(obj), our_modifier(obj), dict[str, object]()
+    mesh, attributes = attribute_mesh(skinned), dict[str, object]()
     if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
         attributes[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
     if settings.compensates:
-        attributes[MEASURED] = _measuring_of(obj, settings)
+        attributes[MEASURED] = _measuring_of(settings)
         attributes["place"] = binding.object_to_armature.ravel().tolist()
         attributes["extent"] = binding.extent
     written = record_in(mesh, CONTENT_PROPERTY)
     content = written | binding.content | attributes
     if content != written:
         mesh[CONTENT_PROPERTY] = json.dumps(content)
-    record: dict[str, object] = {**_state(obj, settings, binding.structure), **attributes}
+    record: dict[str, object] = {**_state(skinned, settings, binding.structure), **attributes}
     if settings.compensates and settings.curve == "MEASURED":
         record["joints"] = binding.measured(settings).joint_counts
     obj[BONES_PROPERTY] = json.dumps(_acting_bones(binding, settings))
@@ -106,31 +107,31 @@ def forget(obj: bpy.types.Object) -> None:
 
 
 def changed_parts(
-    obj: bpy.types.Object, settings: Settings, binding: Binding | None = None
+    skinned: SkinnedObject, settings: Settings, binding: Binding | None = None
 ) -> tuple[str, ...]:
     """The parts that have changed since the modifier was made, by their names for riggers.
 
     Args:
-        obj: the original mesh object; it has the modifier.
+        skinned: the original mesh object; it has the modifier.
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
-    known = record_in(obj, STATE_PROPERTY)
-    if not known and mesh_of(obj).library is not None:
+    known = record_in(skinned.obj, STATE_PROPERTY)
+    if not known and skinned.mesh.library is not None:
         return ()  # made by an earlier version, in a file that cannot be written
-    structure = structure_of(obj) if binding is None else binding.structure
-    state = _state(obj, settings, structure)
-    found = [name for name, value in state.items() if known.get(name) != value]
-    written = record_in(attribute_mesh(obj), CONTENT_PROPERTY)
-    if has_moved(obj, settings):
+    settings = as_written(skinned.obj, settings)
+    structure = structure_of(skinned) if binding is None else binding.structure
+    found = [*changed_digests(known, _state(skinned, settings, structure))]
+    written = record_in(attribute_mesh(skinned), CONTENT_PROPERTY)
+    if has_moved(skinned, settings):
         found.append(PLACE)
-    elif ATTRIBUTES not in found and _are_of_another(obj, known, written):
+    elif ATTRIBUTES not in found and _are_of_another(skinned, known, written):
         found.append(ATTRIBUTES)
     if binding is not None:
-        found += [name for name, value in binding.content.items() if written.get(name) != value]
+        found += changed_digests(written, binding.content)
     return tuple(found)
 
 
-def _are_of_another(obj: bpy.types.Object, known: dict[str, Any], written: dict[str, Any]) -> bool:
+def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict[str, Any]) -> bool:
     """Whether the attributes of a mesh were written for another object than the one that has it.
 
     An object may get the mesh of another one; and an undo may read a mesh as it was, and keep an
@@ -142,17 +143,17 @@ def _are_of_another(obj: bpy.types.Object, known: dict[str, Any], written: dict[
         return True
     # Other methods do not measure: the mesh may still have the place of one that did.
     moved = "place" in known and known["place"] != written.get("place")
-    return moved and _is_elsewhere(obj, written)
+    return moved and _is_elsewhere(skinned, written)
 
 
-def has_moved(obj: bpy.types.Object, settings: Settings) -> bool:
+def has_moved(skinned: SkinnedObject, settings: Settings) -> bool:
     """Whether an object has moved by its armature since its compensation was measured."""
-    return settings.compensates and _is_elsewhere(obj, record_in(obj, STATE_PROPERTY))
+    return settings.compensates and _is_elsewhere(skinned, record_in(skinned.obj, STATE_PROPERTY))
 
 
-def _is_elsewhere(obj: bpy.types.Object, known: dict[str, Any]) -> bool:
+def _is_elsewhere(skinned: SkinnedObject, known: dict[str, Any]) -> bool:
     """Whether an object is not at the place by its armature that a record has."""
-    rig = find_rig(obj)
+    obj, rig = skinned.obj, skinned.find_rig()
     if "place" not in known or rig is None:
         return False
     before = np.reshape(known["place"], (4, 4))
@@ -161,30 +162,30 @@ def _is_elsewhere(obj: bpy.types.Object, known: dict[str, Any]) -> bool:
 
 
 def are_measured_alike(
-    obj: bpy.types.Object, settings: Settings, base: Base, other: bpy.types.Object
+    skinned: SkinnedObject, settings: Settings, base: Base, other: SkinnedObject
 ) -> bool:
     """Whether the compensation of an object and of another one can be the same attributes.
 
     Args:
-        settings: of `obj`, as `base`.
+        settings: of the object, as `base`.
         other: it shares the mesh and the armature, and has our modifier.
     """
-    known, theirs = record_in(other, STATE_PROPERTY), our_modifier(other)
+    known, theirs = record_in(other.obj, STATE_PROPERTY), other.ours
     if not settings.compensates or MEASURED not in known or theirs is None:
         return True
-    same_settings = known[MEASURED] == _measuring_of(obj, settings)
-    return same_settings and base_of(theirs) == base and not _is_elsewhere(obj, known)
+    same_settings = known[MEASURED] == _measuring_of(settings)
+    return same_settings and base_of(theirs) == base and not _is_elsewhere(skinned, known)
 
 
-def _measuring_of(obj: bpy.types.Object, settings: Settings) -> str:
+def _measuring_of(settings: Settings) -> str:
     """The settings of the measurement."""
-    options = _options(obj, settings, _MEASURED_WORDS)
+    options = _options(settings, _MEASURED_WORDS)
     return " ".join((settings.curve, settings.limb_axis, *options))
 
 
-def _options(obj: bpy.types.Object, settings: Settings, words: dict[str, str]) -> list[str]:
+def _options(settings: Settings, words: dict[str, str]) -> list[str]:
     """The settings that a record need not have, as those of earlier versions: acting ones."""
-    spread = ["spreads twists"] * spreads_twists(obj, settings)
+    spread = ["spreads twists"] * (settings.twist_spread > 0.0)
     return spread + [
         words.get(name, f"{name} {value}")
         for name, value in settings.changed.items()
@@ -227,16 +228,16 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
-def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Digests:
+def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Digests:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
-    found = structure.copy()
+    obj, found = skinned.obj, structure.copy()
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
-        *_options(obj, settings, _STATE_WORDS),
+        *_options(settings, _STATE_WORDS),
     )
-    modifier, rig, armature = our_modifier(obj), find_rig(obj), armature_modifier(obj)
-    if modifier is None or rig is None or armature is None:
+    modifier, rig = skinned.ours, skinned.find_rig()
+    if modifier is None or rig is None:
         return found
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     inputs = get_inputs(modifier)
@@ -246,22 +247,24 @@ def _state(obj: bpy.types.Object, settings: Settings, structure: Digests) -> Dig
     for name in DRIVEN_INPUTS:
         inputs.pop(name, None)
     intact = palette is not None and is_intact(palette, rig)
-    mesh = mesh_of(hidden or obj)
+    mesh = skinned.mesh if hidden is None else mesh_of(hidden)
     attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
     # An object that shares the mesh may have written them anew: another number of sets, perhaps.
     weights = record_in(mesh, CONTENT_PROPERTY).get("weights")
+    is_own_copy = copy is None or (copy == soft_copy(skinned) and is_tied(copy, skinned))
     # The base, and where it is shown: what is not deformed is not compensated.
     base: tuple[object, ...] = (base_of(modifier),)
     if base_of(modifier) == "ARMATURE":
-        shown = (shown_in_viewport(obj, armature), armature.show_render, armature.show_in_editmode)
-        base = ("ARMATURE", *shown, *mask_of(obj, armature, "ARMATURE"))
+        armature = skinned.modifier
+        shown = (shown_in_viewport(skinned), armature.show_render, armature.show_in_editmode)
+        base = ("ARMATURE", *shown, *mask_of(skinned, "ARMATURE"))
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), are_driven(obj, modifier)),
-        "place in the stack": digest(is_in_place(obj)),
+        "place in the stack": digest(is_in_place(skinned)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
         ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
         BASE: digest(*base),
         VERSION: digest(TREE_VERSION),
-        "soft copy": digest(copy is None or (copy == soft_copy(obj) and is_tied(copy, obj))),
+        "soft copy": digest(is_own_copy),
     }

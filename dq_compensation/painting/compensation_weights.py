@@ -116,7 +116,7 @@ def painting_refusal(
     """
     if obj is None or obj.type != "MESH":
         return "Select a mesh that DQ Compensation deforms, or its armature"
-    if not settings_of(obj).enabled:
+    if not settings_of(obj).is_enabled:
         return f"{obj.name} is not deformed by DQ Compensation. Press Enable first"
     if needs_group and painted_group(obj, kind) is None:
         group = PAINTED_GROUPS[kind]

@@ -45,7 +45,9 @@ def painting_target(context: Context) -> Object | None:
     active = context.active_object
     if active is not None and active.type == "ARMATURE":
         meshes = deformed_meshes(active, context.view_layer)
-        return next((obj for obj in meshes if settings_of(obj).enabled), next(iter(meshes), None))
+        return next(
+            (obj for obj in meshes if settings_of(obj).is_enabled), next(iter(meshes), None)
+        )
     return active
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bpy.types import Context, Object, UILayout
 
 from ..modifier.modifier_stack import our_modifier
-from ..scene.blender.rigging import armature_modifier, find_rig
+from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import armature_modifier
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.status import status_of
 from ..ui_shared.reporting import draw_sentence
@@ -28,7 +29,7 @@ class OverlayPanel(SubPanel):
     @classmethod
     def poll(cls, context: Context) -> bool:
         obj = painting_target(context)
-        return obj is not None and obj.type == "MESH" and settings_of(obj).enabled
+        return obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context) -> None:
@@ -99,7 +100,7 @@ class PaintPanel(SubPanel):
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
         column.prop_search(settings_of(obj), "softness_group", obj, "vertex_groups")
-        if settings_of(obj).enabled:
+        if settings_of(obj).is_enabled:
             _weights(layout, obj)
 
 

@@ -14,7 +14,8 @@ from ..core.rest_offsets import Target
 from .blender.armature import armature_of, is_helper_bone
 from .blender.mesh import mesh_of
 from .blender.own_objects import CHARACTER_PROPERTY, is_hidden, is_posed_copy
-from .blender.rigging import armature_modifier, find_rig, rig_of
+from .blender.rigging import rig_of
+from .blender.skinned_object import SkinnedObject, armature_modifier
 from .settings.object_settings import settings_of
 
 # Finds the meshes that an operator or a panel acts on, from the selected objects.
@@ -32,7 +33,9 @@ def deformed_meshes(
         (
             obj
             for obj in view_layer.objects
-            if obj.type == "MESH" and not is_hidden(obj) and find_rig(obj) == armature
+            if obj.type == "MESH"
+            and not is_hidden(obj)
+            and SkinnedObject(obj).find_rig() == armature
         ),
         key=lambda obj: obj.name,
     )
@@ -62,7 +65,7 @@ def _meshes_of(
         if is_hidden(obj) or is_posed_copy(obj):
             continue
         meshes: list[bpy.types.Object] = []
-        if obj.type == "MESH" and armature_modifier(obj) is not None:
+        if obj.type == "MESH" and SkinnedObject(obj).find_modifier() is not None:
             meshes = [obj]
         elif obj.type == "ARMATURE":
             meshes = deformed_meshes(obj, view_layer)
@@ -80,10 +83,12 @@ def _characters_below(
     """The skinned meshes below each object that is a parent of one or of its armature, by name."""
     found: dict[bpy.types.Object, list[bpy.types.Object]] = {}
     for obj in sorted(view_layer.objects, key=lambda obj: obj.name):
-        modifier = armature_modifier(obj) if obj.type == "MESH" and not is_hidden(obj) else None
-        if modifier is None or is_posed_copy(obj):
+        skinned = SkinnedObject(obj)
+        is_character = obj.type == "MESH" and not (is_hidden(obj) or is_posed_copy(obj))
+        if not is_character or skinned.find_modifier() is None:
             continue
-        parents = [*_parents(obj), *(_parents(modifier.object) if modifier.object else ())]
+        rig = skinned.find_rig()
+        parents = [*_parents(obj), *(_parents(rig) if rig is not None else ())]
         for parent in dict.fromkeys(parents):
             found.setdefault(parent, []).append(obj)
     return found

@@ -18,7 +18,7 @@ from mathutils import Matrix
 from ..core.helper_bones import GAUGE_SHARE, MOST_BEND, Side
 from ..wording import listed
 from .blender.armature import HELPER_PROPERTY, armature_of, edited_bones, is_helper_bone
-from .blender.rigging import find_rig
+from .blender.skinned_object import SkinnedObject
 from .vertex_groups import kept_record
 
 COLLECTION = "DQ Compensation Helpers"
@@ -313,10 +313,10 @@ WARNING_TWICE = (
 
 def acting_helpers(obj: bpy.types.Object) -> list[str]:
     """The helper bones that a mesh object has weights for."""
-    rig = find_rig(obj)
-    if rig is None or kept_record(obj) is None:
+    if kept_record(obj) is None:
         return []
-    return [name for name in helper_names(rig) if name in obj.vertex_groups]
+    rig = SkinnedObject(obj).find_rig()
+    return [] if rig is None else [name for name in helper_names(rig) if name in obj.vertex_groups]
 
 
 def acting_helpers_warning(obj: bpy.types.Object) -> str | None:
@@ -327,7 +327,7 @@ def acting_helpers_warning(obj: bpy.types.Object) -> str | None:
 
 def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:
     """The helper bones that a mesh object has weights for and its armature does not have."""
-    rig = find_rig(obj)
+    rig = SkinnedObject(obj).find_rig()
     if rig is None or rig.pose is None:
         return []
     known, groups = rig.pose.bones, obj.vertex_groups

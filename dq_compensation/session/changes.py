@@ -3,116 +3,22 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import compress
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.blender.mesh import read_properties
+from ..scene.binding.content import mesh_signature, object_signature
+from ..scene.blender.mesh import mesh_of, read_properties
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
-
-# Whether the user drags a tool, an animation plays, or a final render runs.
-
-
-# The operators that run while a tool is dragged or a stroke drawn.
-_GESTURES = (
-    *("TRANSFORM_OT_", "PAINT_OT_", "SCULPT_OT_", "POSE_OT_", "MESH_OT_", "ARMATURE_OT_"),
-    "OBJECT_OT_",
-)
-_final_render_runs = False
-
-
-def is_playing() -> bool:
-    """Whether an animation plays in any window."""
-    windows = bpy.context.window_manager.windows
-    return any(window.screen.is_animation_playing for window in windows)
-
-
-def is_in_a_gesture() -> bool:
-    """Whether a tool is being dragged, or a stroke drawn, in any window."""
-    return any(
-        operator.bl_idname.startswith(_GESTURES)
-        for window in bpy.context.window_manager.windows
-        for operator in window.modal_operators
-    )
-
-
-def set_final_render_runs(runs: bool) -> None:
-    """Remember whether a final render runs."""
-    global _final_render_runs
-    _final_render_runs = runs
-
-
-def final_render_runs() -> bool:
-    """Whether a final render runs."""
-    return _final_render_runs
-
-
-# Calls a function a short time after a change.
-
-
-WaitsFor = Literal["TIME", "QUIET", "REST"]
-"""What a delayed call waits for: TIME, so many seconds since the first request; QUIET, so many
-seconds without a request; REST, QUIET while no tool is dragged and no animation plays."""
-
-
-class DelayedCall:
-    """Calls a function once for any number of requests; without a window it never does.
-
-    Args:
-        function: called without arguments. It returns after how many seconds it wants to be called
-            again, or None.
-        waits_for: see `WaitsFor`.
-    """
-
-    def __init__(
-        self, function: Callable[[], float | None], seconds: float, waits_for: WaitsFor
-    ) -> None:
-        self._function = function
-        self._seconds = seconds
-        self._waits_for = waits_for
-        self._requested_at = 0.0
-        # Blender knows a timer by the object: a bound method is another one at every access.
-        self._timer = self._call_when_due
-
-    def request(self, seconds: float | None = None) -> None:
-        """Ask for a call, after so many seconds or the usual ones."""
-        if seconds is None:
-            seconds = self._seconds
-        self._requested_at = time.monotonic() + seconds - self._seconds
-        if not bpy.app.background and not self.is_due():
-            bpy.app.timers.register(self._timer, first_interval=seconds)
-
-    def seconds_since_request(self) -> float:
-        """The seconds since the last request."""
-        return time.monotonic() - self._requested_at
-
-    def is_due(self) -> bool:
-        """Whether a requested call is still to come."""
-        return bpy.app.timers.is_registered(self._timer)
-
-    def cancel(self) -> None:
-        """Forget all requests."""
-        if self.is_due():
-            bpy.app.timers.unregister(self._timer)
-
-    def _call_when_due(self) -> float | None:
-        if self._waits_for != "TIME":
-            still_to_wait = self._seconds - self.seconds_since_request()
-            if still_to_wait > 0.0:
-                return still_to_wait
-            if self._waits_for == "REST" and (is_in_a_gesture() or is_playing()):
-                return self._seconds
-        return self._function()
-
+from .status import is_playing, status_of
 
 # Settings of objects that the add-on writes, several at once: nobody follows them one by one.
 
@@ -227,6 +133,18 @@ class Update(NamedTuple):
     transform: bool
 
 
+class _Adjusted:
+    """Marks an object that needs no other look at a setting that has just been changed."""
+
+
+def note_adjusted(obj: bpy.types.Object) -> None:
+    """Note that a setting of an object was changed, and that its modifier is right with it.
+
+    Blender names the object and its mesh next, as if both had been edited.
+    """
+    memory_of(obj, _Adjusted)
+
+
 class Changes:
     """The changes in an evaluation. Read when asked for, once for all followers.
 
@@ -272,6 +190,25 @@ class Changes:
             for each in found
             if not (each.geometry and isinstance(each.data, bpy.types.Object))
         )
+
+    @cached_property
+    def edits(self) -> tuple[Update, ...]:
+        """The `updates` without the objects and meshes that only a setting has named."""
+        adjusted = memories(_Adjusted)
+        if not (adjusted and self.updates):
+            return self.updates
+        unedited: set[int] = set()
+        for update in self.depsgraph.updates:
+            obj = update.id.original
+            is_mesh = isinstance(obj, bpy.types.Object) and obj.type == "MESH"
+            if is_mesh and obj.session_uid in adjusted:
+                mesh = mesh_of(obj)
+                now = object_signature(obj), mesh_signature(mesh)
+                if now == status_of(obj).signature:
+                    named = (obj, mesh, mesh.shape_keys)
+                    unedited |= {each.session_uid for each in named if each is not None}
+        adjusted.clear()
+        return tuple(each for each in self.updates if each.uid not in unedited)
 
     @cached_property
     def uids(self) -> frozenset[int]:
@@ -333,6 +270,7 @@ def _report_changes(event: Followers, changes: Changes) -> None:
 
 
 def _on_undo(*_args: object) -> None:
+    memories(_Adjusted).clear()
     KnownObjects.forget_everything()
     _report(RESTORED)
 

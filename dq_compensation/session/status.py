@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import bpy
 import numpy as np
@@ -14,11 +15,107 @@ from numpy.typing import NDArray
 from ..scene.binding.bind import bind, renamed
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import structure_of
-from ..scene.blender.mesh import mesh_of
-from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
-from .changes import DelayedCall
 from .memory import memories, memory_of
+
+# Whether the user drags a tool, an animation plays, or a final render runs.
+
+
+# The operators that run while a tool is dragged or a stroke drawn.
+_GESTURES = (
+    *("TRANSFORM_OT_", "PAINT_OT_", "SCULPT_OT_", "POSE_OT_", "MESH_OT_", "ARMATURE_OT_"),
+    "OBJECT_OT_",
+)
+_final_render_runs = False
+
+
+def is_playing() -> bool:
+    """Whether an animation plays in any window."""
+    windows = bpy.context.window_manager.windows
+    return any(window.screen.is_animation_playing for window in windows)
+
+
+def is_in_a_gesture() -> bool:
+    """Whether a tool is being dragged, or a stroke drawn, in any window."""
+    return any(
+        operator.bl_idname.startswith(_GESTURES)
+        for window in bpy.context.window_manager.windows
+        for operator in window.modal_operators
+    )
+
+
+def set_final_render_runs(runs: bool) -> None:
+    """Remember whether a final render runs."""
+    global _final_render_runs
+    _final_render_runs = runs
+
+
+def final_render_runs() -> bool:
+    """Whether a final render runs."""
+    return _final_render_runs
+
+
+# Calls a function a short time after a change.
+
+
+WaitsFor = Literal["TIME", "QUIET", "REST"]
+"""What a delayed call waits for: TIME, so many seconds since the first request; QUIET, so many
+seconds without a request; REST, QUIET while no tool is dragged and no animation plays."""
+
+
+class DelayedCall:
+    """Calls a function once for any number of requests; without a window it never does.
+
+    Args:
+        function: called without arguments. It returns after how many seconds it wants to be called
+            again, or None.
+        waits_for: see `WaitsFor`.
+    """
+
+    def __init__(
+        self, function: Callable[[], float | None], seconds: float, waits_for: WaitsFor
+    ) -> None:
+        self._function = function
+        self._seconds = seconds
+        self._waits_for = waits_for
+        self._requested_at = 0.0
+        # Blender knows a timer by the object: a bound method is another one at every access.
+        self._timer = self._call_when_due
+
+    def request(self, seconds: float | None = None) -> None:
+        """Ask for a call, after so many seconds or the usual ones."""
+        if seconds is None:
+            seconds = self._seconds
+        self._requested_at = time.monotonic() + seconds - self._seconds
+        if not bpy.app.background and not self.is_due():
+            bpy.app.timers.register(self._timer, first_interval=seconds)
+
+    def seconds_since_request(self) -> float:
+        """The seconds since the last request."""
+        return time.monotonic() - self._requested_at
+
+    def is_due(self) -> bool:
+        """Whether a requested call is still to come."""
+        return bpy.app.timers.is_registered(self._timer)
+
+    def cancel(self) -> None:
+        """Forget all requests."""
+        if self.is_due():
+            bpy.app.timers.unregister(self._timer)
+
+    def _call_when_due(self) -> float | None:
+        if self._waits_for != "TIME":
+            still_to_wait = self._seconds - self.seconds_since_request()
+            if still_to_wait > 0.0:
+                return still_to_wait
+            if self._waits_for == "REST" and (is_in_a_gesture() or is_playing()):
+                return self._seconds
+        return self._function()
+
+
+# The status of each enabled object, and the check that brings it up to date.
+
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +136,7 @@ class Softness:
         problem: why none act, a sentence for the panel.
         stopped: what they were to be made from when the user stopped them, or when they failed.
         failure: why they failed, a sentence.
-        parted: name and session_uid of the soft copy that was taken from it before an undo.
+        removed_for_undo: name and session_uid of the soft copy that the object had before an undo.
     """
 
     content: tuple[str, str] | None = None
@@ -47,7 +144,7 @@ class Softness:
     problem: str | None = None
     stopped: dict[str, Any] | None = None
     failure: str | None = None
-    parted: tuple[str, int] | None = None
+    removed_for_undo: tuple[str, int] | None = None
 
 
 @dataclass
@@ -69,11 +166,14 @@ class Status:
             -1 for one that cannot act. Empty before the first look.
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
+        signature: of the object and of its mesh, as `scene.binding.content` has them, at the last
+            look at each.
+        has_spread: whether any twist was spread then.
         misfit: the frame and the surplus of vertices for which followed modifiers were read last.
         changes_with_frames: whether a frame may change how it is to be deformed, or move it by its
             armature.
-        frame_place: shape (4, 4), A^-1 O in the last frame that moved the object by its armature.
-        last_place: shape (4, 4), A^-1 O at the last check, if the object had moved by its armature.
+        places: A^-1 O, shape (4, 4), in the last frame, and at the last check, that asked whether
+            the object had moved by its armature, if it had.
         softness: of its soft weights.
     """
 
@@ -89,10 +189,11 @@ class Status:
     example_values: tuple[float, ...] = ()
     example_result: str | None = None
     key_values: NDArray[np.float32] | None = None
+    signature: tuple[str, str] = ("", "")
+    has_spread: bool = False
     misfit: tuple[float, int] | None = None
     changes_with_frames: bool = True
-    frame_place: NDArray[np.float64] | None = None
-    last_place: NDArray[np.float64] | None = None
+    places: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     softness: Softness = field(default_factory=Softness)
 
 
@@ -165,7 +266,7 @@ def seconds_since_change() -> float:
 _delayed_check = DelayedCall(lambda: _check() if _check else None, CHECK_AFTER, "QUIET")
 
 
-def tag_redraw() -> None:
+def tag_redraw(*_about: object) -> None:
     """Ask every 3D viewport and its sidebar to draw again."""
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
@@ -191,30 +292,22 @@ def current_binding(
         BindingError: it cannot be bound (any more); nothing is kept of it.
     """
     obj = cast("bpy.types.Object", obj.original)
-    known, found = memories(Binding).get(obj.session_uid), None
-    if known is not None and not _is_of(known, obj):
-        known = None
-    if known is not None and not edited:
-        structure = structure_of(obj)
-        if known.structure == structure:
-            return known
-        found = renamed(known, obj, structure)
-    discard_binding(obj)
+    bindings, found = memories(Binding), None
+    known = bindings.pop(obj.session_uid, None)
+    if known is not None:
+        skinned = SkinnedObject(obj)
+        rig = skinned.find_rig()
+        is_alike = rig is not None and known.armature_uid == rig.session_uid
+        if not (is_alike and known.mesh_uid == skinned.mesh.session_uid):
+            known = None
+        elif not edited:
+            structure = structure_of(skinned)
+            found = known if known.structure == structure else renamed(known, skinned, structure)
     found = found or bind(obj, depsgraph, known)
-    memories(Binding)[obj.session_uid] = found
+    bindings[obj.session_uid] = found
     return found
 
 
 def discard_binding(obj: bpy.types.Object) -> None:
     """Forget the binding of an object."""
     memories(Binding).pop(obj.session_uid, None)
-
-
-def _is_of(binding: Binding, obj: bpy.types.Object) -> bool:
-    """Whether a binding is of the mesh and the armature of an object."""
-    rig = find_rig(obj)
-    return (
-        rig is not None
-        and binding.armature_uid == rig.session_uid
-        and binding.mesh_uid == mesh_of(obj).session_uid
-    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import bpy
 
 from .checks import (
@@ -52,30 +50,16 @@ CHECKS: tuple[Check, ...] = (
     MIRRORED_NAMES,
 )
 
-_log = logging.getLogger(__name__)
 _ORDER = ("ERROR", "WARNING", "INFORMATION")
 
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
     """The issues of a mesh object, enabled or not, original: the worst first."""
     subject = Subject(obj, depsgraph)
-    found = [issue for check in CHECKS for issue in found_by(check, subject)]
+    found = [issue for check in CHECKS for issue in check.find(subject)]
     return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
 
 
 def check_named(name: str) -> Check | None:
     """The check of that name; None when there is none."""
     return next((check for check in CHECKS if check.name == name), None)
-
-
-def found_by(check: Check, subject: Subject) -> list[Issue]:
-    """The issues of one check; an issue of its failure where it fails."""
-    try:
-        return check.find(subject)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are made
-        _log.exception("The check %s of %s failed", check.name, subject.obj.name)
-        message = (
-            f"{subject.obj.name} could not be checked for {check.name.replace('_', ' ')}: "
-            f"{str(error).rstrip('.')}. The console says more."
-        )
-        return [Issue("failed", "WARNING", message, check=check.name)]

@@ -14,13 +14,13 @@ from ..scene.binding.content import digest
 from ..scene.blender.animation_curves import animated_paths, key_points, played_actions
 from ..scene.blender.mesh import mesh_of, read_edges, read_positions, read_property, read_weights
 from ..scene.blender.rigging import find_rig
-from ..scene.blender.rna_properties import properties_of
+from ..scene.blender.rna_properties import plain_values
 from ..scene.settings.addon_preferences import check_follows_edits
 from ..scene.settings.object_settings import settings_of
 from ..scene.vertex_groups import group_users
-from ..session.changes import EDIT, PLAYED, RESTORED, Changes, DelayedCall, final_render_runs
+from ..session.changes import EDIT, PLAYED, RESTORED, Changes
 from ..session.memory import keep_only, memories
-from ..session.status import tag_redraw
+from ..session.status import DelayedCall, final_render_runs, tag_redraw
 from . import catalogue
 from .issue import Issue
 
@@ -104,13 +104,7 @@ def _of_animation(owner: bpy.types.ID) -> Iterator[object]:
 
 def _values(owner: Any) -> Iterator[tuple[str, object]]:
     """The plain properties of a struct that can be written, and the datablocks it points to."""
-    for name, value in properties_of(owner, writable=True):
-        if name.startswith(_NOT_READ):
-            continue
-        if isinstance(value, bpy.types.ID):
-            yield name, value.session_uid
-        else:
-            yield name, np.array(value).tolist()
+    yield from (each for each in plain_values(owner) if not each[0].startswith(_NOT_READ))
     if isinstance(owner, bpy.types.PropertyGroup):
         for prop in owner.bl_rna.properties:
             if prop.type == "COLLECTION":
@@ -192,7 +186,7 @@ def any_known() -> bool:
 
 
 def touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
-    """The characters that are touched or outdated; those that are gone are forgotten."""
+    """The touched and the outdated characters; removed ones are forgotten."""
     known = memories(Findings)
     there = {obj.session_uid: obj for obj in bpy.data.objects if obj.session_uid in known}
     keep_only(Findings, set(there))
@@ -202,7 +196,7 @@ def touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
 
 
 def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
-    """What the checks depend on, by session_uid; for an action, what it animates."""
+    """The data-blocks that the checks read, by session_uid; for an action, its animated owner."""
     found: dict[int, bpy.types.ID] = {}
     owners: list[Any] = [mesh_of(obj).shape_keys] if obj.type == "MESH" else []
     for one in filter(None, (obj, find_rig(obj))):
@@ -219,7 +213,7 @@ def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
     return found
 
 
-# Notices changes that outdate the findings, and checks again if that is quick.
+# Notices changes of checked characters, and checks again where that is quick.
 #
 # What was touched is only noted. In a session with a window a timer looks at it when nothing has
 # changed for a moment: whether anything has that the checks depend on. A character whose check
@@ -227,7 +221,7 @@ def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
 
 
 # Seconds without a change until a character is checked again.
-CHECK_AFTER = 0.5
+RECHECK_AFTER = 0.5
 # Seconds that the last check may have taken for it to be made again without being asked for.
 QUICK = 0.3
 
@@ -250,7 +244,7 @@ def check_outdated() -> bool:
 
 
 def _on_edit(changes: Changes) -> None:
-    if not any_known() or final_render_runs() or changes.is_playing:
+    if not memories(Findings) or final_render_runs() or changes.is_playing:
         return
     if mark_touched(changes.uids):
         _delayed_check.request()
@@ -266,7 +260,7 @@ def _check_and_redraw() -> None:
     tag_redraw()
 
 
-_delayed_check = DelayedCall(_check_and_redraw, CHECK_AFTER, "REST")
+_delayed_check = DelayedCall(_check_and_redraw, RECHECK_AFTER, "REST")
 
 
 def _is_being_edited(obj: bpy.types.Object) -> bool:

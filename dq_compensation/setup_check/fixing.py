@@ -114,7 +114,7 @@ def fix_unasked(issue: Issue) -> Fix | None:
     return issue.fixes[0] if issue.fixes and not issue.fixes[0].question else None
 
 
-def refusal(obj: bpy.types.Object) -> str | None:
+def fixing_refusal(obj: bpy.types.Object) -> str | None:
     """Why nothing of a character can be fixed in this file, or None; cheap."""
     advice = "Fix it there, or make a library override of it (Object, Library Override, Make)."
     reason = linked_refusal(obj.name, [obj], advice)
@@ -141,7 +141,7 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
         NoLongerThereError: the issue, or that fix for it, is not found any more.
         FixError: it cannot be done; nothing has changed.
     """
-    raise_refusal(refusal(obj), FixError)
+    raise_refusal(fixing_refusal(obj), FixError)
     subject = _subject(obj)
     check = catalogue.check_named(check_name)
     issue = _issue(check, subject, key)
@@ -172,7 +172,7 @@ def fix_all(
     Raises:
         FixError: nothing of the character can be changed.
     """
-    raise_refusal(refusal(obj), FixError)
+    raise_refusal(fixing_refusal(obj), FixError)
     checks = catalogue.CHECKS if checks is None else checks
     outcome = Outcome()
 
@@ -181,7 +181,7 @@ def fix_all(
         return key in (None, issue.key) and (issue.check, issue.key) not in tried
 
     def next_fix(check: Check, subject: Subject) -> tuple[Issue, Fix] | None:
-        for issue in filter(is_left, catalogue.found_by(check, subject)):
+        for issue in filter(is_left, check.find(subject)):
             if (fix := choose(issue)) is not None:
                 return issue, fix
         return None
@@ -246,5 +246,5 @@ def _subject(obj: bpy.types.Object) -> Subject:
 
 
 def _issue(check: Check | None, subject: Subject, key: str) -> Issue | None:
-    found = catalogue.found_by(check, subject) if check is not None else []
+    found = check.find(subject) if check is not None else []
     return next((issue for issue in found if issue.key == key), None)

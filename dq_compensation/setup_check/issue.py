@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from .subject import Subject
+
+_log = logging.getLogger(__name__)
 
 Severity = Literal["ERROR", "WARNING", "INFORMATION"]
 """ERROR: the result is wrong. WARNING: it may be wrong. INFORMATION: good to know."""
@@ -77,5 +80,13 @@ class Check:
     fixes: dict[str, Callable[[Subject, Issue], str]] = field(default_factory=dict)
 
     def find(self, subject: Subject) -> list[Issue]:
-        """The issues of a character."""
-        return [replace(issue, check=self.name) for issue in self.look(subject)]
+        """The issues of a character; an issue of its failure where the check fails."""
+        try:
+            return [replace(issue, check=self.name) for issue in self.look(subject)]
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are made
+            _log.exception("The check %s of %s failed", self.name, subject.obj.name)
+            message = (
+                f"{subject.obj.name} could not be checked for {self.name.replace('_', ' ')}: "
+                f"{str(error).rstrip('.')}. The console says more."
+            )
+            return [Issue("failed", "WARNING", message, check=self.name)]

@@ -251,7 +251,7 @@ problem with a question keeps its own button"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        reasons = [fixing.refusal(obj) for obj in target_meshes(context)]
+        reasons = [fixing.fixing_refusal(obj) for obj in target_meshes(context)]
         if not all(reasons):
             return None
         return reasons[0] if reasons else NOTHING_SELECTED
@@ -354,7 +354,7 @@ def _take_back(operator: Operator, context: Context, name: str, error: Exception
     return {"FINISHED"}
 
 
-# The panel of Setup Check: the problems that were found, and the buttons that fix them.
+# The panel of Setup Check: the found problems, and buttons for their fixes.
 
 
 _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMATION": "INFO"}
@@ -404,7 +404,7 @@ def _character(
     layout.label(text=text, icon=icon)
     if not found.issues:
         return
-    reason = fixing.refusal(obj)
+    reason = fixing.fixing_refusal(obj)
     if reason and any(issue.fixes for issue in found.issues):
         draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
     for issue in found.issues:

@@ -24,7 +24,7 @@ from ..scene.blender.mesh import (
     read_positions,
     read_weights,
 )
-from ..scene.blender.rigging import armature_modifier
+from ..scene.blender.skinned_object import armature_modifier
 
 # A mesh object that was moved, turned or scaled off its rig, and where it belongs.
 
@@ -48,7 +48,7 @@ class Misplacement:
 
     @property
     def outside(self) -> NDArray[np.intp]:
-        """The bones at whose heads the joints are that lie outside of their skin now."""
+        """The bones whose heads are joints outside of their skin now."""
         return self.joints.bones[~self.joints.inside(np.eye(4))]
 
     @property
@@ -57,27 +57,7 @@ class Misplacement:
         return int((~self.joints.inside(self.movement)).sum())
 
 
-def find_misplacement(
-    obj: bpy.types.Object,
-    to_armature: NDArray[np.float64],
-    positions: NDArray[np.floating],
-    influences: Influences,
-    skeleton: Skeleton,
-) -> Misplacement | None:
-    """The misplacement of a mesh object; None where it fits, or where nothing can be said.
-
-    Args:
-        to_armature: shape (4, 4), the current A^-1 O.
-        positions: shape (n, 3), armature space.
-    """
-    joints, back = SkinnedJoints.of(positions, influences, skeleton), np.linalg.inv(to_armature)
-    movement = find_movement(
-        joints, lambda near: (place @ back for place in _plain_places(obj, near, to_armature))
-    )
-    return Misplacement(movement, joints) if movement is not None else None
-
-
-def _plain_places(
+def plain_places(
     obj: bpy.types.Object, movement: Movement, to_armature: NDArray[np.float64]
 ) -> Iterator[NDArray[np.float64]]:
     """The places, as A^-1 O, where a mesh object is likelier to belong than anywhere else.
@@ -87,7 +67,12 @@ def _plain_places(
     """
     basis = np.array(obj.matrix_basis, np.float64)
     scale = np.array(obj.scale, np.float64) * np.array(obj.delta_scale, np.float64)
-    size = _plain_size(movement, to_armature)
+    size = scale_of(movement)
+    # A scale that leaves nearly a power of ten leaves that.
+    whole = size * abs(scale_of(to_armature))
+    power = 10.0 ** round(np.log10(whole))
+    if size != 1.0 and abs(whole / power - 1.0) <= _POWER_OF_TEN:
+        size *= power / whole
     parent = to_armature @ np.linalg.inv(basis)
     turned = basis[:3, :3] / scale
     for linear, location in (
@@ -106,16 +91,6 @@ def _plain_places(
         stretch *= size / scale_of(movement)
         place[:3, :3] = quarters @ right.T @ np.diag(stretch) @ right
         yield place
-
-
-def _plain_size(movement: Movement, to_armature: NDArray[np.float64]) -> float:
-    """The scale of a movement; where that comes near, the one that leaves a power of ten."""
-    size = scale_of(movement)
-    if size == 1.0:
-        return size
-    whole = size * abs(scale_of(to_armature))
-    power = 10.0 ** round(np.log10(whole))
-    return size * power / whole if abs(whole / power - 1.0) <= _POWER_OF_TEN else size
 
 
 # The subject of the checks: one character, read once for all checks.
@@ -252,4 +227,9 @@ class Subject:
         positions, to_armature = self.rest_in_armature, self.object_to_armature
         if positions is None or to_armature is None:
             return None
-        return find_misplacement(self.obj, to_armature, positions, self.influences, self.skeleton)
+        joints = SkinnedJoints.of(positions, self.influences, self.skeleton)
+        back = np.linalg.inv(to_armature)
+        movement = find_movement(
+            joints, lambda near: (it @ back for it in plain_places(self.obj, near, to_armature))
+        )
+        return None if movement is None else Misplacement(movement, joints)

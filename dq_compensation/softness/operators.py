@@ -20,9 +20,9 @@ from ..ui_shared.reporting import (
     draw_running,
     draw_sentence,
     is_running,
-    offers,
     options_from,
     reports_errors,
+    with_option_properties,
 )
 from .softening import (
     SofteningOptions,
@@ -47,7 +47,7 @@ def _softened_meshes(context: Context) -> list[Object]:
     return target_meshes(context)
 
 
-@offers(SofteningOptions)
+@with_option_properties(SofteningOptions)
 class DQC_OT_soften_weights(Refusing, RunsInSteps):
     """Spread the weights of the selected characters over more of their limbs, so that joints fold \
 and twist softly: once, not in each frame. Put Weights Back gives the painted ones back"""

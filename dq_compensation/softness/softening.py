@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import bpy
@@ -23,10 +23,10 @@ from ..analysis.soft_weights import (
     soft_weights,
 )
 from ..core.influences import Influences
+from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Skeleton
 from ..core.vectors import dots, transformed_points
 from ..errors import UserError, raise_refusal
-from ..option_fields import option
 from ..painting.compensation_weights import masked_vertices
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -41,7 +41,7 @@ from ..scene.binding.content import (
 )
 from ..scene.binding.shape_key_offsets import ShapeKeys
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.armature import armature_of, deforming_bones
+from ..scene.blender.armature import deforming_bones
 from ..scene.blender.mesh import (
     AttributeType,
     mesh_of,
@@ -50,13 +50,9 @@ from ..scene.blender.mesh import (
     read_positions,
     read_weights,
 )
-from ..scene.blender.rigging import (
-    armature_modifier,
-    deformation_refusal,
-    find_rig,
-    mixed_modifiers,
-    rig_of,
-)
+from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import settings_of
 from ..scene.vertex_groups import (
     BAKED_BONES,
@@ -130,7 +126,7 @@ class Skin:
         names = binding.skeleton.names
         locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
         locked = np.array([name in locked_names for name in names])
-        skeleton = Limbs.of(positions, influences, binding.skeleton).skeleton
+        skeleton = Limbs.of(SkinAtRest(positions, influences, binding.skeleton)).skeleton
         painted = influences
         if kept_record(obj, PAINTED) is not None:
             painted = kept_influences(obj, names, PAINTED)
@@ -227,31 +223,32 @@ REFUSAL_BAKED = (
 Steps = Generator[Progress, None, "list[SofteningReport]"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen_values
 class SofteningOptions:
     """The options of softened weights."""
 
-    amount: float = option(
-        "Over how much of the limb's radius weights are spread: 0.5 takes most folds and rings "
-        "away, more is softer",
-        0.5,
-        minimum=0.01,
-        maximum=2.0,
+    _: KW_ONLY
+    amount: float = props.FloatProperty(
+        description="Over how much of the limb's radius weights are spread: 0.5 takes most folds "
+        "and rings away, more is softer",
+        default=0.5,
+        min=0.01,
+        max=2.0,
         soft_max=1.0,
     )
-    influences: int = option(
-        "The most bones that a softened vertex follows. Blender needs no limit; most engines "
-        "allow 4 or 8",
-        8,
-        minimum=1,
-        maximum=64,
+    influences: int = props.IntProperty(
+        description="The most bones that a softened vertex follows. Blender needs no limit; most "
+        "engines allow 4 or 8",
+        default=8,
+        min=1,
+        max=64,
         soft_max=8,
         noun="number of influences",
     )
-    body: str = option(
-        "The body below clothes: their weights then change as those of its nearest surface do, so "
-        "that it does not come through. Empty: each mesh by itself",
-        "",
+    body: str = props.StringProperty(
+        description="The body below clothes: their weights then change as those of its nearest "
+        "surface do, so that it does not come through. Empty: each mesh by itself",
+        default="",
     )
 
 
@@ -284,15 +281,15 @@ class SofteningReport:
 
 def softening_refusal(obj: bpy.types.Object) -> str | None:
     """Why the weights of an object cannot be softened, a sentence for riggers, or None; cheap."""
-    if reason := deformation_refusal(obj):
+    skinned = SkinnedObject(obj)
+    if reason := deformation_refusal(skinned):
         return reason
-    return unsuited_refusal(obj) or _writing_refusal(obj)
+    return unsuited_refusal(skinned) or _writing_refusal(obj)
 
 
-def unsuited_refusal(obj: bpy.types.Object) -> str | None:
+def unsuited_refusal(skinned: SkinnedObject) -> str | None:
     """Why weights that move an object are none to soften, or None; cheap."""
-    modifier, bones = armature_modifier(obj), armature_of(rig_of(obj)).bones
-    assert modifier is not None
+    obj, modifier, bones = skinned.obj, skinned.modifier, skinned.armature.bones
     multiplied = any(bone.use_envelope_multiply and bone.use_deform for bone in bones)
     if modifier.use_bone_envelopes or multiplied:
         return (
@@ -407,7 +404,7 @@ def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object
     body = bpy.data.objects.get(name)
     if body is None:
         raise UserError(f"There is no object {name}.")
-    raise_refusal(deformation_refusal(body))
+    raise_refusal(deformation_refusal(SkinnedObject(body)))
     for obj in objects:
         if find_rig(body) != find_rig(obj):
             raise UserError(
@@ -477,17 +474,17 @@ _INFLUENCES = 8
 _MOVING = ("location", "rotation", "scale", "delta_")
 
 
-def softness_refusal(obj: bpy.types.Object) -> str | None:
+def softness_refusal(skinned: SkinnedObject) -> str | None:
     """Why softness does not act on an object that can be deformed, a sentence, or None; cheap."""
-    if reason := unsuited_refusal(obj):
+    if reason := unsuited_refusal(skinned):
         return reason
-    names = listed([each.name for each in mixed_modifiers(obj)])
+    obj, names = skinned.obj, listed([each.name for each in skinned.mixed_modifiers])
     if names:
         return (
             f"Softness does not act on {obj.name}, into which {names} is mixed (Multi Modifier). "
             "Turn that off, or press Soften Weights."
         )
-    names = listed([each.name for each in followed_modifiers(obj)])
+    names = listed([each.name for each in followed_modifiers(skinned)])
     if names:
         return (
             f"Softness does not act on {obj.name}, which gets other vertices from {names}. Apply "
@@ -496,11 +493,11 @@ def softness_refusal(obj: bpy.types.Object) -> str | None:
     return None
 
 
-def content_digests(obj: bpy.types.Object) -> tuple[str, str]:
+def content_digests(skinned: SkinnedObject) -> tuple[str, str]:
     """The digests of what soft weights are made from, and of the vertices whose shape varies."""
-    mesh, modifier = mesh_of(obj), armature_modifier(obj)
-    others = settings_of(obj).softness_group, modifier.vertex_group if modifier is not None else ""
-    names = [*armature_of(rig_of(obj)).bones.keys(), *others]
+    obj, mesh = skinned.obj, skinned.mesh
+    others = skinned.settings.softness_group, skinned.modifier.vertex_group
+    names = [*skinned.armature.bones.keys(), *others]
     place = {name: index for index, name in enumerate(names)}
     groups = np.array([place.get(each.name, -1) for each in obj.vertex_groups] or [-1])
     weights = read_weights(mesh)
@@ -514,55 +511,56 @@ def content_digests(obj: bpy.types.Object) -> tuple[str, str]:
         read_positions(mesh) if keys is None else keys.basis,
         read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops)),
     )
-    return painted, digest(_varying(obj, keys))
+    return painted, digest(_varying(skinned, keys))
 
 
-def _varying(obj: bpy.types.Object, keys: ShapeKeys | None) -> NDArray[np.intp]:
+def _varying(skinned: SkinnedObject, keys: ShapeKeys | None) -> NDArray[np.intp]:
     """The vertices that shape keys or modifiers move before the Armature modifier."""
-    if reshaping_modifiers(obj):
-        return np.arange(len(mesh_of(obj).vertices))
+    if reshaping_modifiers(skinned):
+        return np.arange(len(skinned.mesh.vertices))
     if keys is None:
         return np.zeros(0, np.intp)
     return np.flatnonzero(keys.own_offsets.any(axis=(0, 2)))
 
 
-def recorded_softness(obj: bpy.types.Object) -> float:
+def recorded_softness(skinned: SkinnedObject) -> float:
     """The softness of an object, as a record has it."""
-    return round(settings_of(obj).softness, 6)
+    return round(skinned.settings.softness, 6)
 
 
-def wanted_record(obj: bpy.types.Object, painted: str, varying: str) -> dict[str, Any]:
+def wanted_record(skinned: SkinnedObject, painted: str, varying: str) -> dict[str, Any]:
     """The record that the soft weights of an object have when they are right.
 
     Args:
         painted, varying: its `content_digests`.
     """
-    bones, groups = armature_of(rig_of(obj)).bones, obj.vertex_groups
+    bones, groups = skinned.armature.bones, skinned.obj.vertex_groups
     return {
-        "softness": recorded_softness(obj),
-        "softness group": groups.find(settings_of(obj).softness_group),
+        "softness": recorded_softness(skinned),
+        "softness group": groups.find(skinned.settings.softness_group),
         "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
-        "bones": digest_of_bones(rig_of(obj), named=False),
-        "place": _place(obj),
+        "bones": digest_of_bones(skinned.rig, named=False),
+        "place": _place(skinned),
         "painted": painted,
         "varying": varying,
-        "vertices": len(mesh_of(obj).vertices),
+        "vertices": len(skinned.mesh.vertices),
     }
 
 
-def _place(obj: bpy.types.Object) -> str | None:
+def _place(skinned: SkinnedObject) -> str | None:
     """The digest of the place of an object by its armature; None where frames may change it."""
+    obj = skinned.obj
     is_moved = any(path.startswith(_MOVING) for path in animated_paths(obj))
-    hangs_on_rig = obj.parent == rig_of(obj) and obj.parent_type == "OBJECT"
+    hangs_on_rig = obj.parent == skinned.rig and obj.parent_type == "OBJECT"
     if is_moved or len(obj.constraints) or not hangs_on_rig:
         return None
     return digest(np.array(obj.matrix_parent_inverse), np.array(obj.matrix_basis))
 
 
-def forget_soft_weights(obj: bpy.types.Object) -> None:
+def forget_soft_weights(skinned: SkinnedObject) -> None:
     """Let the painted weights act until soft ones are computed again."""
-    if soft_copy(obj) is not None:
-        settings_of(obj).native.soft_copy = None
+    if soft_copy(skinned) is not None:
+        skinned.before_enable.soft_copy = None
 
 
 def soft_influences(
@@ -607,9 +605,10 @@ def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Prog
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     found = next((each for each in bpy.data.objects if each.session_uid == uid), None)
-    copy = soft_copy(found) if found is not None else None
-    if found is not None and copy is not None:
-        _write_soft_copy(found, copy, binding, influences)
+    skinned = SkinnedObject(found) if found is not None else None
+    copy = soft_copy(skinned) if skinned is not None else None
+    if skinned is not None and copy is not None:
+        _write_soft_copy(skinned, copy, binding, influences)
         mesh_of(copy)[RECORD_PROPERTY] = json.dumps(record)
 
 
@@ -626,18 +625,17 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
 
 
 def _write_soft_copy(
-    obj: bpy.types.Object, copy: bpy.types.Object, binding: Binding, influences: Influences
+    skinned: SkinnedObject, copy: bpy.types.Object, binding: Binding, influences: Influences
 ) -> None:
     """Write soft weights, and those of the Armature modifier's own group, in place."""
-    varying = _varying(obj, binding.shape_keys)
+    varying = _varying(skinned, binding.shape_keys)
     vertex_of_point = write_points(copy, binding.rest, varying)
     vertices, slots = np.nonzero(influences.weights > 0.0)
     bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]
     group_of_bone = np.full(binding.skeleton.bone_count, -1)
     for bone in np.unique(bones).tolist():
         group_of_bone[bone] = copy.vertex_groups.new(name=binding.skeleton.names[bone]).index
-    groups, modifier = group_of_bone[bones], armature_modifier(obj)
-    mask = modifier.vertex_group if modifier is not None else ""
+    groups, mask = group_of_bone[bones], skinned.modifier.vertex_group
     if mask in binding.group_names:
         masked = binding.painted(mask)
         inside = np.flatnonzero(masked)

@@ -25,8 +25,7 @@ from ..core.takes import (
 )
 from ..core.vectors import transformed_points
 from ..errors import UserError, raise_refusal
-from ..lifecycle.following import settled_binding
-from ..option_fields import option, tolerance_option
+from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import ShapeKeys
 from ..scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
@@ -42,7 +41,7 @@ from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.scenes import frame_kept, frames_of_range, object_millimetres
 from ..scene.copies import deformed_meshes
 from ..scene.settings.crowd_settings import roles_of
-from ..scene.settings.declaration import TAKE_RENAMED
+from ..scene.settings.declaration import TAKE_RENAMED, TOLERANCE, frozen_values, props
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import INTERPOLATIONS, DQCompensationTake, find_take, takes_of
 from ..session.known_objects import all_crowds, note_change
@@ -108,7 +107,7 @@ class MotionSource:
         Raises:
             BindingError: a mesh cannot be deformed by it.
         """
-        bindings = [settled_binding(mesh, depsgraph) for mesh in meshes]
+        bindings = [binding_with_current_softness(mesh, depsgraph) for mesh in meshes]
         skeleton = bindings[0].skeleton
         nodes = _needed_nodes(armature, bindings, skeleton)
         parents, rest = _parents_among(nodes, node_parents(skeleton)), node_rest(skeleton)[nodes]
@@ -287,13 +286,14 @@ MOST_FRAMES = 65536
 _FOR_BONES = 0.75
 
 
-@dataclass(frozen=True)
+@frozen_values
 class TakeOptions:
     """The options of a take that is cached; without `first` and `last` the scene's frames."""
 
-    name: str = option(
-        "The name of the take. A take with this name is replaced. Empty: the name of the action",
-        "",
+    name: str = props.StringProperty(
+        description="The name of the take. A take with this name is replaced. Empty: the name of "
+        "the action",
+        default="",
         property_name="take_name",
         maxlen=63,
         options={"SKIP_SAVE"},
@@ -301,14 +301,17 @@ class TakeOptions:
     first: int | None = None
     last: int | None = None
     _: KW_ONLY
-    tolerance: float = tolerance_option(
-        "How far the skin may be off between keys, in millimetres. 0 keeps every frame", 0.5
+    tolerance: float = props.FloatProperty(
+        description="How far the skin may be off between keys, in millimetres. 0 keeps every frame",
+        default=0.5,
+        min=0.0,
+        **TOLERANCE,
     )
-    interpolation: Interpolation = option(
-        "How bones move from one key to the next",
-        "SLERP",
-        label="Between Keys",
-        choices=INTERPOLATIONS,
+    interpolation: Interpolation = props.EnumProperty(
+        name="Between Keys",
+        description="How bones move from one key to the next",
+        items=INTERPOLATIONS,
+        default="SLERP",
     )
 
 

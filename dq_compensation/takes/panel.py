@@ -19,9 +19,9 @@ from ..ui_shared.reporting import (
     RunsInSteps,
     draw_running,
     draw_sentence,
-    offers,
     options_from,
     reports_errors,
+    with_option_properties,
 )
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
 from ..wording import counted, listed
@@ -68,7 +68,7 @@ class _ChangesTakes(Refusing, Operator):
         return cast("Object", target_armature(context))
 
 
-@offers(TakeOptions)
+@with_option_properties(TakeOptions)
 class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
     """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
 and shape keys. The take plays without the armature. Esc stops"""
@@ -310,9 +310,11 @@ class PlayPanel(SubPanel):
 def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
     """Sentences about the meshes of a view layer on which no take of their armature plays."""
     meshes = deformed_meshes(armature, view_layer)
-    disabled = [obj.name for obj in meshes if not settings_of(obj).enabled]
+    disabled = [obj.name for obj in meshes if not settings_of(obj).is_enabled]
     modified = [
-        obj.name for obj in meshes if settings_of(obj).enabled and settings_of(obj).display != "GPU"
+        obj.name
+        for obj in meshes
+        if settings_of(obj).is_enabled and settings_of(obj).display != "GPU"
     ]
     told = ((DISABLED, disabled), (GPU_ONLY, modified))
     return [text.format(objects=listed(names)) for text, names in told if names]

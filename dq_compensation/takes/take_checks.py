@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..scene.binding.content import Digests, digest, digest_of_bones, parsed_record
+from ..scene.binding.content import Digests, changed_digests, digest, digest_of_bones, parsed_record
 from ..scene.binding.shape_key_offsets import shape_key_signature
 from ..scene.blender.animation_curves import (
     PlayedAction,
@@ -28,9 +28,9 @@ from ..scene.blender.rigging import find_rig
 from ..scene.blender.rna_properties import properties_of
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import takes_of
-from ..session.changes import EDIT, LOADED, RESTORED, Changes, DelayedCall, Update
+from ..session.changes import EDIT, LOADED, RESTORED, Changes, Update
 from ..session.known_takes import keep_takes, note_changed
-from ..session.status import tag_redraw
+from ..session.status import DelayedCall, tag_redraw
 
 # Digests of what moves an armature: they show whether what was sampled from it is up to date.
 #
@@ -219,7 +219,7 @@ def _settings(
 
 
 # Seconds without a change until takes are compared.
-CHECK_AFTER = 0.5
+CHECK_TAKES_AFTER = 0.5
 
 # The session_uid of all armature objects with takes and of what they follow, as found last; None
 # before the first look.
@@ -245,8 +245,7 @@ def check_takes_of(armature: bpy.types.Object) -> None:
     now = motion_digests(armature)
     for item in takes_of(armature):
         if not item.is_copied:
-            made_from = parsed_record(item.made_from)
-            note_changed(item, tuple(name for name in now if now[name] != made_from.get(name)))
+            note_changed(item, changed_digests(parsed_record(item.made_from), now))
 
 
 def watch_takes() -> None:
@@ -255,7 +254,10 @@ def watch_takes() -> None:
 
 
 def _on_edit(changes: Changes) -> None:
-    if not changes.is_playing and (_watched is None or any(map(_concerns_motion, changes.updates))):
+    edits = changes.edits
+    if not edits or changes.is_playing:
+        return
+    if _watched is None or any(map(_concerns_motion, edits)):
         _delayed_check.request()
 
 
@@ -284,7 +286,7 @@ def _check_and_redraw() -> None:
     tag_redraw()
 
 
-_delayed_check = DelayedCall(_check_and_redraw, CHECK_AFTER, "REST")
+_delayed_check = DelayedCall(_check_and_redraw, CHECK_TAKES_AFTER, "REST")
 
 FOLLOWS = ((EDIT, _on_edit), (RESTORED, watch_takes), (LOADED, _on_load))
 

@@ -139,7 +139,7 @@ def _enabled(context: Context) -> list[Object]:
     return [
         obj
         for obj in target_meshes(context)
-        if settings_of(obj).enabled and linked_refusal(obj) is None
+        if settings_of(obj).is_enabled and linked_refusal(obj) is None
     ]
 
 

@@ -24,7 +24,12 @@ from ..lifecycle.enabling import (
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
-from ..scene.settings.object_settings import CHARACTER_CHOICES, LEFT_OUT, settings_of
+from ..scene.settings.object_settings import (
+    CHARACTER_CHOICES,
+    GROUP_SETTINGS,
+    LEFT_OUT,
+    settings_of,
+)
 from ..session.changes import writing_settings
 from ..ui_shared.reporting import OperatorResult, Refusing
 from ..wording import listed
@@ -57,7 +62,7 @@ stack, and Disable restores every setting"""
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
 
     def execute(self, context: Context) -> OperatorResult:
-        wanted = [obj for obj in target_meshes(context) if not settings_of(obj).enabled]
+        wanted = [obj for obj in target_meshes(context) if not settings_of(obj).is_enabled]
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enable_all(local, context.evaluated_depsgraph_get())
         refused = [reason for obj in wanted if (reason := linked_refusal(obj))] + refused
@@ -84,14 +89,14 @@ as it was before"""
         targets = target_meshes(context)
         if not targets:
             return NOTHING_SELECTED
-        reasons = [linked_refusal(obj) for obj in targets if settings_of(obj).enabled]
+        reasons = [linked_refusal(obj) for obj in targets if settings_of(obj).is_enabled]
         return reasons[0] if reasons and all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
         enabled = [
             obj
             for obj in target_meshes(context)
-            if obj.library is None and (settings_of(obj).enabled or copied_modifier_warning(obj))
+            if obj.library is None and (settings_of(obj).is_enabled or copied_modifier_warning(obj))
         ]
         if not enabled:
             self.report({"INFO"}, "Disabled already")
@@ -110,7 +115,7 @@ class DQC_OT_refresh(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        if any(settings_of(obj).enabled for obj in target_meshes(context)):
+        if any(settings_of(obj).is_enabled for obj in target_meshes(context)):
             return None
         return "Select an object that DQ Compensation deforms"
 
@@ -118,7 +123,7 @@ class DQC_OT_refresh(Refusing, Operator):
         summaries: list[str] = []
         failed: list[str] = []
         for obj in target_meshes(context):
-            if not settings_of(obj).enabled:
+            if not settings_of(obj).is_enabled:
                 continue
             try:
                 binding = refresh(obj, context.evaluated_depsgraph_get())
@@ -147,12 +152,11 @@ if TYPE_CHECKING:
 else:
     from bl_operators.presets import AddPresetBase
 
-_GROUPS = ("vertex_group", "blend_group")
-_SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *_GROUPS))
+_SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *GROUP_SETTINGS))
 # Presets are for any character: they name no bones.
 _OF_PRESETS = tuple(name for name in _SHARED if name not in LEFT_OUT)
 _PRESETS = "dq_compensation"
-# Blender looks for presets in a folder of that name in it.
+# The folder that holds the folder `presets`, in which Blender looks for the shipped presets.
 _SHIPPED = str(Path(__file__).parents[2])
 
 
@@ -205,7 +209,7 @@ def copy_settings(source: Object, target: Object) -> list[str]:
     with writing_settings():
         for name in _SHARED:
             setattr(settings, name, coming.get(name, getattr(given, name)))
-        for name in _GROUPS:
+        for name in GROUP_SETTINGS:
             group = getattr(given, name)
             if not group or group in target.vertex_groups:
                 setattr(settings, name, group)

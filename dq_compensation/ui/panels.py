@@ -106,7 +106,7 @@ def _changeable_characters(context: Context) -> list[Object]:
     return [
         obj
         for obj in target_meshes(context)
-        if settings_of(obj).enabled and linked_refusal(obj) is None
+        if settings_of(obj).is_enabled and linked_refusal(obj) is None
     ]
 
 
@@ -195,7 +195,7 @@ class JointsPanel(SubPanel):
         return (
             obj is not None
             and obj.type == "MESH"
-            and settings_of(obj).enabled
+            and settings_of(obj).is_enabled
             and Settings.of(obj).compensates
         )
 
@@ -264,7 +264,7 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
         draw_sentence(layout, context, text, "INFO")
         return
     active = context.active_object
-    enabled = [settings_of(obj).enabled for obj in meshes]
+    enabled = [settings_of(obj).is_enabled for obj in meshes]
     row = layout.row(align=True)
     row.scale_y = 1.3
     if not all(enabled):
@@ -279,10 +279,10 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
             draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
     for obj in meshes:
         if len(meshes) > 1 or obj != active:
-            icon = "CHECKMARK" if settings_of(obj).enabled else "BLANK1"
+            icon = "CHECKMARK" if settings_of(obj).is_enabled else "BLANK1"
             layout.separator()
             layout.label(text=obj.name, icon=icon)
-        if settings_of(obj).enabled:
+        if settings_of(obj).is_enabled:
             _settings(layout, context, obj)
         _status(layout, context, obj)
 
@@ -328,7 +328,7 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:
-    if not settings_of(obj).enabled:
+    if not settings_of(obj).is_enabled:
         # With another display in the preferences, this would not be what Enable gives.
         if settings_of(obj).display == coming_display(obj):
             layout.row().prop(settings_of(obj), "display", expand=True)

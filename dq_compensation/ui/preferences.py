@@ -1,9 +1,6 @@
-"""The add-on's preferences.
+"""The add-on's preferences."""
 
-The annotations here are Blender's property definitions, so they must not be postponed.
-"""
-
-from typing import Any
+from __future__ import annotations
 
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from bpy.types import AddonPreferences, Context, Operator, UILayout
@@ -18,10 +15,9 @@ from ..scene.settings.addon_preferences import (
     UNLIKE_OLD_CHARACTERS,
     preferences,
 )
-from ..scene.settings.declaration import same_property
 from ..scene.settings.object_settings import CharacterChoices
 from ..session.status import tag_redraw
-from ..ui_shared.reporting import OperatorResult
+from ..ui_shared.reporting import OperatorResult, with_setting_properties
 from .compare_operators import draw_shortcuts
 
 COLOUR_MAPS = (
@@ -31,22 +27,16 @@ COLOUR_MAPS = (
 )
 
 
-def _as_of_objects(name: str) -> Any:
-    """A setting of objects as a preference: with its choices, limits and, mostly, default."""
-    other = {"default": UNLIKE_OLD_CHARACTERS[name]} if name in UNLIKE_OLD_CHARACTERS else {}
-    return same_property(CharacterChoices, name, **other)
-
-
 def _redraw(_owner: object, _context: Context) -> None:
     tag_redraw()
 
 
+@with_setting_properties(CharacterChoices, FOR_NEW_CHARACTERS, NEW, UNLIKE_OLD_CHARACTERS)
 class DQCompensationPreferences(AddonPreferences):
     """The user's settings for all files."""
 
     bl_idname = ADDON_ID
 
-    __annotations__ = {NEW + name: _as_of_objects(name) for name in FOR_NEW_CHARACTERS}
     overlay_colours: EnumProperty(
         name="Overlay",
         description="The colours of the overlay, from no distance to the largest",

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import lru_cache, wraps
-from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import blf
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Operator, Timer, UILayout
 
 from ..errors import UserError
-from ..option_fields import Option, options_of
+from ..scene.settings.declaration import declared_in
 from ..session.status import tag_redraw
 from ..steps import Progress, run_through
 
@@ -162,53 +160,64 @@ def reports_errors(execute: _Execute) -> _Execute:
 # Gives operators the properties of declared options, and reads the options from them.
 
 
-_Operator = TypeVar("_Operator", bound=type[Operator])
+_Class = TypeVar("_Class", bound=type)
 _Options = TypeVar("_Options")
 
-_KINDS = {bool: BoolProperty, int: IntProperty, float: FloatProperty, str: StringProperty}
+_NONE: dict[str, Any] = {}
 
 
-def offers(*tasks: type) -> Callable[[_Operator], _Operator]:
+def with_option_properties(*tasks: type) -> Callable[[_Class], _Class]:
     """Decorate an operator: it has the properties of options, besides its own.
 
     Several values have none: the dialog asks for them in a way of its own.
     """
+    options = [each for task in tasks for each in declared_in(task).values() if not each.several]
+    return _with_properties({each.property_name: each.property() for each in options})
 
-    def decorate(operator: _Operator) -> _Operator:
-        properties = {_name(each): _property(each) for task in tasks for each in _shown(task)}
-        operator.__annotations__ = properties | operator.__annotations__
-        return operator
+
+def with_setting_properties(
+    declaration: type, names: Iterable[str], prefix: str = "", defaults: Mapping[str, Any] = _NONE
+) -> Callable[[_Class], _Class]:
+    """Decorate an operator or the preferences: it has the properties of settings, and its own.
+
+    They call nothing when they change.
+
+    Args:
+        names: of the settings.
+        prefix: before the names of the properties.
+        defaults: of some of them, in the place of the settings' own.
+    """
+    settings = declared_in(declaration)
+    others = {name: {"default": defaults[name]} if name in defaults else {} for name in names}
+    return _with_properties(
+        {
+            prefix + name: settings[name].property_elsewhere(**other)
+            for name, other in others.items()
+        }
+    )
+
+
+def _with_properties(properties: Mapping[str, Any]) -> Callable[[_Class], _Class]:
+    def decorate(owner: _Class) -> _Class:
+        owner.__annotations__ = {**properties, **owner.__annotations__}
+        return owner
 
     return decorate
 
 
 def options_from(operator: Operator, task: type[_Options], **others: Any) -> _Options:
     """The options that are chosen in an operator; `others` are not in its properties."""
-    names = {each.name: _name(each) for each in _shown(task) if each.name not in others}
-    return task(**{name: getattr(operator, own) for name, own in names.items()}, **others)
+    values = {
+        name: getattr(operator, each.property_name)
+        for name, each in declared_in(task).items()
+        if not each.several and name not in others
+    }
+    return task(**values, **others)
 
 
 def property_names(task: type) -> tuple[str, ...]:
     """The names of the properties that an operator has of options, in the order of the fields."""
-    return tuple(map(_name, _shown(task)))
-
-
-def _shown(task: type) -> list[Option]:
-    return [each for each in options_of(task) if not each.several]
-
-
-def _name(option: Option) -> str:
-    return option.property_name or option.name
-
-
-def _property(option: Option) -> Any:
-    """The definition of a property for Blender."""
-    described: dict[str, Any] = {"name": option.title, "description": option.text, **option.look}
-    if option.choices:
-        return EnumProperty(items=option.choices, default=option.default, **described)
-    bounds = {"min": option.minimum, "max": option.maximum}
-    described |= {name: bound for name, bound in bounds.items() if isfinite(bound)}
-    return _KINDS[option.value_type](default=option.default, **described)
+    return tuple(each.property_name for each in declared_in(task).values() if not each.several)
 
 
 # Runs a long bake: step by step with a progress bar while Blender stays alive, or in one go.
@@ -251,7 +260,7 @@ def draw_running(layout: UILayout) -> bool:
 
 
 class RunsInSteps(Operator):
-    """The base of operators that take long: they run steps, which return sentences to report.
+    """The base of long operators: they run steps and report the sentences of the steps.
 
     Attributes:
         stopped: the message when the user stops it after it has begun to write.

@@ -14,7 +14,7 @@ import numpy as np
 from gpu.types import GPUTexture
 
 from ..errors import BindingError, PoseError
-from ..scene.binding.binding import Binding, twin_digest
+from ..scene.binding.binding import Binding, equality_digest
 from ..scene.settings.object_settings import Settings
 from ..session.status import check_soon, fail, fail_overlay, status_of
 from .deformed_mesh import DeformedMesh, GpuMesh, gpu_mesh_of, most_instances
@@ -140,7 +140,7 @@ class Batch(SkinnedMesh):
         self.poses: SharedPoses | None = None
         self.reported: Mapping[int, PoseError] | None = None
         self.revision = 0
-        self.bones = twin_digest(members[0].binding.skeleton)
+        self.bones = equality_digest(members[0].binding.skeleton)
         self._inputs: tuple[object, ...] = ()
         self._placed = b""
         self._placements: GPUTexture | None = None
@@ -432,6 +432,6 @@ def _twins(bindings: Sequence[Binding]) -> dict[Binding, str]:
     # A digest reads every vertex. So it is made only for bindings of the same size.
     sizes = Counter((each.vertex_count, each.skeleton.bone_count) for each in bindings)
     alike = [b for b in bindings if sizes[b.vertex_count, b.skeleton.bone_count] > 1]
-    digests = {binding: twin_digest(binding) for binding in alike}
+    digests = {binding: equality_digest(binding) for binding in alike}
     counts = Counter(digests.values())
     return {binding: digest for binding, digest in digests.items() if counts[digest] > 1}

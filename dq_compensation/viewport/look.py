@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import settings_of
-from ..session.changes import final_render_runs
-from ..session.status import is_coloured, is_drawn
+from ..session.status import final_render_runs, is_coloured, is_drawn
 from .deformed_mesh import DeformedMesh
 from .gpu_objects import (
     new_uniform_buffer,

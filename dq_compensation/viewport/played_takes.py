@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core.dual_quaternion import quaternions_from_matrices
 from ..core.takes import Take, fitted, with_common_parents
 from ..core.vectors import unit_or
-from ..scene.binding.binding import Binding, twin_digest
+from ..scene.binding.binding import Binding, equality_digest
 from ..scene.binding.shape_key_offsets import ShapeKeys
 from ..scene.blender.mesh import mesh_of
 from ..scene.settings.object_settings import settings_of
@@ -177,7 +177,7 @@ def faded_takes(first: Take, second: Take) -> tuple[Take, Take]:
 
 def fitted_take(take: Take, binding: Binding) -> Take:
     """The take for the bones of a binding; the same object each time."""
-    by_bones, bones = _fitted.setdefault(take, {}), twin_digest(binding.skeleton)
+    by_bones, bones = _fitted.setdefault(take, {}), equality_digest(binding.skeleton)
     if bones not in by_bones:
         by_bones[bones] = fitted(take, binding.skeleton).take
     return by_bones[bones]

@@ -23,6 +23,7 @@ from benchmarks.targets import record
 from dq_compensation.core.deform import BLENDED_METHODS, METHODS, Deformation, Method
 from dq_compensation.core.example_poses import ExamplePoses, support
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -108,7 +109,7 @@ def make_deformed(
     influences = chain_influences(rest)
     sets = joint_sets(influences, skeleton)
     mesh = GpuMesh(rest, influences, topology=surface, shape_offsets=offsets)
-    measured = MeasuredJoints.of(rest, influences, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(rest, influences, skeleton))
     deformed = DeformedMesh(mesh, skeleton)
     return deformed, Deformation("COMPENSATED", influences, measured, sets=sets)
 

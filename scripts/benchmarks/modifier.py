@@ -25,9 +25,10 @@ from benchmarks.examples import add_bent_examples
 from benchmarks.grid import build_chain, build_skinned_grid, write_weights
 from dq_compensation.core.deform import METHODS
 from dq_compensation.modifier.installation import install
-from dq_compensation.modifier.modifier_stack import put_back
+from dq_compensation.modifier.modifier_stack import restore_modifier
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 
 # MEASURED is COMPENSATED with that curve; COMPENSATED is with a published one. Blended: by a group
@@ -140,7 +141,7 @@ def show(
 ) -> None:
     """Deform by the Armature modifier; None: not at all."""
     show_alone(objects, obj)
-    put_back(obj)
+    restore_modifier(SkinnedObject(obj))
     for modifier in obj.modifiers:
         modifier.show_viewport = modifier.type == "ARMATURE" and preserve_volume is not None
     obj.modifiers["Armature"].use_deform_preserve_volume = bool(preserve_volume)
@@ -156,10 +157,10 @@ def show_nodes(
     curve = "MEASURED" if method == "MEASURED" else "FITTED"
     method = "COMPENSATED" if method == "MEASURED" else method
     settings = Settings(acting_method=method, curve=curve, blend_group=blend_group)
-    put_back(obj)
+    restore_modifier(SkinnedObject(obj))
     for modifier in obj.modifiers:
         modifier.show_viewport = True
-    install(obj, binding, replace(settings, by_example=way.endswith(BY_EXAMPLE)))
+    install(SkinnedObject(obj), binding, replace(settings, by_example=way.endswith(BY_EXAMPLE)))
 
 
 def print_table(subject: Subject, frames: int, methods: Sequence[str] = WAYS) -> None:

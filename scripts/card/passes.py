@@ -20,6 +20,7 @@ from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.example_poses import ExamplePoses, support
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -83,18 +84,20 @@ class Character:
     def deformations(self) -> dict[str, Deformation]:
         """Each method, and what acts beside it."""
         of = (self.rest, self.influences, self.skeleton)
-        measured, balls = (MeasuredJoints.of(*of, ball_joints=each) for each in (False, True))
+        measured, balls = (
+            MeasuredJoints.of(SkinAtRest(*of), ball_joints=each) for each in (False, True)
+        )
         blend = np.random.default_rng(2).random(len(self.rest)).astype(np.float32)
         ours = Deformation(_ALONE, self.influences, measured, sets=self.sets)
         found = {
             "LINEAR": replace(ours, method="LINEAR"),
             "DUAL_QUATERNION": replace(ours, method="DUAL_QUATERNION"),
             "COMPENSATED, published curve": replace(
-                ours, compensation=PublishedCompensation.of(*of)
+                ours, compensation=PublishedCompensation.of(SkinAtRest(*of))
             ),
             _ALONE: ours,
             "COMPENSATED, ball joints": replace(ours, compensation=balls),
-            "COMPENSATED, spread twist": replace(ours, twist_limbs=TwistLimbs.of(*of)),
+            "COMPENSATED, spread twist": replace(ours, twist_limbs=TwistLimbs.of(SkinAtRest(*of))),
             "COMPENSATED, blended, masked": replace(ours, blend=blend, mask=blend[::-1].copy()),
             "SPHERICAL_JOINT": replace(ours, method="SPHERICAL_JOINT"),
         }
@@ -190,7 +193,7 @@ class Bench:
                 yield self._distances(deformed)
         if self._wide is not None:
             deformed = self._deformed(self._wide)
-            measured = MeasuredJoints.of(of.rest, self._wide, of.skeleton)
+            measured = MeasuredJoints.of(SkinAtRest(of.rest, self._wide, of.skeleton))
             for name, method in (("LINEAR", "LINEAR"), (_ALONE, _ALONE)):
                 deformation = Deformation(method, self._wide, measured)
                 yield from self._skin(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation, Method, deform
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from human.model import RIGS, Rig
 from quality.human import Human, JointPose, broad_poses, hinge_poses, mixed_poses, twisted_arm
@@ -44,7 +45,7 @@ class Figures:
         self.human = Human.with_rig(rig)
         human = self.human
         self._measured = MeasuredJoints.of(
-            human.rest, human.influences, human.skeleton, ball_joints=True
+            SkinAtRest(human.rest, human.influences, human.skeleton), ball_joints=True
         )
 
     def deformed(self, joint_pose: JointPose) -> list[Array]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skinning import joint_sets
@@ -37,8 +38,8 @@ SOFTENED = {"SOFTENED": 8, "SOFTENED_4": 4}
 def deformers(body: Body) -> dict[str, Deformer]:
     """Every method but Blender's, ready for a body; with the weights as painted."""
     rest, influences, skeleton = body.rest, body.influences, body.skeleton
-    measured = MeasuredJoints.of(rest, influences, skeleton)
-    with_balls = MeasuredJoints.of(rest, influences, skeleton, ball_joints=True)
+    measured = MeasuredJoints.of(SkinAtRest(rest, influences, skeleton))
+    with_balls = MeasuredJoints.of(SkinAtRest(rest, influences, skeleton), ball_joints=True)
     found = {
         "LINEAR": Deformation("LINEAR", influences),
         "DUAL_QUATERNION": Deformation("DUAL_QUATERNION", influences),
@@ -49,7 +50,7 @@ def deformers(body: Body) -> dict[str, Deformer]:
         ),
     }
     for curve in PUBLISHED_CURVES:
-        published = PublishedCompensation.of(rest, influences, skeleton, curve=curve)
+        published = PublishedCompensation.of(SkinAtRest(rest, influences, skeleton), curve=curve)
         found[curve] = Deformation("COMPENSATED", influences, published)
     ours = {name: _by_core(deformation, rest) for name, deformation in found.items()}
     others = {"KH14": BulgingFree(body).deform, "LH16": RotationCentres(body).deform}
@@ -61,7 +62,7 @@ def soft_deformers(body: Body) -> dict[str, Deformer]:
     found = {}
     for name, most in SOFTENED.items():
         soft = softened(body, most)
-        joints = MeasuredJoints.of(body.rest, soft, body.skeleton, ball_joints=True)
+        joints = MeasuredJoints.of(SkinAtRest(body.rest, soft, body.skeleton), ball_joints=True)
         found[name] = _by_core(Deformation("COMPENSATED", soft, joints), body.rest)
     return found
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.twist_limbs import TwistLimbs
 from human.model import RIGS, Rig
@@ -52,9 +53,9 @@ def rows(human: Human, rig: Rig, influences: Influences, way: int) -> list[tuple
         way: 0 as painted, 1 softened.
     """
     at_rest = (human.rest, influences, human.skeleton)
-    measured = MeasuredJoints.of(*at_rest, ball_joints=True)
+    measured = MeasuredJoints.of(SkinAtRest(*at_rest), ball_joints=True)
     without = Deformation("COMPENSATED", influences, measured)
-    spread = replace(without, twist_limbs=TwistLimbs.of(*at_rest))
+    spread = replace(without, twist_limbs=TwistLimbs.of(SkinAtRest(*at_rest)))
     region, found = SurfaceRegion(human.rest, triangles_of(human.faces)), []
     for joint_pose, limits in poses(rig):
         pose = human.pose(joint_pose.rotations)

@@ -15,7 +15,7 @@ from dq_compensation.crowds.crowd_figures import figures_of_crowd, role_objects
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session import status
+from dq_compensation.session.status import current_binding
 from tests.limb import build_limb, pose_limb
 
 
@@ -91,7 +91,7 @@ def wanted_figures(crowd: bpy.types.Object) -> list[Figure]:
         from_world = np.eye(4)
         from_world[:3, 3] = -np.array(armature.matrix_world.translation, np.float64)
         for obj in meshes:
-            binding, world = status.current_binding(obj), np.array(obj.matrix_world, np.float64)
+            binding, world = current_binding(obj), np.array(obj.matrix_world, np.float64)
             takes = [
                 fitted(take, binding.skeleton).take for take in (role.first, role.second) if take
             ]

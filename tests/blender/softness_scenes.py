@@ -16,7 +16,8 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.binding.content import soft_copy
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.blender.own_objects import is_soft_copy
+from dq_compensation.scene.blender.own_objects import SOFT_COPY_PROPERTY
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.softness.softening import soften_copy
 from tests.blender.enabled_scenes import check, distance, enabled_limb, error, rest_of
 from tests.blender.scene_builders import evaluated_positions
@@ -96,13 +97,13 @@ def painted_in(obj: bpy.types.Object) -> None:
 
 def soft_copies() -> list[str]:
     """The names of all soft copies in the file, and of meshes that no object has."""
-    copies = [obj.name for obj in bpy.data.objects if is_soft_copy(obj)]
+    copies = [obj.name for obj in bpy.data.objects if SOFT_COPY_PROPERTY in obj]
     return copies + [mesh.name for mesh in bpy.data.meshes if "soft weights" in mesh.name]
 
 
 def copy_of(obj: bpy.types.Object) -> bpy.types.Object:
     """The soft copy, which is there."""
-    copy = soft_copy(obj)
+    copy = soft_copy(SkinnedObject(obj))
     assert copy is not None
     return copy
 

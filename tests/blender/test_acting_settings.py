@@ -17,6 +17,7 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.reconcile import find_notes
 from dq_compensation.painting import panel
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.setup_check.checks import bone_groups, weight_transition
 from dq_compensation.ui import panels
@@ -92,7 +93,7 @@ def test_a_missing_group_is_noted_where_it_would_act(chosen: bpy.types.Object) -
     acting = drawn_settings(chosen)
     for name in ("vertex_group", "blend_group"):
         setattr(chosen.dq_compensation, name, "Lost")
-        notes = " ".join(find_notes(chosen))
+        notes = " ".join(find_notes(SkinnedObject(chosen)))
         setattr(chosen.dq_compensation, name, "")
         assert ("Lost" in notes) == (name in acting)
 

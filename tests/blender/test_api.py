@@ -143,7 +143,7 @@ def test_settings_are_read_and_changed_together(limb: bpy.types.Object) -> None:
         ({"factor": 1.5}, "factor 1.5 cannot be used. Give a number from 0 to 1"),
         ({"factor": float("nan")}, "factor nan cannot be used"),
         ({"vertex_group": "Nobody"}, "Limb has no vertex group Nobody"),
-        ({"use_mesh_joints": "yes"}, "use_mesh_joints is True or False"),
+        ({"use_mesh_joints": "yes"}, "use_mesh_joints cannot be 'yes'. Give True or False"),
         ({"is_enabled": True}, "There is no setting is_enabled"),
     ],
 )
@@ -155,6 +155,11 @@ def test_a_wrong_setting_changes_none(
         api.enable(limb, display="GPU", **values)
     assert api.settings(limb) == before
     assert [modifier.type for modifier in limb.modifiers] == ["ARMATURE"]
+
+
+def test_joints_left_out_are_names_of_bones(limb: bpy.types.Object) -> None:
+    api.enable(limb, joints_left_out="arm, hand", twist_left_out="hand")
+    assert api.settings(limb).joints_left_out == "arm, hand"
 
 
 def test_several_objects_are_enabled_changed_and_disabled(limb: bpy.types.Object) -> None:

@@ -17,8 +17,8 @@ from dq_compensation.bake.key_options import RangeOptions, frame_names, keys_of_
 from dq_compensation.bake.panel import selected_characters
 from dq_compensation.bake.shape_key_bakes import bake_range, kept_frames
 from dq_compensation.errors import UserError
-from dq_compensation.scene.blender.rigging import armature_modifier
 from dq_compensation.scene.blender.scenes import frames_of_range
+from dq_compensation.scene.blender.skinned_object import armature_modifier
 from tests.blender.bake_scenes import (
     LAST_FRAME,
     TOLERANCE,

@@ -12,9 +12,9 @@ from mathutils import Euler, Matrix, Vector
 
 from dq_compensation import api
 from dq_compensation.bake.key_options import PoseOptions
-from dq_compensation.bake.shape_key_bakes import bake_current_pose, bake_pose
+from dq_compensation.bake.shape_key_bakes import bake_current_pose
 from dq_compensation.errors import UserError
-from dq_compensation.scene.blender.rigging import armature_modifier
+from dq_compensation.scene.blender.skinned_object import armature_modifier
 from human.poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.bake_scenes import (
     TOLERANCE,
@@ -55,7 +55,7 @@ def test_the_baked_human_is_the_shown_one(addon: None, human: Human, target: str
     apply_pose(human.armature_object, random_pose(np.random.default_rng(1)))
     enable(obj)
     wanted = native(obj)
-    report = bake_pose(obj, obj, "Pose", target)
+    report = api.bake_pose(obj, "Pose", target=target)
     # At 0 the key changes nothing; a mesh with keys has another base, which rounds otherwise.
     assert distance(wanted, native(obj), size_of(obj)) <= 1e-6
     assert report.unreached == 0
@@ -84,7 +84,7 @@ def test_scaled_bones_and_objects_of_unequal_scale(
     )
     bpy.context.view_layer.update()
     wanted = api.evaluate(obj)
-    bake_pose(obj, obj, "Pose", target)
+    api.bake_pose(obj, "Pose", target=target)
     armature_modifier(obj).use_deform_preserve_volume = target == "DUAL_QUATERNION"
     obj.data.shape_keys.key_blocks["Pose"].value = 1.0
     assert distance(native(obj), wanted, size_of(obj)) <= TOLERANCE
@@ -94,8 +94,8 @@ def test_the_key_is_new_off_last_and_relative_to_a_basis(addon: None) -> None:
     obj, armature = character()
     pose_at_random(armature)
     assert obj.data.shape_keys is None
-    bake_pose(obj, obj, "Pose")
-    bake_pose(obj, obj, "Pose")
+    api.bake_pose(obj, "Pose")
+    api.bake_pose(obj, "Pose")
     key = obj.data.shape_keys
     assert [block.name for block in key.key_blocks] == ["Basis", "Pose", "Pose.001"]
     assert [block.value for block in key.key_blocks][1:] == [0.0, 0.0]
@@ -104,13 +104,13 @@ def test_the_key_is_new_off_last_and_relative_to_a_basis(addon: None) -> None:
 
 def test_overwriting_keeps_the_key_and_its_driver(addon: None) -> None:
     obj, armature = character()
-    bake_pose(obj, obj, "Pose")
+    api.bake_pose(obj, "Pose")
     block = obj.data.shape_keys.key_blocks["Pose"]
     block.driver_add("value").driver.expression = "0.75"
     obj.shape_key_add(name="After", from_mix=False).value = 0.0
     pose_at_random(armature)
     wanted = ours_without(obj, {"Pose"})
-    bake_pose(obj, obj, "Pose", "DUAL_QUATERNION", overwrite=True)
+    api.bake_pose(obj, "Pose", target="DUAL_QUATERNION", overwrite=True)
     key = obj.data.shape_keys
     assert [block.name for block in key.key_blocks] == ["Basis", "Pose", "After"]
     assert len(key.animation_data.drivers) == 1
@@ -127,7 +127,7 @@ def test_other_keys_play_on(addon: None, body_with_rig: Callable[[str], Human]) 
     add_playing_keys(human)
     wanted = api.evaluate(obj)
     before = key_description(obj, {"Basis", "Breath", "Driven"})
-    report = bake_pose(obj, obj, "Pose")
+    report = api.bake_pose(obj, "Pose")
     assert key_description(obj, {"Basis", "Breath", "Driven"}) == before
     assert report.deviation.largest <= 1000.0 * TOLERANCE * size_of(obj)
     obj.data.shape_keys.key_blocks["Pose"].value = 1.0
@@ -143,7 +143,7 @@ def test_the_mask_of_the_armature_modifier_counts(addon: None) -> None:
     armature_modifier(obj).vertex_group = "Mask"
     enable(obj)
     wanted = native(obj)
-    bake_pose(obj, obj, "Pose")
+    api.bake_pose(obj, "Pose")
     assert distance(native_with_key(obj, "Pose", "LINEAR"), wanted) <= TOLERANCE
 
 
@@ -153,7 +153,7 @@ def test_a_half_twist_is_baked_as_far_as_it_can_be(addon: None, human: Human) ->
     obj.dq_compensation.method = "DUAL_QUATERNION"
     wanted = api.evaluate(obj)
     plain = distance(native(obj), wanted)
-    report = bake_pose(obj, obj, "Twist")
+    report = api.bake_pose(obj, "Twist")
     basis, block = obj.data.shape_keys.key_blocks
     offsets = np.array([a.co - b.co for a, b in zip(block.data, basis.data, strict=True)])
     assert np.linalg.norm(offsets, axis=1).max() <= 0.25 * size_of(obj) + 1e-5

@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.shape_key_bakes import bake_pose
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
@@ -140,7 +139,7 @@ def test_a_baked_pose_is_the_shown_one(target: str) -> None:
     straighten_handles(armature)
     obj.dq_compensation.method = "COMPENSATED"
     wanted = api.evaluate(obj)
-    bake_pose(obj, obj, "Pose", target)
+    api.bake_pose(obj, "Pose", target=target)
     obj.modifiers["Armature"].use_deform_preserve_volume = target == "DUAL_QUATERNION"
     obj.data.shape_keys.key_blocks["Pose"].value = 1.0
     assert np.linalg.norm(evaluated_positions(obj) - wanted, axis=1).max() < SAME * 1.5

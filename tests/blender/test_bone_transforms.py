@@ -25,6 +25,7 @@ from dq_compensation.modifier.modifier_stack import base_for
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.scene_builders import add_mesh, edit_mode, evaluated_positions, link, new_file
 from tests.replaced_functions import replace_everywhere
@@ -150,9 +151,9 @@ def installed(request: pytest.FixtureRequest, character: Character) -> Iterator[
     base = "OWN" if request.param in (*METHODS, "MEASURED") else "ARMATURE"
     with pytest.MonkeyPatch.context() as patch:
         replace_everywhere(patch, base_for, lambda *_args, **_options: base)
-        install(character.obj, character.binding, settings)
+        install(SkinnedObject(character.obj), character.binding, settings)
     yield settings
-    uninstall(character.obj)
+    uninstall(SkinnedObject(character.obj))
     character.obj.modifiers["Armature"].show_viewport = True
 
 

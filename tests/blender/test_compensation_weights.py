@@ -14,6 +14,7 @@ from bpy.types import Object
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.lifecycle import enabling
 from dq_compensation.painting.compensation_weights import MIRROR_TOLERANCE, is_painted
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.vertex_groups import write_groups
@@ -213,7 +214,7 @@ def test_weights_act_at_once(with_viewport: None, human: Human, display: str, mo
         return
     assert not body.dq_compensation.native.hidden
     check()
-    assert status_of(body).notes == []
+    assert enabling.notes_of(body) == []
     plain = api.evaluate(body, method="DUAL_QUATERNION")
     full = api.evaluate(body, method="COMPENSATED", factor=1.0)
     assert distance(full, plain) < 1e-6

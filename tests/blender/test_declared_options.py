@@ -22,7 +22,7 @@ from dq_compensation.bake.key_options import (
     RangeOptions,
 )
 from dq_compensation.crowds.crowd_baking import CrowdBakeOptions
-from dq_compensation.option_fields import Option, options_of
+from dq_compensation.scene.settings.declaration import Declared, declared_in
 from dq_compensation.softness.softening import SofteningOptions
 from dq_compensation.takes.caching import TakeOptions
 from environments import PROJECT
@@ -80,27 +80,28 @@ def required(bake: Bake) -> tuple[Any, ...]:
 @every_bake
 def test_the_dialog_has_each_option(bake: Bake) -> None:
     properties = properties_of(bake.operator)
-    offered = {each.property_name or each.name: each for each in options_of(bake.task)}
+    offered = {each.property_name: each for each in declared_in(bake.task).values()}
     asked = {name: each for name, each in offered.items() if not each.several}
     assert set(asked) | set(bake.own) <= set(properties)
     for name, each in asked.items():
         found = properties[name]
-        assert (found.name, found.description) == (each.title, each.text)
+        assert (found.name, found.description) == (each.keywords["name"], each.description)
         assert found.default == pytest.approx(each.default)
         if found.type == "ENUM":
             # Scripts may have more of them.
             assert set(found.enum_items.keys()) <= set(each.allowed)
-        if isfinite(each.minimum):
-            assert found.hard_min == pytest.approx(each.minimum)
-        if isfinite(each.maximum):
-            assert found.hard_max == pytest.approx(each.maximum)
+        least, most = each.bounds
+        if isfinite(least):
+            assert found.hard_min == pytest.approx(least)
+        if isfinite(most):
+            assert found.hard_max == pytest.approx(most)
     for name in properties:
-        others = {"first", "last", *bake.own, *(each.name for each in options_of(MemoryOptions))}
+        others = {"first", "last", *bake.own, *declared_in(MemoryOptions)}
         assert name in asked or name in others, f"{name} is not declared"
 
 
 def test_examples_are_baked_with_the_options_of_keys() -> None:
-    names = {each.property_name or each.name for each in options_of(KeyOptions)}
+    names = {each.property_name for each in declared_in(KeyOptions).values()}
     assert set(properties_of("examples_to_correctives")) == names
 
 
@@ -108,7 +109,7 @@ def test_examples_are_baked_with_the_options_of_keys() -> None:
 def test_a_script_has_each_option(bake: Bake) -> None:
     parameters = signature(bake.script).parameters
     text = " ".join((getdoc(bake.script) or "").split())
-    for each in options_of(bake.task):
+    for each in declared_in(bake.task).values():
         assert parameters[each.name].default == each.default
         assert f" {each.name}: {each.sentence}" in text
         for choice in each.allowed:
@@ -116,21 +117,21 @@ def test_a_script_has_each_option(bake: Bake) -> None:
     assert "{options}" not in text
 
 
-def wrong_values(option: Option) -> list[Any]:
+def wrong_values(option: Declared) -> list[Any]:
     if option.allowed:
         return ["WAX"]
-    if option.several or option.value_type not in {int, float}:
+    if option.several or option.kind not in {int, float}:
         return []
-    beyond = [option.minimum - 1] if isfinite(option.minimum) else []
-    beyond += [option.maximum + 1] if isfinite(option.maximum) else []
+    least, most = option.bounds
+    beyond = [each for each in (least - 1, most + 1) if isfinite(each)]
     return [*beyond, float("nan")]
 
 
 @every_bake
 def test_a_script_is_told_of_values_that_cannot_be(bake: Bake) -> None:
-    for each in options_of(bake.task):
+    for each in declared_in(bake.task).values():
         for value in wrong_values(each):
-            with pytest.raises(api.UserError, match=each.noun or each.name.replace("_", " ")):
+            with pytest.raises(api.UserError, match=each.noun):
                 bake.script(*required(bake), **{each.name: value})
 
 
@@ -152,7 +153,7 @@ def test_the_command_line_has_each_option(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     text = " ".join(command(*bake.command.split(), "--help").output.split())
-    for each in options_of(bake.task):
+    for each in declared_in(bake.task).values():
         option = f"--{each.name.replace('_', '-')}"
         if each.name in bake.by_frames:
             assert option not in text
@@ -186,7 +187,7 @@ def test_a_wrong_value_is_refused_before_a_file_is_opened(
 
 @pytest.mark.parametrize(("name", "count"), [("baking", 3), ("painting", 1)])
 def test_the_manual_names_options_as_the_dialogs_do(name: str, count: int) -> None:
-    labels = {each.title for bake in BAKES for each in options_of(bake.task)}
+    labels = {each.keywords["name"] for bake in BAKES for each in declared_in(bake.task).values()}
     page = (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     tables = re.findall(r"^\| option \|.*\n\|.*\n((?:\|.*\n)+)", page, re.MULTILINE)
     assert len(tables) == count

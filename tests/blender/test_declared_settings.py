@@ -18,7 +18,7 @@ from dq_compensation.scene.settings.crowd_settings import (
     DQCompensationCrowd,
     DQCompensationCrowdRole,
 )
-from dq_compensation.scene.settings.declaration import properties_of
+from dq_compensation.scene.settings.declaration import declared_in
 from dq_compensation.scene.settings.example_settings import DQCompensationExampleBone
 from dq_compensation.scene.settings.object_settings import (
     LEFT_OUT,
@@ -35,7 +35,7 @@ from tests.limb import build_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
-DECLARED = properties_of(CharacterChoices)
+DECLARED = declared_in(CharacterChoices)
 GROUPS = ("vertex_group", "blend_group")
 PAGES = {
     DQCompensationExampleBone: "by_example.md",
@@ -147,7 +147,7 @@ def test_the_page_of_scripts_names_each() -> None:
 def test_those_of_crowds_takes_and_examples_are_in_tables(group: type, page: str) -> None:
     text = (PROJECT / "docs" / page).read_text(encoding="utf-8")
     rows = " ".join(re.findall(r"^\|.*", text, re.MULTILINE))
-    for name, each in properties_of(group).items():
+    for name, each in declared_in(group).items():
         if not name.startswith("active_"):
             words = each.keywords.get("name", "").split()
             assert [word for word in words if word not in rows] == [], name

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dq_compensation.session import changes
-from dq_compensation.session.changes import DelayedCall, WaitsFor
+from dq_compensation.session import status
+from dq_compensation.session.status import DelayedCall, WaitsFor
 
 
 class Timers:
@@ -41,10 +41,10 @@ class Timers:
 def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
     timers = Timers()
     app = SimpleNamespace(background=False, timers=timers)
-    monkeypatch.setattr(changes, "bpy", SimpleNamespace(app=app))
-    monkeypatch.setattr(changes, "time", SimpleNamespace(monotonic=lambda: timers.now))
-    monkeypatch.setattr(changes, "is_in_a_gesture", lambda: False)
-    monkeypatch.setattr(changes, "is_playing", lambda: False)
+    monkeypatch.setattr(status, "bpy", SimpleNamespace(app=app))
+    monkeypatch.setattr(status, "time", SimpleNamespace(monotonic=lambda: timers.now))
+    monkeypatch.setattr(status, "is_in_a_gesture", lambda: False)
+    monkeypatch.setattr(status, "is_playing", lambda: False)
     return timers
 
 
@@ -76,11 +76,11 @@ def test_rest_waits_for_the_user(
 ) -> None:
     calls: list[float] = []
     delayed = call_that_notes(calls, timers, waits_for)
-    monkeypatch.setattr(changes, busy, lambda: True)
+    monkeypatch.setattr(status, busy, lambda: True)
     delayed.request()
     timers.pass_time(1.0)
     assert len(calls) == (0 if waits_for == "REST" else 1)
-    monkeypatch.setattr(changes, busy, lambda: False)
+    monkeypatch.setattr(status, busy, lambda: False)
     timers.pass_time(1.0)
     assert len(calls) == 1
 
@@ -116,7 +116,7 @@ def test_the_function_says_when_it_wants_to_be_called_again(timers: Timers) -> N
 
 
 def test_nothing_is_called_in_background(timers: Timers) -> None:
-    changes.bpy.app.background = True  # type: ignore[misc]
+    status.bpy.app.background = True  # type: ignore[misc]
     delayed = call_that_notes([], timers, "TIME")
     delayed.request()
     assert not timers.due

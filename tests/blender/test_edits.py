@@ -17,7 +17,7 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import digest_of_bones
 from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session import status
+from dq_compensation.session.status import current_binding
 from tests.blender.enabled_scenes import check, enable, error
 from tests.blender.scene_builders import new_file
 from tests.limb import build_limb, pose_limb
@@ -60,7 +60,7 @@ def rename(rig: Object, old: str, new: str) -> None:
 
 def assert_as_bound_anew(obj: Object) -> None:
     """What the session knows of an object is what is read of it now, and it is deformed so."""
-    known, anew = status.current_binding(obj), bind(obj)
+    known, anew = current_binding(obj), bind(obj)
     assert (known.skeleton.names, known.group_names) == (anew.skeleton.names, anew.group_names)
     assert (known.structure, known.content) == (anew.structure, anew.content)
     assert known.bones_at_rest == anew.bones_at_rest

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import BindingError
-from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle import enabling, following
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.following import check_all, show_all_to_camera
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import known_objects
-from dq_compensation.session.changes import set_final_render_runs
 from dq_compensation.session.known_objects import enabled, enabled_objects
-from dq_compensation.session.status import status_of
+from dq_compensation.session.status import set_final_render_runs, status_of
 from dq_compensation.viewport.look import camera_visibility_is_current, rendering_viewport_open
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select, without_addon
@@ -528,3 +527,65 @@ def test_enabled_objects_are_found_again_in_another_order(
     assert enabled_objects() == [objects[1], copy]
     bpy.data.objects.remove(copy)
     assert enabled_objects() == [objects[1]]
+
+
+@pytest.mark.usefixtures("addon")
+def test_what_enable_has_written_is_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    new_file()
+    obj, _ = build_limb()
+    seen: list[bpy.types.Object] = []
+    monkeypatch.setattr(
+        following,
+        "reconcile",
+        lambda each, *args, **how: (seen.append(each), reconcile(each, *args, **how))[1],
+    )
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert seen == []
+    obj.vertex_groups["Lower"].add([0], 1.0, "REPLACE")
+    bpy.context.view_layer.update()
+    assert seen == [obj]
+
+
+@pytest.mark.usefixtures("addon")
+def test_others_with_the_mesh_are_compared_with_what_enable_has_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new_file()
+    obj, _ = build_limb()
+    bpy.ops.dqc.enable()
+    twin = link(obj.copy())
+    enabling.disable(twin)
+    bpy.context.view_layer.update()
+    seen: list[bpy.types.Object] = []
+    monkeypatch.setattr(
+        following,
+        "reconcile",
+        lambda each, *args, **how: (seen.append(each), reconcile(each, *args, **how))[1],
+    )
+    enabling.enable(twin, bpy.context.evaluated_depsgraph_get())
+    assert obj in seen
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("is_left_over", [False, True])
+def test_what_cannot_be_enabled_is_as_before(is_left_over: bool) -> None:
+    new_file()
+    obj, armature = build_limb()
+    if is_left_over:
+        bpy.ops.dqc.enable()
+        copy = link(obj.copy())
+        copy.data = obj.data.copy()
+        copy.dq_compensation.property_unset("is_enabled")
+        enabling.disable(obj)
+        obj = copy
+    obj.modifiers.new("Levels", "MULTIRES")
+    before = [modifier.name for modifier in obj.modifiers if modifier.type != "NODES"]
+    armature.data.bones["Hand"].name = "Palm"
+    with pytest.raises(BindingError, match="stands after the Armature modifier") as error:
+        enabling.enable(obj, bpy.context.evaluated_depsgraph_get())
+    assert "Until then" not in str(error.value)
+    assert not obj.dq_compensation.enabled
+    assert [modifier.name for modifier in obj.modifiers] == before
+    assert obj.modifiers["Armature"].show_viewport
+    assert obj.modifiers["Armature"].show_render
+    assert obj not in enabled_objects()

@@ -11,6 +11,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.blender.armature import envelope_factors
 from dq_compensation.scene.blender.rigging import deformation_refusal
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, build_posed_limb
@@ -74,7 +75,7 @@ def test_envelopes_equal_the_armature_modifier(
     if moved:
         obj.matrix_parent_inverse.translation = (0.1, 0.03, 0.02)
     bpy.context.view_layer.update()
-    assert deformation_refusal(obj) is None
+    assert deformation_refusal(SkinnedObject(obj)) is None
     assert_equals_blender(obj)
 
 

@@ -14,12 +14,11 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.shape_key_bakes import bake_pose
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.examples.authoring import add_example
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.blender.rigging import armature_modifier
+from dq_compensation.scene.blender.skinned_object import armature_modifier
 from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import (
@@ -143,7 +142,7 @@ def test_linked_from_another_file_the_examples_show_and_are_not_changed(tmp_path
 @pytest.mark.parametrize("target", ["LINEAR", "DUAL_QUATERNION"])
 def test_a_baked_pose_has_what_the_examples_add(target: str) -> None:
     obj, _, wanted = small_character()
-    report = bake_pose(obj, obj, "Baked", target)
+    report = api.bake_pose(obj, "Baked", target=target)
     assert report.unreached == 0
     disable(obj)
     armature_modifier(obj).use_deform_preserve_volume = target == "DUAL_QUATERNION"

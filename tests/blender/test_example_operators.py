@@ -15,6 +15,7 @@ from dq_compensation import api
 from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.operators import active_bone
 from dq_compensation.examples.posed_copy import failure_of, take_for_granted
+from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.reconcile import _bring_up_to_date
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
@@ -145,7 +146,7 @@ def test_adding_brings_the_character_up_to_date_once(
     """Not for each setting that is written: each would build another node tree."""
     calls = count_calls(monkeypatch, _bring_up_to_date)
     assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
-    assert [arguments[0] for arguments in calls.arguments] == [posing.mesh_object]
+    assert [arguments[0].obj for arguments in calls.arguments] == [posing.mesh_object]
 
 
 def test_add_in_edit_mode_and_without_a_mode(posing: Human) -> None:
@@ -350,12 +351,12 @@ def test_a_lost_key_is_named_in_the_panel_and_can_be_chosen_again(
     key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
     key.name = "Biceps"
     check()
-    assert any("has lost its shape key" in note for note in status_of(obj).notes)
+    assert any("has lost its shape key" in note for note in enabling.notes_of(obj))
     authoring.look()
     assert status_of(obj).example_values == (-1.0,)
     obj.dq_compensation.examples[0].key = "Biceps"
     check()
-    assert not status_of(obj).notes
+    assert not enabling.notes_of(obj)
 
 
 def test_settings_of_a_bone_follow_when_another_bone_is_chosen(
@@ -368,7 +369,7 @@ def test_settings_of_a_bone_follow_when_another_bone_is_chosen(
     human.armature_object.data.bones[BONE].name = "elbow.L"
     enable(obj)
     check()
-    assert any("belongs to the bone lowerarm01.L" in note for note in status_of(obj).notes)
+    assert any("belongs to the bone lowerarm01.L" in note for note in enabling.notes_of(obj))
     obj.dq_compensation.examples[0].bone = "elbow.L"
     assert [(b.name, b.sigma) for b in obj.dq_compensation.example_bones] == [
         ("elbow.L", pytest.approx(0.7))

@@ -17,6 +17,7 @@ from dq_compensation import api
 from dq_compensation.analysis.limbs import Limbs
 from dq_compensation.bake.corrective_poses import joints_that_matter
 from dq_compensation.core.compensation import Curve
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.errors import UserError
 from dq_compensation.scene.binding.bind import bind
@@ -65,7 +66,7 @@ def joints_of_mesh(mesh: bpy.types.Object) -> dict[str, str]:
     """The parent by the child of each joint of the mesh."""
     measured = bind(mesh).measured(Settings())
     names, limbs = measured.limbs.skeleton.names, measured.limbs
-    of_mesh = slice(limbs.bone_count, None)
+    of_mesh = slice(limbs.skeleton.bone_count, None)
     pairs = zip(limbs.children[of_mesh], limbs.parents[of_mesh], strict=True)
     return {names[child]: names[parent] for child, parent in pairs}
 
@@ -115,7 +116,9 @@ def test_tails_that_tell_are_taken(rig: Rig) -> None:
 
     def limbs() -> tuple[Limbs, Skeleton]:
         binding = bind(mesh)
-        return Limbs.of(binding.rest, binding.influences, binding.skeleton), binding.skeleton
+        return Limbs.of(
+            SkinAtRest(binding.rest, binding.influences, binding.skeleton)
+        ), binding.skeleton
 
     for _ in range(2):
         found, skeleton = limbs()

@@ -64,7 +64,9 @@ def _bulges(binding: Binding, pose: Pose, named: NamedPose, reach: float) -> tup
     joint = turned[0] @ heads[bone] + pose.matrices[bone, :3, 3]
     rest = binding.rest.astype(np.float64)
     plain, after = _deformed(binding, pose)
-    side = binding.skeleton.kinship(np.full(len(rest), parent), binding.influences.bones[:, 0])
+    side = binding.skeleton.ancestry.kinship(
+        np.full(len(rest), parent), binding.influences.bones[:, 0]
+    )
     rows = (np.linalg.norm(rest - heads[bone], axis=1) < reach) & (
         (side == 1) | (binding.influences.bones[:, 0] == parent)
     )

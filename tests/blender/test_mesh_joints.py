@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dq_compensation.analysis.limbs import Limbs, mesh_parents
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCurve
 from dq_compensation.core.deform import Deformation, Method, deform
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import LimbAxis, Skeleton
@@ -217,8 +218,8 @@ def test_limbs_along_another_axis_of_the_bones(human: Human) -> None:
     sides = np.array([bone_side(name) for name in skeleton.names])
 
     def found_on(skeleton: Skeleton, limb_axis: LimbAxis = "AUTO") -> NDArray[np.int32]:
-        limbs = Limbs.of(binding.rest, binding.influences, skeleton, limb_axis)
-        return mesh_parents(binding.rest, binding.influences, limbs, sides)
+        skin = SkinAtRest(binding.rest, binding.influences, skeleton, limb_axis, sides=sides)
+        return mesh_parents(Limbs.of(skin))
 
     expected = found_on(skeleton)
     turned = skeleton.rest.copy()

@@ -22,6 +22,7 @@ from dq_compensation.modifier.modifier_inputs import input_data_path, set_input
 from dq_compensation.modifier.modifier_stack import base_for
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
@@ -60,7 +61,7 @@ class Shown:
         self.chosen = chosen
         bpy.context.view_layer.update()
         self.binding = bind(human.mesh_object)
-        self.modifier = install(human.mesh_object, self.binding, chosen)
+        self.modifier = install(SkinnedObject(human.mesh_object), self.binding, chosen)
 
     def error(self) -> float:
         """The largest distance to `core`, in parts of the object's size."""

@@ -17,6 +17,7 @@ from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import (
@@ -38,7 +39,7 @@ COMPENSATED = Settings(curve="FITTED")
 
 def enable(obj: bpy.types.Object, settings: Settings = COMPENSATED) -> None:
     bpy.context.view_layer.update()
-    install(obj, bind(obj), settings)
+    install(SkinnedObject(obj), bind(obj), settings)
 
 
 def expected(obj: bpy.types.Object, settings: Settings = COMPENSATED) -> NDArray[np.float32]:
@@ -79,11 +80,11 @@ def test_the_last_user_takes_the_palette_and_the_tree_along() -> None:
     skin(second, armature, seed=1)
     enable(first)
     enable(second)
-    uninstall(first)
+    uninstall(SkinnedObject(first))
     assert find_palette(armature) is not None
     pose_at_random(armature)
     assert is_right(second)
-    uninstall(second)
+    uninstall(SkinnedObject(second))
     assert find_palette(armature) is None
     assert not bpy.data.node_groups
     assert {obj.name for obj in bpy.data.objects} == {"Body", "Shirt", "Rig"}
@@ -118,9 +119,9 @@ def test_uninstalling_leaves_nothing() -> None:
     before = _dump(obj)
     enable(obj)
     assert _dump(obj) != before
-    uninstall(obj)
+    uninstall(SkinnedObject(obj))
     assert _dump(obj) == before
-    uninstall(obj)
+    uninstall(SkinnedObject(obj))
     assert _dump(obj) == before
     assert not bpy.data.node_groups
 
@@ -131,14 +132,14 @@ def test_changing_the_method_leaves_no_tree_behind(method: Any) -> None:
     enable(obj)
     trees = trees_of_modifiers()
     other = Settings(acting_method=method, curve="FITTED")
-    assert changed_parts(obj, other)
+    assert changed_parts(SkinnedObject(obj), other)
     enable(obj, other)
-    assert not changed_parts(obj, other)
+    assert not changed_parts(SkinnedObject(obj), other)
     pose_at_random(armature)
     assert np.abs(evaluated_positions(obj) - expected(obj, other)).max() <= 1e-5
     enable(obj)
     assert trees_of_modifiers() == trees
-    uninstall(obj)
+    uninstall(SkinnedObject(obj))
     assert not bpy.data.node_groups
 
 
@@ -197,7 +198,7 @@ def test_bendy_bones_move_as_one_straight_bone_where_our_own_tree_skins() -> Non
     own = Settings(acting_method="SPHERICAL_JOINT", curve="FITTED")
     enable(obj, own)
     armature.data.bones["Upper"].bbone_segments = 8
-    assert changed_parts(obj, own)
+    assert changed_parts(SkinnedObject(obj), own)
     enable(obj, own)
     pose_at_random(armature)
     armature.pose.bones["Upper"].bbone_curveinx = 0.3
@@ -219,9 +220,9 @@ def test_new_bones_and_weights_after_refreshing() -> None:
         bone.head, bone.tail = (1.5, 0.0, 0.0), (2.0, 0.0, 0.0)
         bone.parent = armature.data.edit_bones["Lower"]
     obj.vertex_groups.new(name="Hand").add([3, 4, 5, 6], 0.6, "REPLACE")
-    assert changed_parts(obj, COMPENSATED)
+    assert changed_parts(SkinnedObject(obj), COMPENSATED)
     enable(obj)
-    assert not changed_parts(obj, COMPENSATED)
+    assert not changed_parts(SkinnedObject(obj), COMPENSATED)
     pose_at_random(armature)
     assert is_right(obj)
 
@@ -237,7 +238,7 @@ def test_a_mesh_with_other_vertices_is_blender_s_own_until_it_is_refreshed() -> 
     our_modifier(obj).show_viewport = False
     assert np.array_equal(evaluated_positions(obj), passing)
     our_modifier(obj).show_viewport = True
-    assert changed_parts(obj, COMPENSATED)
+    assert changed_parts(SkinnedObject(obj), COMPENSATED)
     enable(obj)
     assert is_right(obj)
 
@@ -248,9 +249,9 @@ def test_a_linked_duplicate_is_right_and_keeps_the_attributes() -> None:
     twin = linked_copy(obj)
     pose_at_random(armature)
     assert is_right(twin)
-    uninstall(obj)
+    uninstall(SkinnedObject(obj))
     assert is_right(twin)
-    uninstall(twin)
+    uninstall(SkinnedObject(twin))
     assert not [a for a in obj.data.attributes if a.name.startswith(".dqc")]
 
 
@@ -262,7 +263,7 @@ def test_a_copied_character_gets_its_own_palette() -> None:
     for copied in (rig, body):
         bpy.context.scene.collection.objects.link(copied)
     body.modifiers["Armature"].object = rig
-    assert changed_parts(body, COMPENSATED)
+    assert changed_parts(SkinnedObject(body), COMPENSATED)
     enable(body)
     assert find_palette(rig) != find_palette(armature)
     pose_at_random(rig, seed=5)
@@ -283,7 +284,7 @@ def test_saved_and_opened_again(tmp_path: Path) -> None:
     path = saved(tmp_path)
     bpy.ops.wm.open_mainfile(filepath=path)
     obj, armature = bpy.data.objects["Body"], bpy.data.objects["Rig"]
-    assert not changed_parts(obj, COMPENSATED)
+    assert not changed_parts(SkinnedObject(obj), COMPENSATED)
     pose_at_random(armature)
     assert is_right(obj)
 

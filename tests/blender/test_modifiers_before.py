@@ -20,11 +20,11 @@ from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.replacement import replace_armature_modifier
-from dq_compensation.modifier.modifier_stack import attribute_object
+from dq_compensation.modifier.modifier_stack import attribute_object_of
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
 from dq_compensation.scene.blender.own_objects import temporary_copy
-from dq_compensation.scene.blender.rigging import armature_modifier
-from dq_compensation.session.changes import is_playing
+from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
+from dq_compensation.session.status import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable
 from tests.blender.scene_builders import add_mesh, evaluated_positions, linked_copy, save_and_open
@@ -37,6 +37,10 @@ pytestmark = pytest.mark.usefixtures("addon")
 Object = bpy.types.Object
 Pair = tuple[Object, Object]
 TOLERANCE = 1e-4
+
+
+def attribute_object(obj: bpy.types.Object) -> bpy.types.Object | None:
+    return attribute_object_of(SkinnedObject(obj).ours)
 
 
 @pytest.fixture
@@ -351,11 +355,11 @@ def test_a_copy_has_attributes_of_its_own_once_it_differs(limb: Pair) -> None:
     enable(obj)
     twin = linked_copy(obj)
     check()
-    assert attribute_object(twin) == attribute_object(obj)
+    assert attribute_object(twin) == attribute_object_of(SkinnedObject(obj).ours)
     twin.modifiers["Mirror"].use_axis = (True, True, False)
     for each in (obj, twin):
         is_right(each)
-    assert attribute_object(twin) != attribute_object(obj)
+    assert attribute_object(twin) != attribute_object_of(SkinnedObject(obj).ours)
 
 
 def test_objects_that_share_a_mesh_may_have_other_modifiers(limb: Pair) -> None:

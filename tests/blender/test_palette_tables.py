@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import bpy
 import numpy as np
@@ -28,7 +27,7 @@ from dq_compensation.modifier.palette_object import (
     is_intact,
     nodes_of_palette,
 )
-from dq_compensation.modifier.palette_points import read_counts, table_rows
+from dq_compensation.modifier.palette_points import PaletteTables
 from dq_compensation.scene.blender.own_objects import is_palette
 from tests.blender.enabled_scenes import check, disable, enable, error, select
 from tests.blender.libraries import collected, load_collection, overridden
@@ -64,10 +63,8 @@ def palette_of(rig: Object) -> Object:
 
 
 def tables_of(rig: Object) -> dict[str, list[bytes]]:
-    mesh: Any = palette_of(rig).data
-    return {
-        name: [row.tobytes() for row in table_rows(mesh, name)] for name in (JOINT_ROWS, PAIR_ROWS)
-    }
+    tables = PaletteTables(palette_of(rig).data)
+    return {name: [row.tobytes() for row in tables.rows(name)] for name in (JOINT_ROWS, PAIR_ROWS)}
 
 
 def rows_of(obj: Object) -> list[int]:
@@ -112,7 +109,7 @@ def test_curves_that_differ_have_tables_of_their_own() -> None:
     third.dq_compensation.method = "SPHERICAL_JOINT"
     for obj in (first, second, third):
         enable(obj)
-    bones, joints, pairs = read_counts(palette_of(rig).data)
+    bones, joints, pairs = PaletteTables(palette_of(rig).data).counts
     assert bones == 1 + 3
     assert joints > 0
     assert pairs > 0
@@ -214,7 +211,7 @@ def test_undo_after_the_tables_started_anew_between_two_steps() -> None:
     enable(obj)
     obj.dq_compensation.limb_axis = "AUTO"
     check()
-    assert read_counts(palette_of(rig).data)[1] == 10
+    assert PaletteTables(palette_of(rig).data).counts[1] == 10
     for step in range(4):
         obj.pass_index = step  # so that undo reads the object itself
         bpy.ops.ed.undo_push(message=f"Step {step}")

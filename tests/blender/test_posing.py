@@ -6,11 +6,10 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import following
-from dq_compensation.lifecycle.following import _rest
-from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.lifecycle.reconcile import _rest, reconcile
 from dq_compensation.scene.blender.mesh import mesh_of
-from dq_compensation.session.changes import is_playing
 from dq_compensation.session.known_objects import enabled_objects
+from dq_compensation.session.status import is_playing
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import link, new_file
 from tests.limb import build_limb, pose_limb

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import bpy
 import numpy as np
@@ -18,6 +20,7 @@ from dq_compensation.scene.settings.addon_preferences import ADDON_ID, FOR_NEW_C
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.setup_check.findings import check_outdated, mark_all_touched
 from dq_compensation.ui.operators import copy_settings
+from dq_compensation.ui.preferences import DQCompensationPreferences
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import character, evaluated_positions
 from tests.limb import build_limb, build_posed_limb
@@ -228,6 +231,17 @@ def test_setup_check_looks_again_only_if_it_is_chosen(preferences: Any, follows:
     bpy.context.view_layer.update()
     mark_all_touched()
     assert check_outdated() is follows
+
+
+def test_the_page_draws_all_preferences_and_nothing_else(preferences: Any) -> None:
+    layout = MagicMock()
+    layout.row.return_value = layout.column.return_value = layout
+    page: Any = SimpleNamespace(layout=layout)
+    DQCompensationPreferences.draw(page, bpy.context)
+    drawn = {call.args[1] for call in layout.prop.call_args_list if call.args[0] is page}
+    known = preferences.bl_rna.base.properties.keys()
+    own = set(preferences.bl_rna.properties.keys()) - set(known)
+    assert drawn == own > {"overlay_colours", "use_check_again", "max_figures", "new_method"}
 
 
 def test_the_reset_gives_every_preference_its_default(preferences: Any) -> None:

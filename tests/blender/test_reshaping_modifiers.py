@@ -19,7 +19,7 @@ from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.replacement import replace_armature_modifier
 from dq_compensation.modifier.modifier_stack import reads_shape
-from dq_compensation.session.changes import is_playing
+from dq_compensation.session.status import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable, ours
 from tests.blender.example_scenes import ELBOW, flexing, turn

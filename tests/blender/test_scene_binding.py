@@ -16,6 +16,7 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.blender.armature import object_to_armature
 from dq_compensation.scene.blender.rigging import deformation_refusal, notes
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from human.model import build_human, load_human_arrays
 from tests.blender.scene_builders import (
@@ -179,7 +180,7 @@ def test_linked_library_data_binds_without_being_changed(tmp_path: Path) -> None
     bpy.context.view_layer.update()
     body, rig = (bpy.data.objects[name] for name in ("Body", "Rig"))
     assert body.library is not None
-    assert deformation_refusal(body) is None
+    assert deformation_refusal(SkinnedObject(body)) is None
     assert_linear_is_blenders(body, rig)
 
 
@@ -212,14 +213,14 @@ def test_weights_of_groups_that_are_gone_are_no_influences() -> None:
 
 def test_nothing_is_wrong_with_a_character() -> None:
     obj, _armature = character()
-    assert deformation_refusal(obj) is None
-    assert notes(obj) == []
+    assert deformation_refusal(SkinnedObject(obj)) is None
+    assert notes(SkinnedObject(obj)) == []
 
 
 def refusal(obj: bpy.types.Object) -> str:
     """The sentence of `deformation_refusal`; `bind` says the same."""
     bpy.context.view_layer.update()
-    sentence = deformation_refusal(obj)
+    sentence = deformation_refusal(SkinnedObject(obj))
     assert sentence is not None
     with pytest.raises(BindingError) as error:
         bind(obj)
@@ -276,7 +277,7 @@ def test_a_mesh_in_edit_mode() -> None:
     obj, _armature = character()
     with edit_mode(obj):
         assert refusal(obj).startswith("Body is in Edit Mode.")
-    assert deformation_refusal(obj) is None
+    assert deformation_refusal(SkinnedObject(obj)) is None
 
 
 @pytest.mark.parametrize("flat", ["Body", "Rig"])
@@ -290,7 +291,7 @@ def test_a_small_but_real_scale_is_fine() -> None:
     obj, armature = character()
     armature.scale = obj.scale = (0.001, 0.001, 0.001)
     pose_at_random(armature)
-    assert deformation_refusal(obj) is None
+    assert deformation_refusal(SkinnedObject(obj)) is None
     assert_linear_is_blenders(obj, armature)
 
 
@@ -305,7 +306,7 @@ def test_notes_name_what_does_not_show() -> None:
     obj.modifiers.new("Second", "ARMATURE").object = armature
     obj.modifiers.new("Hidden", "SUBSURF").show_viewport = False
     armature.data.pose_position = "REST"
-    message = "\n".join(notes(obj))
+    message = "\n".join(notes(SkinnedObject(obj)))
     for words in (
         "Modifiers before Armature do not show: Mirror.",
         "Modifiers after Armature do not show: Smooth.",
@@ -326,6 +327,6 @@ def test_the_first_armature_modifier_with_an_armature_counts() -> None:
 
 def test_notes_of_anything_else_are_empty() -> None:
     obj, armature = character()
-    assert notes(armature) == []
+    assert notes(SkinnedObject(armature)) == []
     obj.modifiers.clear()
-    assert notes(obj) == []
+    assert notes(SkinnedObject(obj)) == []

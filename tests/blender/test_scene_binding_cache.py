@@ -11,8 +11,9 @@ import pytest
 from dq_compensation.errors import BindingError
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.content import structure_of
-from dq_compensation.session import status
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.session.memory import memories
+from dq_compensation.session.status import current_binding, discard_binding
 from tests.blender.scene_builders import add_armature, character, edit_mode, pose_at_random
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -83,25 +84,23 @@ def test_a_change_of_the_set_up_makes_a_new_binding(
     change: Callable[[bpy.types.Object, bpy.types.Object], None],
 ) -> None:
     obj, armature = character()
-    before = status.current_binding(obj)
+    before = current_binding(obj)
     change(obj, armature)
     bpy.context.view_layer.update()
-    after = status.current_binding(obj)
+    after = current_binding(obj)
     assert after is not before
     assert after.vertex_count == len(obj.data.vertices)
-    assert status.current_binding(obj) is after
+    assert current_binding(obj) is after
 
 
 def test_posing_and_moving_objects_keep_the_binding() -> None:
     obj, armature = character()
-    binding = status.current_binding(obj)
+    binding = current_binding(obj)
     pose_at_random(armature)
     obj.location = (1, 2, 3)
     bpy.context.view_layer.update()
-    assert status.current_binding(obj) is binding
-    assert (
-        status.current_binding(obj.evaluated_get(bpy.context.evaluated_depsgraph_get())) is binding
-    )
+    assert current_binding(obj) is binding
+    assert current_binding(obj.evaluated_get(bpy.context.evaluated_depsgraph_get())) is binding
 
 
 def updates_of(change: Callable[[], None]) -> set[str]:
@@ -138,29 +137,29 @@ def test_painting_is_an_update_of_the_mesh_and_posing_is_none() -> None:
 
 def test_an_object_that_cannot_be_bound_is_forgotten_and_comes_back() -> None:
     obj, armature = character()
-    status.current_binding(obj)
+    current_binding(obj)
     obj.modifiers["Armature"].object = None
     with pytest.raises(BindingError):
-        status.current_binding(obj)
+        current_binding(obj)
     assert not memories(Binding)
     obj.modifiers["Armature"].object = armature
-    assert status.current_binding(obj).vertex_count == 36
+    assert current_binding(obj).vertex_count == 36
 
 
 def test_what_is_discarded_is_bound_anew() -> None:
     obj, _armature = character()
-    binding = status.current_binding(obj)
-    status.discard_binding(obj)
+    binding = current_binding(obj)
+    discard_binding(obj)
     assert not memories(Binding)
-    assert status.current_binding(obj) is not binding
+    assert current_binding(obj) is not binding
 
 
 def test_a_renamed_bone_takes_its_group_along() -> None:
     """Blender renames the group with the bone; the new binding moves as the old one did."""
     obj, armature = character()
-    before = status.current_binding(obj)
+    before = current_binding(obj)
     rename_bone(obj, armature)
-    after = status.current_binding(obj)
+    after = current_binding(obj)
     assert "Arm" in after.skeleton.names
     np.testing.assert_array_equal(after.influences.weights, before.influences.weights)
     np.testing.assert_array_equal(after.influences.bones, before.influences.bones)
@@ -168,7 +167,7 @@ def test_a_renamed_bone_takes_its_group_along() -> None:
 
 def test_structures_of_a_broken_set_up_are_comparable() -> None:
     obj, _armature = character()
-    whole = structure_of(obj)
-    assert whole == structure_of(obj)
+    whole = structure_of(SkinnedObject(obj))
+    assert whole == structure_of(SkinnedObject(obj))
     obj.modifiers.clear()
-    assert structure_of(obj) != whole
+    assert structure_of(SkinnedObject(obj)) != whole

@@ -18,8 +18,8 @@ from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.installation import remove_unused
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.scene.binding.content import record_of
-from dq_compensation.session.changes import is_playing
-from dq_compensation.session.status import status_of
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.session.status import is_playing, status_of
 from tests.blender.enabled_scenes import (
     check,
     disable,
@@ -310,7 +310,7 @@ def test_an_undo_of_something_else_computes_nothing(
     for go in (bpy.ops.ed.undo, bpy.ops.ed.undo, bpy.ops.ed.redo):
         go()
         check()
-        assert record_of(bpy.data.objects["Limb"])
+        assert record_of(SkinnedObject(bpy.data.objects["Limb"]))
         assert not computed
 
 

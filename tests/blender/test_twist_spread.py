@@ -19,6 +19,7 @@ from dq_compensation.modifier.palette_object import find_palette, nodes_of_palet
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation, twist_about_parent
@@ -173,6 +174,6 @@ def test_the_notes_name_the_limbs(game_human: Human) -> None:
     obj.dq_compensation.twist_left_out = "calf_l"
     obj.dq_compensation.twist_spread = 0.4
     enable(obj)
-    (note,) = [each for each in find_notes(obj) if each.startswith("Twists")]
+    (note,) = [each for each in find_notes(SkinnedObject(obj)) if each.startswith("Twists")]
     assert "lowerarm_l" in note
     assert "Not along calf_l: left out by you." in note

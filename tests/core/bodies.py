@@ -16,6 +16,7 @@ from dq_compensation.core.dual_quaternion import (
     quaternions_from_axis_angle,
 )
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -35,9 +36,11 @@ def deformation_of(
 ) -> Deformation:
     """A method with all that it needs of the rest state."""
     if curve == "MEASURED":
-        compensation = MeasuredJoints.of(positions, influences, skeleton)
+        compensation = MeasuredJoints.of(SkinAtRest(positions, influences, skeleton))
     else:
-        compensation = PublishedCompensation.of(positions, influences, skeleton, curve=curve)
+        compensation = PublishedCompensation.of(
+            SkinAtRest(positions, influences, skeleton), curve=curve
+        )
     sets = joint_sets(influences, skeleton)
     return Deformation(method, influences, compensation, sets=sets, blend=blend)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import PUBLISHED_CURVES, Curve, compensation_amounts
 from dq_compensation.core.deform import Method
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 
 TOLERANCE = 0.2
@@ -82,7 +83,9 @@ def test_the_compensation_goes_towards_the_joint(curve: Curve, side: int) -> Non
 
 def test_the_amounts_have_opposite_signs_on_the_two_sides() -> None:
     cylinder = Cylinder.with_transition(0.63)
-    amounts = compensation_amounts(cylinder.positions, cylinder.influences, cylinder.skeleton)
+    amounts = compensation_amounts(
+        SkinAtRest(cylinder.positions, cylinder.influences, cylinder.skeleton)
+    )
     heights = cylinder.positions[:, 2]
     # Between x = 0.423 and 1/2 the fitted cubic is slightly negative, hence not the whole side.
     assert np.all(amounts[(heights < -0.2) & (heights > -2.0)] > 0.0)

@@ -18,6 +18,7 @@ from dq_compensation.core.compensation import (
 )
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import dual_quaternion_skinning
@@ -84,7 +85,9 @@ def test_against_the_steps_written_out(
     positions = rng.uniform(-1.0, 3.0, (VERTICES, 3))
     influences = random_influences(rng, VERTICES, skeleton.bone_count, 4)
     pose = posed(skeleton, random_rotations(rng, skeleton.bone_count, 60.0))
-    compensation = PublishedCompensation.of(positions, influences, skeleton, "AUTO", curve)
+    compensation = PublishedCompensation.of(
+        SkinAtRest(positions, influences, skeleton, "AUTO"), curve
+    )
     compensated, _ = compensated_skinning(
         positions, None, influences, pose, compensation, compensation.amounts
     )
@@ -116,18 +119,20 @@ def test_unrelated_bones_are_not_compensated(skeleton: Skeleton, rng: np.random.
     influences = Influences(
         np.array([[4, 5], [2, 5]], np.int32), np.array([[0.7, 0.3]] * 2, np.float32)
     )
-    np.testing.assert_array_equal(compensation_amounts(positions, influences, skeleton), 0.0)
+    np.testing.assert_array_equal(
+        compensation_amounts(SkinAtRest(positions, influences, skeleton)), 0.0
+    )
 
 
 def test_limb_axis_and_painted_weights_reach_the_amounts(skeleton: Skeleton) -> None:
     positions = np.array([[0.3, 0.4, 0.9]])
     influences = Influences(np.array([[0, 1]], np.int32), np.array([[0.8, 0.2]], np.float32))
-    along_limb = compensation_amounts(positions, influences, skeleton)
+    along_limb = compensation_amounts(SkinAtRest(positions, influences, skeleton))
     np.testing.assert_allclose(along_limb, 0.5 * curve_value(np.array([0.2]), "FITTED"), atol=1e-8)
-    across = compensation_amounts(positions, influences, skeleton, "X")
+    across = compensation_amounts(SkinAtRest(positions, influences, skeleton, "X"))
     assert abs(across[0] - along_limb[0]) > 0.01
     pose = posed(skeleton, np.stack([turn((0, 1, 0), 40.0 * bone) for bone in range(6)]))
-    compensation = PublishedCompensation.of(positions, influences, skeleton)
+    compensation = PublishedCompensation.of(SkinAtRest(positions, influences, skeleton))
     moved = [
         compensated_skinning(positions, None, influences, pose, compensation, share * along_limb)[0]
         for share in (0.0, 0.5, 1.0)
@@ -141,7 +146,7 @@ def test_limbs_folded_on_each_other_have_no_direction(rng: np.random.Generator) 
     positions = rng.normal(size=(50, 3))
     influences = random_influences(rng, 50, 2, 2)
     pose = posed(skeleton, np.stack((turn((1, 0, 0), 0.0), turn((0, 1, 0), 180.0))))
-    compensation = PublishedCompensation.of(positions, influences, skeleton)
+    compensation = PublishedCompensation.of(SkinAtRest(positions, influences, skeleton))
     moved, _ = compensated_skinning(
         positions, None, influences, pose, compensation, compensation.amounts
     )
@@ -163,11 +168,11 @@ def _along_weights(
         skeleton,
         np.stack((turn((1, 0, 0), 0.0), turn((0, 1, 0), 80.0), turn((0.3, 1, 0), 70.0))),
     )
-    compensation = PublishedCompensation.of(positions, influences, skeleton)
+    compensation = PublishedCompensation.of(SkinAtRest(positions, influences, skeleton))
     amounts = compensation.amounts
     if not with_fade:
         of_two = Influences(influences.bones[:, :2], influences.weights[:, :2])
-        amounts = compensation_amounts(positions, of_two, skeleton)
+        amounts = compensation_amounts(SkinAtRest(positions, of_two, skeleton))
     moved, _ = compensated_skinning(positions, None, influences, pose, compensation, amounts)
     return moved, np.abs(np.diff(weights, axis=0)).max(axis=1)
 
@@ -207,7 +212,7 @@ def test_the_compensation_grows_smoothly_from_nothing() -> None:
     skeleton = chain(2)
     influences = Influences(np.array([[0, 1]], np.int32), np.array([[0.8, 0.2]], np.float32))
     positions = np.array([[-1.0, 0.0, 0.8]])
-    compensation = PublishedCompensation.of(positions, influences, skeleton)
+    compensation = PublishedCompensation.of(SkinAtRest(positions, influences, skeleton))
     path = []
     for angle in np.concatenate((np.linspace(0.0, 1.0, 101), np.linspace(1.0, 90.0, 891))):
         pose = posed(skeleton, np.stack((turn((1, 0, 0), 0.0), turn((0, 1, 0), float(angle)))))

@@ -66,7 +66,10 @@ def test_slots_leave_out_what_is_not_used() -> None:
     slots = list(influences.slots())
     assert [rows.tolist() for rows, _, _ in slots if not isinstance(rows, slice)] == [[0, 2], [0]]
     assert [bones.tolist() for _, bones, _ in slots] == [[1, 3], [4]]
-    assert [bones.tolist() for _, bones, _ in influences.blending_slots()] == [[4, 3], [1]]
+    assert [bones.tolist() for _, bones, _ in influences.slots(in_blending_order=True)] == [
+        [4, 3],
+        [1],
+    ]
 
 
 def test_no_vertices_and_no_weights() -> None:

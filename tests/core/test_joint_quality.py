@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dq_compensation.analysis.joint_quality import JointBend, joint_bends
 from dq_compensation.core.deform import Deformation, Method, deform
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 
@@ -31,7 +32,7 @@ def bent(
     skeleton, count = chain(2), len(points)
     vertices, bones = np.repeat(np.arange(count), 2), np.tile([0, 1], count)
     influences = Influences.from_triples(vertices, bones, np.full(2 * count, 0.5), count)
-    measured = MeasuredJoints.of(points, influences, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
     (bend,) = joint_bends(points, measured, skeleton, degrees)
     pose = Pose.from_matrices(bend.matrices, skeleton)
     return bend, deform(Deformation(method, influences, measured), points, None, pose)[0]
@@ -88,5 +89,5 @@ def test_a_joint_without_skin_is_left_out() -> None:
     influences = Influences.from_triples(
         np.repeat([0, 1], 2), np.tile([0, 1], 2), np.full(4, 0.5), 2
     )
-    measured = MeasuredJoints.of(points, influences, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
     assert joint_bends(points, measured, skeleton, 90.0) == []

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from tests.core.bodies import chain
 
@@ -29,7 +30,7 @@ def _wide() -> Influences:
 
 
 def _amounts(left_out: Sequence[int] = ()) -> NDArray[np.floating]:
-    return MeasuredJoints.of(POINTS, _wide(), SKELETON, left_out=left_out).amounts
+    return MeasuredJoints.of(SkinAtRest(POINTS, _wide(), SKELETON, left_out=left_out)).amounts
 
 
 def test_what_is_beside_a_joint_that_is_left_out_fades_towards_it() -> None:
@@ -47,15 +48,15 @@ def test_what_is_beside_a_joint_that_is_left_out_fades_towards_it() -> None:
 def test_joint_bones_are_those_that_act() -> None:
     influences = _wide()
     of = (POINTS, influences, SKELETON)
-    assert MeasuredJoints.of(*of).joint_bones.tolist() == [UPPER, LOWER]
-    assert MeasuredJoints.of(*of, left_out=[UPPER]).joint_bones.tolist() == [LOWER]
-    assert PublishedCompensation.of(*of).joint_bones.tolist() == [UPPER, LOWER]
+    assert MeasuredJoints.of(SkinAtRest(*of)).joint_bones.tolist() == [UPPER, LOWER]
+    assert MeasuredJoints.of(SkinAtRest(*of, left_out=[UPPER])).joint_bones.tolist() == [LOWER]
+    assert PublishedCompensation.of(SkinAtRest(*of)).joint_bones.tolist() == [UPPER, LOWER]
 
 
 @pytest.mark.parametrize("left_out", [[UPPER], [LOWER], [UPPER, LOWER]])
 def test_published_curves_leave_out_the_pairs_that_the_bone_ends(left_out: list[int]) -> None:
-    every = PublishedCompensation.of(POINTS, _wide(), SKELETON)
-    kept = PublishedCompensation.of(POINTS, _wide(), SKELETON, left_out=left_out)
+    every = PublishedCompensation.of(SkinAtRest(POINTS, _wide(), SKELETON))
+    kept = PublishedCompensation.of(SkinAtRest(POINTS, _wide(), SKELETON, left_out=left_out))
     expected = np.where(np.isin(every.children, left_out), 0.0, every.amounts)
     np.testing.assert_array_equal(kept.amounts, expected)
     assert np.count_nonzero(kept.amounts) < np.count_nonzero(every.amounts)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dq_compensation.core.compensation import compensated_skinning
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import LimbJoints
+from dq_compensation.core.limb_joints import LimbJoints, SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -37,7 +37,7 @@ def _moved(
     points: NDArray[np.floating], influences: Influences, skeleton: Skeleton, pose: Pose
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """What dual quaternions make of the points, and what compensation takes away from that."""
-    measured = MeasuredJoints.of(points, influences, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
     plain, _ = dual_quaternion_skinning(points, None, influences, pose)
     after, _ = compensated_skinning(points, None, influences, pose, measured, measured.amounts)
     return plain, plain - after
@@ -85,7 +85,7 @@ def test_nothing_moves_farther_than_the_bound(rng: np.random.Generator) -> None:
     skeleton = chain(6)
     points = rng.uniform((-0.3, -0.3, 0.0), (0.3, 0.3, 6.0), (2000, 3))
     influences = random_influences(rng, 2000, 6, 4)
-    measured = MeasuredJoints.of(points, influences, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
     limbs = measured.limbs
     o = points - limbs.heads[measured.joints]
     beside_child = measured.bones == measured.joints
@@ -108,7 +108,7 @@ def test_the_rest_pose_stays_whatever_shape_keys_have_done(rng: np.random.Genera
     skeleton = chain(3)
     points = rng.uniform((-0.3, -0.3, 0.0), (0.3, 0.3, 3.0), (500, 3))
     influences = random_influences(rng, 500, 3, 3)
-    measured = MeasuredJoints.of(points, influences, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
     fat = points * [3.0, 3.0, 1.0]
     moved, _ = compensated_skinning(
         fat, None, influences, Pose.rest(skeleton), measured, measured.amounts
@@ -188,7 +188,7 @@ def test_it_fades_where_another_finger_takes_over() -> None:
     share = np.linspace(0.0, 1.0, 201)
     none, palm = np.zeros(201), np.full(201, 0.8)
     weights = np.column_stack((palm, 0.2 * share, none, 0.2 - 0.2 * share, none))
-    measured = MeasuredJoints.of(points, _weighted(*weights), _hand())
+    measured = MeasuredJoints.of(SkinAtRest(points, _weighted(*weights), _hand()))
     np.testing.assert_array_equal(measured.joints[[0, 70, 130, 200]], [3, 3, 1, 1])
     assert measured.amounts[[0, 200]].min() > 0.5
     assert measured.amounts[100] == pytest.approx(0.0, abs=1e-6)
@@ -199,7 +199,7 @@ def test_joints_of_one_finger_do_not_fade_each_other() -> None:
     """Beside the first bone, between the knuckle and the next joint, is no other limb."""
     points = np.column_stack((np.full(21, 0.1), np.full(21, 0.05), np.linspace(1.15, 1.35, 21)))
     weights = np.tile([0.25, 0.5, 0.25, 0.0, 0.0], (21, 1))
-    measured = MeasuredJoints.of(points, _weighted(*weights), _hand())
+    measured = MeasuredJoints.of(SkinAtRest(points, _weighted(*weights), _hand()))
     assert set(measured.joints.tolist()) == {1, 2}
     np.testing.assert_array_equal(measured.bones, 1)
     assert measured.amounts.min() > 0.9
@@ -212,8 +212,8 @@ def test_the_shares_of_all_bones_of_a_limb_add_up() -> None:
     whole = skeleton_of_points(
         np.array([[0.0, 0, 0], [0, 0, 2.0]]), np.array([[0, 0, 2.0], [0, 0, 4.0]]), [-1, 0]
     )
-    found = MeasuredJoints.of(points, split, chain(4))
-    expected = MeasuredJoints.of(points, _weighted((0.6, 0.4), (0.6, 0.4)), whole)
+    found = MeasuredJoints.of(SkinAtRest(points, split, chain(4)))
+    expected = MeasuredJoints.of(SkinAtRest(points, _weighted((0.6, 0.4), (0.6, 0.4)), whole))
     np.testing.assert_array_equal(found.joints, 2)
     np.testing.assert_array_equal(found.bones, [1, 2])
     np.testing.assert_allclose(found.amounts, expected.amounts, rtol=0, atol=1e-6)
@@ -230,7 +230,7 @@ def test_weights_of_another_part_of_the_body_fade_it() -> None:
     half = 0.5 - 0.5 * others
     points = np.tile([[-0.1, 0.0, 0.9]], (41, 1))
     influences = _weighted(*np.column_stack((half, half, others)))
-    amounts = MeasuredJoints.of(points, influences, skeleton).amounts
+    amounts = MeasuredJoints.of(SkinAtRest(points, influences, skeleton)).amounts
     expected = (1.0 - others) * np.maximum(0.0, 1.0 - others / (0.5 * half + 0.05))
     np.testing.assert_allclose(amounts, expected, rtol=0, atol=1e-6)
 
@@ -239,7 +239,7 @@ def test_a_limb_of_several_bones_bends_at_the_nearest_of_their_joints() -> None:
     skeleton = chain(4)
     points = np.array([[-0.1, 0.0, 1.9], [-0.1, 0.0, 2.2], [-0.1, 0.0, 2.9]])
     far_apart = _weighted(*[(0.5, 0.0, 0.0, 0.5)] * 3)
-    measured = MeasuredJoints.of(points, far_apart, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(points, far_apart, skeleton))
     np.testing.assert_array_equal(measured.joints, [2, 2, 3])
     np.testing.assert_array_equal(measured.bones, [1, 2, 2])
     np.testing.assert_allclose(measured.amounts, 1.0)
@@ -254,7 +254,7 @@ def test_another_part_of_the_body_and_unrelated_bones_are_left_alone() -> None:
     assert LimbJoints.of(skeleton).hinge_confidence == pytest.approx([0.0, 1.0, 0.0, 1.0])
     point = np.tile([[-0.1, 0.0, 0.9]], (3, 1))
     influences = _weighted((0.5, 0.5, 0, 0), (0.5, 0, 0.5, 0), (0, 0.5, 0, 0.5))
-    amounts = MeasuredJoints.of(point, influences, skeleton).amounts
+    amounts = MeasuredJoints.of(SkinAtRest(point, influences, skeleton)).amounts
     np.testing.assert_allclose(amounts, [1.0, 0.0, 0.0])
 
 
@@ -264,7 +264,7 @@ def test_skin_beyond_the_shorter_limb_is_left_alone() -> None:
         np.array([[0, 0, 0], [0, 0, 1.0]]), np.array([[0, 0, 1.0], [0, 0, 1.2]]), [-1, 0]
     )
     point = np.array([[-0.01, 0.0, 0.91], [-0.01, 0.0, 0.85], [-0.01, 0.0, 0.79]])
-    amounts = MeasuredJoints.of(point, _weighted(*[(0.5, 0.5)] * 3), skeleton).amounts
+    amounts = MeasuredJoints.of(SkinAtRest(point, _weighted(*[(0.5, 0.5)] * 3), skeleton)).amounts
     assert amounts[0] == pytest.approx(1.0)
     assert 0.3 < amounts[1] < 0.7
     assert amounts[2] == 0.0
@@ -305,7 +305,7 @@ def test_dtype_is_kept_and_no_bones_or_vertices_are_no_error(dtype: type) -> Non
     for count in (0, 2):
         points = np.full((count, 3), 0.1, dtype)
         influences = Influences.from_triples(np.arange(0), np.arange(0), np.zeros(0), count)
-        measured = MeasuredJoints.of(points, influences, skeleton)
+        measured = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
         deformation = Deformation("COMPENSATED", influences, measured)
         moved, _ = deform(deformation, points, None, _bent(skeleton, 90.0))
         assert moved.dtype == dtype
@@ -326,8 +326,8 @@ def test_joints_of_the_mesh_are_those_of_the_hierarchy_that_they_stand_for(
     points = np.column_stack((rng.uniform(-0.3, 0.3, (400, 2)), rng.uniform(0.0, 4.0, 400)))
     influences = random_influences(rng, 400, 4, 3)
     renumbered = Influences(place[influences.bones].astype(np.int32), influences.weights)
-    expected = MeasuredJoints.of(points, influences, skeleton)
-    found = MeasuredJoints.of(points, renumbered, flat, mesh_parents=mesh_parents)
+    expected = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
+    found = MeasuredJoints.of(SkinAtRest(points, renumbered, flat, mesh_parents=mesh_parents))
     assert found.joint_counts == (0, 3)
     assert expected.joint_counts == (3, 0)
     np.testing.assert_allclose(found.amounts, expected.amounts, rtol=0, atol=1e-12)
@@ -348,9 +348,9 @@ def test_the_hierarchy_goes_before_the_mesh() -> None:
     skeleton = chain(3)
     points = np.array([[0.1, 0.0, 1.9]])
     influences = _weighted((0.0, 0.5, 0.5))
-    expected = MeasuredJoints.of(points, influences, skeleton)
+    expected = MeasuredJoints.of(SkinAtRest(points, influences, skeleton))
     found = MeasuredJoints.of(
-        points, influences, skeleton, mesh_parents=np.array([-1, -1, 0], np.int32)
+        SkinAtRest(points, influences, skeleton, mesh_parents=np.array([-1, -1, 0], np.int32))
     )
     np.testing.assert_array_equal(found.joints, expected.joints)
     np.testing.assert_array_equal(found.amounts, expected.amounts)

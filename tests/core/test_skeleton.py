@@ -30,7 +30,7 @@ def test_kinship_of_every_pair(forked: Skeleton) -> None:
         (a in ancestors(b)) - (b in ancestors(a))
         for a, b in zip(first.tolist(), second.tolist(), strict=True)
     ]
-    assert forked.kinship(first, second).tolist() == expected
+    assert forked.ancestry.kinship(first, second).tolist() == expected
 
 
 def test_limbs_point_at_their_children(forked: Skeleton) -> None:

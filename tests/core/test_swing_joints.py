@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import Paths, body_parents
+from dq_compensation.core.limb_joints import Paths, SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -65,7 +65,7 @@ def _influences(*rows: dict[int, float]) -> Influences:
 
 
 def _compensated(points: Array, influences: Influences, skeleton: Skeleton, pose: Pose) -> Array:
-    measured = MeasuredJoints.of(points, influences, skeleton, ball_joints=True)
+    measured = MeasuredJoints.of(SkinAtRest(points, influences, skeleton), ball_joints=True)
     deformation = Deformation("COMPENSATED", influences, measured)
     return deform(deformation, points, None, pose)[0].astype(np.float64)
 
@@ -91,7 +91,7 @@ def test_a_twist_of_the_arm_is_left_to_dual_quaternions() -> None:
     points = np.random.default_rng(3).normal(0.0, 0.2, (40, 3)) + SHOULDER
     influences, skeleton = _influences(*[{0: 0.5, 2: 0.5}] * 40), _body()
     pose = _posed(skeleton, {2: _about((1.0, 0.0, 0.0), 120.0)})
-    swings = SwingJoints.of(points, influences, skeleton)
+    swings = SwingJoints.of(SkinAtRest(points, influences, skeleton))
     assert swings.acts
     dual = deform(Deformation("DUAL_QUATERNION", influences), points, None, pose)[0]
     _, offsets = swings.displacements(dual, pose, swings.amounts)
@@ -101,7 +101,7 @@ def test_a_twist_of_the_arm_is_left_to_dual_quaternions() -> None:
 def test_elbows_and_skin_of_one_bone_are_not_swung() -> None:
     points = np.array([[1.0, 0.1, 1.0], [0.1, 0.1, 1.0]])
     influences = _influences({2: 0.5, 3: 0.5}, {0: 1.0})
-    swings = SwingJoints.of(points, influences, _body())
+    swings = SwingJoints.of(SkinAtRest(points, influences, _body()))
     assert not swings.acts
     np.testing.assert_array_equal(swings.hinged, 1.0)
 
@@ -109,14 +109,14 @@ def test_elbows_and_skin_of_one_bone_are_not_swung() -> None:
 def test_skin_of_a_limb_and_the_trunk_is_not_measured() -> None:
     points = np.array([[1.0, 0.1, 1.0], [1.0, 0.1, 1.0]])
     influences = _influences({2: 0.5, 3: 0.5}, {2: 0.4, 3: 0.4, 0: 0.2})
-    swings = SwingJoints.of(points, influences, _body())
+    swings = SwingJoints.of(SkinAtRest(points, influences, _body()))
     # Of the pairs 0.16 is of the arm, and 0.08 + 0.08 goes across the shoulder.
     np.testing.assert_allclose(swings.hinged, [1.0, 0.5], atol=1e-6)
 
 
 def test_skin_as_far_away_as_the_limb_reaches_stays_on_the_arc() -> None:
     points = SHOULDER + np.array([[0.9, 0.0, 0.0], [2.1, 0.0, 0.0]])
-    swings = SwingJoints.of(points, _influences(*[{0: 0.5, 2: 0.5}] * 2), _body())
+    swings = SwingJoints.of(SkinAtRest(points, _influences(*[{0: 0.5, 2: 0.5}] * 2), _body()))
     np.testing.assert_allclose(swings.amounts[:, 0], [0.25, 0.0], atol=1e-6)
 
 
@@ -135,7 +135,7 @@ def test_amounts_change_little_with_weights_where_other_joints_come_in() -> None
     steps = np.linspace(0.0, 1.0, 1001)
     start, end = np.array([5, 5, 1, 1, 1, 2]) / 15.0, np.array([1, 1, 2, 1, 5, 5]) / 15.0
     rows = [dict(enumerate(start + (end - start) * step)) for step in steps]
-    swings = SwingJoints.of(np.zeros((1001, 3)), _influences(*rows), _zigzag(), "X")
+    swings = SwingJoints.of(SkinAtRest(np.zeros((1001, 3)), _influences(*rows), _zigzag(), "X"))
     amounts = np.zeros((1001, len(swings.children)))
     np.put_along_axis(amounts, swings.joints, swings.amounts, axis=1)
     assert swings.amounts.shape == (1001, SWINGS)
@@ -170,7 +170,7 @@ def test_skin_that_both_legs_share_swings_with_either() -> None:
     rows += [{bone: 1.0} for bone in (3, 4, 7, 8)]
     points = np.tile([0.0, 0.0, 1.0], (45, 1))
     points[:41, 0] = 0.25 * (left - 0.3)
-    swings = SwingJoints.of(points, _influences(*rows), _two_legs())
+    swings = SwingJoints.of(SkinAtRest(points, _influences(*rows), _two_legs()))
     amounts = np.zeros((45, len(swings.children)))
     np.put_along_axis(amounts, swings.joints, swings.amounts, axis=1)
     for leg, shares in ((2, left), (6, 0.6 - left)):
@@ -182,7 +182,9 @@ def test_skin_that_both_legs_share_swings_with_either() -> None:
 def test_amounts_fade_where_they_are_left_out() -> None:
     shares = np.linspace(0.0, 0.02, 401)
     rows = [{0: 1.0 - share, 2: share} for share in shares.tolist()]
-    amounts = SwingJoints.of(np.tile(SHOULDER + 0.1, (401, 1)), _influences(*rows), _body()).amounts
+    amounts = SwingJoints.of(
+        SkinAtRest(np.tile(SHOULDER + 0.1, (401, 1)), _influences(*rows), _body())
+    ).amounts
     assert not amounts[shares < 0.003, 0].any()
     np.testing.assert_allclose(amounts[-1, 0], 0.02 * 0.98, rtol=0.01)
     # A step of the share is 0.00005; amounts rise at most four times as fast, from 0.
@@ -191,7 +193,7 @@ def test_amounts_fade_where_they_are_left_out() -> None:
 
 def test_the_swing_has_no_jump_at_180_degrees() -> None:
     skeleton, point = _body(), SHOULDER[None] + [0.1, 0.1, -0.2]
-    swings = SwingJoints.of(point, _influences({0: 0.5, 2: 0.5}), skeleton)
+    swings = SwingJoints.of(SkinAtRest(point, _influences({0: 0.5, 2: 0.5}), skeleton))
     poses = (
         _posed(skeleton, {2: _about((0.0, 1.0, 0.0), angle)})
         for angle in np.linspace(-190.0, 190.0, 1521)
@@ -199,6 +201,13 @@ def test_the_swing_has_no_jump_at_180_degrees() -> None:
     found = np.array([swings.displacements(point, pose, swings.amounts)[1][0] for pose in poses])
     assert np.linalg.norm(found, axis=1).max() > 0.05
     assert np.linalg.norm(np.diff(found, axis=0), axis=1).max() < 0.005
+
+
+def _body_parents(
+    skeleton: Skeleton, influences: Influences, sides: NDArray[np.integer] | None = None
+) -> NDArray[np.int32]:
+    positions = np.zeros((influences.vertex_count, 3))
+    return SkinAtRest(positions, influences, skeleton, sides=sides).body_parents
 
 
 def test_limbs_that_hang_on_controls_are_joined_to_the_trunk_by_their_skin() -> None:
@@ -210,7 +219,7 @@ def test_limbs_that_hang_on_controls_are_joined_to_the_trunk_by_their_skin() -> 
     tails = rest[:, :3, 3] + [1.0, 0.0, 0.0]
     skeleton = Skeleton(names, parents, rest, tails)
     influences = _influences({1: 1.0}, {1: 1.0}, {1: 0.5, 3: 0.5}, {3: 0.5, 4: 0.5})
-    np.testing.assert_array_equal(body_parents(skeleton, influences), [-1, -1, -1, 1, 3])
+    np.testing.assert_array_equal(_body_parents(skeleton, influences), [-1, -1, -1, 1, 3])
 
 
 def test_left_and_right_are_never_joined() -> None:
@@ -218,8 +227,8 @@ def test_left_and_right_are_never_joined() -> None:
     skeleton = _body((-1, -1, -1, -1))
     influences = _influences({0: 1.0}, {0: 0.7, 1: 0.3}, {0: 0.8, 2: 0.2}, {1: 0.5, 2: 0.5})
     sides = np.array([0, -1, 1, 0])
-    np.testing.assert_array_equal(body_parents(skeleton, influences), [-1, 0, 1, -1])
-    found = body_parents(skeleton, influences, None, sides)
+    np.testing.assert_array_equal(_body_parents(skeleton, influences), [-1, 0, 1, -1])
+    found = _body_parents(skeleton, influences, sides)
     np.testing.assert_array_equal(found, [-1, 0, 0, -1])
 
 
@@ -227,7 +236,7 @@ def test_bones_that_share_no_skin_stay_apart() -> None:
     parents = np.array([-1, -1, 0, 1], np.int32)
     skeleton = _body((-1, -1, 0, 1))
     influences = _influences({0: 0.5, 2: 0.5}, {1: 0.5, 3: 0.5})
-    np.testing.assert_array_equal(body_parents(skeleton, influences), parents)
+    np.testing.assert_array_equal(_body_parents(skeleton, influences), parents)
 
 
 def test_paths_have_the_joints_between_two_bones() -> None:
@@ -239,9 +248,9 @@ def test_paths_have_the_joints_between_two_bones() -> None:
 
 def test_there_are_as_many_places_as_a_vertex_needs() -> None:
     points, skeleton = np.tile(SHOULDER + 0.1, (2, 1)), _body()
-    one = SwingJoints.of(points, _influences({0: 0.5, 2: 0.5}, {0: 1.0}), skeleton)
+    one = SwingJoints.of(SkinAtRest(points, _influences({0: 0.5, 2: 0.5}, {0: 1.0}), skeleton))
     # From the neck to the arm it goes by the joints of both.
-    two = SwingJoints.of(points, _influences({1: 0.5, 2: 0.5}, {0: 1.0}), skeleton)
-    none = SwingJoints.of(points, _influences({0: 1.0}, {0: 1.0}), skeleton)
+    two = SwingJoints.of(SkinAtRest(points, _influences({1: 0.5, 2: 0.5}, {0: 1.0}), skeleton))
+    none = SwingJoints.of(SkinAtRest(points, _influences({0: 1.0}, {0: 1.0}), skeleton))
     assert [each.amounts.shape for each in (one, two, none)] == [(2, 1), (2, 2), (2, 1)]
     assert [each.acts for each in (one, two, none)] == [True, True, False]

@@ -9,6 +9,7 @@ from dq_compensation.analysis.helper_fitting import shared_pairs
 from dq_compensation.analysis.twist_bones import TwistedRig
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.twist_limbs import TwistLimbs, spread_twists
@@ -27,7 +28,7 @@ def test_skin_at_twist_bones_goes_where_spread_twist_takes_it() -> None:
     """The middle bone twists at both ends; exact at the places of twist bones, chords between."""
     skeleton = chain(3)
     rest, influences = tube(skeleton)
-    limbs = TwistLimbs.of(rest, influences, skeleton)
+    limbs = TwistLimbs.of(SkinAtRest(rest, influences, skeleton))
     spreads = [(limbs, 0.8, slice(None))]
     rig = TwistedRig.of(skeleton, influences, rest, spreads, range(3))
     assert {twist.limb for twist in rig.twists} == set(limbs.bones.tolist())
@@ -69,7 +70,7 @@ def test_pairs_are_those_of_the_joints_and_of_the_limbs() -> None:
         np.concatenate((1.0 - share, share)),
         len(rest),
     )
-    limbs = TwistLimbs.of(rest, influences, skeleton)
+    limbs = TwistLimbs.of(SkinAtRest(rest, influences, skeleton))
     plain = np.array([[0, 1], [1, 2]], np.int32)
     rig = TwistedRig.of(skeleton, influences, rest, [(limbs, 1.0, slice(None))], range(3))
     pairs = rig.pairs(plain)

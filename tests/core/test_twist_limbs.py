@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import BendyBones, Skeleton
@@ -53,7 +54,7 @@ POINTS, INFLUENCES = _skin()
 
 
 def _limbs(skeleton: Skeleton | None = None, influences: Influences = INFLUENCES) -> TwistLimbs:
-    return TwistLimbs.of(POINTS, influences, skeleton or _skeleton())
+    return TwistLimbs.of(SkinAtRest(POINTS, influences, skeleton or _skeleton()))
 
 
 def _spread(
@@ -61,7 +62,7 @@ def _spread(
 ) -> tuple[Array, Array]:
     """Positions and normals, by DUAL_QUATERNION with spread twists."""
     limbs = limbs or _limbs()
-    none = MeasuredJoints.of(POINTS, INFLUENCES, limbs.skeleton)
+    none = MeasuredJoints.of(SkinAtRest(POINTS, INFLUENCES, limbs.skeleton))
     deformation = Deformation(
         "COMPENSATED", INFLUENCES, none, factor=0.0, twist_limbs=limbs, twist_spread=spread
     )
@@ -199,7 +200,7 @@ def test_no_jump_between_vertices_that_follow_other_limbs() -> None:
         vertices, bones = np.array([0, 0, 0, 1, 1, 1, 1]), np.array([1, 2, 3, 0, 4, 5, 6])
         weights = np.concatenate((shares, np.full(4, 0.25)))
         influences = Influences.from_triples(vertices, bones, weights, 2)
-        limbs = TwistLimbs.of(points, influences, skeleton)
+        limbs = TwistLimbs.of(SkinAtRest(points, influences, skeleton))
         assert limbs.bones.tolist() == [1, 2, 3]
         offsets, _, _ = limbs.displacements(points.copy(), pose, 1.0)
         return offsets[0]
@@ -241,7 +242,7 @@ def test_a_helper_at_the_end_of_a_limb_does_not_hide_the_joint() -> None:
 
 def test_limbs_are_left_out_by_name_as_bendy_bones_and_where_they_are_thick() -> None:
     skeleton = _skeleton()
-    named = TwistLimbs.of(POINTS, INFLUENCES, skeleton, left_out=[UPPER])
+    named = TwistLimbs.of(SkinAtRest(POINTS, INFLUENCES, skeleton, left_out=[UPPER]))
     assert named.left_out == {UPPER: "NAMED"}
     assert named.bones.tolist() == [LOWER]
     frames = np.repeat(skeleton.rest[LOWER : LOWER + 1], 3, axis=0)
@@ -250,7 +251,7 @@ def test_limbs_are_left_out_by_name_as_bendy_bones_and_where_they_are_thick() ->
     )
     bent = _limbs(replace(skeleton, bendy=bendy))
     assert bent.left_out == {LOWER: "BENDY"}
-    thick = TwistLimbs.of(POINTS * [6.0, 6.0, 1.0], INFLUENCES, skeleton)
+    thick = TwistLimbs.of(SkinAtRest(POINTS * [6.0, 6.0, 1.0], INFLUENCES, skeleton))
     assert thick.left_out == {TRUNK: "SHORT", UPPER: "SHORT", LOWER: "SHORT"}
     assert not len(thick.bones)
     assert not len(thick.rows)
@@ -258,7 +259,7 @@ def test_limbs_are_left_out_by_name_as_bendy_bones_and_where_they_are_thick() ->
 
 def test_it_needs_bones_and_vertices() -> None:
     nothing = Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
-    empty = TwistLimbs.of(np.zeros((0, 3)), nothing, _skeleton())
+    empty = TwistLimbs.of(SkinAtRest(np.zeros((0, 3)), nothing, _skeleton()))
     assert not len(empty.bones)
     one = replace(INFLUENCES, bones=np.zeros_like(INFLUENCES.bones))
     assert not len(_limbs(influences=one).rows)

@@ -11,6 +11,7 @@ import pytest
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -44,7 +45,8 @@ def test_positions_equal_core(
     angle, scale = POSES[pose_name]
     rest = human.rest.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
     measured = MeasuredJoints.of(
-        rest.astype(np.float32), human.influences, human.skeleton, ball_joints=ball_joints
+        SkinAtRest(rest.astype(np.float32), human.influences, human.skeleton),
+        ball_joints=ball_joints,
     )
     painted = np.random.default_rng(7).random(len(rest)).astype(np.float32)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
@@ -65,10 +67,13 @@ def test_joints_that_are_left_out(human: Any, make_pose: Callable[..., Pose], cu
     of = (human.rest, human.influences, human.skeleton)
     if curve == "MEASURED":
         every, some = (
-            MeasuredJoints.of(*of, ball_joints=True, left_out=each) for each in ((), left_out)
+            MeasuredJoints.of(SkinAtRest(*of, left_out=each), ball_joints=True)
+            for each in ((), left_out)
         )
     else:
-        every, some = (PublishedCompensation.of(*of, left_out=each) for each in ((), left_out))
+        every, some = (
+            PublishedCompensation.of(SkinAtRest(*of, left_out=each)) for each in ((), left_out)
+        )
     assert 0 < np.count_nonzero(some.amounts) < np.count_nonzero(every.amounts)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
     deformation = Deformation("COMPENSATED", human.influences, some)
@@ -83,10 +88,10 @@ def test_joints_of_the_mesh_equal_core(human: Any, make_pose: Callable[..., Pose
     parents = np.full_like(human.skeleton.parents, -1)
     flat = Skeleton(human.skeleton.names, parents, human.skeleton.rest, human.skeleton.tails)
     measured = MeasuredJoints.of(
-        human.rest, human.influences, flat, mesh_parents=human.skeleton.parents
+        SkinAtRest(human.rest, human.influences, flat, mesh_parents=human.skeleton.parents)
     )
     assert measured.joint_counts[0] == 0
-    alone = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+    alone = MeasuredJoints.of(SkinAtRest(human.rest, human.influences, human.skeleton))
     pose = make_pose(human.skeleton, 3, 0.6, 0.3)
     rest = human.rest.astype(np.float64)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences), flat)
@@ -101,7 +106,7 @@ def test_joints_of_the_mesh_equal_core(human: Any, make_pose: Callable[..., Pose
 def test_it_moves_what_it_should(humans: dict[str, Any], make_pose: Callable[..., Pose]) -> None:
     """The comparison with core would also pass if neither compensated."""
     human = humans["default"]
-    measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(human.rest, human.influences, human.skeleton))
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
     pose = make_pose(human.skeleton, 0, 0.6)
     plain = deform_in(deformed, Deformation("DUAL_QUATERNION", human.influences), pose)
@@ -109,7 +114,7 @@ def test_it_moves_what_it_should(humans: dict[str, Any], make_pose: Callable[...
     moved = np.linalg.norm(found - plain, axis=1)
     assert 1e-3 < moved.max() < 0.1
     # And back to a published curve, which needs no joints.
-    published = PublishedCompensation.of(human.rest, human.influences, human.skeleton)
+    published = PublishedCompensation.of(SkinAtRest(human.rest, human.influences, human.skeleton))
     nothing = np.zeros(len(plain))
     without = Deformation("COMPENSATED", human.influences, published, nothing)
     np.testing.assert_array_equal(deform_in(deformed, without, pose), plain)
@@ -132,7 +137,7 @@ def test_many_joints(make_pose: Callable[..., Pose]) -> None:
         2000,
     )
     points = skeleton.heads[lower + 1] + rng.uniform(-0.04, 0.04, (2000, 3))
-    measured = MeasuredJoints.of(points.astype(np.float32), influences, skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(points.astype(np.float32), influences, skeleton))
     pose = make_pose(skeleton, 4, 0.3)
     deformed = DeformedMesh(GpuMesh(points.astype(np.float32), influences), skeleton)
     deformation = Deformation("COMPENSATED", influences, measured)
@@ -150,7 +155,7 @@ def test_bones_scaled_to_nothing_give_finite_positions(
     human = humans["cmu_mb"]
     matrices = make_pose(human.skeleton, 0, 0.5).matrices.copy()
     matrices[5:9, :3, :3] = 0.0
-    measured = MeasuredJoints.of(human.rest, human.influences, human.skeleton)
+    measured = MeasuredJoints.of(SkinAtRest(human.rest, human.influences, human.skeleton))
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)
     pose = Pose.from_matrices(matrices, human.skeleton)
     deformation = Deformation("COMPENSATED", human.influences, measured)

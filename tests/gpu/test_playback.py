@@ -21,6 +21,7 @@ from dq_compensation.core.dual_quaternion import (
     rotate_vectors,
 )
 from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -102,9 +103,11 @@ def instances_of(first: Take, second: Take) -> list[Playing]:
 
 def deformations(human: Any, rest: NDArray[Any]) -> dict[str, Deformation]:
     """Each method; COMPENSATED by either kind of curve and blended."""
-    fitted = PublishedCompensation.of(rest, human.influences, human.skeleton)
+    fitted = PublishedCompensation.of(SkinAtRest(rest, human.influences, human.skeleton))
     of = (rest, human.influences, human.skeleton)
-    measured, with_balls = (MeasuredJoints.of(*of, ball_joints=each) for each in (False, True))
+    measured, with_balls = (
+        MeasuredJoints.of(SkinAtRest(*of), ball_joints=each) for each in (False, True)
+    )
     blend = np.random.default_rng(2).random(len(rest)).astype(np.float32)
     found = {
         method: Deformation(method, human.influences, fitted, factor=0.7, sets=human.sets)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import METHODS, Deformation, Method, deform
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import joint_sets
@@ -55,7 +56,7 @@ def _deformation(
     factor: float = 1.0,
 ) -> Deformation:
     """A method with what it needs; `rest` in armature space."""
-    compensation = PublishedCompensation.of(rest, influences, skeleton)
+    compensation = PublishedCompensation.of(SkinAtRest(rest, influences, skeleton))
     sets = joint_sets(influences, skeleton)
     return Deformation(method, influences, compensation, painted, factor, sets)
 

@@ -14,6 +14,7 @@ import pytest
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import joint_sets
@@ -55,7 +56,7 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
     deformed = DeformedMesh(mesh, skeleton)
     keys = deformed.keys
     assert keys is not None
-    compensation = PublishedCompensation.of(positions, influences, skeleton)
+    compensation = PublishedCompensation.of(SkinAtRest(positions, influences, skeleton))
     deformations = (
         Deformation("COMPENSATED", influences, compensation),
         Deformation("SPHERICAL_JOINT", influences, sets=sets),

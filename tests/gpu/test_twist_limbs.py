@@ -11,6 +11,7 @@ import pytest
 
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.twist_limbs import TwistLimbs
@@ -29,11 +30,11 @@ def test_positions_equal_core(
     shape = (human.rest.astype(np.float64) - matrix[:3, 3]) @ inverse[:3, :3].T
     at_rest = (human.rest, human.influences, human.skeleton)
     compensation = (
-        MeasuredJoints.of(*at_rest, ball_joints=True)
+        MeasuredJoints.of(SkinAtRest(*at_rest), ball_joints=True)
         if curve == "MEASURED"
-        else PublishedCompensation.of(*at_rest)
+        else PublishedCompensation.of(SkinAtRest(*at_rest))
     )
-    limbs = TwistLimbs.of(*at_rest)
+    limbs = TwistLimbs.of(SkinAtRest(*at_rest))
     assert len(limbs.rows) > 1000
     whole = Deformation(
         "COMPENSATED", human.influences, compensation, twist_limbs=limbs, twist_spread=0.8

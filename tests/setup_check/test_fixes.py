@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.setup_check import catalogue
+from dq_compensation.setup_check import catalogue, findings
 from dq_compensation.setup_check.catalogue import check_named
 from dq_compensation.setup_check.fixing import fix_unasked
 from dq_compensation.setup_check.issue import Check, Issue
@@ -86,6 +86,16 @@ def state(names: list[str]) -> dict[str, Any]:
         found[name] = common | of_data
     found["curves"] = {action.name: curves_of(action) for action in bpy.data.actions}
     return found
+
+
+def plant(planted: str, human: Human) -> None:
+    """Plant a problem, and see that findings from before are outdated by it."""
+    known = findings.run(human.mesh_object, bpy.context.evaluated_depsgraph_get())
+    PLANTED[planted](human)
+    bpy.context.view_layer.update()
+    findings.mark_all_touched()
+    findings.compare(human.mesh_object, known, bpy.context.evaluated_depsgraph_get())
+    assert known.outdated, "the fingerprint lacks what the check reads"
 
 
 def settings_of(obj: bpy.types.Object) -> dict[str, Any]:
@@ -195,7 +205,7 @@ def test_what_is_planted_is_found_fixed_and_undone(
     # A fix makes all checks again: all of them at once have a test of their own.
     use_checks(monkeypatch, check)
     clean = found_by(check, posed.mesh_object)
-    PLANTED[planted](posed)
+    plant(planted, posed)
     refused = planted.split("/")[1].startswith("refuses_")
     name = posed.mesh_object.name
     found = found_by(check, posed.mesh_object)

@@ -15,8 +15,7 @@ import numpy as np
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
-from dq_compensation.scene.binding.content import modifiers_before
-from dq_compensation.scene.blender.rigging import armature_modifier
+from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
@@ -51,7 +50,7 @@ _AFTER = ("MULTIRES", "MULTIRES", "SOFT_BODY", "CLOTH")
 
 def add_deforming(rng: Random, obj: bpy.types.Object) -> str:
     """Add a modifier that moves vertices before the Armature modifier."""
-    kind, before = rng.choice(list(_SETTINGS)), modifiers_before(obj)
+    kind, before = rng.choice(list(_SETTINGS)), SkinnedObject(obj).modifiers_before
     if len(before) >= _MOST_BEFORE or len(obj.data.vertices) > _MOST_VERTICES:
         return f"not {kind}"
     if kind == "MESH_DEFORM" and not obj.data.vertices:

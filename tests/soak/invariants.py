@@ -21,13 +21,19 @@ from dq_compensation.lifecycle.enabling import (
     problem_of,
     refresh,
 )
-from dq_compensation.modifier.modifier_stack import our_modifier, our_modifiers
+from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
-from dq_compensation.scene.binding.content import modifiers_before, reshaping_modifiers
+from dq_compensation.scene.binding.content import reshaping_modifiers
 from dq_compensation.scene.blender.mesh import mesh_of
-from dq_compensation.scene.blender.own_objects import is_hidden, is_own_tree, is_palette
-from dq_compensation.scene.blender.rigging import armature_modifier, find_rig
+from dq_compensation.scene.blender.own_objects import (
+    TREE_PROPERTY,
+    is_hidden,
+    is_palette,
+    own_modifiers,
+)
+from dq_compensation.scene.blender.rigging import find_rig
+from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
@@ -114,7 +120,9 @@ def leftovers() -> list[str]:
     Takes, baked crowds and weights from before a bake are the user's.
     """
     found = [f"{obj.name} is left" for obj in _local(bpy.data.objects) if is_hidden(obj)]
-    found += [f"{tree.name} is left" for tree in _local(bpy.data.node_groups) if is_own_tree(tree)]
+    found += [
+        f"{tree.name} is left" for tree in _local(bpy.data.node_groups) if TREE_PROPERTY in tree
+    ]
     for mesh in _local(bpy.data.meshes):
         found += [f"{mesh.name} has {name}" for name in attribute_names(mesh)]
         if CONTENT_PROPERTY in mesh:
@@ -147,12 +155,12 @@ def _faults_of_enabled(obj: bpy.types.Object, seen: Seen) -> list[str]:
     if problem_of(obj) or notes_of(obj):
         seen.reported += 1
         return []
-    ours = our_modifiers(obj)
+    ours = own_modifiers(obj)
     if len(ours) != 1:
         return [f"{obj.name}: {len(ours)} modifiers of ours, and no word of it"]
     # NumPy knows neither what comes after ours nor what simulates: a copy has a cache of its own.
     others = list(obj.modifiers)[obj.modifiers.find(ours[0].name) + 1 :]
-    others += [each for each in modifiers_before(obj) if each.type in _SIMULATES]
+    others += [each for each in SkinnedObject(obj).modifiers_before if each.type in _SIMULATES]
     if any(modifier.show_viewport for modifier in others) or not obj.visible_get():
         return []
     seen.compared += 1
@@ -171,7 +179,7 @@ def _differences(obj: bpy.types.Object, evaluated: NDArray[np.floating]) -> list
         return []
     size = max(float(np.ptp(expected, axis=0).max()), 1e-3)
     off = float(np.abs(evaluated - expected).max()) / size
-    if TOLERANCE < off < _READ_IN_ANOTHER_FRAME and reshaping_modifiers(obj):
+    if TOLERANCE < off < _READ_IN_ANOTHER_FRAME and reshaping_modifiers(SkinnedObject(obj)):
         refresh(obj, bpy.context.evaluated_depsgraph_get())
         off = float(np.abs(evaluated_positions(obj) - expected).max()) / size
     return [f"{obj.name}: off by {off:.2g} of the size"] if off > TOLERANCE else []

@@ -63,8 +63,10 @@ def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scal
     Bones that are mirrored, no more, are not seen.
     """
     rest: Scalar = build.attribute(REST_LENGTH, Scalar)
-    off = (build.edge_length() - rest).absolute()
-    return palette.total_on_edges(off > length * _STRETCHED) > 0.5
+    outputs = build.node("GeometryNodeInputMeshEdgeVertices").outputs
+    start, end = (Vector(build, outputs[name]) for name in ("Position 1", "Position 2"))
+    off = (start.distance(end) - rest).absolute()
+    return palette.statistic(off > length * _STRETCHED, "Sum", "EDGE") > 0.5
 
 
 def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
@@ -74,10 +76,10 @@ def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scal
         a point for each of the rows with the fields `turn`, and `scaled`: 1 where a bone is scaled
         or mirrored, so that its turn means nothing; else 0.
     """
-    first = build.index() * 4.0
+    first = build.index * 4.0
     # Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
     # Index*; this one it copies once, where another node reads the palette, too.
-    places = palette.capture({"place": build.position()})
+    places = palette.capture({"place": build.position})
     origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
     x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
     return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
@@ -119,9 +121,9 @@ def bone_matrices(
 
     On points beyond it is the last one again. Bendy bones have lengths and origins of their own.
     """
-    row = build.index().minimum(last)
+    row = build.index.minimum(last)
     first = row * 4.0
-    corners = [palette.sample(build.position(), first + float(corner)) for corner in range(4)]
+    corners = [palette.sample(build.position, first + float(corner)) for corner in range(4)]
     if bendy:
         length = palette.sample(build.attribute(PALETTE_LENGTH, Scalar), row)
     shrink = 1.0 / length
@@ -143,7 +145,7 @@ def with_rigid_parts(
     Where a bone is not scaled, it is the matrix, with its translation.
     """
     matrix, scaled = bones.fields["matrix"], bones.fields["scaled"]
-    row = build.index().minimum(last)
+    row = build.index.minimum(last)
     at_rest: Matrix = palette.sample(build.attribute(PALETTE_REST, Matrix), row)
     # Scales are rare, and their nodes many: Switches leave them out.
     orthogonal = build.choose(scaled, matrix, _rigid_part(build, matrix, at_rest))
@@ -155,7 +157,7 @@ def with_rigid_parts(
 
 def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cloud:
     """Bones with the field `straight`: `core.pose`; 1 where not bendy."""
-    row = build.index()
+    row = build.index
     partner: Scalar = palette.sample(build.attribute(PALETTE_PARTNER, Integer), row)
     other = row + partner
     end = build.attribute(PALETTE_END, Vector)
@@ -203,7 +205,7 @@ def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar
         how far the skeleton reaches from the origin, as a power of two; and whether there is
         LIMB_STATE.
     """
-    state: Vector = palette.sample(build.position(), build.constant(0))
+    state: Vector = palette.sample(build.position, build.constant(0))
     length, limb_states, _ = state.components()
     return length, limb_states
 
@@ -263,7 +265,7 @@ def with_examples(
     for number in range(counts.poses):
         offset = build.attribute(numbered(EXAMPLE_OFFSET, number), Vector)
         alpha = alphas.at("alpha", build.constant(number))
-        moved = mesh.set_position(build.position() + offset * alpha)
+        moved = mesh.set_position(build.position + offset * alpha)
         mesh = build.choose(alpha > _NOTHING, mesh, moved)
     return mesh
 
@@ -294,7 +296,7 @@ def _column(
     build: TreeBuilder, mesh: Geometry, name: str, kind: type[Scalar | Vector | Integer]
 ) -> Any:
     """A column of a table in a mesh, one row for each point of another geometry."""
-    return mesh.sample(build.attribute(name, kind), build.index())
+    return mesh.sample(build.attribute(name, kind), build.index)
 
 
 def _nearness(build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts) -> Scalar:

@@ -44,24 +44,15 @@ def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length
         bone_rows: how many rows the bones have.
         length: of the skeleton, as `bone_nodes.palette_state`.
     """
-    index = build.index()
-    is_ray = _is_ray(index)
+    index = build.index
+    is_ray = index.modulo(2.0)  # 0 at the points that are joints
     # Of the four points of a joint in the palette: the first one, or the third and the fourth.
     number = index.times_plus(2.0, bone_rows * 4.0 - 4.0)
-    start: Vector = palette.sample(build.position(), number)
-    end: Vector = palette.sample(build.position(), number + is_ray)
+    start: Vector = palette.sample(build.position, number)
+    end: Vector = palette.sample(build.position, number + is_ray)
     place = build.choose(is_ray, end, (end - start) * (1.0 / length))
-    return _behind_state(build, build.vector(length, 0.0, 0.0), place)
-
-
-def _behind_state(build: TreeBuilder, state: Vector, place: Vector) -> Vector:
-    """The positions of the evaluated palette: of its first point, which is `palette_state`."""
-    return build.choose(build.index() < 0.5, place, state)
-
-
-def _is_ray(index: Scalar) -> Scalar:
-    """1 at the points of the evaluated palette that are rays, 0 at those that are joints."""
-    return index.modulo(2.0)
+    state = build.vector(length, 0.0, 0.0)
+    return build.choose(build.index < 0.5, place, state)
 
 
 def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
@@ -73,7 +64,7 @@ def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
     Args:
         points: `with_limbs` or `rigid_limbs`.
     """
-    place, index = build.position(), build.index()
+    place, index = build.position, build.index
     before, after = (points.sample(place, index + number) for number in (1.0, 3.0))
     ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
     swing = before.cross(after) * ahead.inverse_square_root()
@@ -96,7 +87,8 @@ def with_limbs(
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose: two for each of JOINT_ROWS.
 
-    The first one is at the joint. The position of the second one is a ray, the direction of the
+    The very first point has `bone_nodes.palette_state` as its position. Of the two points of a row
+    the first one is at the joint, and the position of the second one is a ray, the direction of the
     limb. Only where it matters for any limb there is LIMB_STATE, too: how thick the limb is scaled,
     how far the parent's end has come away from the joint, and how straight the limb is.
 
@@ -108,7 +100,7 @@ def with_limbs(
         length: of the skeleton, as `bone_nodes.palette_state`.
         bendy: whether there are bendy bones.
     """
-    index = build.index()
+    index = build.index
     row_number = (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
     row: Matrix = palette.sample(build.attribute(JOINT_ROWS, Matrix), row_number)
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
@@ -118,13 +110,13 @@ def with_limbs(
     turned = bones.at("matrix", limb).transform_direction(ray)
     posed_ray = turned.normalized() * (turned.length() > SHORTEST_RAY)
     gap = posed_head.distance(of_parent.transform_point(head))
-    place = build.choose(_is_ray(index), posed_head, posed_ray)
+    place = build.choose(index.modulo(2.0), posed_head, posed_ray)
     known = bones.geometry.capture({"place": place, "gap": gap})
     place, gap = known.fields["place"], known.fields["gap"]
-    apart = known.geometry.greatest(gap) > length * _NO_GAP
+    apart = known.geometry.statistic(gap, "Max") > length * _NO_GAP
     matters = build.constant(1) if bendy else any_scaled.maximum(apart)
     state = build.vector(length, matters, 0.0)
-    posed = known.geometry.set_position(_behind_state(build, state, place))
+    posed = known.geometry.set_position(build.choose(build.index < 0.5, place, state))
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
     )
@@ -135,7 +127,7 @@ def with_limbs(
 
 
 def _thickness(build: TreeBuilder, matrix: Matrix, along: Vector) -> Scalar:
-    """The largest factor by which a matrix stretches what is at right angles to a unit vector."""
+    """The largest factor by which a matrix stretches vectors at right angles to a unit vector."""
     x, _, _ = along.components()
     other = build.choose(x.absolute() > 0.7, (1.0, 0.0, 0.0), build.vector(0.0, 1.0, 0.0))
     across = along.cross(other).normalized()
@@ -186,8 +178,8 @@ def back_to_limb(
         moved: the vertex after skinning.
     """
     joint: Integer = build.attribute(PAIR, Integer)
-    head: Vector = palette.sample(build.position(), joint)
-    ray: Vector = palette.sample(build.position(), joint.plus(1))
+    head: Vector = palette.sample(build.position, joint)
+    ray: Vector = palette.sample(build.position, joint.plus(1))
     back = _to_ray(head - moved, ray)
     distance = back.length()
     if rest is not None:
@@ -226,7 +218,7 @@ def with_twists(build: TreeBuilder, points: Geometry) -> Geometry:
     Args:
         points: `measured_nodes.with_limbs` or `rigid_limbs`.
     """
-    place, index = build.position(), build.index()
+    place, index = build.position, build.index
     # The directions x and y across the limb, by the one bone and by the other.
     x, y, turned_x, turned_y = (
         points.sample(place, index + number) for number in (1.0, 3.0, 5.0, 7.0)
@@ -256,7 +248,7 @@ def along_limbs(
     for slot in range(slots):
         limb: Integer = build.attribute(numbered(TURN_LIMB, slot), Integer)
         amounts: Vector = build.attribute(numbered(TURN_AMOUNTS, slot), Vector)
-        place = build.position()
+        place = build.position
         centre, axis = palette.sample(place, limb), palette.sample(place, limb.plus(1))
         twists: Vector = palette.sample(build.attribute(TWIST, Vector), limb)
         angle = amounts.dot(twists) * spread

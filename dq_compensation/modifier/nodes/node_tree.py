@@ -1,9 +1,9 @@
 """The Geometry Nodes tree of the modifier display.
 
-There are two bases (`tree_kind.Base`). Where the Armature modifier is left on, the tree moves the
-vertices that it has deformed on by the compensation, or lets them pass. Where the tree skins the
-mesh itself, it has three stages, each on fewer points than there are vertices for as long as
-possible:
+A tree has one of three bases (`tree_kind.Base`). ARMATURE and SOFT: an Armature modifier, that of
+the object or that of its soft copy, deforms the vertices, and the tree adds the compensation, or
+lets the vertices pass. OWN: the tree skins the mesh itself, in three stages. Each works on fewer
+points than there are vertices for as long as possible:
 
 1. *Bones*, *joints* and *pairs* of bones: once per armature, by the palette's own tree
    (`palette_nodes`), for all its meshes.
@@ -100,7 +100,7 @@ _INPUTS = (
 
 
 def _inputs_of(kind: TreeKind) -> list[TreeInput]:
-    """The inputs that a tree of that kind reads.
+    """The inputs of a tree of this kind.
 
     By its palette every object knows bones again that were renamed.
     """
@@ -135,16 +135,17 @@ def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
 
 def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
-
-    def add_nodes(inner: bpy.types.NodeTree) -> None:
-        _Assembly(TreeBuilder(inner), kind).build()
-
+    inputs, method = _inputs_of(kind), kind.method.replace("_", " ").title()
+    name = f"DQ Compensation: {method}{' by Example' if kind.examples else ''}"
     if kind.lets_pass:
-        tree = new_modifier_tree(kind.tree_name, _inputs_of(kind))
+        tree = new_modifier_tree(name, inputs)
         build = TreeBuilder(tree)
         build.node("NodeGroupOutput", Socket(build, build.node("NodeGroupInput").outputs[0]))
     else:
-        tree = in_one_group(kind.tree_name, _inputs_of(kind), add_nodes)
+        group = new_modifier_tree(f".{name}", inputs)
+        build = TreeBuilder(group)
+        build.node("NodeGroupOutput", _Assembly(build, kind, inputs).shown())
+        tree = in_one_group(group, name, inputs)
     tree[BASE_PROPERTY] = kind.base
     if kind.reads_shape:
         tree[READS_SHAPE_PROPERTY] = True
@@ -174,23 +175,20 @@ Finish = Callable[[Vector, Vector], Vector]
 class _Assembly:
     """Puts the parts together: bones, then sets, then vertices."""
 
-    def __init__(self, build: TreeBuilder, kind: TreeKind) -> None:
+    def __init__(self, build: TreeBuilder, kind: TreeKind, inputs: list[TreeInput]) -> None:
         self.b = build
         self.kind = kind
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
-        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in _inputs_of(kind)}
+        self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in inputs}
 
     @cached_property
     def bones(self) -> Cloud:
         """The posed bones."""
         return posed_bones(self.b, self.palette)
 
-    def build(self) -> None:
-        """All nodes, from the group's inputs to its output."""
-        self.b.node("NodeGroupOutput", self._shown())
-
-    def _shown(self) -> Geometry:
+    def shown(self) -> Geometry:
+        """The deformed mesh; all nodes but the output of the group."""
         build, inputs = self.b, self.inputs
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
@@ -202,7 +200,7 @@ class _Assembly:
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
             self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
-        self.in_armature_space = self.to_object.inverted().transform_point(build.position())
+        self.in_armature_space = self.to_object.inverted().transform_point(build.position)
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
@@ -223,16 +221,16 @@ class _Assembly:
         """The arriving mesh where the soft copy's Armature modifier takes it."""
         build = self.b
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
-        copy, start = Geometry(build, read.outputs["Geometry"]), build.position()
+        copy, start = Geometry(build, read.outputs["Geometry"]), build.position
         arriving = self.arriving
         if self.kind.stepped or self.kind.shaped:
             known = arriving.capture({"arriving": start})
             arriving, self.arriving_shape = known.geometry, known.fields["arriving"]
-        at_rest: Vector = copy.sample(start, build.index())
+        at_rest: Vector = copy.sample(start, build.index)
         moved = at_rest
         if self.kind.stepped:
-            steps: Integer = copy.sample(build.attribute(STEPS, Integer), build.index())
-            rest: Vector = copy.sample(build.attribute(REST, Vector), build.index())
+            steps: Integer = copy.sample(build.attribute(STEPS, Integer), build.index)
+            rest: Vector = copy.sample(build.attribute(REST, Vector), build.index)
             shares = (self.arriving_shape - rest) * (1.0 / self.inputs["Step"])
             for axis, share in enumerate(shares.components()):
                 stepped: Vector = copy.sample(start, steps.plus(axis))
@@ -249,7 +247,7 @@ class _Assembly:
         points, copied = Geometry(build, read.outputs["Geometry"]), self.arriving
         for name, kind in sorted(_attributes_read(build.tree).items()):
             held = build.attribute(name, kind)
-            copied = copied.store(name, points.sample(held, build.index()))
+            copied = copied.store(name, points.sample(held, build.index))
         for socket in after:
             build.connect(socket, copied)
         return points
@@ -258,7 +256,7 @@ class _Assembly:
         """Blend with the undeformed positions by the mask; in object space."""
         if not self.kind.masked:
             return moved
-        start = self.b.position()
+        start = self.b.position
         return start + (moved - start) * self._mask_weight()
 
     def _mask_weight(self) -> Scalar:
@@ -279,22 +277,22 @@ class _Assembly:
 
     def _set_position(self, deform: Motion) -> Geometry:
         """Deform in armature space; when that is object space, without going there and back."""
-        near = self._masked(deform(self.b.position()))
+        near = self._masked(deform(self.b.position))
         far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
         mesh = self.mesh
         together = self._placed_together
         return self.b.choose(together, mesh.set_position(far), mesh.set_position(near))
 
     def _add_offset(self) -> Geometry:
-        """Let vertices that are deformed already move on; those that do not move stay exactly.
+        """The deformed mesh with the offset of the compensation; a vertex without one stays exact.
 
-        Leaving out vertices without a joint saved nothing.
+        To leave out vertices without a joint saved nothing.
         """
         build, to_object = self.b, self.to_object
         strength = self._strength(masked=True)
         if self.kind.measured:
             together = self._placed_together
-            moved = build.choose(together, self.in_armature_space, build.position())
+            moved = build.choose(together, self.in_armature_space, build.position)
             rest = None
             if self.kind.base == "SOFT" and self.kind.shaped:
                 far = to_object.inverted().transform_point(self.arriving_shape)
@@ -305,7 +303,7 @@ class _Assembly:
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
             offset = back_to_limb(build, self.palette, self.limb_states, strength, rest, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
-            return self._swung(self.mesh.moved_by(offset))
+            return self.mesh.moved_by(offset)
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
         return self.mesh.moved_by(self._pair_offset(pair, strength))
 
@@ -317,9 +315,14 @@ class _Assembly:
 
     def _compensated(self) -> Geometry:
         if self.kind.base != "OWN":
-            return self._turned(self._add_offset())
-        deformed = self._by_sets_or_bones(self._compensation())
-        return deformed if self._all_within else self._turned(self._swung(deformed))
+            deformed = self._add_offset()
+        else:
+            deformed = self._by_sets_or_bones(self._compensation())
+            if self._all_within:
+                return deformed
+        if self.kind.swung:
+            deformed = self._swung(deformed)
+        return self._turned(deformed) if self.kind.turns else deformed
 
     def _compensation(self) -> Finish:
         """The offsets of the compensation after skinning, in armature space."""
@@ -351,24 +354,20 @@ class _Assembly:
         return moved + along_limbs(self.b, self.palette, self.kind.turns, spread, moved)
 
     def _turned(self, deformed: Geometry) -> Geometry:
-        """Let the vertices of limbs whose twists are spread turn; only they are computed."""
-        if not self.kind.turns:
-            return deformed
+        """The mesh with spread twists; only vertices of the limbs that twist are computed."""
         build, together, spread = self.b, self._placed_together, self.inputs["Twist Spread"]
         if self.kind.masked:
             spread = spread * self._mask_weight()
-        moved = build.choose(together, self.in_armature_space, build.position())
+        moved = build.choose(together, self.in_armature_space, build.position)
         offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
         first: Integer = build.attribute(numbered(TURN_LIMB, 0), Integer)
         return deformed.moved_by(offset, first)
 
     def _swung(self, deformed: Geometry) -> Geometry:
-        """Let the vertices that joints swing go on to their chords; only they are computed."""
-        if not self.kind.swung:
-            return deformed
+        """The mesh with swung vertices on their chords; only these are computed."""
         build, together = self.b, self._placed_together
-        moved = build.choose(together, self.in_armature_space, build.position())
+        moved = build.choose(together, self.in_armature_space, build.position)
         strength = self._strength(masked=True)
         offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
         offset = build.choose(together, self.to_object.transform_direction(offset), offset)
@@ -456,5 +455,5 @@ class _Assembly:
         mixed = self.mesh.set_position(by_set, 1.0 - needs_per_bone).set_position(
             by_bone, needs_per_bone
         )
-        any_doubt = sets.geometry.greatest(sets.fields["needs_per_bone"]) > 0.5
+        any_doubt = sets.geometry.statistic(sets.fields["needs_per_bone"], "Max") > 0.5
         return build.choose(any_doubt, self._set_position(quick), mixed)

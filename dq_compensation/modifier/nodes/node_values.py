@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import bpy
 
@@ -14,10 +14,15 @@ _Value = TypeVar("_Value", bound="Socket")
 
 
 class TreeNodes:
-    """Adds nodes and links to one tree."""
+    """Adds nodes and links to one tree.
+
+    Attributes:
+        known: values that would be the same node again, by what was asked for.
+    """
 
     def __init__(self, tree: bpy.types.NodeTree) -> None:
         self.tree = tree
+        self.known: dict[object, Any] = {}
 
     def node(
         self, kind: str, *inputs: Operand, named: Mapping[str, Operand] = {}, **settings: object
@@ -116,7 +121,7 @@ class Scalar(Socket):
         return self.builder.value(Scalar, node, self, start, end, 0.0, 1.0, **shape)
 
     def arccosine(self) -> Scalar:
-        """The angle in radians whose cosine it is; beyond -1 and 1 that of the nearer one."""
+        """The angle, radians, with this cosine; numbers beyond -1 and 1 count as these."""
         return _math("ARCCOSINE")(self.minimum(1.0).maximum(-1.0))
 
 
@@ -249,25 +254,21 @@ AnyField = TypeVar("AnyField", Scalar, Integer, Vector, Matrix, Rotation)
 class Geometry(Socket):
     """A geometry, not a field."""
 
-    @cached_property
-    def _samples(self) -> dict[tuple[Field, Scalar], Any]:
-        return {}
-
     def sample(self, value: AnyField, index: Scalar) -> AnyField:
         """The value that a field has on this geometry's points, at an index per element.
 
         Equal requests are one node.
         """
-        if (value, index) not in self._samples:
-            kind = DATA_TYPES[type(value)]
-            self._samples[value, index] = self.builder.value(
+        known = self.builder.known
+        if (self, value, index) not in known:
+            known[self, value, index] = self.builder.value(
                 type(value),
                 "GeometryNodeSampleIndex",
                 named={"Geometry": self, "Value": value, "Index": index},
                 domain="POINT",
-                data_type=kind,
+                data_type=DATA_TYPES[type(value)],
             )
-        return self._samples[value, index]
+        return known[self, value, index]
 
     def capture(self, fields: dict[str, Field]) -> Cloud:
         """Evaluate fields on this geometry's points, all at once and once only."""
@@ -295,15 +296,10 @@ class Geometry(Socket):
         node = "GeometryNodeAttributeDomainSize"
         return self.builder.value(Scalar, node, self, output="Point Count")
 
-    def greatest(self, value: Field) -> Scalar:
-        """The greatest value of a field on its points; a single number, not a field."""
-        return self._statistic(value, "Max", "POINT")
-
-    def total_on_edges(self, value: Field) -> Scalar:
-        """The sum of a field over its edges; a single number, not a field."""
-        return self._statistic(value, "Sum", "EDGE")
-
-    def _statistic(self, value: Field, name: str, domain: str) -> Scalar:
+    def statistic(
+        self, value: Field, name: Literal["Max", "Sum"], domain: Literal["POINT", "EDGE"] = "POINT"
+    ) -> Scalar:
+        """The greatest value or the sum of a field; a single number, not a field."""
         return self.builder.value(
             Scalar,
             "GeometryNodeAttributeStatistic",
@@ -408,18 +404,8 @@ ITEM_TYPES: dict[type, str] = {
 # one grows with the square of its size; a tree of groups (`grouped`) is built in a fraction of it.
 
 
-def new_tree(name: str) -> Any:
-    """A new Geometry Nodes tree; of the builder's own type, which Blender's stubs do not know."""
-    return bpy.data.node_groups.new(name, "GeometryNodeTree")
-
-
 class TreeBuilder(TreeNodes):
-    """Adds the inputs of formulas to one tree. Equal ones are one node."""
-
-    def __init__(self, tree: bpy.types.NodeTree) -> None:
-        super().__init__(tree)
-        self._attributes: dict[tuple[object, str], Socket] = {}
-        self._inputs: dict[str, Socket] = {}
+    """Adds the inputs of formulas to one tree. Equal inputs are one node."""
 
     def vector(self, x: Scalar | Number, y: Scalar | Number, z: Scalar | Number) -> Vector:
         """Three numbers as a vector."""
@@ -449,11 +435,10 @@ class TreeBuilder(TreeNodes):
     def attribute(self, name: str | Scalar, kind: type[Scalar | Vector | Matrix]) -> Any:
         """A named attribute as a field of that kind."""
         data_type = DATA_TYPES[kind]
-        key = (name, data_type)
-        if key not in self._attributes:
+        if (name, data_type) not in self.known:
             node = "GeometryNodeInputNamedAttribute"
-            self._attributes[key] = self.value(kind, node, name, data_type=data_type)
-        return self._attributes[key]
+            self.known[name, data_type] = self.value(kind, node, name, data_type=data_type)
+        return self.known[name, data_type]
 
     def found_attribute(
         self, name: str | Scalar, kind: type[Scalar | Vector | Matrix]
@@ -474,12 +459,6 @@ class TreeBuilder(TreeNodes):
         """A cloud of that many points, all at the origin or each at a position."""
         return self.value(Geometry, "GeometryNodePoints", count, position)
 
-    def edge_length(self) -> Scalar:
-        """The length of the edge."""
-        outputs = self.node("GeometryNodeInputMeshEdgeVertices").outputs
-        start, end = (Vector(self, outputs[name]) for name in ("Position 1", "Position 2"))
-        return start.distance(end)
-
     def equal(self, one: Scalar, other: Scalar | int) -> Scalar:
         """Whether two integers are equal; for `choose`."""
         node = self.node("FunctionNodeCompare", data_type="INT", operation="EQUAL")
@@ -488,18 +467,15 @@ class TreeBuilder(TreeNodes):
             self.connect(socket, operand)
         return Scalar(self, node.outputs[0])
 
+    @cached_property
     def index(self) -> Scalar:
         """The number of the element."""
-        return self._input("GeometryNodeInputIndex", Scalar)
+        return self.value(Scalar, "GeometryNodeInputIndex")
 
+    @cached_property
     def position(self) -> Vector:
         """The position of the point."""
-        return self._input("GeometryNodeInputPosition", Vector)
-
-    def _input(self, node: str, kind: type[Scalar | Vector]) -> Any:
-        if node not in self._inputs:
-            self._inputs[node] = self.value(kind, node)
-        return self._inputs[node]
+        return self.value(Vector, "GeometryNodeInputPosition")
 
     def choose(self, condition: Scalar, false: Any, true: Any) -> Any:
         """One of two values or geometries, by a number above 0.5 or a boolean."""
@@ -530,46 +506,41 @@ def grouped(build: TreeBuilder, name: str, part: Callable[..., Any], *arguments:
         part: builds nodes, from a builder and the arguments.
         arguments: sockets, clouds, and tuples and lists of them; anything else is passed on.
     """
-    tree = new_tree(f".{name}")
-    outer_inputs: list[Socket] = []
-    inner = TreeBuilder(tree)
-    input_node = inner.node("NodeGroupInput")
-
-    def take(socket: Socket) -> Socket:
-        tree.interface.new_socket(
-            f"{len(outer_inputs)}", in_out="INPUT", socket_type=_SOCKETS[type(socket)]
-        )
-        outer_inputs.append(socket)
-        return type(socket)(inner, input_node.outputs[len(outer_inputs) - 1])
-
-    result = part(inner, *(_mapped(argument, take) for argument in arguments))
-
-    output_node = inner.node("NodeGroupOutput")
-    given: list[Socket] = []
-
-    def give(socket: Socket) -> Socket:
-        tree.interface.new_socket(
-            f"{len(given)}", in_out="OUTPUT", socket_type=_SOCKETS[type(socket)]
-        )
-        inner.connect(output_node.inputs[len(given)], socket)
-        given.append(socket)
-        return socket
-
-    _mapped(result, give)
-    group = build.node("GeometryNodeGroup", node_tree=tree)
+    tree: Any = bpy.data.node_groups.new(f".{name}", "GeometryNodeTree")
+    inner, outer_inputs = TreeBuilder(tree), _sockets_in(arguments)
     for number, socket in enumerate(outer_inputs):
-        build.connect(group.inputs[number], socket)
-    outputs = iter(group.outputs)
-    return _mapped(result, lambda socket: type(socket)(build, next(outputs)))
+        kind = _SOCKETS[type(socket)]
+        tree.interface.new_socket(f"{number}", in_out="INPUT", socket_type=kind)
+    inputs = _with_sockets(arguments, inner, iter(inner.node("NodeGroupInput").outputs))
+
+    result = part(inner, *inputs)
+    inner_outputs = _sockets_in(result)
+    for number, socket in enumerate(inner_outputs):
+        kind = _SOCKETS[type(socket)]
+        tree.interface.new_socket(f"{number}", in_out="OUTPUT", socket_type=kind)
+    inner.node("NodeGroupOutput", *inner_outputs)
+    group = build.node("GeometryNodeGroup", *outer_inputs, node_tree=tree)
+    return _with_sockets(result, build, iter(group.outputs))
 
 
-def _mapped(value: Any, change: Callable[[Socket], Socket]) -> Any:
-    """The same structure with every socket changed, in order."""
+def _sockets_in(value: Any) -> list[Socket]:
+    """The sockets in a structure, in order."""
     if isinstance(value, Socket):
-        return change(value)
+        return [value]
     if isinstance(value, Cloud):
-        geometry: Any = change(value.geometry)
-        return Cloud(geometry, {name: change(field) for name, field in value.fields.items()})
+        return [value.geometry, *value.fields.values()]
+    parts = value if isinstance(value, tuple | list) else ()
+    return [socket for part in parts for socket in _sockets_in(part)]
+
+
+def _with_sockets(value: Any, builder: TreeBuilder, outputs: Iterator[bpy.types.NodeSocket]) -> Any:
+    """The same structure of sockets in another tree, with these outputs in order."""
+    if isinstance(value, Socket):
+        return type(value)(builder, next(outputs))
+    if isinstance(value, Cloud):
+        geometry = Geometry(builder, next(outputs))
+        fields = {name: type(field)(builder, next(outputs)) for name, field in value.fields.items()}
+        return Cloud(geometry, fields)
     if isinstance(value, tuple | list):
-        return type(value)(_mapped(each, change) for each in value)
+        return type(value)(_with_sockets(each, builder, outputs) for each in value)
     return value

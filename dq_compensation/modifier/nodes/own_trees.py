@@ -9,10 +9,10 @@ from typing import Any, cast
 import bpy
 
 from ...scene.binding.content import digest
-from ...scene.blender.own_objects import TREE_PROPERTY
+from ...scene.blender.own_objects import KEEPS_SHAPE_PROPERTY, TREE_PROPERTY
 from ...session.changes import remember_new
 from ..attribute_names import ARRIVING, TREE_VERSION
-from .node_values import Geometry, TreeBuilder, new_tree
+from .node_values import Geometry, TreeBuilder
 
 # The node trees that the add-on has built in this file: found, kept or built anew, removed.
 
@@ -46,7 +46,7 @@ def is_unedited(tree: bpy.types.NodeTree, key: str) -> bool:
 
 
 def mark_edited(trees: Iterable[bpy.types.NodeTree]) -> None:
-    """Mark those trees that somebody has edited, or a group in them. They are not used again."""
+    """Mark the trees that somebody has edited, themselves or a group in them; they are replaced."""
     known: dict[bpy.types.NodeTree, str] = {}
     for tree in trees:
         if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree, known)}:
@@ -63,7 +63,13 @@ def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]
     nodes: list[Any] = list(tree.nodes)
     found: list[object] = []
     for node in nodes:
-        inputs = [_constant(socket) for socket in node.inputs if not socket.is_linked]
+        constants = (
+            getattr(socket, "default_value", None) for socket in node.inputs if not socket.is_linked
+        )
+        inputs = [
+            value if value is None or isinstance(value, int | float | str) else repr(value[:])
+            for value in constants
+        ]
         options = [getattr(node, name, None) for name in _OPTIONS]
         group = getattr(node, "node_tree", None)
         inside = _nodes_digest(group, known) if group is not None else None
@@ -76,13 +82,8 @@ def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]
     return known[tree]
 
 
-def _constant(socket: Any) -> object:
-    held = getattr(socket, "default_value", None)
-    return held if held is None or isinstance(held, int | float | str) else repr(held[:])
-
-
 def ensure_tree(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
-    """The tree with that key in this file that nobody has edited, built when there is none."""
+    """The tree of this file with a key, unless somebody has edited it; else a new one."""
     trees = (tree for tree in bpy.data.node_groups if tree.library is None)
     tree = next((tree for tree in trees if is_unedited(tree, key)), None)
     if tree is None:
@@ -101,7 +102,7 @@ def new_with_key(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types
 
 def new_modifier_tree(name: str, inputs: Sequence[TreeInput] = ()) -> Any:
     """An empty tree for a modifier: geometry in and out, and its inputs."""
-    tree = new_tree(name)
+    tree: Any = bpy.data.node_groups.new(name, "GeometryNodeTree")
     tree.is_modifier = True
     interface = tree.interface
     interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
@@ -119,27 +120,23 @@ def new_modifier_tree(name: str, inputs: Sequence[TreeInput] = ()) -> Any:
     return tree
 
 
-def in_one_group(
-    name: str, inputs: Sequence[TreeInput], build: Callable[[bpy.types.NodeTree], None]
-) -> Any:
+def in_one_group(group: Any, name: str, inputs: Sequence[TreeInput]) -> Any:
     """A tree for a modifier whose nodes are all in one group.
 
     Blender lists all attributes and vertex groups of every geometry that passes between nodes of
     the modifier's tree itself, in each frame; in groups only what a Node Editor shows.
 
     Args:
-        build: adds the nodes to a tree that has the inputs.
+        group: `new_modifier_tree` with the same inputs, and with all nodes.
     """
-    inner = new_modifier_tree(f".{name}", inputs)
-    inner.is_modifier = False
-    build(inner)
+    group.is_modifier = False
     tree = new_modifier_tree(name, inputs)
     start, end = tree.nodes.new("NodeGroupInput"), tree.nodes.new("NodeGroupOutput")
-    group = tree.nodes.new("GeometryNodeGroup")
-    group.node_tree = inner
-    for given, taken in zip(start.outputs, group.inputs, strict=False):
+    node = tree.nodes.new("GeometryNodeGroup")
+    node.node_tree = group
+    for given, taken in zip(start.outputs, node.inputs, strict=False):
         tree.links.new(given, taken)
-    tree.links.new(group.outputs[0], end.inputs[0])
+    tree.links.new(node.outputs[0], end.inputs[0])
     return tree
 
 
@@ -162,8 +159,6 @@ def remove_tree(tree: bpy.types.NodeTree) -> None:
 
 
 NAME = "DQ Compensation: Shape"
-# A custom property of the tree: True.
-KEEPS_SHAPE_PROPERTY = "dq_compensation_keeps_shape"
 _KEY = f"{TREE_VERSION} arriving shape"
 
 
@@ -216,11 +211,10 @@ def keep_shape(obj: bpy.types.Object, armature: bpy.types.Modifier, *, wanted: b
 
 
 def _build_tree() -> bpy.types.NodeTree:
-    def add_nodes(inner: bpy.types.NodeTree) -> None:
-        build = TreeBuilder(inner)
-        arriving = Geometry(build, build.node("NodeGroupInput").outputs[0])
-        build.node("NodeGroupOutput", arriving.store(ARRIVING, build.position()))
-
-    tree = in_one_group(NAME, (), add_nodes)
+    group = new_modifier_tree(f".{NAME}")
+    build = TreeBuilder(group)
+    arriving = Geometry(build, build.node("NodeGroupInput").outputs[0])
+    build.node("NodeGroupOutput", arriving.store(ARRIVING, build.position))
+    tree = in_one_group(group, NAME, ())
     tree[KEEPS_SHAPE_PROPERTY] = True
     return tree

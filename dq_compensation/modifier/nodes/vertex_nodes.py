@@ -136,7 +136,7 @@ def dual_quaternion_sets(
         And `matrix_i`, the matrix of the bone in slot i, `with_matrices`.
     """
     cloud = build.points(set_count)
-    rows = set_bones(build, mesh, slots, build.index())
+    rows = set_bones(build, mesh, slots, build.index)
     packed = [bones.at("packed", row).entries() for row in rows]
     chunks = chunks_of(slots)
     reals = [build.matrix([packed[slot][0] for slot in chunk]) for chunk in chunks]
@@ -166,7 +166,7 @@ def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
         palette: with the rows, as its Armature modifier leaves it.
         bones: their rotations, `turn`; and how `straight` they are, if that is to count.
     """
-    row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index())
+    row: Matrix = palette.sample(build.attribute(PAIR_ROWS, Matrix), build.index)
     columns = row.entries()[:2]
     first, second = (bones.at("turn", column[3]) for column in columns)
     limb, other_limb = (
@@ -295,7 +295,7 @@ def joint_set_cloud(
         `centre`; `real_j`, `scalars_j` (row real w) and `posed_j` as in `dual_quaternion_sets`;
         `reference`, the palette row of the controlling bone or -1; and `needs_per_bone`.
     """
-    row = build.index()
+    row = build.index
     rows = set_bones(build, mesh, slots, row)
     reference = mesh.sample(build.attribute(SET_REFERENCE, Integer), row)
     centre = grouped(build, "DQ Compensation centres", _centre, mesh, bones, rows)
@@ -333,7 +333,7 @@ def _centre(build: TreeBuilder, mesh: Geometry, bones: Cloud, rows: list[Scalar]
     differences are as small as the angles between the bones, so that float32 serves. Unused slots
     repeat the first bone and add nothing.
     """
-    index = build.index()
+    index = build.index
     centroid: Vector = mesh.sample(build.attribute(SET_CENTROID, Vector), index)
     size: Scalar = mesh.sample(build.attribute(SET_SIZE, Integer), index)
     shared: Scalar = mesh.sample(build.attribute(SET_JOINT, Integer), index)

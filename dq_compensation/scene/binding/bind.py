@@ -32,20 +32,15 @@ from ..blender.mesh import (
     read_weights,
 )
 from ..blender.own_objects import temporary_copy
-from ..blender.rigging import (
-    armature_modifier,
-    deformation_refusal,
-    group_refusal,
-    mixed_modifiers,
-    rig_of,
-)
+from ..blender.rigging import deformation_refusal, group_refusal
+from ..blender.skinned_object import SkinnedObject
 from .binding import Binding
 from .content import (
     Digests,
     acting_soft_copy,
+    changed_digests,
     digest_of_bones,
     followed_modifiers,
-    modifiers_before,
     modifiers_read,
     read_soft_weights,
     reshaping_modifiers,
@@ -146,17 +141,17 @@ def _envelope_triples(
 
 @contextmanager
 def followed_mesh(
-    obj: bpy.types.Object, shape: NDArray[np.floating] | None = None
+    skinned: SkinnedObject, shape: NDArray[np.floating] | None = None
 ) -> Generator[bpy.types.Object]:
     """An object with the mesh and the vertex groups as they come into the Armature modifier.
 
     Evaluated as in the viewport, in the current frame; gone afterwards.
 
     Args:
-        obj: the original mesh object, not in Edit Mode.
+        skinned: the original mesh object, not in Edit Mode.
         shape: shape (n, 3), object space, of its own vertices, in place of its basis.
     """
-    scene = bpy.data.scenes.new("DQ Compensation Followed")
+    obj, scene = skinned.obj, bpy.data.scenes.new("DQ Compensation Followed")
     try:
         # The state of the scene that modifiers read.
         current = bpy.context.scene
@@ -164,7 +159,7 @@ def followed_mesh(
         scene.render.use_simplify = current.render.use_simplify
         scene.render.simplify_subdivision = current.render.simplify_subdivision
         with temporary_copy(obj, scene) as copy:
-            _keep_only_before(copy, obj)
+            _keep_only_before(copy, skinned)
             _show_basis(copy, shape)
             scene.view_layers[0].update()
             graph = scene.view_layers[0].depsgraph
@@ -182,35 +177,35 @@ def followed_mesh(
         bpy.data.scenes.remove(scene)
 
 
-def keys_through(obj: bpy.types.Object, holder: bpy.types.Object) -> ShapeKeys | None:
+def keys_through(skinned: SkinnedObject, holder: bpy.types.Object) -> ShapeKeys | None:
     """The shape keys of an object behind the modifiers that are read; None without any.
 
     `followed_mesh` gives the holder. BindingError where they are absolute ones.
     """
-    if mesh_of(obj).shape_keys is None:
+    if skinned.mesh.shape_keys is None:
         return None
-    keys = ShapeKeys.read(obj, read_weights(mesh_of(obj)))
-    uid = obj.session_uid
+    keys = ShapeKeys.read(skinned.obj, read_weights(skinned.mesh))
+    uid = skinned.obj.session_uid
 
     def follow(shape: NDArray[np.float32]) -> NDArray[np.float32]:
         current = next(each for each in bpy.data.objects if each.session_uid == uid)
-        with followed_mesh(current, shape) as shaped:
+        with followed_mesh(SkinnedObject(current), shape) as shaped:
             return read_positions(mesh_of(shaped))
 
-    same = not followed_modifiers(obj)
+    same = not followed_modifiers(skinned)
     basis = read_positions(mesh_of(holder))
     return keys and replace(keys, basis=basis, follow=follow, same_vertices=same)
 
 
-def _keep_only_before(copy: bpy.types.Object, obj: bpy.types.Object) -> None:
+def _keep_only_before(copy: bpy.types.Object, skinned: SkinnedObject) -> None:
     """Remove all other modifiers, and what else would pull the rig in."""
-    kept = {modifier.name for modifier in modifiers_before(obj)}
+    kept = {modifier.name for modifier in skinned.modifiers_before}
     for modifier in list(copy.modifiers):
         if modifier.name not in kept:
             copy.modifiers.remove(modifier)
     copy.constraints.clear()
     copy.parent = None
-    copy.matrix_world = obj.matrix_world
+    copy.matrix_world = skinned.obj.matrix_world
 
 
 def _show_basis(copy: bpy.types.Object, shape: NDArray[np.floating] | None) -> None:
@@ -254,36 +249,37 @@ def bind(
         BindingError: the object cannot be deformed; the message is for the panel.
     """
     obj = cast("bpy.types.Object", obj.original)
-    if reason := deformation_refusal(obj):
+    skinned = SkinnedObject(obj)
+    if reason := deformation_refusal(skinned):
         raise BindingError(reason)
-    if not (follow and modifiers_read(obj)):
-        return _bind(obj, obj, depsgraph, known, follow=follow, painted=painted)
-    modifier = armature_modifier(obj)
-    with followed_mesh(obj) as holder:
-        if modifier is not None and (reason := group_refusal(obj, holder, modifier)):
+    follow = follow and bool(skinned.modifiers_before)
+    if not (follow and modifiers_read(skinned)):
+        return _bind(skinned, obj, depsgraph, known, follow=follow, painted=painted)
+    with followed_mesh(skinned) as holder:
+        if reason := group_refusal(skinned, holder):
             raise BindingError(reason)
-        return _bind(obj, holder, depsgraph, known, follow=follow, painted=painted)
+        return _bind(skinned, holder, depsgraph, known, follow=follow, painted=painted)
 
 
-def renamed(known: Binding, obj: bpy.types.Object, structure: Digests) -> Binding | None:
+def renamed(known: Binding, skinned: SkinnedObject, structure: Digests) -> Binding | None:
     """The binding of an object of which only bones have been renamed; None if more has changed.
 
     Args:
         known: of the same mesh, which has not been edited since, and the same armature.
         structure: `structure_of` the object.
     """
-    armature, modifier, keys = rig_of(obj), armature_modifier(obj), mesh_of(obj).shape_keys
-    changed = {part for part, value in structure.items() if known.structure.get(part) != value}
-    if not changed <= {"vertex groups", "bones", "example poses"} or deformation_refusal(obj):
+    obj, rig, keys = skinned.obj, skinned.rig, skinned.mesh.shape_keys
+    changed = {*changed_digests(known.structure, structure)}
+    if not changed <= {"vertex groups", "bones", "example poses"} or deformation_refusal(skinned):
         return None
     # What else names a vertex group still has the old name.
-    if modifiers_before(obj) or modifier is None or modifier.vertex_group:
+    if skinned.modifiers_before or skinned.modifier.vertex_group:
         return None
     if keys is not None and any(block.vertex_group for block in keys.key_blocks):
         return None
-    if digest_of_bones(armature, named=False) != known.bones_at_rest:
+    if digest_of_bones(rig, named=False) != known.bones_at_rest:
         return None
-    names, groups = read_skeleton(armature).names, tuple(obj.vertex_groups.keys())
+    names, groups = read_skeleton(rig).names, tuple(obj.vertex_groups.keys())
     if _what_groups_are(groups, names) != _what_groups_are(known.group_names, known.skeleton.names):
         return None
     return known.renamed(names, groups, example_items(obj), structure)
@@ -296,7 +292,7 @@ def _what_groups_are(groups: tuple[str, ...], names: tuple[str, ...]) -> list[in
 
 
 def _bind(
-    obj: bpy.types.Object,
+    skinned: SkinnedObject,
     holder: bpy.types.Object,
     depsgraph: bpy.types.Depsgraph | None,
     known: Binding | None,
@@ -305,52 +301,49 @@ def _bind(
     painted: bool,
 ) -> Binding:
     """Bind an object to the mesh and the groups of `holder`, which may be the object itself."""
-    modifier, armature, mesh = armature_modifier(obj), rig_of(obj), mesh_of(holder)
-    assert modifier is not None
+    obj, modifier, rig, mesh = skinned.obj, skinned.modifier, skinned.rig, mesh_of(holder)
     if depsgraph is None:
-        to_armature = object_to_armature(obj, armature)
+        to_armature = object_to_armature(obj, rig)
     else:
-        to_armature = object_to_armature(
-            obj.evaluated_get(depsgraph), armature.evaluated_get(depsgraph)
-        )
-    structure = structure_of(obj)
+        to_armature = object_to_armature(obj.evaluated_get(depsgraph), rig.evaluated_get(depsgraph))
+    structure = structure_of(skinned)
     if known is not None and known.structure.get("bones") == structure["bones"]:
         skeleton, bones_at_rest = known.skeleton, known.bones_at_rest
     else:
-        skeleton = read_skeleton(armature)
-        bones_at_rest = digest_of_bones(armature, named=False)
+        skeleton = read_skeleton(rig)
+        bones_at_rest = digest_of_bones(rig, named=False)
     if skeleton.bendy is None:
-        skeleton = with_bendy_bones(skeleton, armature)
+        skeleton = with_bendy_bones(skeleton, rig)
     weights = read_weights(mesh)
-    copy = None if painted else acting_soft_copy(obj)
-    shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(obj, holder)
+    copy = None if painted else acting_soft_copy(skinned)
+    shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(skinned, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     there = transformed_points(to_armature, rest)
     influences = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)
-    if copy is not None and len(rest) == len(mesh_of(obj).vertices):
+    if copy is not None and len(rest) == len(skinned.mesh.vertices):
         soft = read_soft_weights(copy, len(rest))
         influences = modifier_influences(copy, modifier, soft, skeleton, there)
     return Binding(
         object_name=obj.name,
         object_uid=obj.session_uid,
-        mesh_uid=mesh_of(obj).session_uid,
-        armature_name=armature.name,
-        armature_uid=armature.session_uid,
+        mesh_uid=skinned.mesh.session_uid,
+        armature_name=rig.name,
+        armature_uid=rig.session_uid,
         rest=rest,
         shape_keys=shape_keys,
         influences=influences,
         painted_influences=as_painted,
         mask=_mask(holder, modifier, weights),
-        modifier_does_more=modifier.use_bone_envelopes or bool(mixed_modifiers(obj)),
+        modifier_does_more=modifier.use_bone_envelopes or bool(skinned.mixed_modifiers),
         skeleton=skeleton,
-        pose_order=pose_order(armature, skeleton),
+        pose_order=pose_order(rig, skeleton),
         object_to_armature=to_armature,
         group_names=tuple(holder.vertex_groups.keys()),
         example_items=example_items(obj),
         structure=structure,
         bones_at_rest=bones_at_rest,
-        followed=tuple(each.name for each in followed_modifiers(obj)) if follow else (),
-        reshaped=follow and bool(reshaping_modifiers(obj)),
+        followed=tuple(each.name for each in followed_modifiers(skinned)) if follow else (),
+        reshaped=follow and bool(reshaping_modifiers(skinned)),
         mesh_arrays=read_mesh_arrays(mesh, rest, known.mesh_arrays if known is not None else None),
         _weights=weights,
     )

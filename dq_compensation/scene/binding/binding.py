@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import bpy
@@ -19,6 +19,7 @@ from ...analysis.limbs import Limbs, mesh_parents
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
+from ...core.limb_joints import SkinAtRest
 from ...core.measured_joints import MeasuredJoints
 from ...core.skeleton import LimbAxis, Skeleton
 from ...core.skinning import JointSets, joint_sets
@@ -99,6 +100,10 @@ class Binding:
     _twists: dict[tuple[object, ...], tuple[NDArray[np.float64], TwistLimbs]] = field(
         default_factory=dict, repr=False, init=False
     )
+    # The last one that was asked for.
+    _skins: dict[tuple[LimbAxis, bool], tuple[NDArray[np.float64], SkinAtRest]] = field(
+        default_factory=dict, repr=False, init=False
+    )
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
     _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
@@ -131,6 +136,11 @@ class Binding:
     def vertex_count(self) -> int:
         """The n vertices."""
         return len(self.rest)
+
+    @property
+    def weights_of_mesh(self) -> VertexGroupWeights | None:
+        """All weights of the object's own mesh; None where modifiers before were read."""
+        return None if self.followed or self.reshaped else self._weights
 
     @cached_property
     def extent(self) -> float:
@@ -202,7 +212,7 @@ class Binding:
 
     @property
     def is_soft(self) -> bool:
-        """Whether soft weights move the object, and not those that are painted."""
+        """Whether soft weights move the object, not the painted weights."""
         return self.influences is not self.painted_influences
 
     @cached_property
@@ -221,14 +231,13 @@ class Binding:
 
         Its arrays are the same objects as long as they are true; compare them with `is`.
         """
-
-        def painted(setting: Literal["vertex_group", "blend_group"]) -> NDArray[np.float32] | None:
-            group: str = getattr(settings, setting)
-            acts = settings.acts(setting) and group in self.group_names
-            return self.painted(group) if acts else None
-
         if self.is_soft and not settings.compensates:
             return self.as_painted.deformation(settings, object_to_armature)
+        groups = (settings.vertex_group, settings.blend_group)
+        vertex_weights, blend_weights = (
+            self.painted(group) if settings.acts(setting) and group in self.group_names else None
+            for setting, group in zip(("vertex_group", "blend_group"), groups, strict=True)
+        )
         needs, compensation, twists = RULES[settings.acting_method].needs, None, None
         if needs == "compensation":
             compensation = self.compensation(settings, object_to_armature)
@@ -238,10 +247,10 @@ class Binding:
             settings.acting_method,
             self.influences,
             compensation,
-            painted("vertex_group"),
+            vertex_weights,
             settings.factor,
             self.sets if needs == "sets" else None,
-            painted("blend_group"),
+            blend_weights,
             self.mask,
             partial(self.segments, object_to_armature) if self.bends else None,
             twists,
@@ -293,27 +302,23 @@ class Binding:
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         if settings.curve != "MEASURED" and settings.use_ball_joints:
             settings = replace(settings, use_ball_joints=False)
-        left_out = self._left_out(settings, "joints_left_out")
+        named = settings.joints_left_out
+        left_out = self._left_out(settings, "joints_left_out") if named else ()
         others = (name for name in JOINT_SETTINGS if name != "joints_left_out")
         key = (*(getattr(settings, name) for name in others), left_out)
         known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
-        rest, skeleton, parents = self._jointed(settings, to_armature)
-        limb_axis, curve = settings.limb_axis, settings.curve
-        of = (rest, self.influences, skeleton, limb_axis)
-        if curve == "MEASURED":
-            ball_joints = settings.use_ball_joints
-            sides = self.bone_sides if ball_joints else None
-            found = MeasuredJoints.of(
-                *of, parents, ball_joints=ball_joints, sides=sides, left_out=left_out
-            )
+        skin, ball_joints = self._skin(settings, to_armature), settings.use_ball_joints
+        sides = self.bone_sides if ball_joints else None
+        skin = replace(skin, left_out=left_out, sides=sides)
+        if settings.curve == "MEASURED":
+            found = MeasuredJoints.of(skin, ball_joints=ball_joints)
             if found.swings is not None:
                 found = replace(found, swings=self._acting(found.swings))
             found = self._acting(found)
         else:
-            found = PublishedCompensation.of(*of, curve, parents, left_out=left_out)
-            found = self._acting(found)
+            found = self._acting(PublishedCompensation.of(skin, settings.curve))
         self._compensations[key] = (to_armature, found)
         return found
 
@@ -322,21 +327,14 @@ class Binding:
     ) -> TwistLimbs:
         """The limbs of COMPENSATED whose twists are spread; found and kept as `compensation`."""
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        left_out = self._left_out(settings, "twist_left_out")
+        named = settings.twist_left_out
+        left_out = self._left_out(settings, "twist_left_out") if named else ()
         key = (settings.limb_axis, settings.use_mesh_joints, left_out)
         known = self._twists.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
-        rest, skeleton, parents = self._jointed(settings, to_armature)
-        found = TwistLimbs.of(
-            rest,
-            self.influences,
-            skeleton,
-            parents,
-            sides=self.bone_sides,
-            left_out=left_out,
-        )
-        found = self._acting(found)
+        skin = replace(self._skin(settings, to_armature), left_out=left_out)
+        found = self._acting(TwistLimbs.of(skin))
         self._twists[key] = (to_armature, found)
         return found
 
@@ -345,20 +343,28 @@ class Binding:
         names = frozenset(settings.bones_left_out(setting))
         return tuple(bone for bone, name in enumerate(self.skeleton.names) if name in names)
 
-    def _jointed(
-        self, settings: Settings, to_armature: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float32], Skeleton, NDArray[np.int32] | None]:
-        """The rest positions in armature space, and the skeleton and parents that the mesh shows.
+    def _skin(self, settings: Settings, to_armature: NDArray[np.float64]) -> SkinAtRest:
+        """The skin at rest in armature space, with the limbs and joints that the mesh shows.
 
-        Without *Mesh Joints* the skeleton is as it is, and there are no such parents.
+        Without *Mesh Joints* the skeleton is as it is, and there are no such joints.
         """
+        key = (settings.limb_axis, settings.use_mesh_joints)
+        known = self._skins.get(key)
+        if known is not None and same_place(known[0], to_armature, self.extent):
+            return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
-        if not settings.use_mesh_joints:
-            return rest, self.skeleton, None
-        limbs = Limbs.of(rest, self.influences, self.skeleton, settings.limb_axis)
-        parents = mesh_parents(rest, self.influences, limbs, self.bone_sides)
-        joined = limbs.by_skin.any()
-        return rest, limbs.joined(parents) if joined else self.skeleton, parents
+        skin = SkinAtRest(
+            rest, self.influences, self.skeleton, settings.limb_axis, sides=self.bone_sides
+        )
+        if settings.use_mesh_joints:
+            limbs = Limbs.of(skin)
+            parents = mesh_parents(limbs)
+            skeleton = limbs.joined(parents) if limbs.by_skin.any() else self.skeleton
+            joined = parents if (parents >= 0).any() else None
+            skin = replace(skin, skeleton=skeleton, mesh_parents=joined)
+        self._skins.clear()
+        self._skins[key] = (to_armature, skin)
+        return skin
 
     @cached_property
     def bone_sides(self) -> NDArray[np.int8]:
@@ -423,7 +429,7 @@ _OWN = frozenset(
 _digests: WeakKeyDictionary[Binding | Skeleton, str] = WeakKeyDictionary()
 
 
-def twin_digest(value: Binding | Skeleton) -> str:
+def equality_digest(value: Binding | Skeleton) -> str:
     """A text that is equal for bindings, or skeletons, with all in common but names and places."""
     if value not in _digests:
         _digests[value] = digest(*_parts(value))

@@ -3,13 +3,16 @@
 *Structure* is cheap: names, counts, the Armature modifier, the bones at rest. No vertex is read.
 *Content* is deep: the arrays that binding has read. Each part has a digest of its own, so that a
 difference has a name. Digests say the same in every session: they are kept in the file.
+
+*Signatures* hold for the session: equal where nobody has edited an object, or its mesh. Blender
+names both when a setting is changed, as if they had been edited.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
 import bpy
@@ -21,17 +24,19 @@ from ...wording import listed
 from ..blender.animation_curves import animated_paths
 from ..blender.armature import armature_of, bendy_state, envelope_state, names_of_parents
 from ..blender.mesh import (
+    AttributeType,
     VertexGroupWeights,
     mesh_of,
+    read_attribute,
     read_positions,
     read_property,
     read_weights,
     write_attribute,
 )
-from ..blender.own_objects import is_own_modifier, is_soft_copy
-from ..blender.rigging import armature_modifier, mixed_modifiers
-from ..blender.rna_properties import data_used_by, node_inputs, properties_of
-from ..settings.object_settings import settings_of
+from ..blender.own_objects import SOFT_COPY_PROPERTY, is_own_modifier
+from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
+from ..blender.skinned_object import SkinnedObject
+from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, settings_of
 from .shape_key_offsets import example_items, shape_key_signature
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
@@ -70,35 +75,35 @@ STEPS, REST = ".dqs_steps", ".dqs_rest"
 _STEP = 0.01
 
 
-def soft_copy(obj: bpy.types.Object) -> bpy.types.Object | None:
+def soft_copy(skinned: SkinnedObject) -> bpy.types.Object | None:
     """The soft copy that an object points to; None without one."""
-    found = settings_of(obj).native.soft_copy
-    return found if found is not None and is_soft_copy(found) and found.data is not None else None
+    copy = skinned.before_enable.soft_copy
+    is_whole = copy is not None and SOFT_COPY_PROPERTY in copy and copy.data is not None
+    return copy if is_whole else None
 
 
-def record_of(obj: bpy.types.Object) -> dict[str, Any]:
+def record_of(skinned: SkinnedObject) -> dict[str, Any]:
     """What the soft weights of an object were made from; empty where there are none."""
-    copy = soft_copy(obj)
+    copy = soft_copy(skinned)
     return record_in(mesh_of(copy), RECORD_PROPERTY) if copy is not None else {}
 
 
-def softness_of(obj: bpy.types.Object) -> float:
+def softness_of(skinned: SkinnedObject) -> float:
     """The softness that is to be seen: 0 where the deformation is shown as painted."""
-    settings = settings_of(obj)
-    return 0.0 if settings.as_painted else settings.softness
+    return 0.0 if skinned.settings.as_painted else skinned.settings.softness
 
 
-def keeps_soft_weights(obj: bpy.types.Object) -> bool:
+def keeps_soft_weights(skinned: SkinnedObject) -> bool:
     """Whether an object is to have soft weights, shown or not."""
-    return settings_of(obj).is_enabled and settings_of(obj).softness > 0.0
+    return skinned.settings.is_enabled and skinned.settings.softness > 0.0
 
 
-def acting_soft_copy(obj: bpy.types.Object) -> bpy.types.Object | None:
+def acting_soft_copy(skinned: SkinnedObject) -> bpy.types.Object | None:
     """The soft copy whose weights move an object now; None where the painted ones do."""
-    copy = soft_copy(obj)
-    if copy is None or settings_of(obj).as_painted or not keeps_soft_weights(obj):
+    if skinned.settings.as_painted or not keeps_soft_weights(skinned):
         return None
-    return copy if record_of(obj).get("vertices") == len(mesh_of(obj).vertices) else None
+    count = record_of(skinned).get("vertices")
+    return soft_copy(skinned) if count == len(skinned.mesh.vertices) else None
 
 
 def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupWeights:
@@ -136,9 +141,9 @@ def write_points(
     return np.concatenate((np.arange(count), np.repeat(varying, 3)))
 
 
-def step_of(copy: bpy.types.Object | None, vertex_count: int) -> float:
+def step_of(copy: bpy.types.Object, vertex_count: int) -> float:
     """How far the steps of a soft copy go along the axes; 0 without any."""
-    if copy is None or STEPS not in mesh_of(copy).attributes:
+    if STEPS not in mesh_of(copy).attributes:
         return 0.0
     return _step(read_positions(mesh_of(copy))[:vertex_count])
 
@@ -181,37 +186,30 @@ _NOT_SETTINGS = frozenset(
 )
 
 
-def modifiers_read(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+def modifiers_read(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
     """The modifiers before the Armature modifier whose result is bound, in order; cheap.
 
     Those that are on in the viewport and are followed, or move vertices.
     """
-    shown = [each for each in modifiers_before(obj) if each.show_viewport]
-    return [each for each in shown if _reshapes(each) or not _keeps_mesh(each, obj)]
+    shown = [each for each in skinned.modifiers_before if each.show_viewport]
+    return [each for each in shown if _reshapes(each) or not _keeps_mesh(each, skinned.obj)]
 
 
-def reshaping_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+def reshaping_modifiers(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
     """The modifiers before the Armature modifier that may move vertices in each frame, in order.
 
     Those that are on in the viewport or in renders. Cheap.
     """
-    return [each for each in modifiers_before(obj) if acts(each) and _reshapes(each)]
+    return [each for each in skinned.modifiers_before if acts(each) and _reshapes(each)]
 
 
-def followed_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+def followed_modifiers(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
     """The modifiers before the Armature modifier that change vertices or weights, in order.
 
     Those that are on in the viewport; empty when there is no Armature modifier. Cheap.
     """
-    shown = [each for each in modifiers_before(obj) if each.show_viewport]
-    return [each for each in shown if not _keeps_mesh(each, obj)]
-
-
-def modifiers_before(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
-    """The modifiers before the Armature modifier, without ours; empty when there is none."""
-    armature, stack = armature_modifier(obj), list(obj.modifiers)
-    before = stack[: stack.index(armature)] if armature is not None else []
-    return [modifier for modifier in before if not is_own_modifier(modifier)]
+    shown = [each for each in skinned.modifiers_before if each.show_viewport]
+    return [each for each in shown if not _keeps_mesh(each, skinned.obj)]
 
 
 def acts(modifier: bpy.types.Modifier) -> bool:
@@ -219,42 +217,44 @@ def acts(modifier: bpy.types.Modifier) -> bool:
     return modifier.show_viewport or modifier.show_render
 
 
-def examples_refusal(obj: bpy.types.Object) -> str | None:
+def examples_refusal(skinned: SkinnedObject) -> str | None:
     """Why example poses do not act on an object that can be deformed, or None; cheap."""
-    names = listed([each.name for each in followed_modifiers(obj)])
+    names = listed([each.name for each in followed_modifiers(skinned)])
     if not names:
         return None
     return (
-        f"Example poses do not act on {obj.name}, which gets other vertices from {names}. "
+        f"Example poses do not act on {skinned.obj.name}, which gets other vertices from {names}. "
         f"Apply {names}, or move the Armature modifier above."
     )
 
 
-def differing_in_renders(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+def differing_in_renders(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
     """The modifiers before the Armature modifier that make another mesh in renders."""
     return [
         each
-        for each in modifiers_before(obj)
+        for each in skinned.modifiers_before
         if acts(each)
-        and not _keeps_mesh(each, obj)
+        and not _keeps_mesh(each, skinned.obj)
         and (each.show_viewport != each.show_render or _has_other_levels(each))
     ]
 
 
-def signature_before(obj: bpy.types.Object) -> tuple[object, ...]:
+def signature_before(skinned: SkinnedObject) -> tuple[object, ...]:
     """The value that changes with the settings of what is read, and with the objects it uses.
 
     Empty when nothing is read. Settings that are animated have their current values where vertices
     are followed. Modifiers that only move vertices are asked for settings that no frame changes:
     where they move them is read in every frame, by the node tree.
     """
-    before = modifiers_before(obj)
-    read, reshaping = (modifiers_read(obj), reshaping_modifiers(obj)) if before else ([], [])
+    obj, before = skinned.obj, skinned.modifiers_before
+    if not before:
+        return ()
+    read, reshaping = modifiers_read(skinned), reshaping_modifiers(skinned)
     if not (read or reshaping):
         return ()
     simplify = bpy.context.scene.render
     levels = simplify.simplify_subdivision if simplify.use_simplify else None
-    followed, animated = followed_modifiers(obj), animated_paths(obj) if reshaping else {}
+    followed, animated = followed_modifiers(skinned), animated_paths(obj) if reshaping else {}
     found: list[object] = [levels, bool(reshaping)]
     for each in before if read else ():
         if each.show_viewport:
@@ -270,14 +270,14 @@ def is_animated(modifier: bpy.types.Modifier, paths: Collection[str]) -> bool:
     return any(path.startswith(owner) for path in paths)
 
 
-def used_data(obj: bpy.types.Object) -> Iterator[bpy.types.ID]:
+def used_data(skinned: SkinnedObject) -> Iterator[bpy.types.ID]:
     """The data-blocks that an edit can change what is read of an object by: objects, data, trees.
 
     Of modifiers that only move vertices, those that no frame changes: where vertices are moved is
     read in every frame, by the node tree.
     """
-    followed = followed_modifiers(obj)
-    for modifier in modifiers_read(obj):
+    followed = followed_modifiers(skinned)
+    for modifier in modifiers_read(skinned):
         for used in _pointers(modifier):
             data = getattr(used, "data", used)
             if modifier in followed:
@@ -391,6 +391,13 @@ def _inputs(modifier: bpy.types.Modifier) -> Iterator[Any]:
 
 Digests = dict[str, str]
 
+# What reconciling reads of an object itself, and of its settings.
+_SIGNED_OF_OBJECT = ("name", "mode", "display_type", "visible_camera", "show_only_shape_key")
+_SIGNED_SETTINGS = (
+    *(name for name in CHARACTER_CHOICES if name not in FOLLOWED_SETTINGS),
+    *("overlay", "support_bone", "softness_group", "as_painted"),
+)
+
 FOLLOWED = "modifiers before the Armature modifier"
 
 
@@ -405,21 +412,82 @@ def digest(*values: object) -> str:
     return hashlib.blake2b(b"".join(pieces), digest_size=10).hexdigest()
 
 
-def structure_of(obj: bpy.types.Object) -> Digests:
+def changed_digests(known: Mapping[str, Any], now: Digests) -> tuple[str, ...]:
+    """The names of the parts whose digests are other ones now than those that are known."""
+    return tuple(name for name, value in now.items() if known.get(name) != value)
+
+
+def object_signature(obj: bpy.types.Object) -> str:
+    """Equal while nobody has moved an object, or edited its modifiers, groups, drivers, settings.
+
+    The attributes of its mesh count by their names, `FOLLOWED_SETTINGS` do not count.
+    """
+    settings, animation, modifiers = settings_of(obj), obj.animation_data, list[object]()
+    for each in obj.modifiers:
+        inputs: list[object] = []
+        if each.type == "NODES":
+            inputs = list(node_inputs(cast("bpy.types.NodesModifier", each)))
+        if is_own_modifier(each):  # numbers follow settings
+            inputs = [value for value in inputs if not isinstance(value, float)]
+        modifiers.append((list(plain_values(each)), inputs))
+    return digest(
+        [getattr(obj, name) for name in _SIGNED_OF_OBJECT],
+        [getattr(settings, name) for name in _SIGNED_SETTINGS],
+        np.array(obj.matrix_world),
+        [(group.name, group.lock_weight) for group in obj.vertex_groups],
+        [(each.name, each.data_type, each.domain) for each in getattr(obj.data, "attributes", ())],
+        [
+            (curve.data_path, curve.mute, curve.driver is None or curve.driver.type)
+            for curve in (() if animation is None else animation.drivers)
+        ],
+        [] if animation is None else [(one.mute, one.is_solo) for one in animation.nla_tracks],
+        animation is None or (animation.action and animation.action.session_uid),
+        (obj.parent and obj.parent.session_uid, obj.parent_type, len(obj.constraints)),
+        modifiers,
+    )
+
+
+def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = None) -> str:
+    """Equal while nobody has edited the shape, weights, faces or shape keys of a mesh.
+
+    Args:
+        weights: of the mesh, where they have just been read.
+    """
+    weights, keys, shapes = weights or read_weights(mesh), mesh.shape_keys, list[object]()
+    for each in () if keys is None else keys.key_blocks:
+        shapes += [list(plain_values(each)), each.relative_key.name]
+        shapes.append(read_property(each.points, "co", np.float32, (3,)))
+    vertices, edges = len(mesh.vertices), len(mesh.edges)
+    corners, faces = len(mesh.loops), len(mesh.polygons)
+    return digest(
+        *(weights.vertices, weights.groups, weights.weights),
+        read_attribute(mesh, "position", AttributeType.VECTOR, vertices),
+        read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, edges),
+        read_attribute(mesh, "sharp_edge", AttributeType.BOOLEAN, edges),
+        read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, corners),
+        read_property(mesh.polygons, "loop_start", np.int32),
+        read_attribute(mesh, "sharp_face", AttributeType.BOOLEAN, faces),
+        read_attribute(mesh, "material_index", AttributeType.INTEGER, faces),
+        keys is None or keys.use_relative,
+        *shapes,
+    )
+
+
+def structure_of(skinned: SkinnedObject) -> Digests:
     """The digests that are cheap to make, by the name that a rigger knows the part by."""
-    mesh, modifier = mesh_of(obj), armature_modifier(obj)
+    obj, mesh, modifier = skinned.obj, skinned.mesh, skinned.find_modifier()
     counts = (len(mesh.vertices), len(mesh.edges), len(mesh.polygons), len(mesh.loops))
     found = {
         "mesh": digest(counts),
         "vertex groups": digest(obj.vertex_groups.keys()),
         "shape keys": digest(shape_key_signature(mesh)),
         "example poses": digest(example_items(obj)),
-        FOLLOWED: digest(signature_before(obj)),
-        "soft weights": digest(record_of(obj) if acting_soft_copy(obj) else None),
+        FOLLOWED: digest(signature_before(skinned)),
+        "soft weights": digest(record_of(skinned) if acting_soft_copy(skinned) else None),
     }
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)
-        mixes = bool(mixed_modifiers(obj))
+        mixes = bool(skinned.mixed_modifiers)
         found["Armature modifier"] = digest(modifier.name, modifier.use_vertex_groups, mask, mixes)
         found["envelopes"] = digest(*envelope_state(modifier))
         found["bones"] = digest_of_bones(modifier.object)

@@ -177,6 +177,8 @@ def drivers(owner: bpy.types.ID) -> list[bpy.types.FCurve]:
 
 def animated_paths(owner: bpy.types.ID) -> dict[str, str]:
     """The animated or driven data paths of a datablock, each with its cause, for messages."""
+    if getattr(owner, "animation_data", None) is None:
+        return {}
     found = {curve.data_path: "a driver" for curve in drivers(owner)}
     for played in played_actions(owner):
         found.update(

@@ -30,6 +30,11 @@ CROWD_BAKE_PROPERTY = "dq_compensation_crowd_bake"
 POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
 # Of a node tree: the key of its kind.
 TREE_PROPERTY = "dq_compensation_tree"
+# Of the node tree that keeps the arriving shape: True.
+KEEPS_SHAPE_PROPERTY = "dq_compensation_keeps_shape"
+
+# Of the objects that only node modifiers and settings use.
+_HIDDEN = (PALETTE_PROPERTY, ATTRIBUTE_OBJECT_PROPERTY, SOFT_COPY_PROPERTY)
 
 
 def is_palette(obj: bpy.types.Object) -> bool:
@@ -37,14 +42,9 @@ def is_palette(obj: bpy.types.Object) -> bool:
     return PALETTE_PROPERTY in obj
 
 
-def is_soft_copy(obj: bpy.types.Object) -> bool:
-    """Whether an object is the soft copy of a character."""
-    return SOFT_COPY_PROPERTY in obj
-
-
 def is_hidden(obj: bpy.types.Object) -> bool:
     """Whether an object is one that only node modifiers and settings use, in no collection."""
-    return is_palette(obj) or ATTRIBUTE_OBJECT_PROPERTY in obj or is_soft_copy(obj)
+    return any(name in obj for name in _HIDDEN)
 
 
 def keep_apart() -> None:
@@ -69,14 +69,24 @@ def is_posed_copy(obj: bpy.types.Object) -> bool:
     return CHARACTER_PROPERTY in obj
 
 
-def is_own_tree(tree: bpy.types.NodeTree | None) -> bool:
-    """Whether a node tree is that of a node modifier of ours."""
+def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier is a node modifier of ours, be it the one that keeps the shape."""
+    tree = getattr(modifier, "node_group", None)
     return tree is not None and TREE_PROPERTY in tree
 
 
-def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier is a node modifier of ours."""
-    return is_own_tree(getattr(modifier, "node_group", None))
+def own_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
+    """The node modifier that deforms an object, and the copies of it that a user has made.
+
+    A palette has another one, and the one that keeps the arriving shape is one more.
+    """
+    if PALETTE_PROPERTY in obj:
+        return []
+    return [
+        cast("bpy.types.NodesModifier", each)
+        for each in obj.modifiers
+        if is_own_modifier(each) and KEEPS_SHAPE_PROPERTY not in each.node_group  # type: ignore[attr-defined]
+    ]
 
 
 # Recognises what belongs to other files, and puts new objects beside others.

@@ -5,45 +5,17 @@ Everything here is cheap enough for every redraw of a panel: no vertex is looked
 
 from __future__ import annotations
 
-from itertools import takewhile
-from typing import cast
-
 import bpy
 import numpy as np
 
 from ...errors import BindingError
 from ...wording import listed
-from .armature import armature_of, deforming_bones, is_invertible
-from .mesh import mesh_of, read_property
+from .armature import deforming_bones, is_invertible
+from .mesh import read_property
 from .own_objects import is_hidden, is_own_modifier
+from .skinned_object import SkinnedObject, armature_modifier
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
-
-
-def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier that our modifier replaces.
-
-    The first one that has an armature; when none has, the first one; None without any.
-    """
-    modifiers = [
-        cast("bpy.types.ArmatureModifier", modifier)
-        for modifier in obj.modifiers
-        if modifier.type == "ARMATURE"
-    ]
-    return next((m for m in modifiers if m.object is not None), next(iter(modifiers), None))
-
-
-def mixed_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    """The Armature modifiers that mix their result with that of the first one, by *Multi Modifier*.
-
-    Modifiers of the add-on may stand between them.
-    """
-    armature = armature_modifier(obj)
-    stack = [modifier for modifier in obj.modifiers if not is_own_modifier(modifier)]
-    if armature is None:
-        return []
-    after = (cast("bpy.types.ArmatureModifier", m) for m in stack[stack.index(armature) + 1 :])
-    return list(takewhile(lambda m: m.type == "ARMATURE" and m.use_multi_modifier, after))
 
 
 def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
@@ -60,21 +32,21 @@ def rig_of(obj: bpy.types.Object) -> bpy.types.Object:
     return rig
 
 
-def deformation_refusal(obj: bpy.types.Object) -> str | None:
-    """Why the object cannot be deformed: a sentence for riggers that says what to do, or None."""
+def deformation_refusal(skinned: SkinnedObject) -> str | None:
+    """Why an object cannot be deformed: a sentence for riggers that says what to do, or None."""
+    obj, modifier = skinned.obj, skinned.find_modifier()
     if obj.type != "MESH":
         return REFUSAL_NOT_A_MESH.format(obj=obj.name)
     if is_hidden(obj):
         return f"{obj.name} belongs to DQ Compensation. Select the character's mesh."
-    modifier = armature_modifier(obj)
     if modifier is None:
         return (
             f"{obj.name} has no Armature modifier. Add one (Ctrl P, Armature Deform) and press "
             "Enable again."
         )
-    armature = modifier.object
+    rig = modifier.object
     # A file can come without the bones of an armature object.
-    if armature is None or armature.data is None:
+    if rig is None or rig.data is None:
         return (
             f"The modifier {modifier.name} of {obj.name} has no armature. Choose one in its Object "
             "field."
@@ -84,49 +56,39 @@ def deformation_refusal(obj: bpy.types.Object) -> str | None:
             f"The modifier {modifier.name} of {obj.name} uses neither vertex groups nor bone "
             "envelopes. Turn on Bind To: Vertex Groups in it."
         )
-    groups = None if _may_get_groups(obj, modifier) else group_refusal(obj, obj, modifier)
-    return groups or _state_refusal(obj, armature)
+    # A node tree before the Armature modifier may bring vertex groups of other meshes.
+    trees = [m for m in skinned.modifiers_before if m.type == "NODES" and m.show_viewport]
+    groups = None if trees else group_refusal(skinned, obj)
+    return groups or _state_refusal(skinned, rig)
 
 
-def _may_get_groups(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> bool:
-    """Whether a node tree before the Armature modifier may bring vertex groups of other meshes."""
-    before = list(obj.modifiers)[: list(obj.modifiers).index(modifier)]
-    return any(
-        each.type == "NODES" and each.show_viewport and not is_own_modifier(each) for each in before
-    )
-
-
-def group_refusal(
-    obj: bpy.types.Object, holder: bpy.types.Object, modifier: bpy.types.ArmatureModifier
-) -> str | None:
-    """Why no bone of an Armature modifier moves an object by its vertex groups, or None.
+def group_refusal(skinned: SkinnedObject, holder: bpy.types.Object) -> str | None:
+    """Why no bone of the Armature modifier moves an object by its vertex groups, or None.
 
     Args:
         holder: has the groups as they come into the modifier; it may be the object itself.
     """
-    armature = modifier.object
-    assert armature is not None
-    bones = deforming_bones(armature)
+    rig = skinned.rig
+    bones = deforming_bones(rig)
     if not bones:
-        return f"{armature.name} has no bones that deform. Turn on Deform in its bones."
-    if modifier.use_bone_envelopes or any(group.name in bones for group in holder.vertex_groups):
+        return f"{rig.name} has no bones that deform. Turn on Deform in its bones."
+    groups = holder.vertex_groups.keys()
+    if skinned.modifier.use_bone_envelopes or not bones.isdisjoint(groups):
         return None
     return (
-        f"No vertex group of {obj.name} has the name of a deforming bone of {armature.name}. "
+        f"No vertex group of {skinned.obj.name} has the name of a deforming bone of {rig.name}. "
         "Weight paint it, or give its groups the names of the bones."
     )
 
 
-def _state_refusal(obj: bpy.types.Object, armature: bpy.types.Object) -> str | None:
+def _state_refusal(skinned: SkinnedObject, rig: bpy.types.Object) -> str | None:
     """Why a complete set-up cannot be read in its current state, or None."""
-    mesh = mesh_of(obj)
+    mesh, name = skinned.mesh, skinned.obj.name
     if mesh.is_editmode:
-        return f"{obj.name} is in Edit Mode. Leave it (Tab) to see the deformation."
+        return f"{name} is in Edit Mode. Leave it (Tab) to see the deformation."
     if mesh.shape_keys is not None and not mesh.shape_keys.use_relative:
-        return (
-            f"The shape keys of {obj.name} are absolute. Turn on Relative in the Shape Keys panel."
-        )
-    for one in (obj, armature):
+        return f"The shape keys of {name} are absolute. Turn on Relative in the Shape Keys panel."
+    for one in (skinned.obj, rig):
         if not is_invertible(np.array(one.matrix_world, np.float64)):
             return f"{one.name} has a scale of zero on at least one axis. Give it a size again."
     return None
@@ -145,7 +107,7 @@ def broken_pose(rig: bpy.types.Object) -> str | None:
 
 
 def notes(
-    obj: bpy.types.Object,
+    skinned: SkinnedObject,
     *,
     replaced_modifier: str = "",
     base_left_on: bool = False,
@@ -163,10 +125,11 @@ def notes(
         followed: whether the modifiers before the Armature modifier show nevertheless.
         straightened: whether bendy bones move as straight ones.
     """
-    modifier = armature_modifier(obj) if obj.type == "MESH" else None
-    if modifier is None or modifier.object is None or modifier.object.data is None:
+    obj, modifier = skinned.obj, skinned.find_modifier()
+    rig = modifier.object if modifier is not None and obj.type == "MESH" else None
+    if modifier is None or rig is None or rig.data is None:
         return []
-    found = _modifier_stack_notes(obj, modifier, drawn, followed)
+    found = _stack_notes(skinned, modifier, drawn, followed)
     if base_left_on:
         if not drawn and not modifier.show_viewport:
             found.append(
@@ -181,59 +144,54 @@ def notes(
             )
     elif not modifier.show_viewport:
         found.append(f"{modifier.name} is turned off in the viewport; it is deformed here.")
-    found.extend(_armature_notes(modifier.object, straightened))
-    if drawn and mesh_of(obj).has_custom_normals:
+    found.extend(_armature_notes(rig, skinned.armature, straightened))
+    if drawn and skinned.mesh.has_custom_normals:
         found.append(f"{obj.name} has custom normals; they are computed from the surface here.")
     return found
 
 
-def _modifier_stack_notes(
-    obj: bpy.types.Object,
-    modifier: bpy.types.ArmatureModifier,
-    drawn: bool,
-    followed: bool,
+def _stack_notes(
+    skinned: SkinnedObject, modifier: bpy.types.ArmatureModifier, drawn: bool, followed: bool
 ) -> list[str]:
-    stack = list(obj.modifiers)
+    """The other modifiers whose work does not show, or that deform the result again."""
+    stack = [m for m in skinned.obj.modifiers if not is_own_modifier(m)]
     place = stack.index(modifier)
-    shown = [
-        (index, other)
-        for index, other in enumerate(stack)
-        if other.show_viewport and not is_own_modifier(other)
-    ]
-    others = [other.name for index, other in shown if other.type == "ARMATURE" and index != place]
-    before = [m.name for index, m in shown if index < place and m.type != "ARMATURE"]
-    after = [m.name for index, m in shown if index > place and m.type != "ARMATURE"]
-    found = []
-    mixed = [m.name for m in mixed_modifiers(obj)]
-    others = [name for name in others if drawn or name not in mixed]
-    if others and drawn:
-        found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(others)}.")
-    elif others:
-        found.append(f"More Armature modifiers deform the result again: {', '.join(others)}.")
-    if drawn and before and not followed:
-        found.append(f"Modifiers before {modifier.name} do not show: {', '.join(before)}.")
-    if drawn and after:
-        found.append(f"Modifiers after {modifier.name} do not show: {', '.join(after)}.")
+    others = [m for m in stack if m.type == "ARMATURE" and m.show_viewport and m != modifier]
+    found: list[str] = []
+    if not drawn:
+        mixed = skinned.mixed_modifiers
+        names = [m.name for m in others if m not in mixed]
+        if names:
+            found.append(f"More Armature modifiers deform the result again: {', '.join(names)}.")
+        return found
+    if others:
+        names = [m.name for m in others]
+        found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(names)}.")
+    for where, part in (("before", stack[:place]), ("after", stack[place:])):
+        names = [m.name for m in part if m.show_viewport and m.type != "ARMATURE"]
+        if names and not (where == "before" and followed):
+            found.append(f"Modifiers {where} {modifier.name} do not show: {', '.join(names)}.")
     return found
 
 
-def _armature_notes(armature: bpy.types.Object, straightened: bool) -> list[str]:
-    found = []
-    if not armature.users_collection:
+def _armature_notes(
+    rig: bpy.types.Object, armature: bpy.types.Armature, straightened: bool
+) -> list[str]:
+    """What keeps an armature from being posed, and what of its pose does not show."""
+    found: list[str] = []
+    if not rig.users_collection:
         found.append(
-            f"{armature.name} is in no collection, so nobody can pose it. Undo its deletion, or "
+            f"{rig.name} is in no collection, so nobody can pose it. Undo its deletion, or "
             "choose another armature in the Armature modifier."
         )
-    bones = armature_of(armature).bones
+    bones = armature.bones
     curved = read_property(bones, "bbone_segments", np.int32) > 1
     curved &= read_property(bones, "use_deform", np.bool_)
     if curved.any() and straightened:
         names = [bones[int(index)].name for index in np.flatnonzero(curved)]
         found.append(f"Bendy bones move as one straight bone here: {listed(names)}.")
-    if armature_of(armature).is_editmode:
-        found.append(
-            f"{armature.name} is in Edit Mode and shows at rest; leave it to see the pose."
-        )
-    elif armature_of(armature).pose_position == "REST":
-        found.append(f"{armature.name} is in Rest Position; switch it to Pose Position.")
+    if armature.is_editmode:
+        found.append(f"{rig.name} is in Edit Mode and shows at rest; leave it to see the pose.")
+    elif armature.pose_position == "REST":
+        found.append(f"{rig.name} is in Rest Position; switch it to Pose Position.")
     return found

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import bpy
+import numpy as np
 
 _READ = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM", "POINTER"})
 
@@ -34,6 +35,13 @@ def properties_of(
             yield name, sorted(value) if isinstance(value, set) else value
         elif isinstance(value, bpy.types.ID):
             yield name, value
+
+
+def plain_values(owner: Any) -> Iterator[tuple[str, object]]:
+    """The properties that can be written: numbers, texts, lists, the session_uid of data-blocks."""
+    for name, value in properties_of(owner, writable=True):
+        is_data = isinstance(value, bpy.types.ID)
+        yield name, value.session_uid if is_data else np.array(value).tolist()
 
 
 def data_used_by(owner: Any) -> Iterator[bpy.types.ID]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
@@ -21,12 +21,13 @@ from .crowd_settings import CLASSES as CROWD_CLASSES
 from .crowd_settings import DQCompensationCrowd
 from .declaration import (
     FACTOR,
+    FOLLOWED_SETTING_CHANGED,
     SETTING_CHANGED,
     SHOWN_CHANGED,
     Declaration,
     calls,
+    declared_in,
     frozen_values,
-    properties_of,
     property_group,
     props,
 )
@@ -45,6 +46,8 @@ ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
 LeftOut = Literal["joints_left_out", "twist_left_out"]
 LEFT_OUT: tuple[LeftOut, ...] = get_args(LeftOut)
 """The settings that name bones at which something is not done."""
+GROUP_SETTINGS = ("vertex_group", "blend_group")
+"""The settings that name a vertex group."""
 
 METHODS = (
     (
@@ -157,6 +160,8 @@ _ACTING: dict[str, Any] = {
     "update": calls(SETTING_CHANGED, SHOWN_CHANGED),
     "override": {"LIBRARY_OVERRIDABLE"},
 }
+# Of `FOLLOWED_SETTINGS`.
+_FOLLOWED = _ACTING | {"update": calls(FOLLOWED_SETTING_CHANGED, SHOWN_CHANGED)}
 
 
 class JointSettings(Declaration):
@@ -207,7 +212,7 @@ class MethodSettings(JointSettings):
         "of it",
         default=1.0,
         **FACTOR,
-        **_ACTING,
+        **_FOLLOWED,
     )
     softness: float = props.FloatProperty(
         description="How soft the weights act, as by Soften Weights: 0 as painted, 0.5 takes most "
@@ -223,7 +228,7 @@ class MethodSettings(JointSettings):
         "along the forearm, for example. 0: all of it stays at the joint",
         default=0.0,
         **FACTOR,
-        **_ACTING,
+        **_FOLLOWED,
     )
     twist_left_out: str = props.StringProperty(
         name="Twists Left Out",
@@ -269,9 +274,7 @@ class CharacterChoices(MethodSettings):
     )
 
 
-_DEFAULTS = {
-    name: described.keywords["default"] for name, described in properties_of(MethodSettings).items()
-}
+_DEFAULTS = {name: each.default for name, each in declared_in(MethodSettings).items()}
 METHOD_SETTINGS = tuple(_DEFAULTS)
 FOLLOWED_SETTINGS = ("factor", "twist_spread")
 """Those that act in each frame as they are animated or driven: nothing else depends on them, but
@@ -283,8 +286,8 @@ _all_but_followed = attrgetter(
     "by_example",
     *(name for name in METHOD_SETTINGS if name not in _NOT_WRITTEN),
 )
-JOINT_SETTINGS = tuple(properties_of(JointSettings))
-CHARACTER_CHOICES = tuple(properties_of(CharacterChoices))
+JOINT_SETTINGS = tuple(declared_in(JointSettings))
+CHARACTER_CHOICES = tuple(declared_in(CharacterChoices))
 
 
 @property_group
@@ -452,6 +455,7 @@ class Settings(MethodSettings):
         by_example: whether example poses act.
     """
 
+    _: KW_ONLY
     acting_method: Method = "COMPENSATED"
     by_example: bool = False
 

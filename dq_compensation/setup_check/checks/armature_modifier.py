@@ -8,11 +8,12 @@ from typing import cast
 import bpy
 import numpy as np
 
-from ...modifier.modifier_stack import is_replaced, our_modifier, preserves_volume
+from ...modifier.modifier_stack import our_modifier, preserves_volume, replaced_modifier
 from ...scene.binding.content import acts
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import read_property
+from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue
@@ -42,17 +43,15 @@ def find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> I
         yield _twice(subject.obj.name, replaced)
     if (off := _first_turned_off(subject.obj, modifier)) is not None:
         yield _turned_off(subject.obj, off)
-    if replaced is not None and preserves_volume(subject.obj, modifier):
+    if replaced is not None and preserves_volume(SkinnedObject(subject.obj)):
         yield _preserve_volume(subject.obj.name, modifier)
 
 
 def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
     """The Armature modifier that ours works with; None where ours is not there."""
-    obj, modifier = subject.obj, subject.modifier
-    settings = settings_of(obj)
-    if not settings.is_enabled or modifier is None or our_modifier(obj) is None:
-        return None
-    return modifier if is_replaced(settings.native, modifier) else None
+    skinned, modifier = SkinnedObject(subject.obj), subject.modifier
+    is_there = skinned.settings.is_enabled and skinned.ours is not None
+    return modifier if is_there and replaced_modifier(skinned) == modifier else None
 
 
 def _twice(name: str, replaced: bpy.types.ArmatureModifier) -> Issue:
@@ -99,7 +98,7 @@ def _turned_off(obj: bpy.types.Object, deforming: bpy.types.Modifier) -> Issue:
 def _first_turned_off(
     obj: bpy.types.Object, armature: bpy.types.ArmatureModifier | None
 ) -> bpy.types.Modifier | None:
-    """The first of the modifiers that deform an object that is off somewhere; None without one."""
+    """The first deforming modifier that is off in viewports or renders; None without one."""
     settings, ours = settings_of(obj), our_modifier(obj)
     deforming: list[bpy.types.Modifier | None] = [armature]
     if settings.is_enabled:
@@ -180,27 +179,26 @@ def find_in_armature_modifier(subject: Subject) -> Iterator[Issue]:
         yield from find_in_display(subject, subject.modifier)
 
 
-def _armature_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    return [m for m in obj.modifiers if isinstance(m, bpy.types.ArmatureModifier)]
-
-
 def _idle(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    return [m for m in _armature_modifiers(obj) if m.object is None]
+    modifiers = (m for m in obj.modifiers if isinstance(m, bpy.types.ArmatureModifier))
+    return [m for m in modifiers if m.object is None]
 
 
 def _further(
-    obj: bpy.types.Object, first: bpy.types.ArmatureModifier, *, doubles: bool
-) -> list[bpy.types.ArmatureModifier]:
-    """The doubles, or others, that deform again what the first one has: no Multi Modifier."""
-    return [
-        m
-        for m in _armature_modifiers(obj)
-        if m != first
-        and m.object is not None
-        and acts(m)
-        and not m.use_multi_modifier
-        and doubles == all(getattr(first, name) == getattr(m, name) for name in _SAME_IN_DOUBLES)
-    ]
+    obj: bpy.types.Object, first: bpy.types.ArmatureModifier
+) -> tuple[list[bpy.types.ArmatureModifier], list[bpy.types.ArmatureModifier]]:
+    """The doubles of the first Armature modifier, and other ones that deform its result again.
+
+    Without those of Multi Modifier, which do not take its result.
+    """
+    doubles, others = [], []
+    for m in obj.modifiers:
+        if not isinstance(m, bpy.types.ArmatureModifier) or m == first or m.object is None:
+            continue
+        if acts(m) and not m.use_multi_modifier:
+            is_double = all(getattr(first, name) == getattr(m, name) for name in _SAME_IN_DOUBLES)
+            (doubles if is_double else others).append(m)
+    return doubles, others
 
 
 def _right_armature(subject: Subject) -> bpy.types.Object | None:
@@ -327,7 +325,8 @@ def _remove_idle(subject: Subject, _issue: Issue) -> str:
 
 def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Issue]:
     obj = subject.obj
-    if doubles := _further(obj, first, doubles=True):
+    doubles, others = _further(obj, first)
+    if doubles:
         names = listed([m.name for m in doubles])
         message = f"{obj.name} is deformed more than once: {names} does what {first.name} does."
         fix = Fix(
@@ -338,7 +337,7 @@ def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Is
             f"{len(doubles) + 1} times, and its look changes where it is posed.",
         )
         yield Issue("double", "ERROR", message, fixes=(fix,))
-    if others := _further(obj, first, doubles=False):
+    if others:
         names = listed([f"{m.name} ({m.object.name})" for m in others])
         message = (
             f"DQ Compensation stands in for {first.name} alone. More Armature modifiers deform "
@@ -350,7 +349,7 @@ def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Is
 def _remove_doubles(subject: Subject, _issue: Issue) -> str:
     first = subject.modifier
     assert first is not None  # it was found just now
-    doubles = _further(subject.obj, first, doubles=True)
+    doubles, _ = _further(subject.obj, first)
     names = listed([m.name for m in doubles])
     for modifier in doubles:
         subject.obj.modifiers.remove(modifier)
@@ -370,7 +369,7 @@ ARMATURE_MODIFIER = Check(
 )
 
 
-# Check: Armature modifiers that mix their results, which counts in Blender but not here.
+# Check: Armature modifiers that mix their results: Blender mixes, DQ Compensation does not.
 
 
 def find_multi_modifier(subject: Subject) -> Iterator[Issue]:

@@ -23,8 +23,8 @@ from ..subject import Subject
 
 
 def find_baked_bones(subject: Subject) -> Iterator[Issue]:
-    """The helper bones that move an enabled object, and those that are gone."""
-    acting = acting_helpers(subject.obj) if settings_of(subject.obj).enabled else []
+    """The helper bones that act on an enabled object, and missing helper bones."""
+    acting = acting_helpers(subject.obj) if settings_of(subject.obj).is_enabled else []
     if acting:
         yield _acting(subject, acting)
     missing = missing_helpers(subject.obj)
@@ -120,7 +120,7 @@ BAKED_BONES = Check(
 def find_baked_keys(subject: Subject) -> Iterator[Issue]:
     """The baked keys of an enabled object that are not muted."""
     obj = subject.obj
-    names = acting_keys(obj) if settings_of(obj).enabled else []
+    names = acting_keys(obj) if settings_of(obj).is_enabled else []
     if not names:
         return
     others = other_users(mesh_of(obj))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.limbs import Gap, Limbs, find_gaps, joints_of
+from ...core.limb_joints import SkinAtRest
 from ...scene.blender.armature import armature_of, bone_side, is_helper_bone
 from ...scene.settings.object_settings import Settings
 from ...wording import listed
@@ -26,7 +27,7 @@ _CONTROLLED, _CARRIED = "controlled", "carried"
 
 
 def find(subject: Subject) -> Iterator[Issue]:
-    """Bones that lack their parent, by how it was found; methods that compensate need it."""
+    """Bones without their parent, by the evidence for it; compensation needs the parent."""
     positions, settings = subject.rest_in_armature, Settings.of(subject.obj)
     if positions is None or not settings.compensates or subject.misplacement is not None:
         return
@@ -34,18 +35,18 @@ def find(subject: Subject) -> Iterator[Issue]:
     closes = settings.use_mesh_joints and settings.acts("use_mesh_joints")
     for key in _REASONS:
         if key in gaps:
-            joints = joints_of(gaps[key], positions, limbs) if closes else []
+            joints = joints_of(gaps[key], limbs) if closes else []
             yield _issue(subject, key, gaps[key], len(joints))
 
 
 def _gaps(subject: Subject, positions: NDArray[np.float64]) -> tuple[dict[str, list[Gap]], Limbs]:
     """The gaps of the hierarchy by how they were found, without helper bones of a bake."""
     axis = Settings.of(subject.obj).limb_axis
-    limbs = Limbs.of(positions, subject.influences, subject.skeleton, axis)
     names, bones = subject.skeleton.names, armature_of(subject.rig).bones
     sides = np.array([bone_side(name) for name in names], np.int8)
-    found: dict[str, list[Gap]] = {}
-    for gap in find_gaps(positions, subject.influences, limbs, sides):
+    skin = SkinAtRest(positions, subject.influences, subject.skeleton, axis, sides=sides)
+    limbs, found = Limbs.of(skin), dict[str, list[Gap]]()
+    for gap in find_gaps(limbs):
         if not any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child)):
             found.setdefault(_key_of(subject, gap), []).append(gap)
     return found, limbs

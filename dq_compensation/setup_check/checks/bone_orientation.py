@@ -21,7 +21,7 @@ from ..subject import Subject
 
 
 def find(subject: Subject) -> Iterator[Issue]:
-    """Bones whose limb the setting does not follow; else, as information, bones that are off."""
+    """Bones whose limb differs from the setting; else, as information, bones along no limb."""
     if subject.armature is None or not Settings.of(subject.obj).acts("limb_axis"):
         return
     axes = _limb_axes(subject)

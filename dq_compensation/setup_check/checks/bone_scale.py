@@ -39,7 +39,7 @@ _HARM_NEGATIVE = (
 
 
 def find(subject: Subject) -> Iterator[Issue]:
-    """The bones that are scaled, by what scales them."""
+    """The scaled bones, by the source of the scale."""
     armature = subject.armature
     if armature is None or armature.pose is None:
         return

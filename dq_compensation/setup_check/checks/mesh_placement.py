@@ -114,7 +114,7 @@ def _move_mesh(subject: Subject, _issue: Issue) -> str:
 
 
 def _require_unlocked(obj: bpy.types.Object, old: Matrix, new: Matrix) -> None:
-    """See that no channel is locked that a new transform changes."""
+    """See that a new transform changes no locked channel."""
     size = np.linalg.norm(new[:3, :3], axis=0), np.linalg.norm(old[:3, :3], axis=0)
     moved = np.abs(new - old)[:3, 3] > _TOLERANCE * np.abs(old).max()
     turned = not is_same(new[:3, :3] / size[0], old[:3, :3] / size[1], _TOLERANCE)

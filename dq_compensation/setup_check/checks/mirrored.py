@@ -14,7 +14,7 @@ from ...wording import counted, listed
 from ..issue import Check, Issue
 from ..subject import Subject
 
-# Check: bones that are mirror images of each other have names that are, too.
+# Check: bones that mirror each other have mirrored names.
 #
 # Blender finds the bone of the other side by its name alone: Symmetrize, X-Axis Mirror, Paste
 # Flipped and the mirrored vertex groups pass over a bone whose name leads nowhere.

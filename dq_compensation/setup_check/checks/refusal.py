@@ -11,10 +11,11 @@ import bpy
 
 from ...errors import BindingError
 from ...lifecycle.enabling import refresh, refusal
-from ...lifecycle.reconcile import State, look
+from ...lifecycle.reconcile import State, compare_with_file
 from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read
 from ...scene.blender.mesh import mesh_of
+from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import settings_of
 from ...session.status import current_binding, status_of
 from ..fixes.object_transforms import is_nothing, own_scale
@@ -64,13 +65,14 @@ def find_stale_binding(subject: Subject) -> Iterator[Issue]:
         return
     try:
         # To read modifiers again, Blender sorts out all dependencies of the scene anew.
-        read = current_binding if modifiers_read(obj) else bind
-        found = look(obj, subject.depsgraph, read(obj, subject.depsgraph))
+        skinned = SkinnedObject(obj)
+        read = current_binding if modifiers_read(skinned) else bind
+        found = compare_with_file(skinned, subject.depsgraph, read(obj, subject.depsgraph))
     except BindingError:
         return
     if found.state is State.MISSING:
         yield _modifier_missing(obj)
-    elif found.state is State.PASSING:
+    elif found.state is State.WRONG_VERTEX_COUNT:
         yield Issue("passing", "ERROR", str(found.reason))
     elif found.state is State.OUT_OF_DATE:
         what = ", ".join(found.parts) or "modifiers"

@@ -79,7 +79,7 @@ def posed_keys(
 
 
 def _single_bone_vertices(influences: Influences) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-    """Vertices that follow one bone, and that bone, for bones that have enough of them."""
+    """The vertices of a single bone, and their bones; without bones of few such vertices."""
     vertices = np.flatnonzero(influences.weights[:, 0] >= _MOSTLY)
     by_bone = np.argsort(influences.bones[vertices, 0], kind="stable")
     vertices = vertices[by_bone]

@@ -24,7 +24,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     if not subject.deforming_bones:
         return
     obj, deforming = subject.obj, subject.deforming_weights
-    unweighted = ~deforming.moved & ~_moved_by_envelopes(subject) & _in_modifier_mask(subject)
+    unweighted = _left_behind(subject)
     if not unweighted.any():
         return
     if not deforming.moved.any():
@@ -108,19 +108,18 @@ def weight_from_nearest(subject: Subject, issue: Issue) -> str:
     return _write(subject, issue.vertices, groups, weights)
 
 
-def _moved_by_envelopes(subject: Subject) -> NDArray[np.bool_]:
-    if subject.modifier is None or not subject.modifier.use_bone_envelopes:
-        return np.zeros(subject.weights.vertex_count, np.bool_)
-    return subject.influences.weights[:, 0] > 0.0
-
-
-def _in_modifier_mask(subject: Subject) -> NDArray[np.bool_]:
-    """Shape (n,): where the Armature modifier acts; all, without a vertex group of its own."""
-    modifier = subject.modifier
-    if modifier is None or modifier.vertex_group not in subject.group_names:
-        return np.ones(subject.weights.vertex_count, np.bool_)
-    mask = subject.weights.of_group(subject.group_names.index(modifier.vertex_group))
-    return mask < 1.0 if modifier.invert_vertex_group else mask > 0.0
+def _left_behind(subject: Subject) -> NDArray[np.bool_]:
+    """Shape (n,): the vertices that nothing moves where the Armature modifier acts."""
+    modifier, left = subject.modifier, ~subject.deforming_weights.moved
+    if modifier is None:
+        return left
+    if modifier.use_bone_envelopes:
+        left &= subject.influences.weights[:, 0] <= 0.0
+    # Its own vertex group says where it acts.
+    if modifier.vertex_group in subject.group_names:
+        mask = subject.weights.of_group(subject.group_names.index(modifier.vertex_group))
+        left &= mask < 1.0 if modifier.invert_vertex_group else mask > 0.0
+    return left
 
 
 def _normalised_rows(

@@ -29,6 +29,7 @@ from ...errors import UserError
 from ...scene.binding.content import acting_soft_copy
 from ...scene.blender.armature import flipped_name
 from ...scene.blender.scenes import length_words, object_millimetres
+from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import Settings, setting_label, settings_of
 from ...scene.vertex_groups import write_rows
 from ...softness.softening import SofteningOptions, soften_weights
@@ -38,7 +39,7 @@ from ..fixes.requirements import require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
-# Joints at which the weights change so that compensation falls short, and better weights.
+# Joints where the change of weights spoils the compensation, and better weights.
 
 
 # Errors up to here, in % of the limb's radius, are not worth a warning.
@@ -76,6 +77,7 @@ class MeasuredTransitions:
 
     Attributes:
         positions: shape (n, 3), armature space, at rest.
+        outside: shape (B,), whether the joint lies outside of the limb that it bends.
     """
 
     subject: Subject
@@ -83,6 +85,7 @@ class MeasuredTransitions:
     positions: NDArray[np.float64]
     joints: TransitionJoints
     transitions: Transitions
+    outside: NDArray[np.bool_]
 
     @classmethod
     def of(cls, subject: Subject) -> MeasuredTransitions | None:
@@ -95,19 +98,10 @@ class MeasuredTransitions:
         axis = settings_of(subject.obj).limb_axis
         joints = TransitionJoints.of(skeleton, deforms, axis)
         measured = measure_transitions(positions, subject.influences, joints)
-        return cls(subject, skeleton.names, positions, joints, measured)
+        outside = (np.abs(measured.shifts) > _FAR) | (measured.offsets > _OUTSIDE)
+        return cls(subject, skeleton.names, positions, joints, measured, outside)
 
-    @property
-    def misplaced(self) -> NDArray[np.bool_]:
-        """Shape (B,): where the joint lies outside of the limb that it bends."""
-        return self._sound() & self._outside
-
-    @property
-    def _outside(self) -> NDArray[np.bool_]:
-        far = np.abs(self.transitions.shifts) > _FAR
-        return far | (self.transitions.offsets > _OUTSIDE)
-
-    def _sound(self, wider: float = 1.0) -> NDArray[np.bool_]:
+    def sound(self, wider: float = 1.0) -> NDArray[np.bool_]:
         """Shape (B,): where the model fits; the limits are wider by this factor."""
         joints, measured = self.joints, self.transitions
         sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
@@ -127,9 +121,9 @@ class MeasuredTransitions:
         Args:
             compensated: whether a curve acts at all.
         """
-        inside = ~self._outside
-        nearly_sound = inside & self._sound(_WIDER) & compensated
-        sound = np.flatnonzero(self._sound() & inside).tolist()
+        inside = ~self.outside
+        nearly_sound = inside & self.sound(_WIDER) & compensated
+        sound = np.flatnonzero(self.sound() & inside).tolist()
         narrow = {joint for joint in sound if self.transitions.widths[joint] < _NARROW}
         errors = dict.fromkeys(sorted(narrow), 0.0)
         for joint in sound if compensated else ():
@@ -242,7 +236,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     yield from _outside(subject, measured)
     compensated = Settings.of(subject.obj).compensates
     offenders = measured.offenders(compensated=compensated)
-    if compensated and acting_soft_copy(subject.obj) is not None:
+    if compensated and acting_soft_copy(SkinnedObject(subject.obj)) is not None:
         # Softness does already what Soften would do.
         offenders = [each for each in offenders if each.error or not each.is_narrow]
     for offender in offenders[:_MOST_LISTED]:
@@ -379,8 +373,8 @@ def _described(measured: MeasuredTransitions, joint: int) -> str:
 
 
 def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]:
-    """One issue for all joints that lie outside of the skin that they bend."""
-    joints = np.flatnonzero(measured.misplaced)
+    """One issue for all joints outside of the skin that they bend."""
+    joints = np.flatnonzero(measured.sound() & measured.outside)
     if not len(joints):
         return
     distances = np.hypot(measured.transitions.offsets, measured.transitions.shifts)

@@ -22,7 +22,7 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_palette
-from ...scene.blender.rigging import armature_modifier
+from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
 from ..issue import FixError
 from .object_transforms import (
@@ -84,7 +84,7 @@ class MeshScalePlan:
 
 
 def mesh_scale(obj: bpy.types.Object) -> NDArray[np.float64]:
-    """Shape (3,): the scale of an object relative to its parent, that of its parent inverse too."""
+    """Shape (3,): the scale of an object relative to its parent, with its parent inverse."""
     own = own_scale(obj)
     if obj.parent is None or is_one(scale_of(np.array(obj.matrix_parent_inverse))):
         return own
@@ -471,7 +471,7 @@ def _curves(obj: bpy.types.Object, scale: NDArray[np.float64]) -> Iterator[tuple
 
 
 def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
-    """See that multiplying the keys of curves multiplies what is played, and nothing else."""
+    """See that multiplied keys multiply the played scale by the same factor."""
     actions = {id(curve.played): curve.played for curve in curves if curve.played is not None}
     tracks = obj.animation_data.nla_tracks if obj.animation_data is not None else ()
     strips = [strip for track in tracks for strip in track.strips if strip.action is not None]
@@ -494,7 +494,7 @@ def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
 
 
 def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[MeshScalePlan]:
-    """Of the meshes that are parented to an armature and deformed by it, those that can take it."""
+    """The meshes below an armature, deformed by it, whose scale can be applied with it."""
     found: list[MeshScalePlan] = []
     for child in kept_children(obj):
         modifier = armature_modifier(child) if child.type == "MESH" else None

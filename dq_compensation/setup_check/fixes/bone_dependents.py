@@ -24,7 +24,7 @@ from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_local, require_own_action
 
-# The objects that share an armature and the actions that move them: a fix rewrites them all.
+# The objects of one armature, and the actions of their bones: a fix rewrites them all.
 
 
 def objects_with(armature: bpy.types.Armature) -> list[bpy.types.Object]:
@@ -279,7 +279,7 @@ def all_constraints() -> Iterator[tuple[str, Any]]:
 def bones_behind(
     armature: bpy.types.Object, names: Iterable[str], *, poles: bool = False
 ) -> set[str]:
-    """These bones and all that they depend on: their ancestors, and what constraints follow.
+    """These bones, their ancestors, and the bones that their constraints follow.
 
     A bone that is a slider, for drivers to read, is none of them.
 

@@ -93,7 +93,7 @@ def scale_words(scale: NDArray[np.float64]) -> str:
 
 
 def require_free_scale(obj: bpy.types.Object) -> None:
-    """See that an object's scale is a plain number of its own that can be cleared.
+    """See that the scale of an object can be cleared: it is a plain number of its own.
 
     Raises:
         FixError: it is linked, in Edit Mode, zero, driven, constrained, or animated with changing

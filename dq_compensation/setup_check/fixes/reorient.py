@@ -27,7 +27,7 @@ from ...scene.blender.animation_curves import (
 )
 from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.mesh import read_property
-from ...scene.blender.rigging import armature_modifier
+from ...scene.blender.skinned_object import armature_modifier
 from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..issue import FixError
@@ -254,7 +254,7 @@ def _write(
 
 
 def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:
-    """Turn rest bones so that Y runs along the limb; returns what was done, with numbers.
+    """Turn rest bones so that Y runs along the limb; returns a sentence with numbers.
 
     A bone whose channels are bound to its axes (keyed Euler angles, an unequal scale, locks) gets
     its axes in other places when that brings Y within 30 degrees of the limb; any other points
