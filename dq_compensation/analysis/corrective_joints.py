@@ -158,7 +158,7 @@ Quaternion = tuple[float, float, float, float]
 
 # Radians. Between twelve random poses of an arm it leaves two thirds of the error that 1 leaves,
 # less than a half of what 1.5 does, and the equations are well conditioned.
-SCATTERED_SIGMA = 0.75
+_SCATTERED_SIGMA = 0.75
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class ScatteredJoint:
 
     bone: str
     poses: tuple[JointPose, ...]
-    sigma: float = SCATTERED_SIGMA
+    sigma: float = _SCATTERED_SIGMA
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:

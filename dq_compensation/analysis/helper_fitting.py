@@ -125,12 +125,12 @@ def sparse_convex_weights(gram: NDArray[np.floating], most: int) -> NDArray[np.f
         if not len(rows):
             break
         used = weights[rows] > 0.0
-        used[np.arange(len(rows)), losses(gram[rows], weights[rows]).argmin(axis=1)] = False
+        used[np.arange(len(rows)), _losses(gram[rows], weights[rows]).argmin(axis=1)] = False
         weights[rows] = convex_weights(gram[rows], used)
     return weights
 
 
-def losses(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _losses(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Shape (n, k): by how much the loss of a candidate raises the error at least; inf if unused.
 
     With the other weights free, positive or not, it is w^2 / (G^-1)_kk.
@@ -148,7 +148,7 @@ def losses(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> NDArray[
 # The weights of vertices on bones and helpers that fit positions in many poses best.
 
 
-def fitted_weights(
+def _fitted_weights(
     matrices: NDArray[np.floating],
     candidates: NDArray[np.integer],
     rest: NDArray[np.floating],
@@ -171,17 +171,17 @@ def fitted_weights(
     Returns:
         shape (m, k), not negative, with the sum 1.
     """
-    gram = gram_matrices(matrices, candidates, rest, live)
-    return sparse_convex_weights(gram + pulled(before, pull), most)
+    gram = _gram_matrices(matrices, candidates, rest, live)
+    return sparse_convex_weights(gram + _pulled(before, pull), most)
 
 
-def gram_matrices(
+def _gram_matrices(
     matrices: NDArray[np.floating],
     candidates: NDArray[np.integer],
     rest: NDArray[np.floating],
     live: NDArray[np.floating],
 ) -> NDArray[np.float64]:
-    """G of `convex_weights`, the mean over all poses, shape (m, k, k); see `fitted_weights`."""
+    """G of `convex_weights`, the mean over all poses, shape (m, k, k); see `_fitted_weights`."""
     count, width = candidates.shape
     gram = np.zeros((count, width, width))
     points = np.concatenate((rest, np.ones((count, 1))), axis=1)[:, :, None]
@@ -193,7 +193,7 @@ def gram_matrices(
     return gram / max(len(matrices), 1)
 
 
-def pulled(before: NDArray[np.floating], pull: float) -> NDArray[np.float64]:
+def _pulled(before: NDArray[np.floating], pull: float) -> NDArray[np.float64]:
     """What G gains to keep weights, whose sum is 1, near others: pull^2 |w - before|^2."""
     away = np.eye(before.shape[1]) - before[:, None, :]
     return pull**2 * (away @ away.transpose(0, 2, 1))
@@ -211,7 +211,7 @@ RIGID: as the blend of the two bones. ROUND: they grow, so that the chords betwe
 of the arc as often as inside. LIMB: they also shrink, and turn about points of the two limbs, as
 skin does that keeps its distance from a limb.
 """
-KINDS: tuple[HelperKind, ...] = get_args(HelperKind)
+_KINDS: tuple[HelperKind, ...] = get_args(HelperKind)
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def _mirrored(*motions: Motion) -> tuple[Motion, ...]:
 # Found by search, with the best weights for each trial: ROUND on a cylinder that dual quaternions
 # deform, LIMB with the compensation MEASURED; bent by -40 to 120 degrees, twisted by up to 90, and
 # both at once. The first keys are the numbers of helpers.
-MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
+_MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
     "RIGID": {
         1: _mirrored(Motion(0.5)),
         2: _mirrored(Motion(0.32)),
@@ -296,7 +296,7 @@ class Fitting:
         live: shape (P, n, 3), armature space; where the vertices should be in these poses.
         balls: the bones whose swing takes skin along chords and whose twist takes it on arcs.
         most: influences of a vertex; 0 for any number.
-        pull: metres; see `fitted_weights`.
+        pull: metres; see `_fitted_weights`.
     """
 
     skeleton: Skeleton
@@ -314,7 +314,7 @@ class Fitting:
         return np.flatnonzero(both > LEAST_WEIGHT)
 
 
-def chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.float64]:
+def _chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.float64]:
     """By how much linear blending misses the arc of dual quaternions at each pair.
 
     Of the two bones, in the middle between them, scaled to what the weights of each vertex make of
@@ -356,7 +356,7 @@ def _linear_errors(fitting: Fitting) -> NDArray[np.float64]:
     return np.sqrt(squares / len(fitting.poses))
 
 
-def helpers_of_pair(
+def _helpers_of_pair(
     fitting: Fitting,
     parent: int,
     child: int,
@@ -384,7 +384,7 @@ def helpers_of_pair(
     from_joint = fitting.rest[rows] - fitting.skeleton.heads[child]
     across = from_joint - (from_joint @ axis)[:, None] * axis
     radius = float(np.median(np.linalg.norm(across, axis=1)))
-    sets = [rigid, *(_made(kind, number, fitting, parent, child, radius) for kind in KINDS[1:])]
+    sets = [rigid, *(_made(kind, number, fitting, parent, child, radius) for kind in _KINDS[1:])]
     special = [
         Helper(parent, child, share, narrowing=_NARROWING, side=side)
         for share in (_NARROW_SHARE, 1.0 - _NARROW_SHARE)
@@ -402,7 +402,7 @@ def helpers_of_pair(
     best, least = places[enough], left[enough]
     if least > tolerance and (number == MOST_HELPERS or not exactly):
         sided = range(number * len(sets), len(trial.helpers))
-        every = [*places[KINDS.index("ROUND")], *sided]
+        every = [*places[_KINDS.index("ROUND")], *sided]
         fewer, left_by_fewer = trial.pruned(every, tolerance, number if exactly else 0)
         if left_by_fewer < _BETTER * least:
             best = fewer
@@ -414,7 +414,7 @@ class _Trial:
     """What the best weights on two bones and some of these K helpers leave at m vertices.
 
     Attributes:
-        gram, pulled: shape (m, 2 + K, 2 + K); see `gram_matrices` and `pulled`.
+        gram, pulled: shape (m, 2 + K, 2 + K); see `_gram_matrices` and `_pulled`.
         most: influences of a vertex; 0 for any number.
     """
 
@@ -430,14 +430,14 @@ class _Trial:
         chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
         pair = [helpers[0].parent, helpers[0].child]
         poses = [fitting.poses[place] for place in chosen.tolist()]
-        matrices = moving_matrices(pair, helpers, poses, fitting.skeleton)
+        matrices = _moving_matrices(pair, helpers, poses, fitting.skeleton)
         candidates = np.tile(np.arange(matrices.shape[1]), (len(rows), 1))
         before = np.zeros(candidates.shape)
         before[:, :2] = fitting.weights[rows[:, None], pair]
         before /= before.sum(axis=1, keepdims=True)
         live = fitting.live[np.ix_(chosen, rows)]
-        gram = gram_matrices(matrices, candidates, fitting.rest[rows], live)
-        return cls(helpers, gram, gram + pulled(before, fitting.pull), fitting.most)
+        gram = _gram_matrices(matrices, candidates, fitting.rest[rows], live)
+        return cls(helpers, gram, gram + _pulled(before, fitting.pull), fitting.most)
 
     def left(self, places: Sequence[int]) -> float:
         """The error that these helpers leave, metres.
@@ -472,13 +472,13 @@ class _Trial:
         within = np.ix_(range(len(self.gram)), rows, rows)
         weights = sparse_convex_weights(self.pulled[within], self.most)
         squares = np.einsum("nj,njk,nk->n", weights, self.gram[within], weights)
-        raised = losses(self.pulled[within], weights)[:, 2:]
+        raised = _losses(self.pulled[within], weights)[:, 2:]
         raised = np.where(np.isfinite(raised), raised, 0.0)
         worth = ((squares[:, None] + raised) ** 2).sum(axis=0)
         return worth, float((squares**2).mean() ** 0.25)
 
 
-def moving_matrices(
+def _moving_matrices(
     bones: Sequence[int] | slice,
     helpers: Sequence[Helper],
     poses: Sequence[Pose],
@@ -502,7 +502,7 @@ def _made(
     """
     skeleton = fitting.skeleton
     found = []
-    for motion in MOTIONS[kind][number]:
+    for motion in _MOTIONS[kind][number]:
         anchor, along = -1, 0.0
         if motion.reach:
             anchor = parent if motion.share < 0.5 else child
@@ -522,7 +522,7 @@ def _made(
 
 
 # Pairs with fewer vertices get no helper.
-LEAST_VERTICES = 8
+_LEAST_VERTICES = 8
 # What a weight that is 1 off costs, in tolerances.
 _PULL = 0.02
 # So many numbers of a chunk of vertices are worked on at a time.
@@ -556,7 +556,7 @@ def shared_pairs(influences: Influences, skeleton: Skeleton) -> NDArray[np.int32
     """
     follows = (_dense(influences, skeleton.bone_count) > LEAST_WEIGHT).astype(np.float32)
     together = follows.T @ follows
-    first, second = np.nonzero(np.triu(together, 1) >= LEAST_VERTICES)
+    first, second = np.nonzero(np.triu(together, 1) >= _LEAST_VERTICES)
     # Ancestors come first in a skeleton.
     return np.stack((first, second), axis=1).astype(np.int32)
 
@@ -604,14 +604,14 @@ def fit_helpers(
     pull = _PULL * options.tolerance
     most = options.most_influences
     fitting = Fitting(skeleton, bones, rest, poses, live, balls, most, pull)
-    needed = np.ceil(np.sqrt(chord_errors(fitting, pairs) / options.tolerance) - 1.0)
+    needed = np.ceil(np.sqrt(_chord_errors(fitting, pairs) / options.tolerance) - 1.0)
     counts = needed.clip(0, MOST_HELPERS).astype(int)
     helpers: list[Helper] = []
     for place, ((parent, child), count) in enumerate(
         zip(pairs.tolist(), counts.tolist(), strict=True)
     ):
         if count:
-            helpers += helpers_of_pair(
+            helpers += _helpers_of_pair(
                 fitting,
                 parent,
                 child,
@@ -629,7 +629,7 @@ def _fit_weights(
 ) -> Generator[float, None, tuple[NDArray[np.int32], NDArray[np.float64]]]:
     """Indices and weights of `HelperSkinning`, for all helpers."""
     bones, count = fitting.weights, fitting.skeleton.bone_count
-    matrices = moving_matrices(slice(count), helpers, fitting.poses, fitting.skeleton)
+    matrices = _moving_matrices(slice(count), helpers, fitting.poses, fitting.skeleton)
     parents = [helper.parent for helper in helpers]
     children = [helper.child for helper in helpers]
     between = (bones[:, parents] > 0.0) & (bones[:, children] > 0.0)
@@ -647,7 +647,7 @@ def _fit_weights(
             rows, ids = of_number[start : start + size], chosen[start : start + size]
             own = ids < count
             before = np.where(own, bones[rows[:, None], np.where(own, ids, 0)], 0.0)
-            found = fitted_weights(
+            found = _fitted_weights(
                 matrices,
                 ids,
                 fitting.rest[rows],

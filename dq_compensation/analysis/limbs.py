@@ -188,7 +188,7 @@ def find_gaps(limbs: Limbs) -> list[Gap]:
     children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
     if not len(pairs):
         return []
-    has_parent = has_ancestor(skeleton, influences.moving_bones(skeleton.bone_count))
+    has_parent = _has_ancestor(skeleton, influences.moving_bones(skeleton.bone_count))
     lengths = np.linalg.norm(tails - heads, axis=1)
     starts = np.append(0, ends[:-1])
     sums = np.add.reduceat(positions[vertices].astype(np.float64), starts, axis=0)
@@ -202,7 +202,7 @@ def find_gaps(limbs: Limbs) -> list[Gap]:
     goes_on = dots(ways, tails[children] - heads[children]) > 0.0
     on_one_limb = (sides[parents] == 0) | goes_on
     if by_skin.any():
-        on_one_limb &= ~by_skin[children] | leads_to(skeleton, children, parents)
+        on_one_limb &= ~by_skin[children] | _leads_to(skeleton, children, parents)
     near = to_child <= _NEARER * np.maximum(to_parent, 1e-12)
     fits = touches | (~has_parent[children] & near & on_one_limb)
     fits &= sides[children] * sides[parents] >= 0
@@ -252,7 +252,7 @@ def _shared_vertices(
     return np.stack((unrelated // count, unrelated % count), axis=1), rows[chosen], ends
 
 
-def has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Shape (B,): whether a bone above this one moves vertices."""
     found = np.zeros(skeleton.bone_count, np.bool_)
     above = skeleton.parents
@@ -262,7 +262,7 @@ def has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool
     return found
 
 
-def leads_to(
+def _leads_to(
     skeleton: Skeleton, children: NDArray[np.integer], parents: NDArray[np.integer]
 ) -> NDArray[np.bool_]:
     """Whether parents point to the heads of children, shape (m,) as both."""
@@ -318,7 +318,7 @@ def joints_of(gaps: list[Gap], limbs: Limbs) -> list[Gap]:
     skeleton, heads = limbs.skeleton, limbs.skeleton.heads
     children = np.array([gap.child for gap in gaps], np.intp)
     parents = np.array([gap.parent for gap in gaps], np.intp)
-    leading = leads_to(skeleton, children, parents)
+    leading = _leads_to(skeleton, children, parents)
     axes = unit_or(heads[children] - heads[parents], 0.0)
     # A fingertip that hardly moves skin has it on one side, which tells no direction.
     along = unit_or(skeleton.tails[children] - heads[children], 0.0)
@@ -350,7 +350,7 @@ def joined_skeleton(skin: SkinAtRest) -> tuple[Skeleton, NDArray[np.int32]]:
     influences, skeleton, count = skin.influences, skin.skeleton, skin.skeleton.bone_count
     limbs = Limbs.of(skin)
     found = mesh_parents(limbs)
-    if not ((found >= 0) & ~has_ancestor(skeleton, influences.moving_bones(count))).any():
+    if not ((found >= 0) & ~_has_ancestor(skeleton, influences.moving_bones(count))).any():
         return skeleton, np.arange(count, dtype=np.int32)
     parents, rest = skeleton.joined_parents(found), skeleton.rest.copy()
     along = limbs.joined(parents).rest[limbs.by_skin, :3, 1]

@@ -71,7 +71,7 @@ class MeshGraph:
         return sums
 
 
-def with_unused_row(values: NDArray[np.floating]) -> NDArray[np.float64]:
+def _with_unused_row(values: NDArray[np.floating]) -> NDArray[np.float64]:
     """Values (n, g) as `MeshGraph.pulled` wants them, copied: one row of zeros more."""
     return np.concatenate((values, np.zeros((1, values.shape[1])))).astype(np.float64)
 
@@ -104,7 +104,7 @@ def smooth_values(
     """
     near = graph.at(vertices)
     diagonal = (near.degrees + masses)[:, None]
-    start = with_unused_row(values)
+    start = _with_unused_row(values)
     result = start[vertices]
     found = result.copy()
     residual = masses[:, None] * found + near.pulled(start) - diagonal * found
@@ -207,7 +207,7 @@ def _ring_by_ring(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Shape (n, g), and shape (n,), which rows are filled."""
     # 1 beside the weights where a vertex is filled: its neighbours' pulls count then.
-    result = with_unused_row(np.column_stack((weights, known.astype(np.float64))))
+    result = _with_unused_row(np.column_stack((weights, known.astype(np.float64))))
     left = np.flatnonzero(~known)
     while len(left):
         sums = graph.at(left).pulled(result)
@@ -237,7 +237,7 @@ def averaged_weights(
     """
     graph = _graph_of(edges, positions)
     connected = np.flatnonzero(graph.degrees)
-    near, result = graph.at(connected), with_unused_row(weights)
+    near, result = graph.at(connected), _with_unused_row(weights)
     for _ in range(rounds):
         # Half of the way: a checkerboard would swing for ever.
         mean = near.pulled(result) / near.degrees[:, None]

@@ -151,7 +151,7 @@ def _points(positions: NDArray[np.floating], influences: Influences) -> NDArray[
 _BENEATH_SKIN, _OUT_OF_SKIN = 0.8, 1.9
 
 
-def distances_to_bones(
+def _distances_to_bones(
     points: NDArray[np.floating], skeleton: Skeleton, bones: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Shape (m,), from points (m, 3) to the lines from head to tail of bones (m,)."""
@@ -168,7 +168,7 @@ def limb_radii(
     """Shape (n,), the distance of each vertex from its bones, by their weights; 0 without any."""
     radii = np.zeros(len(positions))
     for rows, bones, weights in influences.slots():
-        radii[rows] += weights * distances_to_bones(positions[rows], skeleton, bones)
+        radii[rows] += weights * _distances_to_bones(positions[rows], skeleton, bones)
     return radii
 
 
@@ -194,7 +194,7 @@ def feature_bones(
     skin, reached = np.zeros(count), np.zeros(count)
     for rows, bones, weights in influences.slots():
         amounts = weights * areas[rows]
-        apart = distances_to_bones(positions[rows], skeleton, bones)
+        apart = _distances_to_bones(positions[rows], skeleton, bones)
         skin += np.bincount(bones, amounts, count)
         reached += np.bincount(bones, amounts * apart, count)
     radii = reached / np.maximum(skin, 1e-30)
@@ -206,7 +206,7 @@ def feature_bones(
     bones = limbs = np.flatnonzero(moves & (parents >= 0))
     while len(bones):
         for ends in (skeleton.heads, skeleton.tails):
-            apart = distances_to_bones(ends[bones], skeleton, parents[limbs])
+            apart = _distances_to_bones(ends[bones], skeleton, parents[limbs])
             np.maximum.at(farthest, limbs, apart)
         limbs = parents[limbs]
         going = parents[limbs] >= 0

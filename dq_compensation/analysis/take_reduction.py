@@ -57,7 +57,7 @@ def skin_boxes(
     return boxes[:, _CORNERS, np.arange(3)]
 
 
-def box_reach(off: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray[np.float64]:
+def _box_reach(off: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest ways of corners (n, 8, 3) by differences of matrices (..., n, 4, 4)."""
     points = np.concatenate((corners, np.ones((*corners.shape[:2], 1))), axis=2)
     moved = off[..., :3, :] @ points.transpose(0, 2, 1)
@@ -71,7 +71,7 @@ def box_reach(off: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray
 
 
 # A tolerance of 0 keeps every frame of what moves by more than rounding.
-SMALLEST = 1e-12
+_SMALLEST = 1e-12
 
 
 class Places(NamedTuple):
@@ -94,7 +94,7 @@ class Places(NamedTuple):
 Errors = Callable[[Places], NDArray[np.float64]]
 
 
-def keyed_frames(frame_count: int, track_count: int, errors: Errors) -> NDArray[np.bool_]:
+def _keyed_frames(frame_count: int, track_count: int, errors: Errors) -> NDArray[np.bool_]:
     """The frames that get keys, shape (F, T): few that keep every error at 1 or below.
 
     A track that stays near its first frame has no other key; any other one also has one in the
@@ -114,7 +114,7 @@ def keyed_frames(frame_count: int, track_count: int, errors: Errors) -> NDArray[
     return keyed
 
 
-def places_of(keyed: NDArray[np.bool_], which: NDArray[np.bool_]) -> Places:
+def _places_of(keyed: NDArray[np.bool_], which: NDArray[np.bool_]) -> Places:
     """The places of a mask (F, T) with the keys (F, T) around them, frame after frame."""
     frames, tracks = np.nonzero(which)
     count = len(keyed)
@@ -126,7 +126,7 @@ def places_of(keyed: NDArray[np.bool_], which: NDArray[np.bool_]) -> Places:
     return Places(frames, tracks, before, behind, shares)
 
 
-def packed_keys(keyed: NDArray[np.bool_]) -> tuple[Keys, NDArray[np.intp], NDArray[np.intp]]:
+def _packed_keys(keyed: NDArray[np.bool_]) -> tuple[Keys, NDArray[np.intp], NDArray[np.intp]]:
     """The keys of each track after the other, and the frame and the track of each."""
     tracks, frames = np.nonzero(keyed.T)
     offsets = np.concatenate(([0], np.cumsum(keyed.sum(axis=0)))).astype(np.int32)
@@ -145,7 +145,7 @@ def reduced_values(
     Returns:
         the keys of V tracks, and the value of each, shape (K,).
     """
-    limits = np.maximum(tolerances, SMALLEST)
+    limits = np.maximum(tolerances, _SMALLEST)
 
     def errors(places: Places) -> NDArray[np.float64]:
         frames, tracks, before, behind, shares = places
@@ -154,7 +154,7 @@ def reduced_values(
         return np.abs(between - values[frames, tracks]) / limits[tracks]
 
     frame_count, value_count = values.shape
-    keys, frames, tracks = packed_keys(keyed_frames(frame_count, value_count, errors))
+    keys, frames, tracks = _packed_keys(_keyed_frames(frame_count, value_count, errors))
     return keys, values[frames, tracks].astype(np.float32)
 
 
@@ -170,7 +170,7 @@ def _worst_between(
         two masks of shape (F, T).
     """
     off = np.zeros(keyed.shape)
-    off[which] = errors(places_of(keyed, which))
+    off[which] = errors(_places_of(keyed, which))
     on_one_line = off.T.ravel()
     starts = np.flatnonzero(keyed.T.ravel())
     largest = np.maximum.reduceat(on_one_line, starts) if len(starts) else np.zeros(0)
@@ -235,18 +235,18 @@ def reduce_poses(
         relative = wanted if above is None else np.linalg.solve(above, wanted)
         from_above = LocalPoses.from_matrices(relative)
         level = _Level(wanted, above, from_above, boxes[nodes], tolerance, interpolation)
-        found = keyed_frames(frame_count, len(nodes), level.errors)
+        found = _keyed_frames(frame_count, len(nodes), level.errors)
         keyed[:, nodes] = found
-        everywhere = places_of(found, np.ones_like(found))
+        everywhere = _places_of(found, np.ones_like(found))
         played[:, nodes] = level.played(everywhere).reshape(wanted.shape)
-        off = box_reach(played[:, nodes] - wanted, boxes[nodes])
+        off = _box_reach(played[:, nodes] - wanted, boxes[nodes])
         error = max(error, float(off.max(initial=0.0)))
         local.locations[:, nodes] = from_above.locations
         local.rotations[:, nodes] = from_above.rotations
         local.scales[:, nodes] = from_above.scales
         done += len(nodes)
         yield done / node_count
-    keys, frames, nodes = packed_keys(keyed)
+    keys, frames, nodes = _packed_keys(keyed)
     found = local[frames, nodes]
     rotations = _facing(found.rotations, keys)
     return ReducedPoses(chain, keys, LocalPoses(found.locations, rotations, found.scales), error)
@@ -280,7 +280,7 @@ class _Level:
     def errors(self, places: Places) -> NDArray[np.float64]:
         """The errors of the boxes at some places, as a part of the tolerance."""
         off = self.played(places) - self.wanted[places.frames, places.tracks]
-        return box_reach(off, self.boxes[places.tracks]) / max(self.tolerance, SMALLEST)
+        return _box_reach(off, self.boxes[places.tracks]) / max(self.tolerance, _SMALLEST)
 
 
 def _facing(rotations: NDArray[np.floating], keys: Keys) -> NDArray[np.floating]:
@@ -306,7 +306,7 @@ def _parents_of_chain(
     relative = np.linalg.solve(above, below)
     # How far corners are off at most by what the poses have of a shear.
     alone, chained = (
-        box_reach(off, corners[nodes]).max(axis=0, initial=0.0)
+        _box_reach(off, corners[nodes]).max(axis=0, initial=0.0)
         for off in (_shear(below), above @ _shear(relative))
     )
     limit = _SHEARED * float(np.abs(corners).max(initial=0.0))

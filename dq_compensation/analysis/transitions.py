@@ -24,9 +24,9 @@ from ..core.vectors import dots, smooth_step, two_across, unit_or
 
 
 # Which shares of the child are measured: nearer to 0 and 1 painting and cleaning decide.
-LEAST_SHARE = 0.1
+_LEAST_SHARE = 0.1
 # How much of a vertex the two bones must move together.
-LEAST_TOGETHER = 0.6
+_LEAST_TOGETHER = 0.6
 # Residuals, in standard deviations, from which a vertex is left out of the second fit.
 _OUTLIER = 2.5
 # How far from the joint along the limb the thickness of its two sides is compared, in radii.
@@ -135,23 +135,23 @@ def measure_transitions(
         joints: between the bones that the influences name.
     """
     if influences.width < 2 or not len(positions):
-        return fitted_transitions(np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.intp), joints)
+        return _fitted_transitions(np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.intp), joints)
     first, second = influences.bones[:, 0], influences.bones[:, 1]
     w1, w2 = influences.weights[:, 0], influences.weights[:, 1]
     together = w1 + w2
     child_is_second = joints.parents[second] == first
     child_is_first = joints.parents[first] == second
-    measured = (child_is_second | child_is_first) & (together >= LEAST_TOGETHER)
-    measured &= w2 >= LEAST_SHARE * together
+    measured = (child_is_second | child_is_first) & (together >= _LEAST_TOGETHER)
+    measured &= w2 >= _LEAST_SHARE * together
     rows = np.flatnonzero(measured)
     children = np.where(child_is_second[rows], second[rows], first[rows])
     weights = np.where(child_is_second[rows], w2[rows], w1[rows]).astype(np.float64)
-    return fitted_transitions(
+    return _fitted_transitions(
         positions[rows], weights / together[rows], children.astype(np.intp), joints
     )
 
 
-def fitted_transitions(
+def _fitted_transitions(
     positions: NDArray[np.floating],
     shares: NDArray[np.floating],
     children: NDArray[np.intp],
@@ -453,9 +453,9 @@ def reshape_transition(
         wanted = np.where(np.abs(wanted) < 2.6, share_of_quantile(wanted), wanted > 0.0)
         result = shares + near * (wanted - shares)
         weaker = np.minimum(result, 1.0 - result)
-        counts = (together >= LEAST_TOGETHER) & (weaker >= LEAST_SHARE)
+        counts = (together >= _LEAST_TOGETHER) & (weaker >= _LEAST_SHARE)
         counts &= weaker * together >= third
-        again = fitted_transitions(
+        again = _fitted_transitions(
             positions[vertices[counts]],
             result[counts],
             np.full(int(counts.sum()), joint, np.intp),

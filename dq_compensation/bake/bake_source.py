@@ -36,9 +36,9 @@ from ..scene.key_writing import leave_action, own_action
 from ..scene.settings.object_settings import Settings, settings_of
 
 # A vertex is reached when no more than this part of the object's extent is missing.
-REACHED = 1e-4
+_REACHED = 1e-4
 
-REFUSAL_BEFORE = (
+_REFUSAL_BEFORE = (
     "The modifier {modifier} of {obj} acts before {armature}, where no shape key can follow it. "
     "Apply {modifier}, turn it off in the viewport, or move {armature} above it."
 )
@@ -53,7 +53,7 @@ def source_refusal(obj: bpy.types.Object) -> str | None:
         return reason
     for modifier in skinned.modifiers_before:
         if modifier.show_viewport:
-            return REFUSAL_BEFORE.format(
+            return _REFUSAL_BEFORE.format(
                 modifier=modifier.name, obj=obj.name, armature=skinned.modifier.name
             )
     if obj.show_only_shape_key and skinned.mesh.shape_keys is not None:
@@ -92,7 +92,7 @@ class PoseOffsets:
     Attributes:
         offsets: shape (n, 3), or (F, n, 3) of F poses, float32, object space.
         unreached: shape (n,), bool; the vertices that do not get where they should in some pose, by
-            more than `REACHED` of the object's extent.
+            more than `_REACHED` of the object's extent.
     """
 
     offsets: NDArray[np.float32]
@@ -201,7 +201,7 @@ class Source:
             mask=self.binding.mask,
         )
         offsets = (found.offsets @ np.linalg.inv(to_armature[:3, :3].T)).astype(np.float32)
-        return PoseOffsets(offsets, found.errors > REACHED * extent(inside))
+        return PoseOffsets(offsets, found.errors > _REACHED * extent(inside))
 
     def native(
         self,

@@ -35,12 +35,12 @@ from .key_options import CorrectiveOptions
 # Bakes what helper bones leave off to driven shape keys.
 
 
-def require_rest(source: RigSource, options: BonesOptions) -> None:
+def _require_rest(source: RigSource, options: BonesOptions) -> None:
     """Raise `UserError` where characters cannot get keys for the rest; changes nothing."""
     require_correctives(source.sources, _correctives(options, options.onto))
 
 
-def bake_rest(
+def _bake_rest(
     report: BonesReport, options: BonesOptions, start: float, length: float
 ) -> Generator[Progress, None, BonesReport]:
     """Give characters that have helper bones keys for the rest; returns the report with them.
@@ -196,7 +196,7 @@ def bake_bones(
         if options.keys:
             keyed_action(source.armature)
         if options.with_correctives:
-            require_rest(source, options)
+            _require_rest(source, options)
     fitted: list[Fitted] = []
     for number, (source, found) in enumerate(zip(sources, pairs, strict=True)):
         part = _BONES if options.with_correctives else 1.0
@@ -211,7 +211,7 @@ def bake_bones(
     length = (1.0 - _BONES) / len(reports)
     for number, report in enumerate(reports):
         start = _BONES + number * length
-        finished.append((yield from bake_rest(report, options, start, length)))
+        finished.append((yield from _bake_rest(report, options, start, length)))
     return finished
 
 

@@ -63,8 +63,8 @@ def helper_name(bones: tuple[str, ...], ending: str, taken: Container[str]) -> s
     stem, side = split_side(names[0])
     others = names[1:]
     if [name for name in others if name == flipped_name(names[0])]:
-        stem, side = without_side(names[0]), ""
-    stem = "_".join((stem, *map(without_side, others)))
+        stem, side = _without_side(names[0]), ""
+    stem = "_".join((stem, *map(_without_side, others)))
     count = 0
     while True:
         tail = f"_{ending}{f'_{count}' if count else ''}".encode()
@@ -75,13 +75,13 @@ def helper_name(bones: tuple[str, ...], ending: str, taken: Container[str]) -> s
         count += 1
 
 
-def in_mirrored_order(one: str, other: str) -> tuple[str, str]:
+def _in_mirrored_order(one: str, other: str) -> tuple[str, str]:
     """Two bones in an order by which the other side's bones are ordered alike."""
     first, second = sorted((one, other), key=lambda name: (min(name, flipped_name(name)), name))
     return first, second
 
 
-def without_side(name: str) -> str:
+def _without_side(name: str) -> str:
     """A name without its side, at the start or the end."""
     stem, side = split_side(name)
     if side or name == flipped_name(name):
@@ -124,7 +124,7 @@ Distances = tuple[NDArray[np.floating], NDArray[np.floating]]
 """Shape (N,) each, armature space: without and with the helpers."""
 
 
-def check_bones(
+def _check_bones(
     source: RigSource,
     rig: TwistedRig,
     pairs: NDArray[np.integer],
@@ -245,7 +245,7 @@ def _limit(
     fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
     options: BonesOptions,
 ) -> str:
-    """The likeliest reason for a large remaining error, and advice; see `check_bones`.
+    """The likeliest reason for a large remaining error, and advice; see `_check_bones`.
 
     Args:
         squares: shape (N,), the squares of the errors that remain.
@@ -297,7 +297,7 @@ def _shared(
 # Fits helper bones to the deformation of the characters on one armature; changes nothing.
 
 
-REFUSAL_NO_JOINT = (
+_REFUSAL_NO_JOINT = (
     "No vertex of {obj} follows two deforming bones of {armature}, one below the other, so there "
     "is nothing to bake."
 )
@@ -338,7 +338,7 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
     skeleton = source.skeleton
     pairs = shared_pairs(source.influences, skeleton)
     if not len(pairs):
-        raise UserError(REFUSAL_NO_JOINT.format(obj=names, armature=source.armature.name))
+        raise UserError(_REFUSAL_NO_JOINT.format(obj=names, armature=source.armature.name))
     chosen = skeleton.names
     if options.bones:
         chosen = deforming_names(source.objects[0], options.bones)
@@ -350,7 +350,7 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]
     pairs[below] = pairs[below, ::-1]
     for (above, bone), related in zip(pairs.tolist(), (kinship != 0).tolist(), strict=True):
         one, other = skeleton.names[above], skeleton.names[bone]
-        if not related and (one, other) != in_mirrored_order(one, other):
+        if not related and (one, other) != _in_mirrored_order(one, other):
             above, bone = bone, above  # noqa: PLW2901
         if other in chosen and (related or one in chosen):
             found.append((above, bone))
@@ -425,7 +425,7 @@ def fit_bones(
     count = len(skinning.helpers) + len(rig.used(skinning))
     require_within_limit(source, count, options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
-    check = check_bones(
+    check = _check_bones(
         source,
         rig,
         pairs,

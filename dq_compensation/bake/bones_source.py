@@ -44,30 +44,30 @@ from .bake_source import REFUSAL_HIDDEN, REFUSAL_REST, BakeOnto, Source
 
 _Number = TypeVar("_Number", bound=np.generic)
 
-REFUSAL_BEFORE = (
+_REFUSAL_BEFORE = (
     "The modifier {modifier} of {obj} acts before {armature}, so its vertices are not those of the "
     "mesh. Apply {modifier}, or turn it off in the viewport."
 )
-REFUSAL_UNEVEN = (
+_REFUSAL_UNEVEN = (
     "{obj} is scaled unevenly, which constraints do not follow. Apply it (Ctrl A, Scale)."
 )
-ADVICE_LINKED = "Bake onto a copy."
-REFUSAL_SHARED_BONES = (
+_ADVICE_LINKED = "Bake onto a copy."
+_REFUSAL_SHARED_BONES = (
     "{count} objects share the bones of {armature} and would all get the helpers. Bake onto a "
     "copy, or make {armature} single user (Object, Relations, Make Single User)."
 )
-REFUSAL_SHARED_MESH = (
+_REFUSAL_SHARED_MESH = (
     "{count} objects share the mesh of {obj} and would all get the weights. Bake onto a copy, or "
     "make {obj} single user (Object, Relations, Make Single User)."
 )
-REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to change weights."
-REFUSAL_BAKED = "{obj} follows helper bones of an earlier bake. Turn on Replace Earlier Bake."
+_REFUSAL_SCULPT = "{obj} is in Sculpt Mode. Leave it to change weights."
+_REFUSAL_BAKED = "{obj} follows helper bones of an earlier bake. Turn on Replace Earlier Bake."
 
 # The largest scale of an armature's axes to the smallest one, where they count as equal.
 _EVEN = 1.0001
 # A joint that takes some skin along chords by more than this, of 1/4, is a ball.
 _BALL = 0.1
-REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) and try again."
+_REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) and try again."
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ def bones_refusal(obj: bpy.types.Object) -> str | None:
     modifier = skinned.modifier
     for other in skinned.modifiers_before:
         if other.show_viewport:
-            return REFUSAL_BEFORE.format(modifier=other.name, obj=obj.name, armature=modifier.name)
+            return _REFUSAL_BEFORE.format(modifier=other.name, obj=obj.name, armature=modifier.name)
     multiplied = [b for b in skinned.armature.bones if b.use_envelope_multiply]
     if modifier.use_bone_envelopes or any(bone.use_deform for bone in multiplied):
         return (
@@ -182,7 +182,7 @@ def _state_refusal(obj: bpy.types.Object) -> str | None:
     """Why an object and its armature cannot be baked in their current state."""
     armature = rig_of(obj)
     if armature_of(armature).is_editmode:
-        return REFUSAL_EDIT_MODE.format(armature=armature.name)
+        return _REFUSAL_EDIT_MODE.format(armature=armature.name)
     if armature_of(armature).pose_position == "REST":
         return REFUSAL_REST.format(armature=armature.name)
     for one in (armature, obj):
@@ -190,14 +190,14 @@ def _state_refusal(obj: bpy.types.Object) -> str | None:
             return f"{one.name} has a negative scale. Apply it (Ctrl A, Scale)."
     scales = np.abs(np.array(armature.matrix_world.to_scale()))
     if scales.max() > _EVEN * scales.min():
-        return REFUSAL_UNEVEN.format(obj=armature.name)
+        return _REFUSAL_UNEVEN.format(obj=armature.name)
     return None if obj.visible_get() else REFUSAL_HIDDEN.format(obj=obj.name)
 
 
 def writing_bones_refusal(obj: bpy.types.Object, onto: BakeOnto, *, overwrite: bool) -> str | None:
     """Why helper bones and weights cannot be written for an object, or None."""
     if kept_record(obj) is not None:
-        reason = restore_refusal(obj) if overwrite else REFUSAL_BAKED.format(obj=obj.name)
+        reason = restore_refusal(obj) if overwrite else _REFUSAL_BAKED.format(obj=obj.name)
         if reason is not None:
             return reason
     return _own_refusal(obj) if onto == "THIS" else None
@@ -207,18 +207,18 @@ def _own_refusal(obj: bpy.types.Object) -> str | None:
     """Why neither the armature nor the mesh of an object itself can be changed, or None."""
     armature, mesh = rig_of(obj), mesh_of(obj)
     blocks = (armature, armature_of(armature))
-    if reason := linked_refusal(armature.name, blocks, ADVICE_LINKED, overridden=True):
+    if reason := linked_refusal(armature.name, blocks, _ADVICE_LINKED, overridden=True):
         return reason
     sharing = [other for other in bpy.data.objects if other.data == armature.data]
     if len(sharing) > 1:
-        return REFUSAL_SHARED_BONES.format(count=len(sharing), armature=armature.name)
+        return _REFUSAL_SHARED_BONES.format(count=len(sharing), armature=armature.name)
     named = f"{obj.name} or its mesh"
-    if reason := linked_refusal(named, (obj, mesh), ADVICE_LINKED, overridden=True):
+    if reason := linked_refusal(named, (obj, mesh), _ADVICE_LINKED, overridden=True):
         return reason
     if others := other_users(mesh):
-        return REFUSAL_SHARED_MESH.format(count=others + 1, obj=obj.name)
+        return _REFUSAL_SHARED_MESH.format(count=others + 1, obj=obj.name)
     if obj.mode == "SCULPT":
-        return REFUSAL_SCULPT.format(obj=obj.name)
+        return _REFUSAL_SCULPT.format(obj=obj.name)
     return writing_refusal(obj, deforming_bones(armature))
 
 
@@ -293,7 +293,7 @@ def remove_bones_bake(objects: Sequence[bpy.types.Object]) -> int:
         choose_preserve_volume(SkinnedObject(obj), preserved=record["preserve_volume"])
         _remove_correctives(obj, record)
     unused = helpers_without(armature)
-    remove_channels(armature, unused)
+    _remove_channels(armature, unused)
     remove_helpers(armature, unused)
     return len(unused)
 
@@ -314,7 +314,7 @@ def helpers_without(
     return [name for name in names if name not in groups | gauges]
 
 
-def remove_channels(armature: bpy.types.Object, bones: Collection[str]) -> None:
+def _remove_channels(armature: bpy.types.Object, bones: Collection[str]) -> None:
     """Remove the animation of bones from all actions of an armature that are of this file."""
     for played in all_actions(armature):
         if played.action.library is not None:

@@ -38,7 +38,7 @@ from .shape_key_bakes import kept_frames
 
 
 @contextmanager
-def bones_targets(
+def _bones_targets(
     objects: Sequence[bpy.types.Object], onto: BakeOnto, *, keyed: bool = False
 ) -> Generator[tuple[bpy.types.Object, list[bpy.types.Object]]]:
     """The armature and the meshes that get the bones; copies are removed again when it fails.
@@ -107,7 +107,7 @@ def _redirect(owner: Any, replaced: dict[Any, Any]) -> None:
 # Constraints go on moving the helpers: the limits before them leave nothing of what is keyed.
 
 
-REFUSAL_NO_ACTION = (
+_REFUSAL_NO_ACTION = (
     "{armature} has no action in which the helpers could be keyed. Assign one, or turn off Key "
     "Helpers."
 )
@@ -123,14 +123,14 @@ def keyed_action(armature: bpy.types.Object) -> PlayedAction:
     """
     found = [played for played in played_actions(armature) if played.source == "ACTION"]
     if not found:
-        raise UserError(REFUSAL_NO_ACTION.format(armature=armature.name))
+        raise UserError(_REFUSAL_NO_ACTION.format(armature=armature.name))
     action, advice = found[0].action, "Make it local, or turn off Key Helpers."
     named = f"The action {action.name} of {armature.name}"
     raise_refusal(linked_refusal(named, [action], advice))
     return found[0]
 
 
-def key_helpers(
+def _key_helpers(
     armature: bpy.types.Object,
     helpers: Sequence[str],
     frames: Sequence[int],
@@ -202,7 +202,7 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
     source, skinning, report = found.source, found.skinning, found.report
     if not helps(found.rig, skinning):
         return report
-    with bones_targets(source.objects, options.onto, keyed=options.keys) as (armature, objects):
+    with _bones_targets(source.objects, options.onto, keyed=options.keys) as (armature, objects):
         if options.overwrite:
             remove_bones_bake(objects)
         names, helpers = _named(found, armature)
@@ -356,4 +356,4 @@ def _key(
     unit = object_millimetres(armature, bpy.context.scene)
     tolerance = 0.0 if options.key_every_frame else options.tolerance / unit
     names = [helper.name for helper in helpers]
-    return key_helpers(armature, names, found.frames, posed, parents, tolerance)
+    return _key_helpers(armature, names, found.frames, posed, parents, tolerance)

@@ -47,14 +47,14 @@ _READING = 0.6
 # Offsets, keys, Blender's evaluated copy of them, the undo step, and the two copies for the check.
 _COPIES_IN_MEMORY = 6
 
-REFUSAL_NO_JOINT = (
+_REFUSAL_NO_JOINT = (
     "{obj} has no joint at which vertices follow two deforming bones, so nothing can be corrected."
 )
-REFUSAL_MESH_JOINTS = (
+_REFUSAL_MESH_JOINTS = (
     "The joints of {obj} are found from the mesh alone, at {bones}. Shape keys follow how a bone "
     "turns in its parent, and these bones lack their parents: press Check and Parent Bones first."
 )
-REFUSAL_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
+_REFUSAL_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
 
 _Offsets = list[list[NDArray[np.float32] | None]]
 """For each joint, the offsets (n, 3) of its poses, object space; None where too little moves."""
@@ -125,9 +125,9 @@ def _no_joint(source: Source) -> str:
     settings = replace(Settings.of(obj), use_mesh_joints=True)
     bones = binding.measured(settings).bones_of_mesh_joints
     if not len(bones):
-        return REFUSAL_NO_JOINT.format(obj=obj.name)
+        return _REFUSAL_NO_JOINT.format(obj=obj.name)
     names = [binding.skeleton.names[bone] for bone in bones]
-    return REFUSAL_MESH_JOINTS.format(obj=obj.name, bones=listed(names))
+    return _REFUSAL_MESH_JOINTS.format(obj=obj.name, bones=listed(names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class CorrectiveBake(
             except PosesTooClose as error:
                 labels = ("Rest", *(pose.label for pose in joint.poses))
                 first, second = labels[error.first], labels[error.second]
-                text = REFUSAL_CLOSE.format(first=first, second=second, bone=joint.bone)
+                text = _REFUSAL_CLOSE.format(first=first, second=second, bone=joint.bone)
                 raise UserError(text) from error
             known = corrective_keys(obj, joint)
             if known and not self.options.overwrite:

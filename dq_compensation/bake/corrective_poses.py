@@ -52,15 +52,15 @@ LEAST_REST_BEND = 5.0
 LEAST_HINGE = 20.0
 
 # Within this of the bone's own X or Z, that is the axis.
-SNAP = 12.0
+_SNAP = 12.0
 
 # A joint matters when this many vertices follow both of its bones.
-LEAST_VERTICES = 32
+_LEAST_VERTICES = 32
 
 # A weight below this does not count there.
 _LEAST_WEIGHT = 0.01
 
-REFUSAL_ANGLES = (
+_REFUSAL_ANGLES = (
     'The angles "{text}" cannot be read. Write degrees between 1 and 170, like this: 45, 90.'
 )
 
@@ -89,7 +89,7 @@ def read_angles(text: str) -> tuple[float, ...]:
     try:
         angles = [float(part) for part in parts]
     except ValueError as error:
-        raise UserError(REFUSAL_ANGLES.format(text=text)) from error
+        raise UserError(_REFUSAL_ANGLES.format(text=text)) from error
     return checked_angles(angles, text)
 
 
@@ -105,7 +105,7 @@ def checked_angles(angles: Iterable[float], text: str = "") -> tuple[float, ...]
     found = sorted({abs(float(angle)) for angle in angles})
     if any(not 1.0 <= angle <= 170.0 for angle in found):
         text = text or ", ".join(f"{angle:g}" for angle in found)
-        raise UserError(REFUSAL_ANGLES.format(text=text))
+        raise UserError(_REFUSAL_ANGLES.format(text=text))
     return tuple(found)
 
 
@@ -132,7 +132,7 @@ def limb_bend(skeleton: Skeleton, bone: int) -> Bend:
     azimuth = float(np.arctan2(z, x))
     quarter = np.pi / 2.0
     nearest = round(azimuth / quarter) * quarter
-    if abs(azimuth - nearest) < np.radians(SNAP):
+    if abs(azimuth - nearest) < np.radians(_SNAP):
         azimuth = nearest
     return Bend(azimuth, at_rest)
 
@@ -210,7 +210,7 @@ def joints_that_matter(binding: Binding) -> list[str]:
     Returns:
         names, parents before children.
     """
-    found = blending_joints(binding.influences, binding.skeleton, LEAST_VERTICES)
+    found = blending_joints(binding.influences, binding.skeleton, _LEAST_VERTICES)
     return [binding.skeleton.names[child] for _, child in found]
 
 
@@ -245,22 +245,22 @@ def blending_joints(
 
 
 # A bone that turns by less has not moved, degrees.
-LEAST_ROTATION = 5.0
+_LEAST_ROTATION = 5.0
 
 # Poses of a bone nearer to a kept one are left out, degrees.
-LEAST_DISTANCE = 12.0
+_LEAST_DISTANCE = 12.0
 
 # More poses of one bone than this do not fit into a driver's expression.
-MOST_POSES = 24
+_MOST_POSES = 24
 
 # A swing whose axis is off by more than this is not about one axis, degrees.
 _ONE_AXIS = 8.0
 
-REFUSAL_NO_ACTION = (
+_REFUSAL_NO_ACTION = (
     "{armature} has no action with keyframes on its bones. Assign one, or choose other poses."
 )
-REFUSAL_NOT_BY_EXAMPLE = "{obj} does not use its example poses now. Choose the method By Example."
-REFUSAL_NO_MOVE = "No chosen bone turns by {least:g} degrees or more in the action {action}."
+_REFUSAL_NOT_BY_EXAMPLE = "{obj} does not use its example poses now. Choose the method By Example."
+_REFUSAL_NO_MOVE = "No chosen bone turns by {least:g} degrees or more in the action {action}."
 
 
 def keyed_frames(armature: bpy.types.Object) -> tuple[int, ...]:
@@ -274,7 +274,7 @@ def keyed_frames(armature: bpy.types.Object) -> tuple[int, ...]:
     for found in bone_curves(assigned):
         frames.update(np.round(key_points(found.curve)[:, 0]).astype(int).tolist())
     if not frames:
-        raise UserError(REFUSAL_NO_ACTION.format(armature=armature.name))
+        raise UserError(_REFUSAL_NO_ACTION.format(armature=armature.name))
     return tuple(sorted(frames))
 
 
@@ -298,7 +298,7 @@ def action_joints(
             scene.frame_set(frame)
             evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
             rotations.append(
-                local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
+                _local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
             )
     joints = [
         joint
@@ -307,11 +307,11 @@ def action_joints(
     ]
     if not joints:
         action = armature.animation_data.action.name
-        raise UserError(REFUSAL_NO_MOVE.format(least=LEAST_ROTATION, action=action))
+        raise UserError(_REFUSAL_NO_MOVE.format(least=_LEAST_ROTATION, action=action))
     return joints
 
 
-def local_rotations(
+def _local_rotations(
     matrices: NDArray[np.float64], skeleton: Skeleton, bones: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """The rotations of bones in their parents: shape (m, 4), unit quaternions in their rest axes.
@@ -338,12 +338,12 @@ def _joint(
     poses: list[JointPose] = []
     for frame, rotation in zip(frames, rotations, strict=True):
         apart = np.degrees(rotation_distances(rotation[None], np.array(kept))[0])
-        if apart[0] < LEAST_ROTATION or apart[1:].min(initial=np.inf) < LEAST_DISTANCE:
+        if apart[0] < _LEAST_ROTATION or apart[1:].min(initial=np.inf) < _LEAST_DISTANCE:
             continue
         kept.append(rotation)
         w, x, y, z = rotation.tolist()
         poses.append(JointPose(f"frame {frame}", (w, x, y, z)))
-        if len(poses) == MOST_POSES:
+        if len(poses) == _MOST_POSES:
             break
     if not poses:
         return None
@@ -356,9 +356,9 @@ def _about_one_axis(
     """The joint, when its poses (k, 4) are twists only or swings about one axis only."""
     swings, twists = swing_and_twist(rotations)
     sizes = np.degrees(2.0 * np.arccos(np.clip(swings[:, 0], -1.0, 1.0)))
-    if sizes.max() < LEAST_ROTATION:
+    if sizes.max() < _LEAST_ROTATION:
         return _axis_joint(AxisJoint(name, None, tuple(np.degrees(twists)), tuple(poses)))
-    if np.degrees(np.abs(twists)).max() >= LEAST_ROTATION:
+    if np.degrees(np.abs(twists)).max() >= _LEAST_ROTATION:
         return None
     axes = swings[:, [1, 3]]
     strongest = axes[int(np.argmax(sizes))]
@@ -385,7 +385,7 @@ def example_joints(obj: bpy.types.Object, binding: Binding) -> list[CorrectiveJo
         UserError: there are none, or the method is another one.
     """
     if not Settings.of(obj).by_example:
-        raise UserError(REFUSAL_NOT_BY_EXAMPLE.format(obj=obj.name))
+        raise UserError(_REFUSAL_NOT_BY_EXAMPLE.format(obj=obj.name))
     limb_axis = settings_of(obj).limb_axis
     by_bone: dict[str, list[ExampleItem]] = {}
     for place in binding.examples(limb_axis).items:

@@ -112,13 +112,13 @@ def cannot_write(path: Path, reason: str, needed: int = 0) -> str:
     Args:
         needed: about how many bytes it would have.
     """
-    free = free_space(path)
+    free = _free_space(path)
     if free is not None and free < max(needed, _LITTLE_SPACE):
         return f"{path} cannot be written: its disk is full, {sized(free)} are left."
     return f"{path} cannot be written: {reason}."
 
 
-def free_space(path: Path) -> int | None:
+def _free_space(path: Path) -> int | None:
     """The bytes that are left on the disk of a file; None where the system does not say."""
     try:
         return shutil.disk_usage(path.resolve().parent).free
@@ -150,7 +150,7 @@ def _sync(path: Path) -> None:
 
 CacheFormat = Literal["PC2", "MDD"]
 
-REFUSAL_STEP = "PC2 has one step between all frames: choose a range that the step divides."
+_REFUSAL_STEP = "PC2 has one step between all frames: choose a range that the step divides."
 
 
 def write_cache(
@@ -189,7 +189,7 @@ def _header(points: int, frames: tuple[int, ...], rate: float, cache_format: Cac
     if cache_format == "PC2":
         steps = {after - before for before, after in pairwise(frames)}
         if len(steps) > 1:
-            raise UserError(REFUSAL_STEP)
+            raise UserError(_REFUSAL_STEP)
         step = float(steps.pop()) if steps else 1.0
         return struct.pack(
             "<12siiffi", b"POINTCACHE2\0", 1, points, float(frames[0]), step, len(frames)
@@ -205,7 +205,7 @@ def _header(points: int, frames: tuple[int, ...], rate: float, cache_format: Cac
 _AROUND = 100_000
 
 
-def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, last: int) -> None:
+def _write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, last: int) -> None:
     """Export objects as they are rendered, with every modifier; the selection is as before then.
 
     Args:
@@ -221,7 +221,7 @@ def write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, l
         raise UserError("This Blender was built without Alembic. Choose PC2 or MDD.")
     # Blender's exporter ends Blender when the disk is full, and what is not saved is lost.
     needed = sum(size_at_most(obj, last - first + 1) for obj in objects)
-    free = free_space(path)
+    free = _free_space(path)
     if free is not None and free < needed:
         raise FileError(
             f"{path} cannot be written: it can take {sized(needed)}, and its disk has "
@@ -378,7 +378,7 @@ def _export(
     if disabled:
         raise UserError(REFUSAL_NOT_ENABLED.format(objects=listed(disabled)))
     yield Progress(0.0, f"Writing {path.name}")
-    write_alembic(objects, path, first, last)
+    _write_alembic(objects, path, first, last)
     return [CacheReport(obj.name, path, last - first + 1) for obj in objects]
 
 

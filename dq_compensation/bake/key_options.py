@@ -23,15 +23,15 @@ from .bake_source import BakeOnto
 # Blender cuts longer names off.
 MAX_BYTES = 63
 
-REFUSAL_FRAME = (
+_REFUSAL_FRAME = (
     'The key names "{pattern}" cannot be used. Write {{frame}} where the number of the frame '
     "should be, or {{frame:04d}} for four digits, and braces nowhere else."
 )
-REFUSAL_BONE = (
+_REFUSAL_BONE = (
     'The key names "{pattern}" cannot be used. Write {{bone}} and {{angle}} where the bone\'s name '
     "and the angle should be, and braces nowhere else."
 )
-REFUSAL_LONG = 'The name "{name}" is too long for a shape key. Shorten the key names.'
+_REFUSAL_LONG = 'The name "{name}" is too long for a shape key. Shorten the key names.'
 
 
 def frame_names(pattern: str, frames: tuple[int, ...]) -> list[str]:
@@ -40,7 +40,7 @@ def frame_names(pattern: str, frames: tuple[int, ...]) -> list[str]:
     Raises:
         UserError: the pattern does not have the frame, has something else, or gives long names.
     """
-    refusal = REFUSAL_FRAME.format(pattern=pattern)
+    refusal = _REFUSAL_FRAME.format(pattern=pattern)
     names = [_filled(pattern, refusal, frame=frame) for frame in frames]
     if not all(map(_expression(pattern).fullmatch, names)):
         raise UserError(refusal)
@@ -56,7 +56,7 @@ def corrective_name(pattern: str, bone: str, label: str) -> str:
     Raises:
         UserError: the pattern cannot be used, or gives too long a name.
     """
-    refusal = REFUSAL_BONE.format(pattern=pattern)
+    refusal = _REFUSAL_BONE.format(pattern=pattern)
     return checked_name(_filled(pattern, refusal, bone=bone, angle=label))
 
 
@@ -70,7 +70,7 @@ def checked_name(name: str) -> str:
     if not name:
         raise UserError("Give the shape key a name.")
     if len(name.encode()) > MAX_BYTES:
-        raise UserError(REFUSAL_LONG.format(name=name))
+        raise UserError(_REFUSAL_LONG.format(name=name))
     return name
 
 
@@ -111,7 +111,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
             for literal, field, _, _ in Formatter().parse(pattern)
         ]
     except ValueError as error:
-        raise UserError(REFUSAL_FRAME.format(pattern=pattern)) from error
+        raise UserError(_REFUSAL_FRAME.format(pattern=pattern)) from error
     return re.compile("".join(parts))
 
 

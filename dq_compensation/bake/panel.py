@@ -185,7 +185,7 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
 # Bakes the selected characters to point caches.
 
 
-CACHE_FORMATS = (
+_CACHE_FORMATS = (
     ("PC2", "PC2", "Point cache of 3ds Max: one file, every vertex in every frame"),
     ("MDD", "MDD", "Point cache of LightWave: one file, every vertex in every frame"),
     ("ALEMBIC", "Alembic", "Blender's own exporter writes it, with every modifier of the object"),
@@ -209,7 +209,7 @@ caches. The characters stay as they are"""
     )
     filter_glob: StringProperty(default="*.pc2;*.mdd;*.abc", options={"HIDDEN"})
     cache_format: EnumProperty(
-        name="Format", description="The format of the file", items=CACHE_FORMATS
+        name="Format", description="The format of the file", items=_CACHE_FORMATS
     )
     step: IntProperty(
         name="Step", description="1 writes every frame, 2 every second frame", default=1, min=1
@@ -278,14 +278,14 @@ class ChoosesJoints(RunsInSteps):
     )
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        if not selected_bones(context):
+        if not _selected_bones(context):
             self.bones = "ALL"
         return self.ask(context)
 
     def draw_bone_count(self, context: Context, layout: UILayout) -> None:
         """Draw the number of selected bones, where these are chosen."""
         if self.bones == "SELECTED":
-            count = len(selected_bones(context))
+            count = len(_selected_bones(context))
             bones = "1 bone is" if count == 1 else f"{count} bones are"
             layout.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
 
@@ -297,7 +297,7 @@ class ChoosesJoints(RunsInSteps):
         """
         names = names_in(self.bone_names)
         if not names and self.bones == "SELECTED":
-            names = selected_bones(context)
+            names = _selected_bones(context)
             if not names:
                 raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
         return tuple(names)
@@ -308,7 +308,7 @@ def names_in(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def selected_bones(context: Context) -> list[str]:
+def _selected_bones(context: Context) -> list[str]:
     """The names of the selected deforming bones of the armatures in Pose Mode."""
     posed = context.selected_pose_bones or ()
     return list(dict.fromkeys(bone.name for bone in posed if bone.bone.use_deform))

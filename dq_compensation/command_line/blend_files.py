@@ -120,13 +120,13 @@ def open_file(path: Path) -> list[str]:
         bpy.ops.wm.open_mainfile(filepath=os.path.abspath(path), load_ui=False)
     except RuntimeError as error:
         raise FileError(_reading_failure(path, beginning, str(error))) from error
-    warnings = [f"{path} links {each}, which is missing." for each in missing_libraries()]
+    warnings = [f"{path} links {each}, which is missing." for each in _missing_libraries()]
     if bpy.app.autoexec_fail:
         warnings.append(
             f"{path} has scripts that were not run ({bpy.app.autoexec_fail_message}). Start "
             "Blender with --enable-autoexec if you trust the file."
         )
-    if is_newer():
+    if _is_newer():
         warnings.append(_newer(path))
     return warnings
 
@@ -155,16 +155,16 @@ def require_writable_version(path: Path) -> None:
     Raises:
         FileError: saving the open file would lose data.
     """
-    if is_newer():
+    if _is_newer():
         raise FileError(f"{_newer(path)} To save it would lose data: use the newer Blender.")
 
 
-def is_newer() -> bool:
+def _is_newer() -> bool:
     """Whether a newer Blender has saved the open file."""
     return _saved_by() > bpy.app.version[:2]
 
 
-def missing_libraries() -> list[str]:
+def _missing_libraries() -> list[str]:
     """The paths of the libraries of the open file that are missing."""
     return [
         os.path.normpath(bpy.path.abspath(library.filepath))

@@ -238,7 +238,7 @@ def input_files(patterns: Sequence[str]) -> list[Path]:
     return list(found.values())
 
 
-def is_folder(output: str) -> bool:
+def _is_folder(output: str) -> bool:
     """Whether an output is a folder for several files."""
     return output.endswith(("/", os.sep)) or Path(output).is_dir()
 
@@ -259,7 +259,7 @@ def blend_targets(
         raise UsageError("Say where to save: --output FILE_OR_FOLDER, or --in-place.")
     if output is None:
         found = {source: source for source in sources}
-    elif is_folder(output):
+    elif _is_folder(output):
         found = {source: Path(output) / source.name for source in sources}
     elif Path(output).suffix.lower() == ".blend":
         found = dict.fromkeys(sources, Path(output))
@@ -301,7 +301,7 @@ def file_targets(
         UsageError: the output ends otherwise, or two inputs would have one output.
         FileError: nothing can be written there.
     """
-    if is_folder(output):
+    if _is_folder(output):
         found = {source: Path(output) / f"{source.stem}{in_folder}" for source in sources}
     elif Path(output).suffix.lower() in suffixes:
         found = dict.fromkeys(sources, Path(output))

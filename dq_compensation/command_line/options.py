@@ -49,7 +49,7 @@ def add_general_options(parser: ArgumentParser) -> None:
         "--json",
         nargs="?",
         const="-",
-        type=json_file,
+        type=_json_file,
         metavar="FILE",
         help="write what was done as JSON, to a .json file or to the standard output",
     )
@@ -86,11 +86,11 @@ def add_input_options(parser: ArgumentParser, objects: str) -> None:
 
 def add_blend_output_options(parser: ArgumentParser) -> None:
     """Add where a .blend file is saved."""
-    add_output_options(parser, "the .blend file to write, or a folder for several")
+    _add_output_options(parser, "the .blend file to write, or a folder for several")
     parser.add_argument("--in-place", action="store_true", help="save to the input itself")
 
 
-def add_output_options(parser: ArgumentParser, meaning: str, *, required: bool = False) -> None:
+def _add_output_options(parser: ArgumentParser, meaning: str, *, required: bool = False) -> None:
     """Add where files are written."""
     parser.add_argument("--output", required=required, metavar="PATH", help=meaning)
     parser.add_argument(
@@ -111,7 +111,7 @@ def add_export_options(
         suffixes: the first is that of files in folders.
     """
     add_frames_option(parser, otherwise)
-    add_output_options(parser, meaning, required=True)
+    _add_output_options(parser, meaning, required=True)
     formats = [suffix[1:] for suffix in suffixes]
     parser.add_argument(
         "--format",
@@ -222,7 +222,7 @@ def frame_number(text: str) -> int:
     return int(number_between(-MOST_FRAME, MOST_FRAME, int)(text))
 
 
-def json_file(text: str) -> str:
+def _json_file(text: str) -> str:
     """A file for the document. Any other ending may be that of an input behind ``--json``."""
     if text != "-" and not text.lower().endswith(".json"):
         raise argparse.ArgumentTypeError(f"'{text}' does not end with .json")

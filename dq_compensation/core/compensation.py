@@ -191,10 +191,10 @@ class PublishedCompensation:
         deformed: NDArray[np.floating],
         pose: Pose,
     ) -> NDArray[np.floating]:
-        """`compensation_offsets` of the bones of each vertex; 0 where a bendy bone is curved."""
+        """`_compensation_offsets` of the bones of each vertex; 0 where a bendy bone is curved."""
         first, second = self.rows[rows].T
         directions = self.limb_directions[self.skeleton.bone_of_row]
-        offsets = compensation_offsets(first, second, pose, directions, deformed.dtype)
+        offsets = _compensation_offsets(first, second, pose, directions, deformed.dtype)
         if self.skeleton.bendy is None:
             return offsets
         straight = limb_straightness(self.skeleton, pose)
@@ -229,7 +229,7 @@ def compensated_skinning(
     return deformed, normals
 
 
-def compensation_offsets(
+def _compensation_offsets(
     first: NDArray[np.integer],
     second: NDArray[np.integer],
     pose: Pose,

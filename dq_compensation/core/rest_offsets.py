@@ -10,7 +10,7 @@ Volume). Each maps a vertex by an affine map of its own, v' = M v + t, in a give
 The offset that takes a shape v to the wanted position v* is M^-1 (v* - t) - v = M^-1 (v* - M v - t)
 where M has an inverse. LINEAR loses it where bones are twisted by 180 degrees against each other:
 there only a part of the difference can be reached, and what can be reached nearly costs offsets
-without bounds. So singular values below `FLATTENED` of the largest are damped, and an offset stays
+without bounds. So singular values below `_FLATTENED` of the largest are damped, and an offset stays
 within a given length: of all offsets within it, the one that comes nearest.
 """
 
@@ -33,10 +33,10 @@ Target = Literal["LINEAR", "DUAL_QUATERNION"]
 
 # Singular values below this part of the largest count less and less: 1/s grows to this inverse and
 # falls to 0 from there. It is what a twist of 177.7 degrees between equal weights leaves.
-FLATTENED = 0.02
+_FLATTENED = 0.02
 
 # Differences below this part of the shape's extent are rounding: such vertices get no offset.
-ROUNDING = 1e-6
+_ROUNDING = 1e-6
 
 # Without a limit of the caller's, no offset is longer than this part of the shape's extent.
 LONGEST = 0.25
@@ -93,7 +93,7 @@ def rest_offsets(
     missing = wanted - (np.einsum("nij,nj->ni", maps[:, :, :3], shape) + maps[:, :, 3])
     offsets = np.zeros_like(shape)
     errors = np.linalg.norm(missing, axis=1)
-    rows = np.flatnonzero(errors > ROUNDING * size)
+    rows = np.flatnonzero(errors > _ROUNDING * size)
     matrices, missing = maps[rows, :, :3], missing[rows]
     offsets[rows] = _nearest_offsets(matrices, missing, longest)
     reached = np.einsum("nij,nj->ni", matrices, offsets[rows])
@@ -161,7 +161,7 @@ def _nearest_offsets(
     sizes = np.linalg.norm(matrices, axis=(1, 2))
     # The product of the two larger singular values is at most half the sum of all squares, so this
     # is safe: no smallest singular value is below FLATTENED of the largest where it says `regular`.
-    regular = 2.0 * np.abs(determinants) > FLATTENED * sizes**3
+    regular = 2.0 * np.abs(determinants) > _FLATTENED * sizes**3
     offsets = np.zeros_like(missing)
     solved = np.linalg.solve(matrices[regular], missing[regular][:, :, None])[:, :, 0]
     offsets[regular] = solved
@@ -184,7 +184,7 @@ def _bounded_least_squares(
     """
     left, values, right = np.linalg.svd(matrices)
     along = np.einsum("nji,nj->ni", left, missing)
-    smallest = FLATTENED * values[:, :1]
+    smallest = _FLATTENED * values[:, :1]
     exists = smallest > 0.0
     gains = values / np.where(exists, np.maximum(values, smallest) ** 2, 1.0)
     damped = np.where(exists, gains, 0.0)

@@ -43,20 +43,20 @@ def blended_matrices(
     return sums.reshape(-1, *matrices.shape[1:])
 
 
-def cofactors(matrices: NDArray[np.floating]) -> NDArray[np.floating]:
+def _cofactors(matrices: NDArray[np.floating]) -> NDArray[np.floating]:
     """Cofactor matrices (..., 3, 3), which transform normals; the inverse transpose times det."""
     x, y, z = matrices[..., 0], matrices[..., 1], matrices[..., 2]
     return np.stack((np.cross(y, z), np.cross(z, x), np.cross(x, y)), axis=-1)
 
 
-def transformed_normals(
+def _transformed_normals(
     matrices: NDArray[np.floating], normals: NDArray[np.floating]
 ) -> NDArray[np.floating]:
     """Unit normals (n, 3) of surfaces that the 3x3 matrices (n, 3, 3) transform.
 
     A normal that a matrix without a volume turns into nothing stays as it was.
     """
-    turned = np.einsum("nij,nj->ni", cofactors(matrices), normals)
+    turned = np.einsum("nij,nj->ni", _cofactors(matrices), normals)
     return unit_or(turned, normals)
 
 
@@ -82,7 +82,7 @@ def linear_blend(
     deformed = np.where(moved, deformed, positions)
     if normals is None:
         return deformed, None
-    turned = transformed_normals(blended[:, :, :3], normals)
+    turned = _transformed_normals(blended[:, :, :3], normals)
     return deformed, np.where(moved, turned, normals)
 
 
@@ -119,7 +119,7 @@ def dual_quaternion_skinning(
     deformed = transform_points(real, dual, positions)
     if normals is None:
         return deformed, None
-    return deformed, rotated_normals(real, normals, influences, pose)
+    return deformed, _rotated_normals(real, normals, influences, pose)
 
 
 def blended_dual_quaternions(
@@ -178,14 +178,14 @@ def bone_scales(pose: Pose) -> NDArray[np.float64]:
     return scales
 
 
-def rotated_normals(
+def _rotated_normals(
     real: NDArray[np.floating], normals: NDArray[np.floating], influences: Influences, pose: Pose
 ) -> NDArray[np.floating]:
     """Unit normals (n, 3): the blended scales' effect, then the blended rotations `real` (n, 4)."""
     if pose.any_scaled:
         scales = blended_matrices(bone_scales(pose), influences, normals.dtype)
         moved = (influences.weights[:, 0] > 0.0)[:, None]
-        normals = np.where(moved, transformed_normals(scales, normals), normals)
+        normals = np.where(moved, _transformed_normals(scales, normals), normals)
     return rotate_vectors(real, normals)
 
 
@@ -351,7 +351,7 @@ def spherical_joint_skinning(
     moved = sets.set_of_vertex >= 0
     if not moved.any():
         return positions.copy(), None if normals is None else normals.copy()
-    real = blended_rotations(influences, pose, sets, dtype)
+    real = _blended_rotations(influences, pose, sets, dtype)
     set_of_vertex = np.where(moved, sets.set_of_vertex, 0)
     centres = joint_centres(sets, pose).astype(dtype)[set_of_vertex]
     blended = blended_matrices(pose.matrices[:, :3, :], influences, dtype)
@@ -364,10 +364,10 @@ def spherical_joint_skinning(
     deformed = np.where(moved[:, None], deformed, positions)
     if normals is None:
         return deformed, None
-    return deformed, rotated_normals(real, normals, influences, pose)
+    return deformed, _rotated_normals(real, normals, influences, pose)
 
 
-def blended_rotations(
+def _blended_rotations(
     influences: Influences, pose: Pose, sets: JointSets, dtype: np.dtype
 ) -> NDArray[np.floating]:
     """The blended unit quaternion of each vertex, shape (n, 4); the identity without influences."""

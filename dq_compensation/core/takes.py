@@ -124,7 +124,7 @@ class Take:
     of a root are in armature space. A pose takes points from the node's own frame.
 
     Attributes:
-        node_names: a bone's name; `segment_name` of the end of a segment.
+        node_names: a bone's name; `_segment_name` of the end of a segment.
         parents: shape (N,), int32; -1 for a root. Parents come before their children. Not always
             the bone's parent: see `analysis.take_reduction`.
         rest: shape (N, 4, 4), float64; the frames at rest, armature space.
@@ -186,7 +186,7 @@ class Take:
         )
 
 
-def segment_name(bone: str, end: int) -> str:
+def _segment_name(bone: str, end: int) -> str:
     """The name of the node at the end of a segment of a bendy bone, counted from its head."""
     return f"{bone}:{end}"
 
@@ -197,7 +197,7 @@ def node_names(skeleton: Skeleton) -> tuple[str, ...]:
     if skeleton.bendy is not None:
         bendy = skeleton.bendy
         for bone, segments in zip(bendy.bones.tolist(), bendy.segments.tolist(), strict=True):
-            ends += [segment_name(skeleton.names[bone], end) for end in range(segments + 1)]
+            ends += [_segment_name(skeleton.names[bone], end) for end in range(segments + 1)]
     return (*skeleton.names, *ends)
 
 

@@ -236,7 +236,7 @@ def _mesh_motion(
 # stands, and its collection is offset to where the armature does.
 
 
-VELOCITY = "velocity"
+_VELOCITY = "velocity"
 # Modifiers that need the rig, or that simulate from frame to frame.
 _LEFT_OUT = frozenset(
     {"ARMATURE", "CLOTH", "COLLISION", "DYNAMIC_PAINT", "EXPLODE", "FLUID", "MESH_CACHE"}
@@ -285,7 +285,7 @@ def copied_bytes(obj: bpy.types.Object) -> int:
     )
 
 
-def posed_objects(
+def _posed_objects(
     obj: bpy.types.Object,
     name: str,
     poses: Sequence[NDArray[np.floating]],
@@ -316,7 +316,7 @@ def posed_objects(
         posed.data.name = posed.name
         write_attribute(posed.data, "position", points @ unsheared.T)
         if velocities:
-            write_attribute(posed.data, VELOCITY, velocities[number] @ unsheared.T)
+            write_attribute(posed.data, _VELOCITY, velocities[number] @ unsheared.T)
         posed.data.update()
         collection.objects.link(posed)
     bpy.data.objects.remove(first)
@@ -399,12 +399,12 @@ FIRST_ROW, ROWS_PER_FRAME = "first_row", "rows_per_frame"
 # Of the points of the table, and of the figures once it is looked up.
 POSE = "pose"
 # By this one Blender knows an instance again, for random colours and motion blur.
-STABLE_INDEX = "id"
+_STABLE_INDEX = "id"
 
-START_INPUT = "Start Frame"
+_START_INPUT = "Start Frame"
 
 
-def build_crowd_tree(
+def _build_crowd_tree(
     name: str,
     start_frame: float,
     table: bpy.types.Object,
@@ -420,12 +420,12 @@ def build_crowd_tree(
     tree: Any = bpy.data.node_groups.new(name, "GeometryNodeTree")
     build = TreeBuilder(tree)
     tree.interface.new_socket("Geometry", in_out="INPUT", socket_type="NodeSocketGeometry")
-    start = tree.interface.new_socket(START_INPUT, in_out="INPUT", socket_type="NodeSocketFloat")
+    start = tree.interface.new_socket(_START_INPUT, in_out="INPUT", socket_type="NodeSocketFloat")
     start.default_value = start_frame
     start.description = "The frame at which each figure is at its phase"
     tree.interface.new_socket("Geometry", in_out="OUTPUT", socket_type="NodeSocketGeometry")
     given = build.node("NodeGroupInput")
-    pose = _shown_pose(build, Scalar(build, given.outputs[START_INPUT]), table)
+    pose = _shown_pose(build, Scalar(build, given.outputs[_START_INPUT]), table)
     points = Geometry(build, given.outputs["Geometry"]).store(POSE, pose)
     joined = build.node("GeometryNodeJoinGeometry")
     for role, of_meshes in enumerate(collections):
@@ -541,14 +541,14 @@ def write_crowd(
             obj = objects[mesh.object_uid]
             label = f"{name[:28]} {number + 1} {obj.name[:16]}"
             followed = bool(mesh.binding.followed)
-            made = posed_objects(
+            made = _posed_objects(
                 obj, label, poses, velocities, followed=followed, modifiers=modifiers
             )
             made.instance_offset = role.motion.origin.tolist()
             of_meshes.append(made)
         collections.append(of_meshes)
     table, first_rows = _write_table(name, [role.chosen for role in roles])
-    tree = build_crowd_tree(name, start_frame, table, collections)
+    tree = _build_crowd_tree(name, start_frame, table, collections)
     tree[CROWD_BAKE_PROPERTY] = True
     baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
     baked[CROWD_BAKE_PROPERTY] = made_for
@@ -644,7 +644,7 @@ def _figures_mesh(
         (PHASE, figures.phases + np.array([each.lead for each in motions])[numbers]),
         (SPEED, figures.speeds * rates[numbers]),
         (INDEX, index),
-        (STABLE_INDEX, index),
+        (_STABLE_INDEX, index),
         (LOOP_START, np.array([each.loop_start for each in motions])[numbers]),
         (LOOP_LENGTH, np.array([each.loop_length for each in motions])[numbers]),
         (FIRST_ROW, first_rows[numbers]),

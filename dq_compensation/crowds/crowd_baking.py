@@ -106,7 +106,7 @@ def _relative_place_digest(obj: bpy.types.Object) -> str:
 # A generator, as the other bakes: closed before it begins to write, it leaves everything as it was.
 
 
-MOST_MESHES = 20_000
+_MOST_MESHES = 20_000
 """More posed meshes than this are not made: Blender's own lists get slow."""
 
 # The part of the tolerance that a pose covers to either side, a tenth less than that of
@@ -197,7 +197,7 @@ class CrowdSource:
         """
         poses = poses or self.poses_at_most(options.tolerance)
         meshes = self.mesh_count(poses)
-        if meshes <= MOST_MESHES:
+        if meshes <= _MOST_MESHES:
             return None
         vertices = counted(max(motion.vertex_count for motion in self.motions), "vertex")
         return (

@@ -54,10 +54,10 @@ from .crowd_layout import (
 # A role with a problem plays nothing; its figures are left out, and the others stay as they are.
 
 
-CHARACTER_DELETED = "{character} was deleted. Undo that, or choose another character."
-NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."
-NOT_ENABLED = "{character} deforms no enabled mesh. Select it and press Enable."
-NO_TAKE = "The role of {character} has no take. Choose one."
+_CHARACTER_DELETED = "{character} was deleted. Undo that, or choose another character."
+_NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."
+_NOT_ENABLED = "{character} deforms no enabled mesh. Select it and press Enable."
+_NO_TAKE = "The role of {character} has no take. Choose one."
 _POSITION_BYTES, _NORMAL_BYTES = 16, 8
 # Of each row of a pose: its transform against its parent, three pixels; its row in a palette, five
 # at most; the joints and the limb at its head, eight at most.
@@ -100,10 +100,10 @@ def enabled_meshes() -> dict[int, list[bpy.types.Object]]:
     return by_armature
 
 
-def role_signature(
+def _role_signature(
     item: DQCompensationCrowdRole, meshes: Mapping[int, Sequence[bpy.types.Object]]
 ) -> Signature:
-    """A key that differs where `playable_role` gives another result."""
+    """A key that differs where `_playable_role` gives another result."""
     character = item.character
     if character is None:
         return (None, item.share)
@@ -124,7 +124,7 @@ def role_signature(
     )
 
 
-def playable_role(
+def _playable_role(
     number: int,
     item: DQCompensationCrowdRole,
     meshes: Mapping[int, Sequence[bpy.types.Object]],
@@ -151,17 +151,17 @@ def _role(
     if character.type != "ARMATURE":
         raise UserError(f"{name} is not an armature. Choose the armature of the character.")
     if not character.users_collection:
-        raise UserError(CHARACTER_DELETED.format(character=name))
+        raise UserError(_CHARACTER_DELETED.format(character=name))
     objects = meshes.get(character.session_uid, ())
     if not objects:
         shown = [obj for obj in bpy.data.objects if obj.users_collection and not is_hidden(obj)]
         deforms = any(find_rig(obj) == character for obj in shown)
-        raise UserError((NOT_ENABLED if deforms else NO_MESH).format(character=name))
+        raise UserError((_NOT_ENABLED if deforms else _NO_MESH).format(character=name))
     for obj in objects:
         if reason := status_of(obj).problem:
             raise UserError(reason)
     if not item.take:
-        raise UserError(NO_TAKE.format(character=name))
+        raise UserError(_NO_TAKE.format(character=name))
     if is_place_unknown(character):
         problems.append(
             f"{name} is excluded from the view layer, and a bone or a constraint places it: its "
@@ -335,7 +335,7 @@ def _signature(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Signa
         _variation(settings),
         crowd_limits(),
         layout_signature(settings, depsgraph),
-        *(role_signature(item, meshes) for item in roles_of(crowd)),
+        *(_role_signature(item, meshes) for item in roles_of(crowd)),
     )
 
 
@@ -343,7 +343,8 @@ def _state(crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgra
     meshes = enabled_meshes()
     problems: list[str] = []
     roles = [
-        playable_role(number, item, meshes, problems) for number, item in enumerate(roles_of(crowd))
+        _playable_role(number, item, meshes, problems)
+        for number, item in enumerate(roles_of(crowd))
     ]
     figures = Figures(np.zeros(0, np.intp), np.zeros((0, 4, 4)), np.zeros(0), np.zeros(0))
     try:
@@ -425,7 +426,7 @@ def crowd_changed(_owner: object, _context: bpy.types.Context) -> None:
     tag_redraw()
 
 
-def role_changed(owner: object, context: bpy.types.Context) -> None:
+def _role_changed(owner: object, context: bpy.types.Context) -> None:
     """React to a changed role, whose character may not be bound yet."""
     forget_crowds()
     check_soon()
@@ -471,7 +472,7 @@ FOLLOWS = (
     (RESTORED, _on_other_state),
     (LOADED, _on_other_state),
     (CROWD_CHANGED, crowd_changed),
-    (ROLE_CHANGED, role_changed),
+    (ROLE_CHANGED, _role_changed),
 )
 
 unregister = _delayed_check.cancel

@@ -20,7 +20,7 @@ from ..session.memory import memories, memory_of
 # The points and splines of the object that the figures of a crowd stand on.
 
 
-DISABLED = (
+_DISABLED = (
     "{obj} is disabled in viewports or excluded, so Blender does not evaluate it. Enable it; the "
     "eye in the Outliner may hide it."
 )
@@ -29,7 +29,7 @@ Spline = tuple[NDArray[np.float64], bool]
 """The points of a spline as straight lines, shape (P, 3), and whether it is closed."""
 
 
-def layout_refusal(
+def _layout_refusal(
     obj: bpy.types.Object, layout: Layout, depsgraph: bpy.types.Depsgraph
 ) -> str | None:
     """The reason why figures cannot stand on an object in any case, or None; cheap."""
@@ -37,7 +37,7 @@ def layout_refusal(
         kind = "a curve" if layout == "CURVE" else "a mesh or a point cloud"
         return f"{obj.name} is not {kind}. Choose one as the layout's object."
     if obj.hide_viewport or not _is_in_enabled_collection(obj, depsgraph.view_layer):
-        return DISABLED.format(obj=obj.name)
+        return _DISABLED.format(obj=obj.name)
     return None
 
 
@@ -61,14 +61,14 @@ def _is_in_enabled_collection(
     return False
 
 
-def layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
+def _layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
     """The points of a mesh object or a point cloud behind its modifiers, object space: (P, 3).
 
     Where modifiers leave no vertices, those of the point cloud that they make; Blender 4.2 does not
     give it to Python.
 
     Args:
-        obj: without a `layout_refusal`.
+        obj: without a `_layout_refusal`.
 
     Raises:
         UserError: it has none.
@@ -99,11 +99,11 @@ def _point_count(data: Any) -> int:
     return 0 if position is None else len(position.data)
 
 
-def layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Spline]:
+def _layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Spline]:
     """The splines of a curve object behind its modifiers, object space.
 
     Args:
-        obj: without a `layout_refusal`.
+        obj: without a `_layout_refusal`.
 
     Raises:
         UserError: it has none that figures can follow.
@@ -124,10 +124,10 @@ def layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> lis
         mesh.edges.foreach_get("vertices", edges.ravel())
     finally:
         evaluated.to_mesh_clear()
-    return splines_of(points.astype(np.float64), edges)
+    return _splines_of(points.astype(np.float64), edges)
 
 
-def splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[Spline]:
+def _splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[Spline]:
     """The splines of a mesh that was made from a curve. The points of a spline are neighbours.
 
     Args:
@@ -150,7 +150,7 @@ def splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[Sp
 # Finds the places of the figures of a crowd. Points of the object below them are remembered.
 
 
-LAYOUT_DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
+_LAYOUT_DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
 
 Worlds = tuple[Matrix, Matrix] | None
 """The world matrices of a crowd and of the object that its figures stand on."""
@@ -177,7 +177,7 @@ def layout_signature(
     obj = settings.layout_object
     if settings.layout == "GRID" or obj is None:
         return ()
-    refusal = layout_refusal(obj, settings.layout, depsgraph)
+    refusal = _layout_refusal(obj, settings.layout, depsgraph)
     read = settings.layout in memory_of(obj, _LayoutPoints)
     return obj.session_uid, obj.name, bool(obj.users_collection), refusal, read
 
@@ -200,7 +200,7 @@ def wanted_places(
     if obj is None:
         raise UserError(f"{crowd.name} has no object to stand on. Choose one, or the layout Grid.")
     if not obj.users_collection:
-        raise UserError(LAYOUT_DELETED.format(obj=obj.name))
+        raise UserError(_LAYOUT_DELETED.format(obj=obj.name))
     assert worlds is not None
     world, world_below = (np.array(matrix, np.float64) for matrix in worlds)
     if not is_invertible(world):
@@ -208,7 +208,7 @@ def wanted_places(
             f"{crowd.name} has a scale of zero on at least one axis. Give it a size again."
         )
     to_crowd = np.linalg.inv(world) @ world_below
-    if reason := layout_refusal(obj, settings.layout, depsgraph):
+    if reason := _layout_refusal(obj, settings.layout, depsgraph):
         raise UserError(reason)
     splines = [
         (points @ to_crowd[:3, :3].T + to_crowd[:3, 3], closed)
@@ -227,7 +227,7 @@ def _splines(
     if layout not in read:
         points = layout == "POINTS"
         read[layout] = (
-            [(layout_points(obj, depsgraph), False)] if points else layout_splines(obj, depsgraph)
+            [(_layout_points(obj, depsgraph), False)] if points else _layout_splines(obj, depsgraph)
         )
     return read[layout]
 

@@ -45,9 +45,9 @@ from .crowd_layout import longest_side
 # Adds crowds, and the roles of a crowd.
 
 
-REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
-REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
-REFUSAL_NO_CROWD = "Select a crowd"
+_REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
+_REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
+_REFUSAL_NO_CROWD = "Select a crowd"
 
 
 def characters(context: Context) -> dict[Object, list[Object]]:
@@ -64,7 +64,7 @@ def characters(context: Context) -> dict[Object, list[Object]]:
     return {rig: found[rig] for rig in order}
 
 
-def linked_crowd_refusal(crowd: Object) -> str | None:
+def _linked_crowd_refusal(crowd: Object) -> str | None:
     """Why a crowd cannot be changed in this file, or None."""
     return linked_refusal(crowd.name, [crowd], "Make a library override of it to change it.")
 
@@ -79,13 +79,13 @@ class DQC_OT_crowd_add(Refusing, Operator):
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         if context.mode != "OBJECT":
-            return REFUSAL_MODE
+            return _REFUSAL_MODE
         found = characters(context)
         if not found:
             return NOTHING_SELECTED
         enabled = [rig for rig, meshes in found.items() if meshes]
         if not enabled:
-            return REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in found]))
+            return _REFUSAL_NOT_ENABLED.format(armatures=listed([rig.name for rig in found]))
         if not any(map(takes_of, enabled)):
             names = listed([rig.name for rig in enabled])
             return f"{names} has no take. Press Cache Take in the panel Playback first"
@@ -143,8 +143,8 @@ class _ChangesRoles(Refusing, Operator):
     def refusal(cls, context: Context) -> str | None:
         crowd = context.active_object
         if crowd is None or not is_crowd(crowd):
-            return REFUSAL_NO_CROWD
-        if reason := linked_crowd_refusal(crowd):
+            return _REFUSAL_NO_CROWD
+        if reason := _linked_crowd_refusal(crowd):
             return reason
         settings = crowd_of(crowd)
         has_role = 0 <= settings.active_role < len(settings.roles)
@@ -223,7 +223,7 @@ class DQC_OT_crowd_role_move(_ChangesRoles):
 # Bakes the active crowd to posed meshes and a node tree, and removes the bake.
 
 
-def active_crowd(context: Context) -> Object | None:
+def _active_crowd(context: Context) -> Object | None:
     """The crowd that is active, or whose bake is; None without one."""
     active = context.active_object
     if is_baked_crowd(active) and active is not None:
@@ -236,12 +236,12 @@ class _OfCrowd(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        crowd = active_crowd(context)
+        crowd = _active_crowd(context)
         if crowd is None:
-            return REFUSAL_NO_CROWD
-        if reason := linked_crowd_refusal(crowd):
+            return _REFUSAL_NO_CROWD
+        if reason := _linked_crowd_refusal(crowd):
             return reason
-        return REFUSAL_MODE if context.mode != "OBJECT" else cls.crowd_refusal(crowd)
+        return _REFUSAL_MODE if context.mode != "OBJECT" else cls.crowd_refusal(crowd)
 
     @classmethod
     def crowd_refusal(cls, crowd: Object) -> str | None:
@@ -251,7 +251,7 @@ class _OfCrowd(Refusing, Operator):
     @staticmethod
     def crowd(context: Context) -> Object:
         """The crowd: there is one where nothing was refused."""
-        return cast("Object", active_crowd(context))
+        return cast("Object", _active_crowd(context))
 
 
 @with_option_properties(CrowdBakeOptions, MemoryOptions)
@@ -373,7 +373,7 @@ class CrowdPanel(SubPanel):
 
 def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
     """Draw the problems, and the number of figures."""
-    if reason := linked_crowd_refusal(crowd):
+    if reason := _linked_crowd_refusal(crowd):
         draw_sentence(layout, context, reason, "INFO")
     if reason := crowd_refusal():
         draw_sentence(layout, context, reason, "ERROR")
@@ -447,12 +447,12 @@ class CrowdBakePanel(SubPanel):
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        return active_crowd(context) is not None
+        return _active_crowd(context) is not None
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context) -> None:
         layout.use_property_split = False
-        crowd = active_crowd(context)
+        crowd = _active_crowd(context)
         if crowd is None or draw_running(layout):
             return
         baked = baked_crowd(crowd)

@@ -128,12 +128,12 @@ def key_name(bone: str, name: str) -> str:
     return full.encode()[:60].decode(errors="ignore")
 
 
-def keys_of_bone(obj: bpy.types.Object, bone: str) -> frozenset[str]:
+def _keys_of_bone(obj: bpy.types.Object, bone: str) -> frozenset[str]:
     """The names of the shape keys of a bone's examples."""
     return frozenset(item.key for item in settings_of(obj).examples if item.bone == bone)
 
 
-def require_distance(
+def _require_distance(
     obj: bpy.types.Object, item: ExampleItem, binding: Binding, limb_axis: LimbAxis
 ) -> None:
     """Raise ExampleError, naming both, when a bone has nearly the same example pose already."""
@@ -321,8 +321,8 @@ def add_example(
     settings = by_example(obj)
     captured = CapturedPose.current(binding, settings, obj, depsgraph)
     item = _item_for(obj, bone, name, binding, captured)
-    require_distance(obj, item, binding, settings.limb_axis)
-    others = keys_of_bone(obj, bone)
+    _require_distance(obj, item, binding, settings.limb_axis)
+    others = _keys_of_bone(obj, bone)
     offsets = captured.shape(binding) - captured.shape(binding, others)
     bone_settings(obj, bone)
     write_example(obj, item, offsets)
@@ -366,7 +366,7 @@ def give_shape(
             "the change of the number of vertices."
         )
     require_bone(binding, item.bone)
-    others = keys_of_bone(obj, item.bone) | {item.key}
+    others = _keys_of_bone(obj, item.bone) | {item.key}
     deformer = captured.deformer(binding, by_example(obj))
     shape = captured.shape(binding, others)
     weights = support_weights(binding, item.bone, support_of(obj, item.bone))
@@ -474,7 +474,7 @@ def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = Fal
     same = (each for each in examples if (each.bone, each.name) == (mirrored.bone, mirrored.name))
     known = next(same, None)
     if known is None:
-        require_distance(obj, mirrored, binding, axis)
+        _require_distance(obj, mirrored, binding, axis)
     write_example(obj, mirrored, offsets, known)
     written = next(
         each for each in examples if (each.bone, each.name) == (mirrored.bone, mirrored.name)
@@ -542,11 +542,11 @@ def _partners(obj: bpy.types.Object, binding: Binding, *, by_topology: bool) -> 
 
 # The current weight of each example pose, stored for the panel.
 #
-# That something has moved is only noted; a timer looks not more than `LOOKS` times a second, and
+# That something has moved is only noted; a timer looks not more than `_LOOKS` times a second, and
 # the sidebars are drawn again only when a value has changed enough to be seen.
 
 
-LOOKS = 20.0
+_LOOKS = 20.0
 # A bar of a hundred pixels does not show less.
 _SEEN = 0.005
 # Seconds until a character is looked at again that was not bound yet.
@@ -607,7 +607,7 @@ def _look_now() -> float | None:
     return _LOOK_AGAIN_AFTER if waiting else None
 
 
-_delayed_look = DelayedCall(_look_now, 1.0 / LOOKS, "TIME")
+_delayed_look = DelayedCall(_look_now, 1.0 / _LOOKS, "TIME")
 
 
 def _redraw_sidebars() -> None:

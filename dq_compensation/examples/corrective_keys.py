@@ -68,8 +68,8 @@ from .authoring import (
 # bones is not an example of one bone's pose.
 
 
-REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
-REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."
+_REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
+_REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."
 
 _BONE_PATH = re.compile(r'^pose\.bones\[("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\')\]\.(\w+)')
 _CHANNEL_MODES = {
@@ -79,7 +79,7 @@ _CHANNEL_MODES = {
 }
 
 
-def driver_curve(obj: bpy.types.Object, key: str) -> Any | None:
+def _driver_curve(obj: bpy.types.Object, key: str) -> Any | None:
     """The driver's curve of a key's value; None without one."""
     keys = mesh_of(obj).shape_keys
     animation = keys.animation_data if keys is not None else None
@@ -90,17 +90,17 @@ def driven_keys(obj: bpy.types.Object) -> list[str]:
     """The names of the keys with a driver that acts."""
     keys = mesh_of(obj).shape_keys
     names = [block.name for block in keys.key_blocks] if keys is not None else []
-    curves = {name: driver_curve(obj, name) for name in names}
+    curves = {name: _driver_curve(obj, name) for name in names}
     return [name for name, curve in curves.items() if curve is not None and not curve.mute]
 
 
-def read_driver(obj: bpy.types.Object, key: str) -> str:
+def _read_driver(obj: bpy.types.Object, key: str) -> str:
     """The bone that the driver of a key follows.
 
     Raises:
         ExampleError: it is none that is recognised; the message names the key and says why.
     """
-    curve = driver_curve(obj, key)
+    curve = _driver_curve(obj, key)
     if curve is None:
         raise ExampleError(f"{key} has no driver.")
     variables = curve.driver.variables
@@ -120,7 +120,7 @@ def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
         bone = _checked_bone(target, armature, key)
         if not target.transform_type.startswith("ROT"):
             what = "scale" if target.transform_type.startswith("SCALE") else "location"
-            raise ExampleError(REFUSAL_CHANNEL.format(key=key, what=what, bone=bone))
+            raise ExampleError(_REFUSAL_CHANNEL.format(key=key, what=what, bone=bone))
         yield bone
     elif variable.type == "ROTATION_DIFF":
         pair = [_checked_bone(target, armature, key) for target in variable.targets]
@@ -131,13 +131,13 @@ def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
         yield _bone_of_path(variable.targets[0], obj, key)
     else:
         what = variable.bl_rna.properties["type"].enum_items[variable.type].name
-        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
+        raise ExampleError(_REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
 
 
 def _checked_bone(target: Any, armature: bpy.types.Object, key: str) -> str:
     if target.id != armature or target.bone_target not in armature.pose.bones:
         what = target.bone_target or (target.id.name if target.id is not None else "nothing")
-        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
+        raise ExampleError(_REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
     return target.bone_target
 
 
@@ -151,10 +151,10 @@ def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
     name = bpy.utils.unescape_identifier(found.group(1)[1:-1]) if found is not None else ""
     if found is None or name not in armature.pose.bones:
         what = target.data_path or "nothing"
-        raise ExampleError(REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
+        raise ExampleError(_REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
     channel, mode = found.group(2), armature.pose.bones[name].rotation_mode
     if channel not in _CHANNEL_MODES:
-        raise ExampleError(REFUSAL_CHANNEL.format(key=key, what=channel, bone=name))
+        raise ExampleError(_REFUSAL_CHANNEL.format(key=key, what=channel, bone=name))
     if mode not in _CHANNEL_MODES[channel]:
         raise ExampleError(
             f"{key} is driven by {channel} of {name}, whose rotation mode is {mode}, so that it "
@@ -173,7 +173,7 @@ def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
 # A driver that comes within this of 1 and goes back is at its pose.
 FULL = 0.995
 # What a driver may be at rest.
-AT_REST = 0.01
+_AT_REST = 0.01
 
 _VALUES = "values"
 _STEP = np.radians(5.0)
@@ -258,14 +258,14 @@ class DriverProbe:
             bone.rotation_euler = Quaternion(axis, angle).to_euler(bone.rotation_mode)
 
 
-def rotation_of(turn: NDArray[np.floating]) -> tuple[float, float, float, float]:
+def _rotation_of(turn: NDArray[np.floating]) -> tuple[float, float, float, float]:
     """The unit quaternion (w, x, y, z) of a rotation vector."""
     w, x, y, z = Quaternion(turn.tolist())
     return w, x, y, z
 
 
 @contextmanager
-def driver_probe(obj: bpy.types.Object, keys: Mapping[str, str]) -> Generator[DriverProbe]:
+def _driver_probe(obj: bpy.types.Object, keys: Mapping[str, str]) -> Generator[DriverProbe]:
     """Copies of the armature and of the drivers of some keys; gone afterwards.
 
     Args:
@@ -287,7 +287,7 @@ def driver_probe(obj: bpy.types.Object, keys: Mapping[str, str]) -> Generator[Dr
         meter[_VALUES] = [0.0] * len(keys)
         for number, key in enumerate(keys):
             place = (f'["{_VALUES}"]', number)
-            _copy(driver_curve(obj, key), meter, place, {original: armature, obj: meter})
+            _copy(_driver_curve(obj, key), meter, place, {original: armature, obj: meter})
         yield DriverProbe(scene, armature, meter)
     finally:
         bpy.data.scenes.remove(scene)
@@ -335,11 +335,11 @@ Drivers = Literal["MUTE", "REMOVE", "KEEP"]
 """The treatment of the correctives. MUTE: their drivers are muted and they are off. REMOVE: they
 are removed with their drivers. KEEP: they go on acting, beside the examples."""
 
-REFUSAL_TWIST = (
+_REFUSAL_TWIST = (
     "{key} follows the twist of {bone}, whose examples compare only directions. Turn on Use Twist "
     "of the bone first."
 )
-REFUSAL_CLOSE = "{key} is 1 in nearly the pose of {known} of {bone}."
+_REFUSAL_CLOSE = "{key} is 1 in nearly the pose of {known} of {bone}."
 
 _LEAST_OFFSET = 1e-6
 
@@ -398,7 +398,7 @@ def examples_from_correctives(
     if drivers == "REMOVE":
         remove_keys(obj, keys)
     for name in keys if drivers == "MUTE" else ():
-        driver_curve(obj, name).mute = True
+        _driver_curve(obj, name).mute = True
         mesh_of(obj).shape_keys.key_blocks[name].value = 0.0
     return TakenOver(
         tuple(each.item.name for each in found if each.item is not None),
@@ -415,7 +415,7 @@ def _readable(
     readable: dict[str, str] = {}
     for name in names:
         try:
-            bone = read_driver(obj, name)
+            bone = _read_driver(obj, name)
         except ExampleError as error:
             refused.append(str(error))
             continue
@@ -432,10 +432,10 @@ def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -
     if not keys:
         return found
     blocks = mesh_of(obj).shape_keys.key_blocks
-    with driver_probe(obj, keys) as probe:
+    with _driver_probe(obj, keys) as probe:
         for place, (key, bone) in enumerate(keys.items()):
             at_rest = float(probe.values(bone, np.zeros(3))[place])
-            if abs(at_rest) > AT_REST:
+            if abs(at_rest) > _AT_REST:
                 refused.append(f"{key} is on at rest already, by {rounded(at_rest, 2)}.")
                 continue
             turn, value = probe.full_pose(bone, place)
@@ -444,7 +444,7 @@ def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -
                     f"{key} never gets to 1 by turning {bone}: to {rounded(value, 2)} at most."
                 )
                 continue
-            rotation = rotation_of(turn)
+            rotation = _rotation_of(turn)
             same = [each for each in found if _is_same_pose(each, bone, rotation)]
             if same:
                 same[0].keys.append(key)
@@ -510,7 +510,7 @@ def _items(
             items[each.keys[0]] = item
         else:
             other = next(each for each in pair if each != name)
-            what = REFUSAL_TWIST if other == "rest" and not twists else REFUSAL_CLOSE
+            what = _REFUSAL_TWIST if other == "rest" and not twists else _REFUSAL_CLOSE
             close.append(what.format(key=each.keys[0], bone=each.bone, known=other))
     return items, close
 

@@ -201,7 +201,7 @@ class OnOneExample(ExampleOperator):
 # The operators on the list of example poses: remove, update, mirror, and the support.
 
 
-SIDES_BY = (
+_SIDES_BY = (
     ("POSITION", "Positions", "Find the other side by the mirrored positions"),
     (
         "TOPOLOGY",
@@ -289,7 +289,7 @@ class DQC_OT_example_mirror(OnOneExample, Operator):
     bl_label = "Mirror"
 
     by: EnumProperty(
-        name="By", description="How to find the other side of the mesh", items=SIDES_BY
+        name="By", description="How to find the other side of the mesh", items=_SIDES_BY
     )
 
     def work(self, context: Context, obj: Object) -> tuple[str, bool]:
@@ -387,11 +387,11 @@ def _require_bone(binding: Binding, bone: str) -> None:
 # The operators that shape an example pose on the posed copy: add, edit, apply, cancel.
 
 
-MODES = (
+_MODES = (
     ("SCULPT", "Sculpt", "Shape it with brushes"),
     ("EDIT", "Edit", "Shape it by its vertices"),
 )
-_MODES_OR_NONE = (*MODES, ("NONE", "None", "Keep the shape that the character has now"))
+_MODES_OR_NONE = (*_MODES, ("NONE", "None", "Keep the shape that the character has now"))
 
 
 class DQC_OT_example_add(ExampleOperator, Operator):
@@ -461,7 +461,7 @@ class DQC_OT_example_edit(OnOneExample, Operator):
     bl_idname = "dqc.example_edit"
     bl_label = "Edit"
 
-    mode: EnumProperty(name="Shape In", description="The mode in which you shape it", items=MODES)
+    mode: EnumProperty(name="Shape In", description="The mode in which you shape it", items=_MODES)
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
@@ -617,7 +617,7 @@ class DQC_OT_example_go_to_pose(OnOneExample, Operator):
 # Makes example poses of corrective shape keys, and corrective shape keys of example poses.
 
 
-DRIVERS = (
+_DRIVERS = (
     (
         "MUTE",
         "Mute Drivers",
@@ -637,7 +637,7 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
     bl_label = "Examples from Correctives"
 
     drivers: EnumProperty(
-        name="Correctives", description="What happens to the corrective shape keys", items=DRIVERS
+        name="Correctives", description="What happens to the corrective shape keys", items=_DRIVERS
     )
     key_names: StringProperty(
         name="Key Names",

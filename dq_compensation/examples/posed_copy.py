@@ -114,7 +114,7 @@ def go_to_pose(
     # Only the rotation was asked for; what the matrix says of the rest is rounding.
     pose_bone.location, pose_bone.scale = location, scale
     bpy.context.view_layer.update()
-    return item.bone, radians_from_pose(obj, index)
+    return item.bone, _radians_from_pose(obj, index)
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -
         raise
 
 
-def radians_from_pose(obj: bpy.types.Object, index: int) -> float:
+def _radians_from_pose(obj: bpy.types.Object, index: int) -> float:
     """The angle between the bone of an example and its pose, in the current pose.
 
     Raises:
@@ -164,12 +164,12 @@ ShapingMode = Literal["SCULPT", "EDIT"]
 # Custom properties of the copy.
 BONE_PROPERTY = "dq_compensation_example_bone"
 NAME_PROPERTY = "dq_compensation_example_name"
-KEY_PROPERTY = "dq_compensation_example_key"
-NEW_PROPERTY = "dq_compensation_example_is_new"
-EDITED_PROPERTY = "dq_compensation_example_is_edited"
+_KEY_PROPERTY = "dq_compensation_example_key"
+_NEW_PROPERTY = "dq_compensation_example_is_new"
+_EDITED_PROPERTY = "dq_compensation_example_is_edited"
 BASIS_PROPERTY = "dq_compensation_example_had_keys"
-MATRIX_PROPERTY = "dq_compensation_example_matrix"
-POSE_PROPERTY = "dq_compensation_example_moment"
+_MATRIX_PROPERTY = "dq_compensation_example_matrix"
+_POSE_PROPERTY = "dq_compensation_example_moment"
 
 # What Sculpt Mode keeps its mask in: 1 where a brush does nothing.
 _MASK = ".sculpt_mask"
@@ -220,10 +220,10 @@ def begin(
     copy = _copy_in_shape(obj, posed)
     _mask(mesh_of(copy), support_weights(binding, item.bone, support_of(obj, item.bone)))
     copy[CHARACTER_PROPERTY] = obj
-    copy[BONE_PROPERTY], copy[NAME_PROPERTY], copy[KEY_PROPERTY] = item.bone, item.name, item.key
-    copy[NEW_PROPERTY] = is_new
-    copy[MATRIX_PROPERTY] = np.array(obj.matrix_world, np.float64).ravel().tolist()
-    copy[POSE_PROPERTY] = captured.to_properties()
+    copy[BONE_PROPERTY], copy[NAME_PROPERTY], copy[_KEY_PROPERTY] = item.bone, item.name, item.key
+    copy[_NEW_PROPERTY] = is_new
+    copy[_MATRIX_PROPERTY] = np.array(obj.matrix_world, np.float64).ravel().tolist()
+    copy[_POSE_PROPERTY] = captured.to_properties()
     for collection in obj.users_collection:
         collection.objects.link(copy)
     for other in bpy.context.view_layer.objects:
@@ -265,7 +265,7 @@ def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
     """
     if copy.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
-    copy[EDITED_PROPERTY] = copy.get(EDITED_PROPERTY, False) or mode == "EDIT"
+    copy[_EDITED_PROPERTY] = copy.get(_EDITED_PROPERTY, False) or mode == "EDIT"
     mesh = mesh_of(copy)
     outside = read_attribute(mesh, _MASK, AttributeType.FLOAT, len(mesh.vertices)) > 1.0 - OUTSIDE
     hidden = np.where(outside, mode == "EDIT", read_property(mesh.vertices, "hide", np.bool_))
@@ -275,7 +275,7 @@ def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
     bpy.ops.object.mode_set(mode=mode)
 
 
-def require_character(copy: bpy.types.Object) -> bpy.types.Object:
+def _require_character(copy: bpy.types.Object) -> bpy.types.Object:
     """The character whose posed copy an object is; ExampleError if there is none any more."""
     obj = character_of(copy)
     if obj is None:
@@ -300,10 +300,10 @@ def cancel(copy: bpy.types.Object) -> str:
     """
     obj, name = character_of(copy), str(copy.get(NAME_PROPERTY, copy.name))
     summary = f"{name} keeps the shape that it had."
-    if obj is not None and copy.get(NEW_PROPERTY, False) and authoring_refusal(obj) is None:
+    if obj is not None and copy.get(_NEW_PROPERTY, False) and authoring_refusal(obj) is None:
         try:
             keep_basis = bool(copy.get(BASIS_PROPERTY, True))
-            remove_example(obj, example_of(copy, obj), keep_basis=keep_basis)
+            remove_example(obj, _example_of(copy, obj), keep_basis=keep_basis)
         except ExampleError:
             summary = f"{name} was gone already."
         else:
@@ -364,7 +364,7 @@ def positions_in(
     return positions if is_there else transformed_points(there, positions)
 
 
-def example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
+def _example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
     """The index of the example that a posed copy is for.
 
     By its shape key, then by its name: either may have been renamed meanwhile.
@@ -374,7 +374,7 @@ def example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
     """
     bone, name = str(copy[BONE_PROPERTY]), str(copy[NAME_PROPERTY])
     items = list(enumerate(example_items(obj)))
-    found = [index for index, item in items if item.key == copy[KEY_PROPERTY]]
+    found = [index for index, item in items if item.key == copy[_KEY_PROPERTY]]
     found += [index for index, item in items if (item.bone, item.name) == (bone, name)]
     if not found:
         raise ExampleError(
@@ -414,12 +414,12 @@ def apply_copy(copy: bpy.types.Object, outside: Outside = "ASK") -> Applied:
         OutsideSupportError: `outside` is ASK and there are such vertices; the copy stays.
         ExampleError, BindingError, PoseError, UserError: it cannot be applied; the copy stays.
     """
-    obj = require_character(copy)
-    index = example_of(copy, obj)
-    captured = CapturedPose.from_properties(copy[POSE_PROPERTY])
-    began_at = np.array(copy[MATRIX_PROPERTY], np.float64).reshape(4, 4)
+    obj = _require_character(copy)
+    index = _example_of(copy, obj)
+    captured = CapturedPose.from_properties(copy[_POSE_PROPERTY])
+    began_at = np.array(copy[_MATRIX_PROPERTY], np.float64).reshape(4, 4)
     wanted = positions_in(copy, obj, began_at)
-    masked = not copy.get(EDITED_PROPERTY, False)
+    masked = not copy.get(_EDITED_PROPERTY, False)
     found = give_shape(obj, index, captured, wanted, outside, masked=masked)
     end(copy)
     return _applied(obj, example_items(obj)[index], found)
@@ -438,7 +438,7 @@ def update_from(
         ExampleError, BindingError, PoseError, UserError: it cannot be done; nothing has changed.
     """
     item = example_items(obj)[index]
-    away = radians_from_pose(obj, index)
+    away = _radians_from_pose(obj, index)
     if away > CLOSEST:
         raise ExampleError(
             f"{item.bone} is {np.degrees(away):.0f} degrees away from its pose {item.name}. Press "
@@ -570,7 +570,7 @@ def _below(bone: int, skeleton: Skeleton) -> NDArray[np.bool_]:
 
 
 # Seconds from leaving the mode to applying.
-APPLY_AFTER = 0.1
+_APPLY_AFTER = 0.1
 _MODES = frozenset({"SCULPT", "EDIT"})
 
 # The session_uid and the name of the copy that is being shaped.
@@ -678,7 +678,7 @@ def _follow_and_redraw() -> None:
         tag_redraw()
 
 
-_delayed_follow = DelayedCall(_follow_and_redraw, APPLY_AFTER, "REST")
+_delayed_follow = DelayedCall(_follow_and_redraw, _APPLY_AFTER, "REST")
 
 
 FOLLOWS = ((EDIT, _on_edit), (RESTORED, _after_undo), (LOADED, _after_load))

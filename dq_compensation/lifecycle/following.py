@@ -35,7 +35,7 @@ from .reconcile import State, follow_native_display, is_changed_by_frame, only_p
 from .replacement import restore, show_armature_result, show_to_camera
 
 # Seconds until what was moving is looked at again.
-CHECK_AGAIN_AFTER = 0.3
+_CHECK_AGAIN_AFTER = 0.3
 
 # The session_uid of every object that we have just written something for, and of its mesh: Blender
 # reports that as an edit, too.
@@ -123,7 +123,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
             concerned.everything
             or (not patient and status_of(obj).waits)
             or (named and not named.isdisjoint(_uids(obj)))
-            or (obj.session_uid in changes.uids and is_unseen(obj))
+            or (obj.session_uid in changes.uids and _is_unseen(obj))
         )
     ]
     _is_following = True
@@ -137,7 +137,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
         bpy.context.view_layer.update()
 
 
-def is_unseen(obj: bpy.types.Object) -> bool:
+def _is_unseen(obj: bpy.types.Object) -> bool:
     """Whether an object was not reconciled since its file was opened, or since an undo."""
     status = status_of(obj)
     return not status.signature[0] and status.failure is None
@@ -234,7 +234,7 @@ def check_now() -> float | None:
         for start in SOFTNESS_IS_OLD:
             start()
     tag_redraw()
-    return CHECK_AGAIN_AFTER if waits else None
+    return _CHECK_AGAIN_AFTER if waits else None
 
 
 def binding_with_current_softness(

@@ -217,7 +217,7 @@ def _notes_on_followed(skinned: SkinnedObject, acting: Settings, *, drawn: bool)
 
 
 # Seconds without a change until weights that are being painted are read: a stroke must not stall.
-STROKE_RESTS_AFTER = 0.25
+_STROKE_RESTS_AFTER = 0.25
 # The animated paths of an object that decide how it is deformed.
 _DEFORMING = ("modifiers[", "dq_compensation.", "vertex_groups")
 # What rounding adds to a place from frame to frame, and from check to check.
@@ -225,20 +225,20 @@ _STILL = 1e-5
 _PAINT_MODES = frozenset({"WEIGHT_PAINT", "VERTEX_PAINT", "TEXTURE_PAINT", "SCULPT"})
 
 
-def is_being_edited(obj: bpy.types.Object) -> bool:
+def _is_being_edited(obj: bpy.types.Object) -> bool:
     """Whether an edit of a mesh may still be going on: a stroke, or a shape key's slider.
 
     Blender reports a slider that moves as an edit of the mesh; its values are read in every frame
     anyway.
     """
-    if obj.mode in _PAINT_MODES and seconds_since_change() < STROKE_RESTS_AFTER:
+    if obj.mode in _PAINT_MODES and seconds_since_change() < _STROKE_RESTS_AFTER:
         return True
     status, values = status_of(obj), key_values(obj)
     before, status.key_values = status.key_values, values
     return before is not None and not np.array_equal(before, values)
 
 
-def has_moved_since(obj: bpy.types.Object, last: Literal["CHECK", "FRAME"]) -> bool:
+def _has_moved_since(obj: bpy.types.Object, last: Literal["CHECK", "FRAME"]) -> bool:
     """Whether an object has moved by its armature since the last check or frame that asked this."""
     rig, places = find_rig(obj), status_of(obj).places
     if rig is None:
@@ -250,7 +250,7 @@ def has_moved_since(obj: bpy.types.Object, last: Literal["CHECK", "FRAME"]) -> b
     return True
 
 
-def may_change_with_frames(skinned: SkinnedObject) -> bool:
+def _may_change_with_frames(skinned: SkinnedObject) -> bool:
     """Whether frames may change how an object is to be deformed, or move it by its armature.
 
     An edit alone makes another answer.
@@ -265,7 +265,7 @@ def is_changed_by_frame(obj: bpy.types.Object) -> bool:
 
     The factor and the spread are read by drivers on our modifier, shape keys by Blender.
     """
-    if has_moved_since(obj, "FRAME") or followed_modifiers(SkinnedObject(obj)):
+    if _has_moved_since(obj, "FRAME") or followed_modifiers(SkinnedObject(obj)):
         return True
     if not _is_animated(obj):
         return False
@@ -286,7 +286,7 @@ def _is_animated(obj: bpy.types.Object) -> bool:
     return others or bool(data.action or len(data.nla_tracks))
 
 
-def are_bones_being_renamed(obj: bpy.types.Object) -> bool:
+def _are_bones_being_renamed(obj: bpy.types.Object) -> bool:
     """Whether bones have new names in Edit Mode: bones and groups disagree until it is left.
 
     The character is shown at rest meanwhile.
@@ -360,7 +360,7 @@ def only_posed(update: Update, changes: Changes) -> bool:
     return skinned.settings.is_enabled and fits
 
 
-def remember_pose(rig: bpy.types.Object) -> None:
+def _remember_pose(rig: bpy.types.Object) -> None:
     """Take an armature for known as it is now, unless it is: an object that follows it is right."""
     known, armature = memories(_LastPose), rig.data
     if rig.session_uid not in known:
@@ -409,7 +409,7 @@ def _rest(armature: bpy.types.Armature, names: tuple[str, ...]) -> tuple[object,
 # settings.
 
 
-def follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
+def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
     """Write the new names of bones into the settings of all objects that share an armature.
 
     Args:
@@ -436,7 +436,7 @@ def follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
 # Keeps the deformation of enabled objects up to date: `reconcile` looks, then updates.
 
 
-MISFIT = "number of vertices"
+_MISFIT = "number of vertices"
 
 
 class State(Enum):
@@ -513,7 +513,7 @@ def _fit(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
     if status_of(skinned.obj).misfit != misfit and followed_modifiers(skinned):
         # They are read once in this frame. The Armature modifier deforms a mesh that does not fit
         # even then.
-        return Comparison(State.OUT_OF_DATE, parts=(MISFIT,), misfit=misfit)
+        return Comparison(State.OUT_OF_DATE, parts=(_MISFIT,), misfit=misfit)
     return Comparison(State.WRONG_VERTEX_COUNT, misfit_problem(skinned))
 
 
@@ -536,8 +536,8 @@ def reconcile(
         what was found before.
     """
     status, skinned = status_of(obj), SkinnedObject(obj)
-    rests = skinned.ours is not None and are_bones_being_renamed(obj)
-    waits = edited and (rests or (patient and is_being_edited(obj)))
+    rests = skinned.ours is not None and _are_bones_being_renamed(obj)
+    waits = edited and (rests or (patient and _is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
     binding = None
     try:
@@ -548,7 +548,7 @@ def reconcile(
             Comparison(State.CURRENT) if rests else compare_with_file(skinned, depsgraph, binding)
         )
         status.compared |= deep
-        still_moving = patient and found.parts == (PLACE,) and has_moved_since(obj, "CHECK")
+        still_moving = patient and found.parts == (PLACE,) and _has_moved_since(obj, "CHECK")
         if found.state is State.OUT_OF_DATE and not still_moving:
             binding = _bring_up_to_date(skinned, depsgraph, found, binding)
     except BindingError as error:
@@ -567,13 +567,13 @@ def reconcile(
         follow_native_display(skinned)
     note_change()
     if rig is not None:
-        remember_pose(rig)
+        _remember_pose(rig)
     mesh = status.signature[1]
     if obj.type == "MESH" and (deep or not mesh):
         mesh = mesh_signature(skinned.mesh, None if binding is None else binding.weights_of_mesh)
     signature = object_signature(obj)
     if signature != status.signature[0]:
-        status.changes_with_frames = obj.library is not None or may_change_with_frames(skinned)
+        status.changes_with_frames = obj.library is not None or _may_change_with_frames(skinned)
     status.signature = signature, mesh
     status.waits = waits or still_moving
     return replace(found, waits=status.waits)
@@ -599,8 +599,8 @@ def _bring_up_to_date(
     ours = skinned.ours
     # Other names are other bones; without parts, nothing is known of what was written.
     may_differ = not found.parts or "bones" in found.parts
-    renamed = ours is not None and may_differ and follow_renamed_bones(ours)
-    if binding is None and (PLACE in found.parts or MISFIT in found.parts):
+    renamed = ours is not None and may_differ and _follow_renamed_bones(ours)
+    if binding is None and (PLACE in found.parts or _MISFIT in found.parts):
         discard_binding(obj)
     if binding is None or renamed:
         binding = current_binding(obj, depsgraph)

@@ -61,7 +61,7 @@ from .soft_copy_object import ensure_soft_copy
 from .vertex_attributes import measured_bones, remove_attributes, skinning_bones, write_attributes
 from .written_record import CONTENT_PROPERTY, are_measured_alike, forget, remember
 
-MODIFIER_NAME = "DQ Compensation"
+_MODIFIER_NAME = "DQ Compensation"
 
 
 def install(
@@ -252,7 +252,7 @@ def remove_unused() -> None:
 
 def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.types.NodesModifier:
     active = obj.modifiers.active
-    modifier = cast("bpy.types.NodesModifier", obj.modifiers.new(MODIFIER_NAME, "NODES"))
+    modifier = cast("bpy.types.NodesModifier", obj.modifiers.new(_MODIFIER_NAME, "NODES"))
     obj.modifiers.move(len(obj.modifiers) - 1, obj.modifiers.find(armature.name) + 1)
     modifier.show_expanded = False
     if active is not None:

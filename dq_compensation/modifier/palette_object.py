@@ -94,17 +94,17 @@ class PaletteKind:
         return f"{TREE_VERSION} palette{options}"
 
 
-INPUTS = (
+_INPUTS = (
     TreeInput("Points", "Int", 1, True, "How many it shows: as many as the longest table needs"),
     TreeInput("Bone Rows", "Int", 1, True, "How many rows the bones have"),
     TreeInput("Length", "Float", 1.0, True, "How far the points of the axes are from the origin"),
 )
 
 
-def build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
+def _build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     """A new tree."""
     name = "DQ Compensation: Palette"
-    group = new_modifier_tree(f".{name}", INPUTS)
+    group = new_modifier_tree(f".{name}", _INPUTS)
     build = TreeBuilder(group)
     shown = _Assembly(build, kind).shown()
     if kind.swings:
@@ -112,7 +112,7 @@ def build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     if kind.twists:
         shown = grouped(build, "DQ Compensation twists", with_twists, shown)
     build.node("NodeGroupOutput", shown)
-    return in_one_group(group, name, INPUTS)
+    return in_one_group(group, name, _INPUTS)
 
 
 class _Assembly:
@@ -130,7 +130,7 @@ class _Assembly:
         outputs = build.node("NodeGroupInput").outputs
         self.palette = Geometry(build, outputs["Geometry"])
         self.points, self.bone_rows, self.length = (
-            Scalar(build, outputs[each.name]) for each in INPUTS
+            Scalar(build, outputs[each.name]) for each in _INPUTS
         )
 
     def shown(self) -> Geometry:
@@ -200,12 +200,12 @@ class _Assembly:
 
 # Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
 # the digest of what its mesh had when all were written; of its mesh the edition of its tables.
-SIGNATURE_PROPERTY = "dq_compensation_palette_state"
+_SIGNATURE_PROPERTY = "dq_compensation_palette_state"
 NAMES_PROPERTY = "dq_compensation_palette_bones"
-MESH_PROPERTY = "dq_compensation_palette_mesh"
-EDITION_PROPERTY = "dq_compensation_palette_edition"
+_MESH_PROPERTY = "dq_compensation_palette_mesh"
+_EDITION_PROPERTY = "dq_compensation_palette_edition"
 
-NODES_NAME = "DQ Compensation"
+_NODES_NAME = "DQ Compensation"
 
 _PLACE: dict[str, object] = {
     "matrix_parent_inverse": Matrix.Identity(4),
@@ -267,7 +267,7 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
         not tables.counts[0]
         or len(mesh.vertices) != tables.point_count
         or not PALETTE_ATTRIBUTES.items() <= attributes.items()
-        or palette.get(MESH_PROPERTY) != _mesh_digest(palette, tables)
+        or palette.get(_MESH_PROPERTY) != _mesh_digest(palette, tables)
         or nodes is None
         or _differing(nodes, _SHOWN)
         or nodes != palette.modifiers[-1]
@@ -290,7 +290,7 @@ def _mesh_digest(palette: bpy.types.Object, tables: PaletteTables) -> str:
 def edition_of(palette: bpy.types.Object | None) -> str | None:
     """The edition of a palette's tables; None in files of earlier versions."""
     mesh = palette.data if palette is not None else None
-    return mesh.get(EDITION_PROPERTY) if mesh is not None else None
+    return mesh.get(_EDITION_PROPERTY) if mesh is not None else None
 
 
 def ensure_palette(
@@ -317,12 +317,12 @@ def ensure_palette(
         palette[PALETTE_PROPERTY] = True
         remember_new(palette)
     else:
-        groups, written = bone_groups(palette), str(palette.get(SIGNATURE_PROPERTY)).split()
+        groups, written = bone_groups(palette), str(palette.get(_SIGNATURE_PROPERTY)).split()
         now = _signature(groups, binding)
         if not set(written).isdisjoint(now) and is_intact(palette, armature):
             kept = groups
         if kept and now[1] in written and now[0] not in written:
-            palette[SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
+            palette[_SIGNATURE_PROPERTY] = " ".join(now)  # bones were renamed
     new = [group for group in groups_for(armature, skeleton, also, whole) if group not in kept]
     if kept and not new:
         return palette
@@ -331,16 +331,16 @@ def ensure_palette(
         mesh = mesh_of(palette)
         mesh.clear_geometry()
         mesh.pop(COUNTS_PROPERTY, None)
-        mesh[EDITION_PROPERTY] = secrets.token_hex(8)
+        mesh[_EDITION_PROPERTY] = secrets.token_hex(8)
     write_bones(palette, armature, kept + new, skeleton)
     nodes = _modifier_of(palette, "NODES")
     if nodes is None:
-        nodes = palette.modifiers.new(NODES_NAME, "NODES")
+        nodes = palette.modifiers.new(_NODES_NAME, "NODES")
     for name, value in _SHOWN.items():
         setattr(nodes, name, value)
     last = len(palette.modifiers) - 1
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
-    palette[SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
+    palette[_SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
     remember_names(palette)
     compute_what_is_read(palette, bones=reads_bones(palette))
     return palette
@@ -363,10 +363,10 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     assert nodes is not None
     write_joints(palette)
     kind = _kind_for(palette, tables, bones=bones)
-    tree = ensure_tree(kind.key, partial(build_palette_tree, kind)) if kind is not None else None
+    tree = ensure_tree(kind.key, partial(_build_palette_tree, kind)) if kind is not None else None
     if nodes.node_group != tree:
         nodes.node_group = tree
-    palette[MESH_PROPERTY] = _mesh_digest(palette, tables)
+    palette[_MESH_PROPERTY] = _mesh_digest(palette, tables)
     if kind is None:
         return
     bone_rows, joints, pairs = tables.counts.tolist()

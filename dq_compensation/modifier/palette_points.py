@@ -154,7 +154,7 @@ class PaletteTables:
 IDENTITY_ROW = 0
 # How far before the head and beyond the tail of a bendy bone the first of the four points is, in
 # distances between them: all four lie beyond.
-BEYOND = 1.5
+_BEYOND = 1.5
 
 # Between the four points of a bone.
 _BONE_EDGES = np.array(list(combinations(range(4), 2)))
@@ -285,7 +285,7 @@ def _ends(
     ):
         at_rest = skeleton.frames[pose_row].copy()
         along = skeleton.rest[index, :3, 1] if straight else at_rest[:3, 1]
-        at_rest[:3, 3] = end - partner * BEYOND * spread * along
+        at_rest[:3, 3] = end - partner * _BEYOND * spread * along
         rows.append((at_rest, spread, group, end, partner))
     return rows
 

@@ -63,7 +63,7 @@ from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
 # The attributes of example poses in a mesh for the modifier display: offsets and two tables.
 
 
-def example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[str]:
+def _example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[str]:
     """The bones that the examples look at; some may not deform."""
     if examples is None:
         return frozenset()
@@ -71,7 +71,7 @@ def example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[st
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
-def example_tables(
+def _example_tables(
     examples: Examples, offsets: NDArray[np.float32], row_of_bone: NDArray[np.integer]
 ) -> dict[str, NDArray[Any]]:
     """The attributes of `attribute_names` that begin with EXAMPLE.
@@ -163,7 +163,7 @@ def write_attributes(
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[SET])
     if examples is not None and binding.shape_keys is not None:
-        values |= example_tables(examples, binding.shape_keys.offsets, row_of_bone)
+        values |= _example_tables(examples, binding.shape_keys.offsets, row_of_bone)
     set_count = int(values[SET].max(initial=0)) + 1 if slots else 1
     if _replace(mesh, values, remove_others=remove_others):
         mesh.update_tag()
@@ -253,7 +253,7 @@ def skinning_bones(
     """The bones for a tree of the base OWN: of all vertices, and of examples."""
     influences = deformation.influences
     bones = np.unique(influences.bones[influences.weights > 0.0])
-    return frozenset(skeleton.names[int(bone)] for bone in bones) | example_bones(
+    return frozenset(skeleton.names[int(bone)] for bone in bones) | _example_bones(
         examples, skeleton
     )
 

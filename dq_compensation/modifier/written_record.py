@@ -49,13 +49,13 @@ from .soft_copy_object import is_tied
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
 STATE_PROPERTY = "dq_compensation_made_for"
-BONES_PROPERTY = "dq_compensation_joints"
+_BONES_PROPERTY = "dq_compensation_joints"
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
-ATTRIBUTES = "attributes"
+_ATTRIBUTES = "attributes"
 # Of both records: the edition of the palette's tables, and the settings of the measurement.
-EDITION = "edition"
+_EDITION = "edition"
 MEASURED = "measured by"
 VERSION = "version of the add-on"
 
@@ -71,7 +71,7 @@ def remember(skinned: SkinnedObject, binding: Binding, settings: Settings) -> No
     forget(obj)
     mesh, attributes = attribute_mesh(skinned), dict[str, object]()
     if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
-        attributes[EDITION] = edition_of(get_inputs(modifier).get("Palette"))
+        attributes[_EDITION] = edition_of(get_inputs(modifier).get("Palette"))
     if settings.compensates:
         attributes[MEASURED] = _measuring_of(settings)
         attributes["place"] = binding.object_to_armature.ravel().tolist()
@@ -83,7 +83,7 @@ def remember(skinned: SkinnedObject, binding: Binding, settings: Settings) -> No
     record: dict[str, object] = {**_state(skinned, settings, binding.structure), **attributes}
     if settings.compensates and settings.curve == "MEASURED":
         record["joints"] = binding.measured(settings).joint_counts
-    obj[BONES_PROPERTY] = json.dumps(_acting_bones(binding, settings))
+    obj[_BONES_PROPERTY] = json.dumps(_acting_bones(binding, settings))
     obj[STATE_PROPERTY] = json.dumps(record)
 
 
@@ -103,7 +103,7 @@ def _acting_bones(binding: Binding, settings: Settings) -> dict[str, list[str]]:
 def forget(obj: bpy.types.Object) -> None:
     """Remove the record of an object."""
     obj.pop(STATE_PROPERTY, None)
-    obj.pop(BONES_PROPERTY, None)
+    obj.pop(_BONES_PROPERTY, None)
 
 
 def changed_parts(
@@ -124,8 +124,8 @@ def changed_parts(
     written = record_in(attribute_mesh(skinned), CONTENT_PROPERTY)
     if has_moved(skinned, settings):
         found.append(PLACE)
-    elif ATTRIBUTES not in found and _are_of_another(skinned, known, written):
-        found.append(ATTRIBUTES)
+    elif _ATTRIBUTES not in found and _are_of_another(skinned, known, written):
+        found.append(_ATTRIBUTES)
     if binding is not None:
         found += changed_digests(written, binding.content)
     return tuple(found)
@@ -137,9 +137,9 @@ def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict
     An object may get the mesh of another one; and an undo may read a mesh as it was, and keep an
     object in memory as it is.
     """
-    if EDITION not in known or EDITION not in written:
+    if _EDITION not in known or _EDITION not in written:
         return False  # none is read, or they are of an earlier version
-    if any(name in known and known[name] != written.get(name) for name in (EDITION, MEASURED)):
+    if any(name in known and known[name] != written.get(name) for name in (_EDITION, MEASURED)):
         return True
     # Other methods do not measure: the mesh may still have the place of one that did.
     moved = "place" in known and known["place"] != written.get("place")
@@ -210,7 +210,7 @@ class JointBones:
 
 def joint_bones(obj: bpy.types.Object) -> JointBones:
     """The bones at which the modifier of an object does something; none in earlier versions."""
-    return _bones_in(obj.get(BONES_PROPERTY, "{}"))
+    return _bones_in(obj.get(_BONES_PROPERTY, "{}"))
 
 
 @lru_cache(maxsize=64)
@@ -263,7 +263,7 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
         "modifier's inputs": digest(sorted(inputs.items()), are_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(skinned)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
-        ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
+        _ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
         BASE: digest(*base),
         VERSION: digest(TREE_VERSION),
         "soft copy": digest(is_own_copy),

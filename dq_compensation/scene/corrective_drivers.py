@@ -51,7 +51,7 @@ from .key_writing import value_path
 ANGLE = "degrees("
 
 # Beyond 0 to 1, which the weights leave by a fifth: else Blender would cut them off there.
-SLIDER_RANGE = (-1.0, 2.0)
+_SLIDER_RANGE = (-1.0, 2.0)
 
 _BEZIER, _FREE = 2, 0
 _LETTERS: tuple[str, ...] = tuple(letter for letter in string.ascii_letters if letter not in "eE")
@@ -180,7 +180,7 @@ def _driven_key(obj: bpy.types.Object, name: str) -> Any:
     """The driver's curve of a key's value, new and empty."""
     key = mesh_of(obj).shape_keys
     block = key.key_blocks[name]
-    block.slider_min, block.slider_max = SLIDER_RANGE
+    block.slider_min, block.slider_max = _SLIDER_RANGE
     animation = key.animation_data
     if animation is not None and animation.drivers.find(value_path(name)) is not None:
         block.driver_remove("value")
@@ -261,11 +261,11 @@ def _fill_scattered_property(
 
 
 _PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'
-REFUSAL_ACTING = (
+_REFUSAL_ACTING = (
     "Shape keys of an earlier bake act on {obj}: {names}. A bake would correct the same twice. "
     "Mute or remove them, or bake the object that they were baked from."
 )
-WARNING_TWICE = (
+_WARNING_TWICE = (
     "{obj} is corrected twice: shape keys of a bake act on it, too: {names}. Mute them, or press "
     "Check and Mute Baked Keys."
 )
@@ -286,7 +286,7 @@ def acting_keys(obj: bpy.types.Object) -> list[str]:
 def acting_keys_warning(obj: bpy.types.Object) -> str | None:
     """The warning for an enabled object with baked keys that act, or None."""
     names = acting_keys(obj)
-    return WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
+    return _WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
 
 
 def acting_keys_refusal(
@@ -305,7 +305,7 @@ def acting_keys_refusal(
         for name, (start, end) in ((name, spans.get(name, always)) for name in acting_keys(obj))
         if name not in replaced and start < frames[-1] and frames[0] < end
     ]
-    return REFUSAL_ACTING.format(obj=obj.name, names=listed(names)) if names else None
+    return _REFUSAL_ACTING.format(obj=obj.name, names=listed(names)) if names else None
 
 
 def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None) -> list[str]:

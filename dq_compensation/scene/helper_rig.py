@@ -305,7 +305,7 @@ def _measured(
 # Finds the helper bones of a bake that move a mesh, and those that it has lost.
 
 
-WARNING_TWICE = (
+_WARNING_TWICE = (
     "{obj} is corrected twice: helper bones of a bake move it, too: {names}. Press Check and "
     "Remove Baked Helpers."
 )
@@ -322,7 +322,7 @@ def acting_helpers(obj: bpy.types.Object) -> list[str]:
 def acting_helpers_warning(obj: bpy.types.Object) -> str | None:
     """The warning for an enabled object that helper bones move, or None."""
     names = acting_helpers(obj)
-    return WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
+    return _WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
 
 
 def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:

@@ -18,7 +18,7 @@ from .blender.rigging import rig_of
 # Writes shape keys: after the existing ones, relative to the basis, with the value 0.
 
 
-BASIS = "Basis"
+_BASIS = "Basis"
 
 REFUSAL_REFERENCE = "{name} is the basis of the shape keys of {obj}. Choose another name."
 
@@ -70,7 +70,7 @@ def write_key(
     if known is not None and key is not None and known == key.reference_key:
         raise UserError(REFUSAL_REFERENCE.format(name=name, obj=obj.name))
     if key is None:
-        obj.shape_key_add(name=BASIS, from_mix=False)
+        obj.shape_key_add(name=_BASIS, from_mix=False)
         key = mesh_of(obj).shape_keys
     if known is None:
         known = obj.shape_key_add(name=name, from_mix=False)

@@ -24,7 +24,7 @@ from .settings.object_settings import settings_of
 # Writes the weights of vertex groups in bulk, in place: nothing else of the mesh is touched.
 
 
-ADVICE_LINKED = "Change its weights there, or make the object and its mesh local."
+_ADVICE_LINKED = "Change its weights there, or make the object and its mesh local."
 
 
 def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
@@ -34,7 +34,7 @@ def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
         groups: names; those that the object does not have yet are no hindrance.
     """
     mesh = mesh_of(obj)
-    if reason := linked_refusal(obj.name, (obj, mesh), ADVICE_LINKED):
+    if reason := linked_refusal(obj.name, (obj, mesh), _ADVICE_LINKED):
         return reason
     if mesh.is_editmode:
         return f"{obj.name} is in Edit Mode. Leave it (Tab) and try again."
@@ -235,7 +235,7 @@ def keep_weights(
         groups: names.
         record: what else `kept_record` is to give, for JSON.
     """
-    forget_weights(obj, store)
+    _forget_weights(obj, store)
     mesh, entries = mesh_of(obj), read_weights(mesh_of(obj))
     number = {name: place for place, name in enumerate(groups)}
     numbers = np.array([number.get(group.name, _UNUSED) for group in obj.vertex_groups], np.int64)
@@ -260,7 +260,7 @@ def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: o
     mesh_of(obj)[store.record] = json.dumps({**(kept_record(obj, store) or {}), **record})
 
 
-def kept_entries(
+def _kept_entries(
     obj: bpy.types.Object, store: Store = BAKED_BONES
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.float32]]:
     """The weights that are kept in the mesh of an object, as they were.
@@ -288,7 +288,7 @@ def kept_influences(
     Args:
         bones: the names of the skeleton's bones.
     """
-    names, numbers, weights = kept_entries(obj, store)
+    names, numbers, weights = _kept_entries(obj, store)
     place = {name: index for index, name in enumerate(bones)}
     of_names = np.array([place.get(name, -1) for name in names] or [-1])[numbers]
     used = (numbers >= 0) & (of_names >= 0)
@@ -326,12 +326,12 @@ def restore_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
         UserError: `restore_refusal` has a reason. Nothing has changed then.
     """
     raise_refusal(restore_refusal(obj, store))
-    names, numbers, weights = kept_entries(obj, store)
+    names, numbers, weights = _kept_entries(obj, store)
     write_entries(obj, names, numbers, weights)
-    forget_weights(obj, store)
+    _forget_weights(obj, store)
 
 
-def forget_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
+def _forget_weights(obj: bpy.types.Object, store: Store = BAKED_BONES) -> None:
     """Remove the kept weights and the record from the mesh of an object."""
     mesh = mesh_of(obj)
     rank = 0

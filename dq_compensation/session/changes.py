@@ -275,14 +275,14 @@ def _on_undo(*_args: object) -> None:
     _report(RESTORED)
 
 
-def forget(*_args: object) -> None:
+def _forget(*_args: object) -> None:
     """Forget everything that was found in the file."""
     KnownObjects.forget_everything()
     forget_everything()
 
 
 def _on_load(*_args: object) -> None:
-    forget()
+    _forget()
     _report(LOADED)
 
 
@@ -296,10 +296,10 @@ HANDLERS = (
     ("frame_change_post", _on_frame),
     ("undo_post", _on_undo),
     ("redo_post", _on_undo),
-    ("load_pre", forget),
+    ("load_pre", _forget),
     ("load_post", _on_load),
     ("animation_playback_post", _on_playback_end),
 )
 _LAST = HANDLERS[0], HANDLERS[2]
 
-unregister = forget
+unregister = _forget

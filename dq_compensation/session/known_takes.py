@@ -43,7 +43,7 @@ def store_take(take: Take, name: str) -> bpy.types.Mesh:
     return mesh
 
 
-def stored_take(mesh: bpy.types.Mesh) -> Take:
+def _stored_take(mesh: bpy.types.Mesh) -> Take:
     """The take of a data-block; UserError where it cannot be read."""
     return unpacked(mesh[TAKE_PROPERTY])
 
@@ -175,7 +175,7 @@ def _require_tracks(keys: Keys, count: int) -> None:
 # Takes that were read in this session, and what has changed since they were cached.
 
 
-NO_TAKE = "{armature} has no take {name}. Choose one in the list."
+_NO_TAKE = "{armature} has no take {name}. Choose one in the list."
 LOST = "The take {name} has lost its keys. Cache it again, or remove it."
 
 
@@ -198,7 +198,7 @@ def read_take(item: DQCompensationTake) -> Take:
         raise UserError(LOST.format(name=item.name))
     known = memory_of(mesh, _KnownTake)
     if known.take is None:
-        known.take = stored_take(mesh)
+        known.take = _stored_take(mesh)
     return known.take
 
 
@@ -215,7 +215,7 @@ def take_problem(armature: bpy.types.Object, name: str) -> str | None:
     """Why an armature object does not play a take, or None."""
     item = find_take(armature, name)
     if item is None:
-        return NO_TAKE.format(armature=armature.name, name=name)
+        return _NO_TAKE.format(armature=armature.name, name=name)
     try:
         read_take(item)
     except UserError as error:

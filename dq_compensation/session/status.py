@@ -121,7 +121,7 @@ _log = logging.getLogger(__name__)
 
 # Seconds from the last change to the check: long enough to check once for a burst of changes, and
 # never while a bone is being dragged; short enough to look immediate.
-CHECK_AFTER = 0.1
+_CHECK_AFTER = 0.1
 
 FAILED = "{what} failed: {error}. Press Refresh to try again; the console says more."
 
@@ -253,7 +253,7 @@ def set_check(check: Callable[[], float | None] | None) -> None:
     _check = check
 
 
-def check_soon(seconds: float = CHECK_AFTER) -> None:
+def check_soon(seconds: float = _CHECK_AFTER) -> None:
     """Check every enabled object when nothing has changed for so many seconds."""
     _delayed_check.request(seconds)
 
@@ -263,7 +263,7 @@ def seconds_since_change() -> float:
     return _delayed_check.seconds_since_request()
 
 
-_delayed_check = DelayedCall(lambda: _check() if _check else None, CHECK_AFTER, "QUIET")
+_delayed_check = DelayedCall(lambda: _check() if _check else None, _CHECK_AFTER, "QUIET")
 
 
 def tag_redraw(*_about: object) -> None:

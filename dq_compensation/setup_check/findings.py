@@ -37,7 +37,7 @@ _NOT_READ = ("select", "hide", "is_", "show_expanded", "show_wire", "color", "ac
 _TRANSFORMS = ("matrix_basis", "matrix_parent_inverse", "delta_location", "delta_scale")
 
 
-def fingerprint(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> str:
+def _fingerprint(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> str:
     """One text for everything in a datablock that the checks read.
 
     Args:
@@ -143,7 +143,7 @@ def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
     start = time.perf_counter()
     issues = catalogue.find_issues(obj, depsgraph)
     seconds = time.perf_counter() - start
-    watched = {uid: fingerprint(block, depsgraph) for uid, block in _watched_blocks(obj).items()}
+    watched = {uid: _fingerprint(block, depsgraph) for uid, block in _watched_blocks(obj).items()}
     found = Findings(issues, len(catalogue.CHECKS), seconds, watched)
     memories(Findings)[obj.session_uid] = found
     return found
@@ -154,7 +154,7 @@ def known(obj: bpy.types.Object) -> Findings | None:
     return memories(Findings).get(obj.session_uid)
 
 
-def mark_touched(uids: Iterable[int]) -> bool:
+def _mark_touched(uids: Iterable[int]) -> bool:
     """Note what has changed, by session_uid; returns whether findings have to be compared."""
     changed, every = set(uids), memories(Findings).values()
     for found in every:
@@ -175,7 +175,7 @@ def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgra
     found.outdated = (
         found.outdated
         or blocks.keys() != found.watched.keys()
-        or any(fingerprint(blocks[uid], depsgraph) != found.watched[uid] for uid in found.touched)
+        or any(_fingerprint(blocks[uid], depsgraph) != found.watched[uid] for uid in found.touched)
     )
     found.touched.clear()
 
@@ -185,7 +185,7 @@ def any_known() -> bool:
     return bool(memories(Findings))
 
 
-def touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
+def _touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
     """The touched and the outdated characters; removed ones are forgotten."""
     known = memories(Findings)
     there = {obj.session_uid: obj for obj in bpy.data.objects if obj.session_uid in known}
@@ -221,7 +221,7 @@ def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
 
 
 # Seconds without a change until a character is checked again.
-RECHECK_AFTER = 0.5
+_RECHECK_AFTER = 0.5
 # Seconds that the last check may have taken for it to be made again without being asked for.
 QUICK = 0.3
 
@@ -232,7 +232,7 @@ def check_outdated() -> bool:
     # Evaluating may report changes: they belong to what is looked at next.
     depsgraph = bpy.context.evaluated_depsgraph_get()
     due = []
-    for obj, found in touched_objects():
+    for obj, found in _touched_objects():
         if _is_being_edited(obj):
             continue
         compare(obj, found, depsgraph)
@@ -246,7 +246,7 @@ def check_outdated() -> bool:
 def _on_edit(changes: Changes) -> None:
     if not memories(Findings) or final_render_runs() or changes.is_playing:
         return
-    if mark_touched(changes.uids):
+    if _mark_touched(changes.uids):
         _delayed_check.request()
 
 
@@ -260,7 +260,7 @@ def _check_and_redraw() -> None:
     tag_redraw()
 
 
-_delayed_check = DelayedCall(_check_and_redraw, RECHECK_AFTER, "REST")
+_delayed_check = DelayedCall(_check_and_redraw, _RECHECK_AFTER, "REST")
 
 
 def _is_being_edited(obj: bpy.types.Object) -> bool:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Selects the bones and vertices that an issue is about.
 
 
-def select_vertices(
+def _select_vertices(
     obj: bpy.types.Object, vertices: NDArray[np.integer], context: bpy.types.Context
 ) -> str:
     """Enter Edit Mode of a mesh with only these vertices selected; says how many can be seen.
@@ -72,7 +72,7 @@ def select_vertices(
     return _selected(obj, counted(shown, "vertex"), len(vertices) - shown)
 
 
-def select_bones(
+def _select_bones(
     armature: bpy.types.Object, names: tuple[str, ...], context: bpy.types.Context
 ) -> str:
     """Enter Pose Mode of an armature with only these bones selected; says how many can be seen.
@@ -149,7 +149,7 @@ _HIDDEN: Any = {"HIDDEN", "SKIP_SAVE"}
 _NO_LONGER_THERE = "This problem is no longer there"
 
 
-def counted_issues(issues: list[Issue]) -> str:
+def _counted_issues(issues: list[Issue]) -> str:
     """The numbers of issues of each severity: ``1 error, 3 warnings``."""
     found = Counter(issue.severity for issue in issues)
     nouns = (("ERROR", "error"), ("WARNING", "warning"), ("INFORMATION", "hint"))
@@ -173,7 +173,7 @@ class DQC_OT_check(Refusing, Operator):
         depsgraph = context.evaluated_depsgraph_get()
         for obj in target_meshes(context):
             found = run(obj, depsgraph)
-            messages.append(f"{obj.name}: {counted_issues(found.issues)}")
+            messages.append(f"{obj.name}: {_counted_issues(found.issues)}")
         tag_redraw()
         self.report({"INFO"}, "; ".join(messages))
         return {"FINISHED"}
@@ -306,9 +306,9 @@ class DQC_OT_select_issue(_OfIssue, Operator):
         armature = find_rig(obj)
         try:
             if self.what == "VERTICES" and len(issue.vertices):
-                summary = select_vertices(obj, issue.vertices, context)
+                summary = _select_vertices(obj, issue.vertices, context)
             elif self.what == "BONES" and issue.bones and armature is not None:
-                summary = select_bones(armature, issue.bones, context)
+                summary = _select_bones(armature, issue.bones, context)
             else:
                 self.report({"INFO"}, f"This problem names no {self.what.lower()}")
                 return _nothing_done(left)
@@ -397,7 +397,7 @@ def _character(
         draw_sentence(layout, context, "Not checked yet.", "QUESTION")
         return
     # One line, so that nothing below it moves when the findings become outdated.
-    text = counted_issues(found.issues).capitalize()
+    text = _counted_issues(found.issues).capitalize()
     icon: IconItems = "NONE" if found.issues else "CHECKMARK"
     if found.outdated:
         text, icon = f"Outdated: {text.lower()}", "FILE_REFRESH"

@@ -57,7 +57,7 @@ class Misplacement:
         return int((~self.joints.inside(self.movement)).sum())
 
 
-def plain_places(
+def _plain_places(
     obj: bpy.types.Object, movement: Movement, to_armature: NDArray[np.float64]
 ) -> Iterator[NDArray[np.float64]]:
     """The places, as A^-1 O, where a mesh object is likelier to belong than anywhere else.
@@ -230,6 +230,6 @@ class Subject:
         joints = SkinnedJoints.of(positions, self.influences, self.skeleton)
         back = np.linalg.inv(to_armature)
         movement = find_movement(
-            joints, lambda near: (it @ back for it in plain_places(self.obj, near, to_armature))
+            joints, lambda near: (it @ back for it in _plain_places(self.obj, near, to_armature))
         )
         return None if movement is None else Misplacement(movement, joints)

@@ -177,7 +177,7 @@ class Skin:
         """Its weights, changed as those of a body do now, or as they were when it was softened."""
         before, after, own = body.painted, body.influences, self.painted
         if change is not None:
-            before, after, own = after, with_soft_rows(after, change), self.influences
+            before, after, own = after, _with_soft_rows(after, change), self.influences
         places = body.nearest(self.positions)
         return followed_weights(own, places, (before, after), self.amounts, self.locked, most)
 
@@ -201,7 +201,7 @@ class Skin:
         return corners, np.stack((1.0 - along - beside, along, beside), axis=1)
 
 
-def with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
+def _with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
     """Influences with the new rows of some vertices, beside empty slots."""
     bones, weights = influences.bones, influences.weights.copy()
     weights[soft.vertices] = 0.0
@@ -215,7 +215,7 @@ def with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
 # Softens the weights of characters, and puts the painted ones back.
 
 
-REFUSAL_BAKED = (
+_REFUSAL_BAKED = (
     "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
     "before the bake."
 )
@@ -284,10 +284,10 @@ def softening_refusal(obj: bpy.types.Object) -> str | None:
     skinned = SkinnedObject(obj)
     if reason := deformation_refusal(skinned):
         return reason
-    return unsuited_refusal(skinned) or _writing_refusal(obj)
+    return _unsuited_refusal(skinned) or _writing_refusal(obj)
 
 
-def unsuited_refusal(skinned: SkinnedObject) -> str | None:
+def _unsuited_refusal(skinned: SkinnedObject) -> str | None:
     """Why weights that move an object are none to soften, or None; cheap."""
     obj, modifier, bones = skinned.obj, skinned.modifier, skinned.armature.bones
     multiplied = any(bone.use_envelope_multiply and bone.use_deform for bone in bones)
@@ -297,7 +297,7 @@ def unsuited_refusal(skinned: SkinnedObject) -> str | None:
             "Armature modifier, or in the bones (Envelope Multiply)."
         )
     if kept_record(obj, BAKED_BONES) is not None:
-        return REFUSAL_BAKED.format(obj=obj.name)
+        return _REFUSAL_BAKED.format(obj=obj.name)
     return None
 
 
@@ -306,7 +306,7 @@ def restoring_refusal(obj: bpy.types.Object) -> str | None:
     if obj.type != "MESH" or kept_record(obj, PAINTED) is None:
         return f"{obj.name} has no weights to put back: they were not softened."
     if kept_record(obj, BAKED_BONES) is not None:
-        return REFUSAL_BAKED.format(obj=obj.name)
+        return _REFUSAL_BAKED.format(obj=obj.name)
     return _writing_refusal(obj) or kept_refusal(obj, PAINTED)
 
 
@@ -476,7 +476,7 @@ _MOVING = ("location", "rotation", "scale", "delta_")
 
 def softness_refusal(skinned: SkinnedObject) -> str | None:
     """Why softness does not act on an object that can be deformed, a sentence, or None; cheap."""
-    if reason := unsuited_refusal(skinned):
+    if reason := _unsuited_refusal(skinned):
         return reason
     obj, names = skinned.obj, listed([each.name for each in skinned.mixed_modifiers])
     if names:
@@ -563,7 +563,7 @@ def forget_soft_weights(skinned: SkinnedObject) -> None:
         skinned.before_enable.soft_copy = None
 
 
-def soft_influences(
+def _soft_influences(
     obj: bpy.types.Object, binding: Binding, softness: float
 ) -> Generator[float, None, Influences]:
     """The influences of an object at a softness; the painted ones where there is nothing to soften.
@@ -582,7 +582,7 @@ def soft_influences(
     if not softens:
         return binding.influences
     soft = yield from skin.softened(softness, _INFLUENCES)
-    found = with_soft_rows(binding.influences, soft)
+    found = _with_soft_rows(binding.influences, soft)
     vertices, slots = np.nonzero(found.weights > 0.0)
     of = found.bones[vertices, slots], found.weights[vertices, slots]
     return Influences.from_triples(vertices, *of, binding.vertex_count)
@@ -600,7 +600,7 @@ def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Prog
     """
     doing = f"Softness of {obj.name}"
     uid, binding = obj.session_uid, bind(obj, follow=False, painted=True)
-    steps = soft_influences(obj, binding, record["softness"])
+    steps = _soft_influences(obj, binding, record["softness"])
     influences = yield from with_progress(steps, doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
@@ -621,7 +621,7 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
     painted = binding.as_painted
     if not softness:
         return painted
-    return replace(painted, influences=run_through(soft_influences(obj, painted, softness)))
+    return replace(painted, influences=run_through(_soft_influences(obj, painted, softness)))
 
 
 def _write_soft_copy(

@@ -159,7 +159,7 @@ class SampledMotion:
     travels: bool
 
 
-def sample_motion(
+def _sample_motion(
     source: MotionSource, scene: bpy.types.Scene, frames: tuple[int, ...]
 ) -> Generator[float, None, SampledMotion]:
     """Read every frame; yields the part that is done. Changes nothing.
@@ -268,20 +268,20 @@ def _sampled_keys(
 # Caches takes: samples an armature, reduces the keys, keeps the result in the file.
 
 
-ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
-REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
-REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
-REFUSAL_HIDDEN = (
+_ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
+_REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
+_REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
+_REFUSAL_HIDDEN = (
     "{armature} and its meshes are hidden, so Blender does not evaluate them. Show one of them."
 )
-REFUSAL_NO_KEYS = "The action {action} has no keys for the bones of {armature}. Choose another."
-REFUSAL_NO_MOTION = (
+_REFUSAL_NO_KEYS = "The action {action} has no keys for the bones of {armature}. Choose another."
+_REFUSAL_NO_MOTION = (
     "Nothing moves the bones of {armature}. Give it an action, NLA strips, drivers or constraints."
 )
-REFUSAL_STILL = "No bone of {armature} moves from frame {first} to frame {last}. Choose a range."
+_REFUSAL_STILL = "No bone of {armature} moves from frame {first} to frame {last}. Choose a range."
 
 # Of the frames of a take, whose keys count them from the first.
-MOST_FRAMES = 65536
+_MOST_FRAMES = 65536
 # The part of the tolerance for bones where shape keys move the skin, too.
 _FOR_BONES = 0.75
 
@@ -369,28 +369,28 @@ def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) ->
     if armature_of(armature).pose_position == "REST":
         return REFUSAL_REST.format(armature=name)
     if is_in_edit_mode(armature):
-        return REFUSAL_EDIT_MODE.format(armature=name)
+        return _REFUSAL_EDIT_MODE.format(armature=name)
     if not meshes:
         return f"{name} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
     if not any(obj.visible_get(view_layer=view_layer) for obj in (armature, *meshes)):
-        return REFUSAL_HIDDEN.format(armature=name)
+        return _REFUSAL_HIDDEN.format(armature=name)
     return None
 
 
 def takes_refusal(armature: bpy.types.Object) -> str | None:
     """Why the takes of an armature object cannot be changed, or None."""
-    return linked_refusal(armature.name, [armature], ADVICE_LINKED)
+    return linked_refusal(armature.name, [armature], _ADVICE_LINKED)
 
 
-def motion_refusal(armature: bpy.types.Object) -> str | None:
+def _motion_refusal(armature: bpy.types.Object) -> str | None:
     """Why an armature object cannot move at all, or None."""
     played = played_actions(armature)
     constrained = any(len(bone.constraints) for bone in armature.pose.bones)
     if constrained or any(bone_curves(played)) or any(bone_drivers(armature)):
         return None
     if played:
-        return REFUSAL_NO_KEYS.format(action=played[0].action.name, armature=armature.name)
-    return REFUSAL_NO_MOTION.format(armature=armature.name)
+        return _REFUSAL_NO_KEYS.format(action=played[0].action.name, armature=armature.name)
+    return _REFUSAL_NO_MOTION.format(armature=armature.name)
 
 
 def cache_take(
@@ -409,30 +409,30 @@ def cache_take(
     first = scene.frame_start if options.first is None else options.first
     last = scene.frame_end if options.last is None else options.last
     frames = frames_of_range(first, last, 1)
-    if len(frames) > MOST_FRAMES:
-        raise UserError(f"A take has at most {MOST_FRAMES:,} frames. Cache a part of the range.")
-    raise_refusal(motion_refusal(armature))
+    if len(frames) > _MOST_FRAMES:
+        raise UserError(f"A take has at most {_MOST_FRAMES:,} frames. Cache a part of the range.")
+    raise_refusal(_motion_refusal(armature))
     options = replace(options, name=options.name or default_name(armature))
     former = find_take(armature, options.name)
     if former is not None and former.stored is not None and former.stored.library is not None:
         raise UserError(
-            REFUSAL_LINKED_TAKE.format(
+            _REFUSAL_LINKED_TAKE.format(
                 take=options.name, armature=armature.name, instead="Choose another name."
             )
         )
     meshes = deformed_meshes(armature, context.view_layer)
     source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
     sampled = yield from with_progress(
-        sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
+        _sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
     )
     unit = object_millimetres(armature, scene)
     rate = scene.render.fps / scene.render.fps_base
-    steps = make_take(source, sampled, frames, options, options.tolerance / unit, rate)
+    steps = _make_take(source, sampled, frames, options, options.tolerance / unit, rate)
     take, error = yield from with_progress(steps, f"Reducing keys of {options.name}", 0.5, 0.5)
     still = all(each.key_count == each.track_count for each in (take.keys, take.values.keys))
     if len(frames) > 1 and still:
-        raise UserError(REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
-    item = keep_take(armature, take, options, error * unit)
+        raise UserError(_REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
+    item = _keep_take(armature, take, options, error * unit)
     item.made_from = json.dumps(motion_digests(armature))
     note_changed(item, ())
     watch_takes()
@@ -451,7 +451,7 @@ def cache_take(
     ]
 
 
-def make_take(
+def _make_take(
     source: MotionSource,
     sampled: SampledMotion,
     frames: tuple[int, ...],
@@ -493,7 +493,7 @@ def make_take(
     return take, poses.error + (tolerance - for_bones)
 
 
-def keep_take(
+def _keep_take(
     armature: bpy.types.Object, take: Take, options: TakeOptions, error: float
 ) -> DQCompensationTake:
     """Write a take into the file, in the place of the one that has its name."""
@@ -531,7 +531,7 @@ def remove_take(armature: bpy.types.Object, name: str) -> None:
     try:
         settings.takes.remove(index)
     except TypeError as error:  # of a library override
-        reason = REFUSAL_LINKED_TAKE.format(
+        reason = _REFUSAL_LINKED_TAKE.format(
             take=name, armature=armature.name, instead="Remove it there."
         )
         raise UserError(reason) from error
@@ -553,7 +553,7 @@ def _size(keys: int, sampled_keys: int, count: int) -> str:
 # Gives takes to another armature: bones are matched by name.
 
 
-REFUSAL_NO_BONES = "{armature} has no bone of the take {take} of {source}."
+_REFUSAL_NO_BONES = "{armature} has no bone of the take {take} of {source}."
 
 
 def copy_takes(source: bpy.types.Object, armature: bpy.types.Object) -> list[str]:
@@ -594,7 +594,7 @@ def differences(
     rows = node_names(skeleton)
     if not set(rows) & set(take.node_names):
         raise UserError(
-            REFUSAL_NO_BONES.format(armature=armature.name, take=name, source=source.name)
+            _REFUSAL_NO_BONES.format(armature=armature.name, take=name, source=source.name)
         )
     found = fitted(take, skeleton)
     deforming = deforming_bones(armature)

@@ -169,7 +169,7 @@ name"""
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
-        if not other_armatures(armature, context):
+        if not _other_armatures(armature, context):
             return f"Select an armature with takes, too, and {armature.name} last."
         return takes_refusal(armature)
 
@@ -177,14 +177,14 @@ name"""
     def execute(self, context: Context) -> OperatorResult:
         armature = self.armature(context)
         messages = []
-        for source in other_armatures(armature, context):
+        for source in _other_armatures(armature, context):
             messages += copy_takes(source, armature)
         watch_takes()
         self.report({"INFO"}, " ".join(messages))
         return {"FINISHED"}
 
 
-def other_armatures(armature: Object, context: Context) -> list[Object]:
+def _other_armatures(armature: Object, context: Context) -> list[Object]:
     """The other armatures with takes that the selection leads to."""
     found = dict.fromkeys(
         obj if obj.type == "ARMATURE" else find_rig(obj) for obj in context.selected_objects
@@ -195,9 +195,9 @@ def other_armatures(armature: Object, context: Context) -> list[Object]:
 # The sub-panels of playback: the takes of the character's armature, and how they play.
 
 
-GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
-DISABLED = "Takes play on enabled objects. Enable {objects}."
-OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
+_GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
+_DISABLED = "Takes play on enabled objects. Enable {objects}."
+_OUT_OF_DATE = "{name} is out of date: {parts} changed since it was cached."
 
 
 class DQC_UL_takes(RowsOfItems):
@@ -229,7 +229,7 @@ class PlaybackPanel(SubPanel):
         if armature is None or draw_running(layout):
             return
         layout.operator("dqc.take_cache", icon="REC")
-        if other_armatures(armature, context):
+        if _other_armatures(armature, context):
             layout.operator("dqc.take_copy", icon="COPYDOWN")
         settings = settings_of(armature)
         if not len(settings.takes):
@@ -255,7 +255,7 @@ def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensa
     column.label(text=take_size(item), icon="KEYFRAME")
     column.label(text=f"Skin off by {item.error:.2f} mm at most", icon="DRIVER_DISTANCE")
     if parts := changed_since(item):
-        text = OUT_OF_DATE.format(name=item.name, parts=listed(parts))
+        text = _OUT_OF_DATE.format(name=item.name, parts=listed(parts))
         draw_sentence(layout, context, text, "ERROR")
     if not item.is_copied:
         layout.operator("dqc.take_refresh", icon="FILE_REFRESH")
@@ -316,7 +316,7 @@ def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
         for obj in meshes
         if settings_of(obj).is_enabled and settings_of(obj).display != "GPU"
     ]
-    told = ((DISABLED, disabled), (GPU_ONLY, modified))
+    told = ((_DISABLED, disabled), (_GPU_ONLY, modified))
     return [text.format(objects=listed(names)) for text, names in told if names]
 
 

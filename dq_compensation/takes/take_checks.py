@@ -90,7 +90,7 @@ def motion_digests(armature: bpy.types.Object) -> Digests:
     }
 
 
-def constraint_targets(armature: bpy.types.Object) -> list[bpy.types.Object]:
+def _constraint_targets(armature: bpy.types.Object) -> list[bpy.types.Object]:
     """The other objects that the bones' constraints follow, by name."""
     found: dict[str, bpy.types.Object] = {}
     for constraint in (each for bone in armature.pose.bones for each in bone.constraints):
@@ -162,7 +162,7 @@ def _constraints(armature: bpy.types.Object, animated: frozenset[str]) -> Iterat
 
 
 def _targets(armature: bpy.types.Object) -> Iterator[object]:
-    for target in constraint_targets(armature):
+    for target in _constraint_targets(armature):
         played = played_actions(target)
         yield target.name
         yield from _actions(played)
@@ -219,7 +219,7 @@ def _settings(
 
 
 # Seconds without a change until takes are compared.
-CHECK_TAKES_AFTER = 0.5
+_CHECK_TAKES_AFTER = 0.5
 
 # The session_uid of all armature objects with takes and of what they follow, as found last; None
 # before the first look.
@@ -233,14 +233,14 @@ def check_takes() -> None:
     for armature in bpy.data.objects:
         if armature.type != "ARMATURE" or not len(settings_of(armature).takes):
             continue
-        check_takes_of(armature)
-        followed = (armature, armature.data, *constraint_targets(armature))
+        _check_takes_of(armature)
+        followed = (armature, armature.data, *_constraint_targets(armature))
         _watched.update(each.session_uid for each in followed if each is not None)
         stored.update(item.stored.session_uid for item in takes_of(armature) if item.stored)
     keep_takes(stored)
 
 
-def check_takes_of(armature: bpy.types.Object) -> None:
+def _check_takes_of(armature: bpy.types.Object) -> None:
     """Compare the takes of one armature object with what they were sampled from."""
     now = motion_digests(armature)
     for item in takes_of(armature):
@@ -286,7 +286,7 @@ def _check_and_redraw() -> None:
     tag_redraw()
 
 
-_delayed_check = DelayedCall(_check_and_redraw, CHECK_TAKES_AFTER, "REST")
+_delayed_check = DelayedCall(_check_and_redraw, _CHECK_TAKES_AFTER, "REST")
 
 FOLLOWS = ((EDIT, _on_edit), (RESTORED, watch_takes), (LOADED, _on_load))
 

@@ -20,7 +20,7 @@ from ..session.status import tag_redraw
 from ..ui_shared.reporting import OperatorResult, with_setting_properties
 from .compare_operators import draw_shortcuts
 
-COLOUR_MAPS = (
+_COLOUR_MAPS = (
     ("VIRIDIS", "Viridis", "From violet over green to yellow"),
     ("CIVIDIS", "Cividis", "From blue over grey to yellow. The same to those who see no red"),
     ("MAGMA", "Magma", "From black over red to white"),
@@ -40,7 +40,7 @@ class DQCompensationPreferences(AddonPreferences):
     overlay_colours: EnumProperty(
         name="Overlay",
         description="The colours of the overlay, from no distance to the largest",
-        items=COLOUR_MAPS,
+        items=_COLOUR_MAPS,
         default="VIRIDIS",
         update=_redraw,
     )

@@ -76,7 +76,7 @@ class DQC_OT_help(Operator):
         return {"FINISHED"}
 
 
-def draw_help(header: UILayout, page: str, section: str = "") -> None:
+def _draw_help(header: UILayout, page: str, section: str = "") -> None:
     """Draw a button in the header of a panel that opens a page and section of the manual."""
     button: Any = header.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
     button.page, button.section = page, section
@@ -116,7 +116,7 @@ class SidebarPanel(Panel):
 
     def draw_header_preset(self, context: Context) -> None:
         if self.layout is not None:
-            draw_help(self.layout, self.help_page)
+            _draw_help(self.layout, self.help_page)
 
     def draw(self, context: Context) -> None:
         if self.layout is not None:
@@ -163,7 +163,7 @@ class SubPanel:
         header.use_property_split = False
         cls.fill_header(header, context)
         header.label(text=cls.title)
-        draw_help(header, cls.help_page, cls.help_section)
+        _draw_help(header, cls.help_page, cls.help_section)
         if body is not None:
             _split(body)
             cls.fill(body, context)

@@ -209,7 +209,7 @@ def draw() -> None:
             check_soon()
 
 
-def draw_over() -> None:
+def _draw_over() -> None:
     """Draw the legends of the current region, after its view."""
     if _session is not None and _session.legends:
         draw_legends(_session.legends, bpy.context)
@@ -317,7 +317,7 @@ def _draw_overlay(
 
 def register() -> None:
     """Start drawing."""
-    for function, kind in ((draw, "POST_VIEW"), (draw_over, "POST_PIXEL")):
+    for function, kind in ((draw, "POST_VIEW"), (_draw_over, "POST_PIXEL")):
         _handles.append(bpy.types.SpaceView3D.draw_handler_add(function, (), "WINDOW", kind))
 
 

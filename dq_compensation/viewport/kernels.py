@@ -250,18 +250,18 @@ def swings_of(deformation: Deformation) -> SwingJoints | None:
     return swings if swings is not None and swings.acts else None
 
 
-def twists_of(deformation: Deformation) -> TwistLimbs | None:
+def _twists_of(deformation: Deformation) -> TwistLimbs | None:
     """The limbs whose twists the kernel of a deformation spreads; None without any."""
     limbs = deformation.twist_limbs if deformation.method == "COMPENSATED" else None
     return limbs if limbs is not None and deformation.twist_spread and len(limbs.rows) else None
 
 
-def blend_of(deformation: Deformation) -> NDArray[np.floating] | None:
+def _blend_of(deformation: Deformation) -> NDArray[np.floating] | None:
     """The weights that take a deformation back to linear skinning, shape (n,); None without any."""
     return deformation.blend if deformation.method in BLENDED_METHODS else None
 
 
-def mask_of(deformation: Deformation) -> NDArray[np.floating] | None:
+def _mask_of(deformation: Deformation) -> NDArray[np.floating] | None:
     """The weights by which vertices leave their places at rest, shape (n,); None: by 1."""
     return deformation.mask
 
@@ -447,15 +447,15 @@ KERNELS: dict[Kernel, KernelTraits] = {
     ),
 }
 OPTIONS: dict[str, KernelOption] = {
-    "blend": KernelOption(blend_of, RestTextures(("blend",), ("blend",), _blend_rows)),
-    "mask": KernelOption(mask_of, RestTextures(("mask",), ("mask",), _mask_rows)),
+    "blend": KernelOption(_blend_of, RestTextures(("blend",), ("blend",), _blend_rows)),
+    "mask": KernelOption(_mask_of, RestTextures(("mask",), ("mask",), _mask_rows)),
     "swings": KernelOption(
         swings_of,
         RestTextures(("swings", "swing_joints"), _OF_COMPENSATION, _swing_rows),
         {"SWINGS": str(SWINGS)},
     ),
     "twists": KernelOption(
-        twists_of,
+        _twists_of,
         RestTextures(("twists", "twist_limbs"), ("twist_limbs",), _twist_rows),
         {"TURNS": str(TURNS)},
     ),

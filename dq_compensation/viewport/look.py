@@ -35,9 +35,9 @@ from .shaders import VIEW_TEXELS, surface_shader, wire_shader
 # The caller sets depth test and blending, with `drawing_state`.
 
 
-MAX_LIGHTS = 4
+_MAX_LIGHTS = 4
 # In units of normalised depth: as little as keeps edges in front of their own surface.
-WIRE_DEPTH_BIAS = 2e-5
+_WIRE_DEPTH_BIAS = 2e-5
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ViewUniforms:
         Args:
             view_matrix: (4, 4), world to view; an array or a mathutils Matrix.
             projection_matrix: (4, 4), view to clip space (`region_data.window_matrix`).
-            lights: at most `MAX_LIGHTS` are used.
+            lights: at most `_MAX_LIGHTS` are used.
             ambient: linear colour.
             highlights: whether materials reflect the lamps.
         """
@@ -107,7 +107,7 @@ class ViewUniforms:
         texels[0:4] = np.asarray(view_matrix, np.float32).T
         texels[4:8] = np.asarray(projection_matrix, np.float32).T
         texels[8:20] = 0.0
-        for number, light in enumerate(lights[:MAX_LIGHTS]):
+        for number, light in enumerate(lights[:_MAX_LIGHTS]):
             texels[8 + number, :3] = light.direction
             texels[8 + number, 3] = light.wrap
             texels[12 + number, :3] = light.diffuse
@@ -234,7 +234,7 @@ def draw_wire(
     try:
         _bind(shader, deformed, view, placements, drawn)
         shader.uniform_float("wire_colour", colour)
-        shader.uniform_float("depth_bias", WIRE_DEPTH_BIAS)
+        shader.uniform_float("depth_bias", _WIRE_DEPTH_BIAS)
         batch.draw_instanced(shader, instance_start=0, instance_count=drawn.count)
     finally:
         gpu.shader.unbind()

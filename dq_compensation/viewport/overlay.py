@@ -244,7 +244,7 @@ def colour_block(name: ColourMap) -> GPUUniformBuf:
 # Draws the legends of the overlays: the colours and their millimetres.
 
 
-TITLES: dict[Overlay, str] = {
+_TITLES: dict[Overlay, str] = {
     "COMPENSATION": "Compensation",
     "LINEAR": "Distance from linear",
     "DUAL_QUATERNION": "Distance from dual quaternion",
@@ -286,7 +286,7 @@ def titled_legends(legends: Sequence[Legend]) -> list[tuple[str, Legend]]:
         by_meaning.setdefault(meaning, []).append(legend)
     titled = []
     for alike in list(by_meaning.values())[:MAX_LEGENDS]:
-        title = f"{TITLES[alike[0].overlay]} {alike[0].bone}".rstrip()
+        title = f"{_TITLES[alike[0].overlay]} {alike[0].bone}".rstrip()
         if len(by_meaning) > 1:
             title = f"{title}: {', '.join(legend.name for legend in alike)}"
         titled.append((title, alike[0]))

@@ -67,7 +67,7 @@ def value_mesh(takes: Sequence[Take], mesh_name: str) -> str:
     return mesh_name if has_keys else _COPY_NUMBER.sub("", mesh_name)
 
 
-TIMING = np.dtype(
+_TIMING = np.dtype(
     [("take", np.intp), ("phase", "f8"), ("speed", "f8"), ("start", "f8"), ("loop", np.bool_)]
 )
 """The times at which an instance plays a take: t = phase + speed (frame - start).
@@ -76,7 +76,7 @@ t is in frames of the take, the start is a frame of the scene. The take is its n
 the character, -1 for none. A take that is not a loop is held at its ends.
 """
 INSTANCE = np.dtype(
-    [("first", TIMING), ("second", TIMING), ("fade_start", "f8"), ("fade_frames", "f8")]
+    [("first", _TIMING), ("second", _TIMING), ("fade_start", "f8"), ("fade_frames", "f8")]
 )
 """The fields of `Playing` for one instance."""
 

@@ -12,7 +12,6 @@ import pytest
 
 from dq_compensation.ui_shared.sidebar import SidebarPanel, SubPanel, manual_map, page_address
 from environments import PROJECT
-from manual_pages import NOT_FOR_USERS
 
 DOCS = PROJECT / "docs"
 
@@ -24,7 +23,7 @@ def require_page(address: str) -> None:
     found = urlparse(address)
     path = Path(unquote(found.path))
     assert path.parent == DOCS
-    assert path.stem not in NOT_FOR_USERS
+    assert path.stem not in {"architecture", "measurements"}  # for people who change the code
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     if found.fragment:
         assert found.fragment in {heading.lower().replace(" ", "-") for heading in headings}

@@ -261,7 +261,7 @@ def with_examples(
     build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
 ) -> Geometry:
     """The mesh, in its own space, with the offsets of the examples times their current weights."""
-    alphas = example_alphas(build, mesh, bones, counts)
+    alphas = _example_alphas(build, mesh, bones, counts)
     for number in range(counts.poses):
         offset = build.attribute(numbered(EXAMPLE_OFFSET, number), Vector)
         alpha = alphas.at("alpha", build.constant(number))
@@ -270,7 +270,7 @@ def with_examples(
     return mesh
 
 
-def example_alphas(
+def _example_alphas(
     build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
 ) -> Cloud:
     """The weight of each example, `alpha` on a point for each pose; the mesh has their tables."""

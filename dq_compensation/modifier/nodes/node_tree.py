@@ -126,14 +126,14 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
 
 def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """The tree of that kind, built when there is none."""
-    tree = own_trees.ensure_tree(kind.key, partial(build_tree, kind))
+    tree = own_trees.ensure_tree(kind.key, partial(_build_tree, kind))
     # Somebody may have changed it.
     if tree.get(BASE_PROPERTY) != kind.base:
         tree[BASE_PROPERTY] = kind.base
     return tree
 
 
-def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
+def _build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
     inputs, method = _inputs_of(kind), kind.method.replace("_", " ").title()
     name = f"DQ Compensation: {method}{' by Example' if kind.examples else ''}"

@@ -266,7 +266,7 @@ class Geometry(Socket):
                 "GeometryNodeSampleIndex",
                 named={"Geometry": self, "Value": value, "Index": index},
                 domain="POINT",
-                data_type=DATA_TYPES[type(value)],
+                data_type=_DATA_TYPES[type(value)],
             )
         return known[self, value, index]
 
@@ -274,7 +274,7 @@ class Geometry(Socket):
         """Evaluate fields on this geometry's points, all at once and once only."""
         node: Any = self.builder.node("GeometryNodeCaptureAttribute", self, domain="POINT")
         for name, field in fields.items():
-            node.capture_items.new(ITEM_TYPES[type(field)], name)
+            node.capture_items.new(_ITEM_TYPES[type(field)], name)
             self.builder.connect(node.inputs[name], field)
         captured = {
             name: type(field)(self.builder, node.outputs[name]) for name, field in fields.items()
@@ -316,7 +316,7 @@ class Geometry(Socket):
             "GeometryNodeStoreNamedAttribute",
             named={"Geometry": self, "Name": name, "Value": value},
             domain="POINT",
-            data_type=DATA_TYPES[type(value)],
+            data_type=_DATA_TYPES[type(value)],
         )
 
     def set_position(self, position: Vector, selection: Scalar | None = None) -> Geometry:
@@ -382,14 +382,14 @@ def rotation_to(y: Vector, z: Vector) -> Rotation:
     return y.builder.value(Rotation, "FunctionNodeAxesToRotation", y, z, **axes)
 
 
-DATA_TYPES: dict[type, str] = {
+_DATA_TYPES: dict[type, str] = {
     Scalar: "FLOAT",
     Integer: "INT",
     Vector: "FLOAT_VECTOR",
     Matrix: "FLOAT4X4",
     Rotation: "QUATERNION",
 }
-ITEM_TYPES: dict[type, str] = {
+_ITEM_TYPES: dict[type, str] = {
     Scalar: "FLOAT",
     Integer: "INT",
     Vector: "VECTOR",
@@ -434,7 +434,7 @@ class TreeBuilder(TreeNodes):
 
     def attribute(self, name: str | Scalar, kind: type[Scalar | Vector | Matrix]) -> Any:
         """A named attribute as a field of that kind."""
-        data_type = DATA_TYPES[kind]
+        data_type = _DATA_TYPES[kind]
         if (name, data_type) not in self.known:
             node = "GeometryNodeInputNamedAttribute"
             self.known[name, data_type] = self.value(kind, node, name, data_type=data_type)
@@ -480,7 +480,7 @@ class TreeBuilder(TreeNodes):
     def choose(self, condition: Scalar, false: Any, true: Any) -> Any:
         """One of two values or geometries, by a number above 0.5 or a boolean."""
         sample = next(side for side in (true, false) if isinstance(side, Socket))
-        kinds: dict[type[Socket], str] = {**ITEM_TYPES, Geometry: "GEOMETRY"}
+        kinds: dict[type[Socket], str] = {**_ITEM_TYPES, Geometry: "GEOMETRY"}
         named = {"Switch": condition, "False": false, "True": true}
         return self.value(
             type(sample), "GeometryNodeSwitch", named=named, input_type=kinds[type(sample)]

@@ -19,7 +19,7 @@ from .node_values import Geometry, TreeBuilder
 
 # Custom property of a tree, beside the key of its kind: the digest of its nodes when it was built.
 NODES_PROPERTY = "dq_compensation_nodes"
-EDITED = "edited"
+_EDITED = "edited"
 
 
 # What of a node's settings changes what it computes.
@@ -42,15 +42,15 @@ class TreeInput:
 
 def is_unedited(tree: bpy.types.NodeTree, key: str) -> bool:
     """Whether a tree has that key, and nobody is known to have edited it."""
-    return tree.get(TREE_PROPERTY) == key and tree.get(NODES_PROPERTY) != EDITED
+    return tree.get(TREE_PROPERTY) == key and tree.get(NODES_PROPERTY) != _EDITED
 
 
 def mark_edited(trees: Iterable[bpy.types.NodeTree]) -> None:
     """Mark the trees that somebody has edited, themselves or a group in them; they are replaced."""
     known: dict[bpy.types.NodeTree, str] = {}
     for tree in trees:
-        if tree.get(NODES_PROPERTY) not in {EDITED, _nodes_digest(tree, known)}:
-            tree[NODES_PROPERTY] = EDITED
+        if tree.get(NODES_PROPERTY) not in {_EDITED, _nodes_digest(tree, known)}:
+            tree[NODES_PROPERTY] = _EDITED
 
 
 def _nodes_digest(tree: bpy.types.NodeTree, known: dict[bpy.types.NodeTree, str]) -> str:
@@ -165,10 +165,10 @@ _KEY = f"{TREE_VERSION} arriving shape"
 def shape_keepers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     """The modifiers of an object that keep the arriving shape: one, or copies that a user made."""
     nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
-    return [each for each in nodes if keeps_shape(each.node_group)]
+    return [each for each in nodes if _keeps_shape(each.node_group)]
 
 
-def keeps_shape(tree: bpy.types.NodeTree | None) -> bool:
+def _keeps_shape(tree: bpy.types.NodeTree | None) -> bool:
     """Whether a node tree is that of such a modifier."""
     return tree is not None and KEEPS_SHAPE_PROPERTY in tree
 

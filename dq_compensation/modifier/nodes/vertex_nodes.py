@@ -47,12 +47,12 @@ from .node_values import (
 _SURELY_FACING = 1e-6
 
 
-def faces_away(dot: Scalar) -> Scalar:
+def _faces_away(dot: Scalar) -> Scalar:
     """1 where unit quaternions of that dot product blend with opposite signs, else 0."""
     return dot < -FACING_TOLERANCE
 
 
-def set_bones(build: TreeBuilder, mesh: Geometry, slots: int, row: Scalar) -> list[Scalar]:
+def _set_bones(build: TreeBuilder, mesh: Geometry, slots: int, row: Scalar) -> list[Scalar]:
     """The palette rows of the bones of sets, slot by slot."""
     return [
         mesh.sample(build.attribute(numbered(SET_BONE, slot), Integer), row)
@@ -60,12 +60,12 @@ def set_bones(build: TreeBuilder, mesh: Geometry, slots: int, row: Scalar) -> li
     ]
 
 
-def chunks_of(slots: int) -> list[list[int]]:
+def _chunks_of(slots: int) -> list[list[int]]:
     """The slots of each chunk: three, and the last slot, which every chunk has as its fourth."""
     return [[*range(start, start + 3), slots - 1] for start in range(0, slots - 1, 3)]
 
 
-def aligned(
+def _aligned(
     build: TreeBuilder, quaternions: Sequence[Matrix], towards: Sequence[Scalar] | None = None
 ) -> tuple[list[Matrix], Scalar]:
     """Give the quaternions of each set the sign that agrees with its first one.
@@ -94,7 +94,7 @@ def aligned(
             first = [column[0] for column in products.entries()]
             if reference is not None:
                 first = (quaternions[other].transposed() @ reference).entries()[0]
-            signs = [faces_away(dot).times_plus(-2.0, 1.0) for dot in first]
+            signs = [_faces_away(dot).times_plus(-2.0, 1.0) for dot in first]
             assert other == len(signed)
             signed.append(build.diagonal(signs))
     dots: list[Scalar] = []
@@ -105,7 +105,7 @@ def aligned(
     return signed, reduce(Scalar.minimum, dots) < _SURELY_FACING
 
 
-def last_slot_implied(build: TreeBuilder, first: bool) -> Matrix:
+def _last_slot_implied(build: TreeBuilder, first: bool) -> Matrix:
     """Takes columns of four slots to differences from the last one, which is the origin.
 
     Weights sum to 1: `sum w_i c_i = c_4 + sum over 1..3 of w_i (c_i - c_4)`. Only the first chunk
@@ -136,20 +136,20 @@ def dual_quaternion_sets(
         And `matrix_i`, the matrix of the bone in slot i, `with_matrices`.
     """
     cloud = build.points(set_count)
-    rows = set_bones(build, mesh, slots, build.index)
+    rows = _set_bones(build, mesh, slots, build.index)
     packed = [bones.at("packed", row).entries() for row in rows]
-    chunks = chunks_of(slots)
+    chunks = _chunks_of(slots)
     reals = [build.matrix([packed[slot][0] for slot in chunk]) for chunk in chunks]
     duals = [build.matrix([packed[slot][1] for slot in chunk]) for chunk in chunks]
     scalars = [
         build.matrix([(packed[slot][0][3], packed[slot][1][3], 0.0, 0.0) for slot in chunk])
         for chunk in chunks
     ]
-    signs, doubtful = aligned(build, reals)
+    signs, doubtful = _aligned(build, reals)
     per_bone = reduce(Scalar.maximum, [bone[2][3] for bone in packed], doubtful)
     fields: dict[str, Field] = {"needs_per_bone": per_bone}
     for number, signed in enumerate(signs):
-        blending = signed @ last_slot_implied(build, number == 0)
+        blending = signed @ _last_slot_implied(build, number == 0)
         fields[numbered("real", number)] = reals[number] @ blending
         fields[numbered("dual", number)] = duals[number] @ blending
         fields[numbered("scalars", number)] = scalars[number] @ blending
@@ -216,7 +216,7 @@ class Vertices:
 
     def bones(self) -> list[Scalar]:
         """The palette row of each slot's bone."""
-        return set_bones(self.build, self.mesh, self.slots, self.set)
+        return _set_bones(self.build, self.mesh, self.slots, self.set)
 
     def strongest(self) -> Scalar:
         """The palette row of the strongest bone."""
@@ -251,7 +251,7 @@ def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vect
         there = bones.at("matrix", bone).transform_point(position)
         signed = weight
         if total is not None:
-            signed = weight * (1.0 - faces_away(real.dot(total)) * 2.0)
+            signed = weight * (1.0 - _faces_away(real.dot(total)) * 2.0)
         real = real * signed
         along = there.dot(real.axis) * -1.0
         products.append(Quaternion(along, there * real.w + there.cross(real.axis)))
@@ -296,7 +296,7 @@ def joint_set_cloud(
         `reference`, the palette row of the controlling bone or -1; and `needs_per_bone`.
     """
     row = build.index
-    rows = set_bones(build, mesh, slots, row)
+    rows = _set_bones(build, mesh, slots, row)
     reference = mesh.sample(build.attribute(SET_REFERENCE, Integer), row)
     centre = grouped(build, "DQ Compensation centres", _centre, mesh, bones, rows)
     # Of a first capture, so that the slots share it.
@@ -308,17 +308,17 @@ def joint_set_cloud(
     aligning_bone = build.choose(free, reference, rows[0])
     aligning = bones.at("packed", aligning_bone).entries()[0]
     posed = [bones.at("matrix", bone).transform_point(centre).components() for bone in rows]
-    chunks = chunks_of(slots)
+    chunks = _chunks_of(slots)
     reals = [build.matrix([packed[slot][0] for slot in chunk]) for chunk in chunks]
     tops = [
         build.matrix([(packed[slot][0][3], 0.0, 0.0, 0.0) for slot in chunk]) for chunk in chunks
     ]
     places = [build.matrix([(*posed[slot], 0.0) for slot in chunk]) for chunk in chunks]
-    signs, doubtful = aligned(build, reals, aligning)
+    signs, doubtful = _aligned(build, reals, aligning)
     per_bone = reduce(Scalar.maximum, [bone[2][3] for bone in packed], doubtful * free)
     fields: dict[str, Field] = {"needs_per_bone": per_bone}
     for number, signed in enumerate(signs):
-        implied = last_slot_implied(build, number == 0)
+        implied = _last_slot_implied(build, number == 0)
         fields[numbered("real", number)] = reals[number] @ (signed @ implied)
         fields[numbered("scalars", number)] = tops[number] @ (signed @ implied)
         fields[numbered("posed", number)] = places[number] @ implied
@@ -395,7 +395,7 @@ def turned_by_bones(vertices: Vertices, sets: Cloud, bones: Cloud, position: Vec
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
         real = rotation_of(build, bones, bone)
         matrix = bones.at("matrix", bone)
-        signed.append(real * (weight * (1.0 - faces_away(real.dot(towards)) * 2.0)))
+        signed.append(real * (weight * (1.0 - _faces_away(real.dot(towards)) * 2.0)))
         # R^-1 D, what the bone does before it turns
         before = real.conjugate().rotate(matrix.transform_direction(from_centre))
         scaled.append(before * weight)

@@ -177,7 +177,7 @@ def followed_mesh(
         bpy.data.scenes.remove(scene)
 
 
-def keys_through(skinned: SkinnedObject, holder: bpy.types.Object) -> ShapeKeys | None:
+def _keys_through(skinned: SkinnedObject, holder: bpy.types.Object) -> ShapeKeys | None:
     """The shape keys of an object behind the modifiers that are read; None without any.
 
     `followed_mesh` gives the holder. BindingError where they are absolute ones.
@@ -316,7 +316,7 @@ def _bind(
         skeleton = with_bendy_bones(skeleton, rig)
     weights = read_weights(mesh)
     copy = None if painted else acting_soft_copy(skinned)
-    shape_keys = ShapeKeys.read(obj, weights) if holder == obj else keys_through(skinned, holder)
+    shape_keys = ShapeKeys.read(obj, weights) if holder == obj else _keys_through(skinned, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     there = transformed_points(to_armature, rest)
     influences = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)

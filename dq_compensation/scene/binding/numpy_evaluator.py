@@ -165,7 +165,7 @@ class Support(NamedTuple):
     kind: SupportKind = "JOINT"
 
 
-FOUND_FROM_WEIGHTS = Support()
+_FOUND_FROM_WEIGHTS = Support()
 """The support of a bone for which nothing was chosen."""
 
 
@@ -212,11 +212,11 @@ def capture(
 def support_of(obj: bpy.types.Object, bone: str) -> Support:
     """The support of a bone, as the artist has chosen it."""
     chosen = (each for each in settings_of(obj).example_bones if each.name == bone)
-    return next((Support(each.support, each.support_kind) for each in chosen), FOUND_FROM_WEIGHTS)
+    return next((Support(each.support, each.support_kind) for each in chosen), _FOUND_FROM_WEIGHTS)
 
 
 def support_weights(
-    binding: Binding, bone: str, chosen: Support = FOUND_FROM_WEIGHTS
+    binding: Binding, bone: str, chosen: Support = _FOUND_FROM_WEIGHTS
 ) -> NDArray[np.floating]:
     """The share by which the examples of a bone may move each vertex, shape (n,), 0 to 1.
 

@@ -297,7 +297,7 @@ _KINDS = (PROPERTY, SHARES, SUMS, TOTAL)
 
 def bone_of_property(data_path: str, bones: Iterable[str]) -> str | None:
     """The bone whose array property a driver reads, of these; None where it is no such property."""
-    paths = ((bone, tuple(property_path(bone, kind) for kind in _KINDS)) for bone in bones)
+    paths = ((bone, tuple(_property_path(bone, kind) for kind in _KINDS)) for bone in bones)
     return next((bone for bone, of_bone in paths if data_path.startswith(of_bone)), None)
 
 
@@ -310,13 +310,13 @@ def property_drivers(
         return
     for bone in bones:
         for kind in _KINDS:
-            path, name = property_path(bone, kind), kind.format(bone=bone)
+            path, name = _property_path(bone, kind), kind.format(bone=bone)
             if name in obj:
                 curves = [curve for curve in animation.drivers if curve.data_path == path]
                 yield name, len(obj[name]), curves
 
 
-def property_path(bone: str, name: str = PROPERTY) -> str:
+def _property_path(bone: str, name: str = PROPERTY) -> str:
     """The data path of a bone's array property, from the object."""
     return f'["{bpy.utils.escape_identifier(name.format(bone=bone))}"]'
 
@@ -325,7 +325,7 @@ def driven_property(
     obj: bpy.types.Object, bone: str, count: int, name: str = PROPERTY
 ) -> list[Any]:
     """The drivers of a bone's array property, made anew with `count` numbers; 0 removes it."""
-    path = property_path(bone, name)
+    path = _property_path(bone, name)
     if obj.animation_data is not None:
         for curve in [curve for curve in obj.animation_data.drivers if curve.data_path == path]:
             obj.animation_data.drivers.remove(curve)
@@ -344,7 +344,7 @@ def drive_by_property(
     property_name: str = PROPERTY,
 ) -> None:
     """Give a driver an expression of numbers of a bone's array property, by variable names."""
-    path = property_path(bone, property_name)
+    path = _property_path(bone, property_name)
     for name, place in places.items():
         variable = curve.driver.variables.new()
         variable.name = name

@@ -19,12 +19,12 @@ FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
 TYPES: dict[Layout, tuple[str, ...]] = {"POINTS": ("MESH", "POINTCLOUD"), "CURVE": ("CURVE",)}
 """The types of object that a layout can use."""
 
-LAYOUTS = (
+_LAYOUTS = (
     ("GRID", "Grid", "Rows and columns, centred on the Empty"),
     ("POINTS", "Points", "One figure on each vertex of a mesh, or each point of a point cloud"),
     ("CURVE", "Curve", "At equal distances along a curve, each facing where the curve goes"),
 )
-FAR_FIGURES = (
+_FAR_FIGURES = (
     ("SAME", "As the Others", "Like figures that are near"),
     ("HALF_RATE", "Half Rate", "Posed in every second frame"),
     ("LINEAR", "Linear", "Deformed by the method Linear, which is faster"),
@@ -113,7 +113,7 @@ class DQCompensationCrowd(PropertyGroup):
         override={"LIBRARY_OVERRIDABLE"},
     )
     layout: Layout = props.EnumProperty(
-        description="Where the figures stand", items=LAYOUTS, **_OF_CROWDS
+        description="Where the figures stand", items=_LAYOUTS, **_OF_CROWDS
     )
     layout_object: bpy.types.Object | None = props.PointerProperty(
         name="Object",
@@ -204,7 +204,7 @@ class DQCompensationCrowd(PropertyGroup):
     )
     far_figures: FarFigures = props.EnumProperty(
         description="What is simplified for figures that are far",
-        items=FAR_FIGURES,
+        items=_FAR_FIGURES,
         default="HALF_RATE",
         **_OF_CROWDS,
     )

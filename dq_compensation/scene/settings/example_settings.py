@@ -21,7 +21,7 @@ from .declaration import (
 )
 
 SupportKind = Literal["JOINT", "PARENT"]
-SUPPORT_KINDS = (
+_SUPPORT_KINDS = (
     (
         "JOINT",
         "Both Sides of Joint",
@@ -126,7 +126,7 @@ class DQCompensationExampleBone(PropertyGroup):
     support_kind: SupportKind = props.EnumProperty(
         name="Found By",
         description="How to find the vertices that the examples of this bone may move",
-        items=SUPPORT_KINDS,
+        items=_SUPPORT_KINDS,
         # Files from before there was a choice keep the support that they had.
         default="PARENT",
         update=calls(SHOWN_CHANGED),

@@ -82,7 +82,7 @@ METHODS = (
     ),
 )
 
-DISPLAYS = (
+_DISPLAYS = (
     (
         "MODIFIER",
         "Modifier",
@@ -97,7 +97,7 @@ DISPLAYS = (
     ),
 )
 
-CURVES = (
+_CURVES = (
     (
         "MEASURED",
         "Measured",
@@ -119,12 +119,12 @@ CURVES = (
     ("SLIDES", "Strong", "Like Fitted, but acts farther from the joint. For wide, soft weights"),
 )
 
-EXAMPLE_BASES = (
+_EXAMPLE_BASES = (
     ("SPHERICAL_JOINT", "Spherical Joint", "The published method"),
     ("COMPENSATED", "Compensated", "Compensated dual quaternions, with their settings"),
 )
 
-LIMB_AXES = (
+_LIMB_AXES = (
     (
         "AUTO",
         "Automatic",
@@ -138,7 +138,7 @@ LIMB_AXES = (
     ("-Z", "-Z", "The limb runs against the bones' Z axis"),
 )
 
-OVERLAYS = (
+_OVERLAYS = (
     ("NONE", "None", "The character as it is"),
     ("COMPENSATION", "Compensation", "How far the compensation moves each vertex"),
     ("LINEAR", "From Linear", "How far each vertex is from the plain Armature modifier's result"),
@@ -169,14 +169,14 @@ class JointSettings(Declaration):
 
     curve: Curve = props.EnumProperty(
         description="The formula of the compensation",
-        items=CURVES,
+        items=_CURVES,
         default="MEASURED",
         **_ACTING,
     )
     limb_axis: LimbAxis = props.EnumProperty(
         description="The axis of the bones that points along the limb. If a joint of an imported "
         "rig bulges more instead of less, try the axes in turn",
-        items=LIMB_AXES,
+        items=_LIMB_AXES,
         default="AUTO",
         **_ACTING,
     )
@@ -255,7 +255,7 @@ class CharacterChoices(MethodSettings):
 
     display: Display = props.EnumProperty(
         description="How the deformed character is shown",
-        items=DISPLAYS,
+        items=_DISPLAYS,
         default="MODIFIER",
         **_ACTING,
     )
@@ -268,7 +268,7 @@ class CharacterChoices(MethodSettings):
     example_base: ExampleBase = props.EnumProperty(
         name="Base",
         description="The method that the examples correct",
-        items=EXAMPLE_BASES,
+        items=_EXAMPLE_BASES,
         default="SPHERICAL_JOINT",
         **_ACTING,
     )
@@ -362,7 +362,7 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
     )
     overlay: Overlay = props.EnumProperty(
         description="The distance that the colours show, in Object Mode and Pose Mode",
-        items=OVERLAYS,
+        items=_OVERLAYS,
         default="NONE",
         **_ACTING,
     )

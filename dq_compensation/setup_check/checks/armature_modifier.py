@@ -30,7 +30,7 @@ _PLACES = {
 }
 
 
-def find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Iterator[Issue]:
+def _find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Iterator[Issue]:
     """The problems of the visibility of the deforming modifiers.
 
     Args:
@@ -144,7 +144,7 @@ def _preserve_volume_off(subject: Subject, _issue: Issue) -> str:
     return f"Preserve Volume of {subject.modifier.name} is off; {subject.obj.name} looks the same"
 
 
-DISPLAY_FIXES: dict[str, Callable[[Subject, Issue], str]] = {
+_DISPLAY_FIXES: dict[str, Callable[[Subject, Issue], str]] = {
     "turn_off": _turn_off,
     "turn_on": _turn_on,
     "preserve_volume_off": _preserve_volume_off,
@@ -161,7 +161,7 @@ _SAME_IN_DOUBLES = ("object", "vertex_group", "invert_vertex_group", "use_vertex
 _AT_REST = 1e-5
 
 
-def find_in_armature_modifier(subject: Subject) -> Iterator[Issue]:
+def _find_in_armature_modifier(subject: Subject) -> Iterator[Issue]:
     """The problems of a character's Armature modifiers."""
     if subject.modifier is None:
         yield _missing(subject)
@@ -176,7 +176,7 @@ def find_in_armature_modifier(subject: Subject) -> Iterator[Issue]:
             fix = Fix("remove_idle", "Remove", f"Remove {names}: nothing changes by that")
             yield Issue("idle", "INFORMATION", message, fixes=(fix,))
         yield from _several(subject, subject.modifier)
-        yield from find_in_display(subject, subject.modifier)
+        yield from _find_in_display(subject, subject.modifier)
 
 
 def _idle(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
@@ -358,13 +358,13 @@ def _remove_doubles(subject: Subject, _issue: Issue) -> str:
 
 ARMATURE_MODIFIER = Check(
     "armature_modifier",
-    find_in_armature_modifier,
+    _find_in_armature_modifier,
     {
         "add_modifier": _add_modifier,
         "set_armature": _set_armature,
         "remove_idle": _remove_idle,
         "remove_doubles": _remove_doubles,
-        **DISPLAY_FIXES,
+        **_DISPLAY_FIXES,
     },
 )
 
@@ -372,7 +372,7 @@ ARMATURE_MODIFIER = Check(
 # Check: Armature modifiers that mix their results: Blender mixes, DQ Compensation does not.
 
 
-def find_multi_modifier(subject: Subject) -> Iterator[Issue]:
+def _find_multi_modifier(subject: Subject) -> Iterator[Issue]:
     """One issue that names the modifiers."""
     native = settings_of(subject.obj).native
     if native.base_left_on or not native.replaced_modifier:
@@ -394,4 +394,4 @@ def find_multi_modifier(subject: Subject) -> Iterator[Issue]:
         yield Issue("mixed", "WARNING", message)
 
 
-MULTI_MODIFIER = Check("multi_modifier", find_multi_modifier)
+MULTI_MODIFIER = Check("multi_modifier", _find_multi_modifier)

@@ -22,7 +22,7 @@ from ..subject import Subject
 # one that was enabled again. Bones get lost where a rig is generated anew, as by Rigify.
 
 
-def find_baked_bones(subject: Subject) -> Iterator[Issue]:
+def _find_baked_bones(subject: Subject) -> Iterator[Issue]:
     """The helper bones that act on an enabled object, and missing helper bones."""
     acting = acting_helpers(subject.obj) if settings_of(subject.obj).is_enabled else []
     if acting:
@@ -106,7 +106,7 @@ def _disable_for_bones(subject: Subject, _issue: Issue) -> str:
 
 BAKED_BONES = Check(
     "baked_bones",
-    find_baked_bones,
+    _find_baked_bones,
     {"remove_helpers": _remove_helpers, "add_helpers": _add_helpers, "disable": _disable_for_bones},
 )
 
@@ -117,7 +117,7 @@ BAKED_BONES = Check(
 # finds one that was enabled again.
 
 
-def find_baked_keys(subject: Subject) -> Iterator[Issue]:
+def _find_baked_keys(subject: Subject) -> Iterator[Issue]:
     """The baked keys of an enabled object that are not muted."""
     obj = subject.obj
     names = acting_keys(obj) if settings_of(obj).is_enabled else []
@@ -161,5 +161,5 @@ def _disable_for_keys(subject: Subject, _issue: Issue) -> str:
 
 
 BAKED_KEYS = Check(
-    "baked_keys", find_baked_keys, {"mute_keys": _mute_keys, "disable": _disable_for_keys}
+    "baked_keys", _find_baked_keys, {"mute_keys": _mute_keys, "disable": _disable_for_keys}
 )

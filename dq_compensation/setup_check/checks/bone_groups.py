@@ -19,7 +19,7 @@ from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
 
-def find_bone_groups(subject: Subject) -> Iterator[Issue]:
+def _find_bone_groups(subject: Subject) -> Iterator[Issue]:
     """Up to one issue of each kind."""
     if subject.armature is None:
         return
@@ -129,7 +129,7 @@ def _bones_without_group(
 
 BONE_GROUPS = Check(
     "bone_groups",
-    find_bone_groups,
+    _find_bone_groups,
     {"turn_deform_on": turn_deform_on, "remove_groups": remove_groups},
 )
 
@@ -140,7 +140,7 @@ BONE_GROUPS = Check(
 _SETS_NAMED = 2
 
 
-def find_shared_joints(subject: Subject) -> Iterator[Issue]:
+def _find_shared_joints(subject: Subject) -> Iterator[Issue]:
     """One issue for all vertices without a joint of their own."""
     obj = subject.obj
     if subject.armature is None or Settings.of(obj).acting_method != "SPHERICAL_JOINT":
@@ -170,4 +170,4 @@ def find_shared_joints(subject: Subject) -> Iterator[Issue]:
     yield Issue("no_shared_joint", "INFORMATION", message, bones_named, vertices)
 
 
-SHARED_JOINTS = Check("shared_joints", find_shared_joints)
+SHARED_JOINTS = Check("shared_joints", _find_shared_joints)

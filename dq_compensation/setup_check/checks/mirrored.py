@@ -24,7 +24,7 @@ from ..subject import Subject
 _TOLERANCE = 1e-3
 
 
-def find_mirrored_names(subject: Subject) -> Iterator[Issue]:
+def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
     """One hint for all pairs; none for rigs whose sides have other names throughout."""
     if subject.armature is None:
         return
@@ -70,7 +70,7 @@ def _mirror_images(
     return [(int(bones[one]), int(bones[two])) for one, two in zip(first, second, strict=True)]
 
 
-MIRRORED_NAMES = Check("mirrored_names", find_mirrored_names)
+MIRRORED_NAMES = Check("mirrored_names", _find_mirrored_names)
 
 
 # Check: the weights of left and right bones are mirror images of each other.
@@ -82,7 +82,7 @@ _SYMMETRIC = 0.95
 _UNSEEN = 0.01
 
 
-def find_mirrored_weights(subject: Subject) -> Iterator[Issue]:
+def _find_mirrored_weights(subject: Subject) -> Iterator[Issue]:
     """One issue for all pairs of vertex groups that differ."""
     mirrored_group = _mirrored_groups(subject)
     if not (mirrored_group >= 0).any():
@@ -141,4 +141,4 @@ def _mirrored_groups(subject: Subject) -> NDArray[np.integer]:
     return found
 
 
-MIRRORED_WEIGHTS = Check("mirrored_weights", find_mirrored_weights)
+MIRRORED_WEIGHTS = Check("mirrored_weights", _find_mirrored_weights)

@@ -23,7 +23,7 @@ from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
 
 
-def find_refusal(subject: Subject) -> Iterator[Issue]:
+def _find_refusal(subject: Subject) -> Iterator[Issue]:
     """The sentence with which Enable refuses the object."""
     reason = refusal(subject.obj) if subject.obj.library is None else None
     if reason is not None and not _is_found_elsewhere(subject):
@@ -45,7 +45,7 @@ def _is_found_elsewhere(subject: Subject) -> bool:
     return bool(subject.deforming_bones) and can_be and not is_skinned and len(mesh.vertices) > 0
 
 
-REFUSAL = Check("refusal", find_refusal)
+REFUSAL = Check("refusal", _find_refusal)
 
 
 # Check: the deformation of an enabled character is up to date with its mesh and armature.
@@ -54,7 +54,7 @@ REFUSAL = Check("refusal", find_refusal)
 # when scripts change what Blender does not report.
 
 
-def find_stale_binding(subject: Subject) -> Iterator[Issue]:
+def _find_stale_binding(subject: Subject) -> Iterator[Issue]:
     """The outdated parts of an enabled character's deformation."""
     obj = subject.obj
     # The panel, and the check of what is wrong, say what cannot be deformed at all.
@@ -109,4 +109,4 @@ def _refresh(subject: Subject, _issue: Issue) -> str:
     return f"{obj.name}: {binding.vertex_count} vertices follow {bones} bones"
 
 
-STALE_BINDING = Check("stale_binding", find_stale_binding, {"refresh": _refresh})
+STALE_BINDING = Check("stale_binding", _find_stale_binding, {"refresh": _refresh})

@@ -44,7 +44,7 @@ _LEAST_MOVE = 0.05
 _LEAST_PIECES = 3
 
 
-def posed_keys(
+def _posed_keys(
     keys: bpy.types.Key, influences: Influences, rest: NDArray[np.floating]
 ) -> list[str]:
     """The names of the keys that turn several bones' vertices rigidly, each its own way.
@@ -160,7 +160,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     if obj.show_only_shape_key and obj.active_shape_key is not None:
         yield _pinned_issue(obj, obj.active_shape_key)
     if subject.armature is not None and len(subject.influences.weights) == count:
-        posed = posed_keys(keys, subject.influences, subject.rest)
+        posed = _posed_keys(keys, subject.influences, subject.rest)
         if posed:
             message = (
                 f"Shape keys of {obj.name} turn whole limbs: {listed(posed)}. They seem to hold a "

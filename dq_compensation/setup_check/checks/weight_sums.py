@@ -24,7 +24,7 @@ _TOLERANCE = 1e-3
 _VISIBLE = 0.02
 
 
-def find_weight_sums(subject: Subject) -> Iterator[Issue]:
+def _find_weight_sums(subject: Subject) -> Iterator[Issue]:
     """One issue for all vertices whose deforming weights are off."""
     obj, deforming = subject.obj, subject.deforming_weights
     vertices = np.flatnonzero(deforming.moved & (np.abs(deforming.sums - 1.0) > _TOLERANCE))
@@ -51,14 +51,14 @@ def find_weight_sums(subject: Subject) -> Iterator[Issue]:
 
 def normalize(subject: Subject, issue: Issue) -> str:
     """Divide the deforming weights of the vertices of an issue by their sums."""
-    count = write_normalized(subject, issue.vertices)
+    count = _write_normalized(subject, issue.vertices)
     return (
         f"Normalized {counted(count, 'weight')} of {counted(len(issue.vertices), 'vertex')} of "
         f"{subject.obj.name}."
     )
 
 
-def write_normalized(
+def _write_normalized(
     subject: Subject, vertices: NDArray[np.integer], leave_out: NDArray[np.bool_] | None = None
 ) -> int:
     """Write the deforming weights of some vertices with a sum of 1; returns how many.
@@ -88,19 +88,19 @@ def write_normalized(
     return len(rows)
 
 
-WEIGHT_SUMS = Check("weight_sums", find_weight_sums, {"normalize": normalize})
+WEIGHT_SUMS = Check("weight_sums", _find_weight_sums, {"normalize": normalize})
 
 
 # Influences too weak to see: they cost time, and exporters drop others for them.
 
 
 # The share of a vertex's weights below which an influence is cleaned away.
-SMALLEST_SHARE = 1e-4
+_SMALLEST_SHARE = 1e-4
 # How far the surface may move when they go, in parts of the object's size, before it is asked.
 _UNSEEN = 0.5e-5
 
 
-def find_tiny_influences(subject: Subject) -> Iterator[Issue]:
+def _find_tiny_influences(subject: Subject) -> Iterator[Issue]:
     """One issue for all influences below a ten-thousandth, those of exactly 0 included."""
     tiny = _tiny(subject)
     if not tiny.any():
@@ -115,7 +115,7 @@ def find_tiny_influences(subject: Subject) -> Iterator[Issue]:
         )
     message = (
         f"{counted(count, 'influence')} on {counted(len(vertices), 'vertex')} of {obj.name} "
-        f"{'is' if count == 1 else 'are'} below {SMALLEST_SHARE:g}: too weak to see, but "
+        f"{'is' if count == 1 else 'are'} below {_SMALLEST_SHARE:g}: too weak to see, but "
         "they count against the 4 or 8 that game engines keep."
     )
     fix = Fix(
@@ -132,7 +132,7 @@ def find_tiny_influences(subject: Subject) -> Iterator[Issue]:
 def clean(subject: Subject, issue: Issue) -> str:
     """Take the influences away and normalise the vertices' other ones."""
     tiny = _tiny(subject)
-    write_normalized(subject, issue.vertices, tiny)
+    _write_normalized(subject, issue.vertices, tiny)
     return (
         f"Cleaned {counted(int(tiny.sum()), 'influence')} from "
         f"{counted(len(issue.vertices), 'vertex')} of {subject.obj.name}."
@@ -143,7 +143,7 @@ def _tiny(subject: Subject) -> NDArray[np.bool_]:
     """Shape (m,), rows of the deforming weights."""
     deforming = subject.deforming_weights
     # A little less, for a weight of exactly that much is below it in float32.
-    shares = (1.0 - 1e-4) * SMALLEST_SHARE * deforming.sums[deforming.vertices]
+    shares = (1.0 - 1e-4) * _SMALLEST_SHARE * deforming.sums[deforming.vertices]
     return (deforming.weights < shares) & deforming.moved[deforming.vertices]
 
 
@@ -179,4 +179,4 @@ def _largest_movement(subject: Subject, tiny: NDArray[np.bool_]) -> float:
     return float(np.linalg.norm(after - before, axis=1).max(initial=0.0)) / max(size, 1e-30)
 
 
-TINY_INFLUENCES = Check("tiny_influences", find_tiny_influences, {"clean": clean})
+TINY_INFLUENCES = Check("tiny_influences", _find_tiny_influences, {"clean": clean})

@@ -177,7 +177,7 @@ class MeasuredTransitions:
         Negative where the surface is pressed in. The limits are wider by this factor.
         """
         width, shift = float(self.transitions.widths[joint]), float(self.transitions.shifts[joint])
-        if is_right(width, shift, wider):
+        if _is_right(width, shift, wider):
             return 0.0
         error = expected_error(settings_of(self.subject.obj).curve, width, shift)
         if abs(error) <= unseen:
@@ -209,13 +209,13 @@ class Offender:
         read = (measured.positions, measured.subject.influences)
         for joint in self.joints:
             reshaped = reshape_transition(*read, measured.joints, measured.transitions, joint)
-            if not is_right(reshaped.width, reshaped.shift) or not len(reshaped.vertices):
+            if not _is_right(reshaped.width, reshaped.shift) or not len(reshaped.vertices):
                 return None
             plan[joint] = reshaped
         return plan
 
 
-def is_right(width: float, shift: float, narrower: float = 1.0) -> bool:
+def _is_right(width: float, shift: float, narrower: float = 1.0) -> bool:
     """Whether a transition is as the curves want it; the limits are narrower by this factor."""
     low, high = _RIGHT_WIDTHS
     return narrower * low <= width <= high / narrower and narrower * abs(shift) <= _RIGHT_SHIFT

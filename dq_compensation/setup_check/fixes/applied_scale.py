@@ -196,7 +196,7 @@ def _without_scale(matrix: Matrix) -> Matrix:
 
 # Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
 # turned about as a mirror image is.
-MIRROR_SIGNS: dict[str, tuple[float, ...]] = {
+_MIRROR_SIGNS: dict[str, tuple[float, ...]] = {
     "location": (-1.0, 1.0, 1.0),
     "rotation_quaternion": (1.0, 1.0, -1.0, -1.0),
     "rotation_euler": (1.0, -1.0, -1.0),
@@ -207,11 +207,11 @@ MIRROR_SIGNS: dict[str, tuple[float, ...]] = {
     "bbone_curveoutx": (-1.0,),
 }
 # The channels that are lengths.
-LENGTHS = frozenset(
+_LENGTHS = frozenset(
     {"location", "bbone_curveinx", "bbone_curveoutx", "bbone_curveinz", "bbone_curveoutz"}
 )
-_CURVED = [name for name in LENGTHS | MIRROR_SIGNS.keys() if name.startswith("bbone")]
-_ROTATIONS = [name for name in MIRROR_SIGNS if name.startswith("rotation")]
+_CURVED = [name for name in _LENGTHS | _MIRROR_SIGNS.keys() if name.startswith("bbone")]
+_ROTATIONS = [name for name in _MIRROR_SIGNS if name.startswith("rotation")]
 # The lengths of a bone's constraints that are in the space of its owner.
 _OWNER_LENGTHS = {
     "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
@@ -221,45 +221,45 @@ _OWNER_LENGTHS = {
 _WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
 
 
-def is_plain(scale: NDArray[np.float64]) -> bool:
+def _is_plain(scale: NDArray[np.float64]) -> bool:
     """Whether a scale is positive and equal along all axes."""
     return is_equal(scale) and bool((scale > 0.0).all())
 
 
-def mirrors(scale: NDArray[np.float64]) -> bool:
+def _mirrors(scale: NDArray[np.float64]) -> bool:
     """Whether a scale turns right into left: an odd number of its axes is negative."""
     return bool(np.prod(np.sign(scale)) < 0.0)
 
 
-def channel_factor(channel: str, index: int, scale: NDArray[np.float64]) -> float:
+def _channel_factor(channel: str, index: int, scale: NDArray[np.float64]) -> float:
     """The factor for a component of a bone's channel.
 
     For an unequal scale a length takes the mean size: there is no right factor.
     """
-    factor = float(np.abs(scale).mean()) if channel in LENGTHS else 1.0
-    if mirrors(scale) and channel in MIRROR_SIGNS:
-        factor *= MIRROR_SIGNS[channel][index]
+    factor = float(np.abs(scale).mean()) if channel in _LENGTHS else 1.0
+    if _mirrors(scale) and channel in _MIRROR_SIGNS:
+        factor *= _MIRROR_SIGNS[channel][index]
     return factor
 
 
-def is_at_rest(bone: bpy.types.PoseBone) -> bool:
+def _is_at_rest(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone's own channels move it nowhere."""
     return bool(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() < 1e-6)
 
 
-def scale_rest_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
+def _scale_rest_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
     """Give the rest bones the scale: heads and tails, rolls, and every length that they have."""
     armature = armature_of(obj)
     size = float(np.abs(scale).mean())
-    if is_plain(scale):
+    if _is_plain(scale):
         armature.transform(cast("BlenderMatrix", scaled(scale).tolist()))
         armature.update_tag()  # which Blender leaves to us
     else:
         _scale_by_edit_mode(obj, scale)
     for bone in armature.bones:
         for name in _CURVED:
-            setattr(bone, name, getattr(bone, name) * channel_factor(name, 0, scale))
-        if not is_plain(scale):
+            setattr(bone, name, getattr(bone, name) * _channel_factor(name, 0, scale))
+        if not _is_plain(scale):
             for name in ("bbone_x", "bbone_z", "head_radius", "tail_radius", "envelope_distance"):
                 setattr(bone, name, getattr(bone, name) * size)
 
@@ -277,7 +277,7 @@ def _scale_by_edit_mode(obj: bpy.types.Object, scale: NDArray[np.float64]) -> No
             bone.align_roll(z_axis)
 
 
-def scale_pose(
+def _scale_pose(
     obj: bpy.types.Object, scale: NDArray[np.float64], factors: dict[str, Matrix]
 ) -> None:
     """Give the current pose the scale."""
@@ -286,9 +286,9 @@ def scale_pose(
     for bone in pose.bones:
         bone.location = (factors[bone.name][:3, :3] @ np.array(bone.location)).tolist()
         for channel in _CURVED:
-            setattr(bone, channel, getattr(bone, channel) * channel_factor(channel, 0, scale))
-        for channel in _ROTATIONS if mirrors(scale) else ():
-            values = np.array(getattr(bone, channel)) * MIRROR_SIGNS[channel]
+            setattr(bone, channel, getattr(bone, channel) * _channel_factor(channel, 0, scale))
+        for channel in _ROTATIONS if _mirrors(scale) else ():
+            values = np.array(getattr(bone, channel)) * _MIRROR_SIGNS[channel]
             setattr(bone, channel, values.tolist())
         # Custom shapes that are not drawn in bone lengths have a size of their own.
         bone.custom_shape_translation = [size * v for v in bone.custom_shape_translation]
@@ -296,7 +296,7 @@ def scale_pose(
             bone.custom_shape_scale_xyz = [size * v for v in bone.custom_shape_scale_xyz]
 
 
-def keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
+def _keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
     """Adapt constraints and hooks after the scale of an armature object was applied.
 
     Args:
@@ -332,7 +332,7 @@ def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
                 yield modifier, "matrix_inverse"
 
 
-def unkept_dependents(obj: bpy.types.Object) -> list[str]:
+def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
     """The followers of an armature object's scale that will look different; sentences."""
     owners = {
         bone
@@ -442,16 +442,16 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
         obj.data = armature_of(obj).copy()
         bpy.context.view_layer.update()
     before = _rest(obj)
-    scale_rest_bones(obj, scale)
+    _scale_rest_bones(obj, scale)
     after = _rest(obj)
     change = scaled(scale)
     factors = {name: np.linalg.solve(after[name], change @ rest) for name, rest in before.items()}
     for curve, factor in plan.curves:
         multiply_values(curve.curve, factor)
-    scale_pose(obj, scale, factors)
+    _scale_pose(obj, scale, factors)
     clear_scale(obj)
     keep_children(obj, change, factors)
-    keep_dependents(obj, change, factors)
+    _keep_dependents(obj, change, factors)
     for mesh in plan.meshes:
         apply_mesh_scale(mesh)
 
@@ -465,7 +465,7 @@ def _curves(obj: bpy.types.Object, scale: NDArray[np.float64]) -> Iterator[tuple
     for curve in bone_curves(all_actions(obj)):
         key = (curve.channel, curve.index)
         if key not in factors:
-            factors[key] = channel_factor(*key, scale)
+            factors[key] = _channel_factor(*key, scale)
         if factors[key] != 1.0:
             yield curve, factors[key]
 
@@ -513,20 +513,20 @@ def _unkept(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[str]:
     """The sentences on everything that will look different."""
     found = []
     pose: Any = obj.pose
-    is_posed = not all(is_at_rest(bone) for bone in pose.bones)
+    is_posed = not all(_is_at_rest(bone) for bone in pose.bones)
     if not is_equal(scale) and (is_posed or any(bone_curves(all_actions(obj)))):
         found.append(
             "The scale differs along the axes: poses and animation will look different, for "
             "bones cannot be sheared. Only the rest pose is kept."
         )
     constrained = [bone.name for bone in pose.bones if len(bone.constraints)]
-    if constrained and not is_plain(scale):
+    if constrained and not _is_plain(scale):
         found.append(
             f"The constraints of {listed(constrained)} may act differently: the axes of the "
             "bones are turned about."
         )
-    changed = LENGTHS | (MIRROR_SIGNS.keys() if mirrors(scale) else set())
+    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
     driven = sorted({curve.bone for curve in bone_drivers(obj) if curve.channel in changed})
     if driven:
         found.append(f"Drivers still give the former numbers for {listed(driven)}.")
-    return found + unkept_dependents(obj)
+    return found + _unkept_dependents(obj)

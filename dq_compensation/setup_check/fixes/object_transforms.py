@@ -20,7 +20,7 @@ from ..issue import FixError
 from .requirements import require_editable, require_own_action
 
 # Two scales that differ by less are one: what is left of a division in float32.
-SCALE_TOLERANCE = 1e-4
+_SCALE_TOLERANCE = 1e-4
 
 # Constraints that can give an object a scale of theirs, over its own.
 _SCALING_CONSTRAINTS = frozenset(
@@ -46,13 +46,13 @@ def own_scale(obj: bpy.types.Object) -> NDArray[np.float64]:
 
 def is_one(scale: NDArray[np.float64]) -> bool:
     """Whether a scale changes nothing."""
-    return bool(np.abs(scale - 1.0).max() <= SCALE_TOLERANCE)
+    return bool(np.abs(scale - 1.0).max() <= _SCALE_TOLERANCE)
 
 
 def is_equal(scale: NDArray[np.float64]) -> bool:
     """Whether a scale is the same along every axis, the signs aside."""
     size = np.abs(scale)
-    return bool(np.ptp(size) <= SCALE_TOLERANCE * size.max())
+    return bool(np.ptp(size) <= _SCALE_TOLERANCE * size.max())
 
 
 def is_nothing(scale: NDArray[np.float64]) -> bool:
@@ -88,7 +88,7 @@ def scale_of(matrix: Matrix) -> NDArray[np.float64]:
 
 def scale_words(scale: NDArray[np.float64]) -> str:
     """For messages: `0.01`, or `1, 2, 1` where the axes differ."""
-    is_uniform = np.ptp(scale) <= SCALE_TOLERANCE * np.abs(scale).max()
+    is_uniform = np.ptp(scale) <= _SCALE_TOLERANCE * np.abs(scale).max()
     return ", ".join(f"{value:.4g}" for value in scale[: 1 if is_uniform else 3])
 
 
@@ -121,7 +121,7 @@ def require_free_scale(obj: bpy.types.Object) -> None:
                 continue
             now = getattr(obj, curve.data_path)[curve.array_index]
             changes = np.abs(key_points(curve)[:, 1] - now).max(initial=0.0)
-            if len(curve.modifiers) or changes > SCALE_TOLERANCE * abs(now):
+            if len(curve.modifiers) or changes > _SCALE_TOLERANCE * abs(now):
                 raise FixError(
                     f"The scale of {obj.name} is animated by the action {played.action.name}. "
                     "Remove these keys first."

@@ -58,7 +58,7 @@ _HARMLESS_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
 Components = list[bpy.types.FCurve | None]
 
 
-def turn_pose(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
+def _turn_pose(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
     """Rewrite the channels of a pose bone for turned rest axes: M' = R^-1 M R.
 
     Args:
@@ -87,7 +87,7 @@ def turn_pose(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
         channels.rotation_euler = turned.to_euler(mode, before)
 
 
-def turn_curves(
+def _turn_curves(
     played: PlayedAction, turns: dict[str, RestRotation], armature: bpy.types.Object
 ) -> tuple[int, int]:
     """Rewrite the curves of turned bones in one action.
@@ -102,7 +102,7 @@ def turn_curves(
         how many curves there were, and how many channels had to be keyed on every frame.
     """
     count, sampled = 0, 0
-    for bone, channel, components in list(channels_of(played, turns)):
+    for bone, channel, components in list(_channels_of(played, turns)):
         count += sum(curve is not None for curve in components)
         turn = turns[bone]
         if turn.axes is not None:
@@ -112,7 +112,7 @@ def turn_curves(
     return count, sampled
 
 
-def channels_of(
+def _channels_of(
     played: PlayedAction, bones: dict[str, RestRotation]
 ) -> Iterator[tuple[str, str, Components]]:
     """The vector channels of these bones in an action: bone, channel, curves of x, y and z."""
@@ -124,12 +124,12 @@ def channels_of(
     yield from ((*place, components) for place, components in found.items())
 
 
-def keeps_no_sum(curve: bpy.types.FCurve) -> bool:
+def _keeps_no_sum(curve: bpy.types.FCurve) -> bool:
     """Whether modifiers of a curve make something of its negative that is not its negative."""
     return any(m.type not in _HARMLESS_MODIFIERS and not m.mute for m in curve.modifiers)
 
 
-def is_uneven(components: Components) -> bool:
+def _is_uneven(components: Components) -> bool:
     """Whether three curves are not one and the same, as those of an equal scale are."""
     values = [_points(curve)[..., 1] for curve in components if curve is not None]
     return len(values) < 3 or any(
@@ -276,7 +276,7 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
     turns = {name: _as_made(armature, turn, rest[name]) for name, turn in turns.items()}
     curves, sampled = 0, 0
     for played, owner in actions:
-        changed, on_every_frame = turn_curves(played, turns, owner)
+        changed, on_every_frame = _turn_curves(played, turns, owner)
         curves, sampled = curves + changed, sampled + on_every_frame
         for curve in list(bone_curves([played], "location")):
             # Blender plays no location of a connected bone: without the connection it must be zero.
@@ -286,7 +286,7 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
         for name in loosened:
             owner.pose.bones[name].location = (0.0, 0.0, 0.0)
         for name, turn in turns.items():
-            turn_pose(owner.pose.bones[name], turn)
+            _turn_pose(owner.pose.bones[name], turn)
         follow(owner, turns, lengths)
     reset = _reset_limb_axis(owners)
     return _summary(list(turns), curves, sampled, loosened, reset)
@@ -335,10 +335,10 @@ def _bound_to_axes(
                 yield name, "locked channels"
     anything = {name: RestRotation(name, np.eye(3), 1.0) for name in names}
     for played in actions:
-        for name, channel, components in channels_of(played, anything):
+        for name, channel, components in _channels_of(played, anything):
             if channel == "rotation_euler" == rotation_channel(armature.pose.bones[name]):
                 yield name, "keyed Euler rotation"
-            elif channel == "scale" and is_uneven(components):
+            elif channel == "scale" and _is_uneven(components):
                 yield name, "unequal keyed scale"
 
 
@@ -357,7 +357,7 @@ def _require_turnable(
             if curve.channel == "rotation_mode":
                 reasons.append((curve.bone, f"its rotation mode is keyed in {played.action.name}"))
             elif curve.channel and (
-                keeps_no_sum(curve.curve)
+                _keeps_no_sum(curve.curve)
                 or (turns[curve.bone].axes is None and len(curve.curve.modifiers))
             ):
                 reasons.append((curve.bone, f"its {curve.channel} has curve modifiers"))

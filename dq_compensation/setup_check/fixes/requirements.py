@@ -17,7 +17,7 @@ from ...wording import counted, listed
 from ..issue import FixError
 from ..subject import Subject
 
-ADVICE_LINKED = "Fix it there, or make it local."
+_ADVICE_LINKED = "Fix it there, or make it local."
 
 
 def require_editable_bones(subject: Subject) -> bpy.types.Armature:
@@ -44,13 +44,13 @@ def require_editable(obj: bpy.types.Object) -> None:
 
 def require_local(owner: bpy.types.ID) -> None:
     """Raise FixError if a datablock is linked, or overrides a linked one."""
-    raise_refusal(linked_refusal(owner.name, [owner], ADVICE_LINKED, overridden=True), FixError)
+    raise_refusal(linked_refusal(owner.name, [owner], _ADVICE_LINKED, overridden=True), FixError)
 
 
 def require_own_action(action: bpy.types.Action, other_users: Sequence[str] = ()) -> None:
     """Raise FixError if an action is linked, or others than its owner play it, too."""
     named = f"The action {action.name}"
-    raise_refusal(linked_refusal(named, [action], ADVICE_LINKED), FixError)
+    raise_refusal(linked_refusal(named, [action], _ADVICE_LINKED), FixError)
     if other_users:
         raise FixError(
             f"The action {action.name} also moves {listed(other_users)}. Give each its own copy "
