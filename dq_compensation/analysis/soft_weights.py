@@ -51,8 +51,9 @@ class SkinSurface:
         influences: Influences,
         face_starts: NDArray[np.integer],
         corner_vertex: NDArray[np.integer],
+        points: NDArray[np.intp] | None = None,
     ) -> SkinSurface:
-        """The surface of a mesh.
+        """The surface of a mesh, or of several, one behind the other.
 
         A face counts by the triangles at its corners, each with the corners before and after it, as
         much as they all together are as large as the face: both diagonals of a quad count alike, so
@@ -62,8 +63,9 @@ class SkinSurface:
             positions: shape (v, 3).
             face_starts: shape (f,), the first corner of each face.
             corner_vertex: shape (c,).
+            points: shape (v,), the point of each vertex; None: `points_of_vertices`.
         """
-        points = _points(positions, influences)
+        points = points_of_vertices(positions, influences) if points is None else points
         vertices = np.unique(points, return_index=True)[1]
         sizes = np.diff(np.append(face_starts, len(corner_vertex)))
         face = np.repeat(np.arange(len(sizes)), sizes)
@@ -129,7 +131,7 @@ class SkinSurface:
         return result
 
 
-def _points(positions: NDArray[np.floating], influences: Influences) -> NDArray[np.intp]:
+def points_of_vertices(positions: NDArray[np.floating], influences: Influences) -> NDArray[np.intp]:
     """Shape (v,): vertices in one place with the same weights are one point."""
     if not len(positions):
         return np.zeros(0, np.intp)
@@ -151,7 +153,7 @@ def _points(positions: NDArray[np.floating], influences: Influences) -> NDArray[
 _BENEATH_SKIN, _OUT_OF_SKIN = 0.8, 1.9
 
 
-def _distances_to_bones(
+def distances_to_bones(
     points: NDArray[np.floating], skeleton: Skeleton, bones: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Shape (m,), from points (m, 3) to the lines from head to tail of bones (m,)."""
@@ -168,7 +170,7 @@ def limb_radii(
     """Shape (n,), the distance of each vertex from its bones, by their weights; 0 without any."""
     radii = np.zeros(len(positions))
     for rows, bones, weights in influences.slots():
-        radii[rows] += weights * _distances_to_bones(positions[rows], skeleton, bones)
+        radii[rows] += weights * distances_to_bones(positions[rows], skeleton, bones)
     return radii
 
 
@@ -194,7 +196,7 @@ def feature_bones(
     skin, reached = np.zeros(count), np.zeros(count)
     for rows, bones, weights in influences.slots():
         amounts = weights * areas[rows]
-        apart = _distances_to_bones(positions[rows], skeleton, bones)
+        apart = distances_to_bones(positions[rows], skeleton, bones)
         skin += np.bincount(bones, amounts, count)
         reached += np.bincount(bones, amounts * apart, count)
     radii = reached / np.maximum(skin, 1e-30)
@@ -206,7 +208,7 @@ def feature_bones(
     bones = limbs = np.flatnonzero(moves & (parents >= 0))
     while len(bones):
         for ends in (skeleton.heads, skeleton.tails):
-            apart = _distances_to_bones(ends[bones], skeleton, parents[limbs])
+            apart = distances_to_bones(ends[bones], skeleton, parents[limbs])
             np.maximum.at(farthest, limbs, apart)
         limbs = parents[limbs]
         going = parents[limbs] >= 0

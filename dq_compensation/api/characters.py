@@ -14,6 +14,7 @@ import bpy
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
+from ..lifecycle.following import changing_together
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.skinned_object import SkinnedObject
@@ -103,7 +104,7 @@ def change_settings(objects: Objects, **settings: Any) -> None:
     found = mesh_objects(objects)
     for obj in found:
         raise_refusal(linked_refusal(obj))
-    with interrupts_wait(), changed_settings(found, settings):
+    with interrupts_wait(), changing_together(), changed_settings(found, settings):
         pass
 
 
@@ -215,7 +216,12 @@ def enable(objects: Objects, **settings: Any) -> None:
         if not obj.users_scene:
             nowhere = f"{obj.name} is in no scene. Link it to a collection of one first."
             raise BindingError(deformation_refusal(SkinnedObject(obj)) or nowhere)
-    with interrupts_wait(), changed_settings(found, settings), ExitStack() as enabled:
+    with (
+        interrupts_wait(),
+        changing_together(),
+        changed_settings(found, settings),
+        ExitStack() as enabled,
+    ):
         for obj in found:
             enabled.enter_context(_enabled(obj))
 
@@ -256,8 +262,7 @@ def disable(objects: Objects) -> None:
     for obj in found:
         raise_refusal(enabling.linked_refusal(obj))
     with interrupts_wait():
-        for obj in found:
-            enabling.disable(obj)
+        enabling.disable(*found)
 
 
 # Softens the weights of characters, and puts the painted ones back.

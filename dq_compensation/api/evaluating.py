@@ -180,7 +180,7 @@ def _each_frame(
             scene.frame_set(floor(frame), subframe=frame - floor(frame))
             depsgraph = bpy.context.evaluated_depsgraph_get()
             if followed:
-                binding = bind(obj, depsgraph)
+                binding = bind(obj, depsgraph).in_character(binding.whole)
             yield wanted.positions(obj, binding, depsgraph)
 
 

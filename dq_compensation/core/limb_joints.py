@@ -33,6 +33,8 @@ class SkinAtRest:
             none at all.
         sides: shape (B,), -1 left, 1 right, 0 the middle; None: all in the middle.
         left_out: the bones that have no joint, or no limb, of the kind that is looked for.
+        whole: the skin of all meshes of the character, on the same bones: its limbs and joints are
+            those of this skin. None: this mesh alone.
     """
 
     positions: NDArray[np.floating]
@@ -42,6 +44,17 @@ class SkinAtRest:
     mesh_parents: NDArray[np.int32] | None = None
     sides: NDArray[np.integer] | None = None
     left_out: Sequence[int] = ()
+    whole: SkinAtRest | None = None
+
+    @property
+    def body(self) -> SkinAtRest:
+        """The skin on which limbs are found: of the character, or this one."""
+        return self if self.whole is None else self.whole
+
+    @cached_property
+    def moves(self) -> NDArray[np.bool_]:
+        """Shape (B,), which bones move a vertex of the body."""
+        return self.body.influences.moving_bones(self.skeleton.bone_count)
 
     @cached_property
     def body_parents(self) -> NDArray[np.int32]:
@@ -55,8 +68,9 @@ class SkinAtRest:
 
         Shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
         """
-        skeleton, sides = self.skeleton, self.sides
-        moves = self.influences.moving_bones(skeleton.bone_count)
+        if self.whole is not None:
+            return self.whole.body_parents
+        skeleton, sides, moves = self.skeleton, self.sides, self.moves
         above = skeleton.parents
         if self.mesh_parents is not None:
             above = skeleton.joined_parents(self.mesh_parents)

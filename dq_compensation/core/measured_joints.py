@@ -98,7 +98,7 @@ class JointCandidates:
         vertices, joints_of, below, above = (
             np.concatenate(parts) for parts in zip(*found, strict=True)
         )
-        rows, lengths = _rows(influences, limbs, skin.body_parents, joints)
+        rows, lengths = _rows(skin, limbs, joints)
         rows[list(skin.left_out)] = -1
         bones = limbs.children[joints_of]
         return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
@@ -179,19 +179,18 @@ def _of_tree(
 
 
 def _rows(
-    influences: Influences,
+    skin: SkinAtRest,
     limbs: LimbJoints,
-    parents: NDArray[np.int32],
     joints: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The row of each bone, shape (B,), and `lengths` of the joint at its head, shape (B,).
 
     Args:
-        parents: shape (B,), the bone that each bone hangs on: `SkinAtRest.body_parents`.
         joints: shape (B,), the joint at the head of each bone.
     """
-    has_parent, moves = parents >= 0, influences.moving_bones(len(parents))
-    children = np.bincount(parents[has_parent & moves], minlength=len(parents))
+    parents = skin.body_parents
+    has_parent = parents >= 0
+    children = np.bincount(parents[has_parent & skin.moves], minlength=len(parents))
     goes_on = has_parent & (children[parents] <= 1)
     rows = np.arange(len(parents))
     while goes_on[rows].any():

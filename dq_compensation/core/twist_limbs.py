@@ -87,8 +87,8 @@ class TwistLimbs:
         skin: SkinAtRest,
     ) -> TwistLimbs:
         """Find the limbs, but for bones that are left out."""
-        skeleton, parents, lines = skin.skeleton, skin.body_parents, _Lines.of(skin)
-        moves = skin.influences.moving_bones(skeleton.bone_count)
+        skeleton, parents, lines = skin.skeleton, skin.body_parents, _Lines.of(skin.body)
+        moves = skin.moves
         is_limb = (lines.next_bones >= 0) & (lines.lengths > _SMALLEST * extent(skeleton.heads))
         reasons: dict[int, Reason] = {}
         for bone in np.flatnonzero(is_limb).tolist():
@@ -231,7 +231,7 @@ class _Lines:
         """The lines of the bones of a skin."""
         positions, influences, parents = skin.positions, skin.influences, skin.body_parents
         count, heads = skin.skeleton.bone_count, skin.skeleton.heads
-        hanging = np.flatnonzero((parents >= 0) & influences.moving_bones(count))
+        hanging = np.flatnonzero((parents >= 0) & skin.moves)
         above = parents[hanging]
         ways = heads[hanging] - heads[above]
         goes_on = np.bincount(above, minlength=count)[hanging] > 0

@@ -20,7 +20,7 @@ from ..session.changes import are_settings_being_written
 from ..session.known_objects import enabled
 from ..session.status import discard_binding, forget_status, status_of
 from ..viewport.gpu_objects import drawing_refusal
-from .following import flush, reconcile_now
+from .following import changing_together, finish, finish_others, reconcile_now
 from .reconcile import Comparison, State, compare_with_file, reconcile
 from .replacement import has_linked_mesh, put_armature_modifier_back, restore
 
@@ -124,7 +124,7 @@ def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
         BindingError: it cannot be deformed; nothing has changed then.
     """
     _begin(obj, depsgraph)
-    flush([obj])
+    finish([obj])
 
 
 def enable_all(
@@ -139,15 +139,16 @@ def enable_all(
     """
     done: list[bpy.types.Object] = []
     refused: list[str] = []
-    for obj in objects:
-        try:
-            with settings_of_a_new_character(obj):
-                _begin(obj, depsgraph)
-        except BindingError as error:
-            refused.append(str(error))
-        else:
-            done.append(obj)
-    flush(done)
+    with changing_together():
+        for obj in objects:
+            try:
+                with settings_of_a_new_character(obj):
+                    _begin(obj, depsgraph)
+            except BindingError as error:
+                refused.append(str(error))
+            else:
+                done.append(obj)
+        finish(done)
     return done, refused
 
 
@@ -178,18 +179,20 @@ def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> C
     return reconcile(skinned.obj, depsgraph, edited=True)
 
 
-def disable(obj: bpy.types.Object) -> None:
-    """Give an object back to its Armature modifier, every setting as it was."""
-    skinned = SkinnedObject(obj)
-    restore(skinned)
-    # What an enabled object keeps goes with its modifier.
-    skinned.settings.is_enabled = False
-    put_armature_modifier_back(skinned)
-    # A posed copy that is open stays, beside it.
-    show_again(obj)
-    forget_status(obj)
-    discard_binding(obj)
+def disable(*objects: bpy.types.Object) -> None:
+    """Give objects back to their Armature modifiers, every setting as it was."""
+    for obj in objects:
+        skinned = SkinnedObject(obj)
+        restore(skinned)
+        # What an enabled object keeps goes with its modifier.
+        skinned.settings.is_enabled = False
+        put_armature_modifier_back(skinned)
+        # A posed copy that is open stays, beside it.
+        show_again(obj)
+        forget_status(obj)
+        discard_binding(obj)
     enabled.forget()
+    finish_others(objects)
 
 
 def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
@@ -199,7 +202,7 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
         BindingError: it cannot be deformed as it is now; its native display is back then.
     """
     if _reconcile_anew(SkinnedObject(obj), depsgraph).state is State.OUT_OF_DATE:
-        flush([obj])
+        finish([obj])
     status = status_of(obj)
     if status.binding is None:
         raise BindingError(status.problem or f"{obj.name} cannot be deformed.")

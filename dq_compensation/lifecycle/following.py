@@ -7,7 +7,9 @@ painted: a timer looks again then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -26,16 +28,25 @@ from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update, forget_removed
+from ..session.character_skins import in_character, is_behind, meshes_beside
 from ..session.known_objects import enabled_objects
 from ..session.memory import keep_only, memories, memory_of
 from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
 from ..softness.softening import softness_refusal, with_softness
-from .following_softness import SOFTNESS_IS_OLD, waiting_objects
+from .following_softness import (
+    SOFTNESS_IS_OLD,
+    soften_what_has_waited,
+    softness_waits,
+    waiting_objects,
+)
 from .reconcile import State, follow_native_display, is_changed_by_frame, only_posed, reconcile
 from .replacement import restore, show_armature_result, show_to_camera
 
 # Seconds until what was moving is looked at again.
 _CHECK_AGAIN_AFTER = 0.3
+
+# How often an object is reconciled at once, with the others of its character.
+_MOST_VISITS = 2
 
 # The session_uid of every object that we have just written something for, and of its mesh: Blender
 # reports that as an edit, too.
@@ -245,7 +256,7 @@ def binding_with_current_softness(
     skinned = SkinnedObject(original)
     _settle(original)
     known = memories(Binding).get(original.session_uid)
-    binding = bind(obj, depsgraph, known, follow=follow)
+    binding = in_character(original, bind(obj, depsgraph, known, follow=follow), depsgraph)
     if skinned.settings.is_enabled or softness_refusal(skinned):
         return binding
     return with_softness(original, binding, softness_of(skinned))
@@ -261,13 +272,40 @@ def _settle(obj: bpy.types.Object) -> None:
     if keeps_soft_weights(SkinnedObject(obj)) and obj.library is None:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         if reconcile(obj, depsgraph, at_once=True).state is State.OUT_OF_DATE:
-            flush([obj])
+            finish([obj])
 
 
 def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **options: bool) -> None:
     """`reconcile` for operators: Blender has evaluated the changes when this returns."""
     if reconcile(obj, depsgraph, **options).state is State.OUT_OF_DATE:
-        flush([obj])
+        finish([obj])
+
+
+@contextmanager
+def changing_together() -> Generator[None]:
+    """Change several meshes of a character: its soft weights are computed once, at the end."""
+    with softness_waits():
+        yield
+    if soften_what_has_waited():
+        check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
+
+
+def finish(objects: Iterable[bpy.types.Object]) -> None:
+    """Let Blender evaluate changed objects, and what follows of their characters' other meshes."""
+    changed = dict.fromkeys(objects)
+    flush(list(changed | dict.fromkeys(_reconcile_beside(changed))))
+
+
+def finish_others(objects: Iterable[bpy.types.Object]) -> None:
+    """The same for the other meshes alone."""
+    flush(_reconcile_beside(objects))
+
+
+def _reconcile_beside(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
+    others = list(dict.fromkeys(other for obj in objects for other in meshes_beside(obj)))
+    if not others:
+        return []
+    return _reconcile(others, bpy.context.evaluated_depsgraph_get(), patient=False)[0]
 
 
 def flush(objects: list[bpy.types.Object]) -> None:
@@ -320,25 +358,34 @@ def _reconcile(
     Returns:
         those that something was written for, and whether something was left for later.
     """
-    written: list[bpy.types.Object] = []
+    written: dict[bpy.types.Object, None] = {}
     meshes: set[int] = set()
     waiting: set[int] = set()
     edited = memories(_Edited)
-    for obj in objects:
+    # Those that were edited come first: the others of their characters are compared with them.
+    first = sorted(objects, key=lambda obj: obj.data is None or obj.data.session_uid not in edited)
+    queue, visits = dict.fromkeys(first), Counter[bpy.types.Object]()
+    while queue:
+        obj = next(iter(queue))
+        del queue[obj]
+        visits[obj] += 1
         uid = obj.data.session_uid if obj.data is not None else 0
         meshes.add(uid)
+        is_edited = uid in edited and visits[obj] == 1
         try:
-            found = reconcile(obj, depsgraph, edited=uid in edited, patient=patient)
+            found = reconcile(obj, depsgraph, edited=is_edited, patient=patient)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are still reconciled
             fail(obj, error)
             continue
         if found.waits:
             waiting.add(uid)
         elif found.state is State.OUT_OF_DATE:
-            written.append(obj)
+            written[obj] = None
+            others = (each for each in meshes_beside(obj) if visits[each] < _MOST_VISITS)
+            queue |= dict.fromkeys(filter(is_behind, others))
     for uid in edited.keys() & (meshes - waiting):
         del edited[uid]
-    return written, bool(waiting)
+    return list(written), bool(waiting)
 
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:

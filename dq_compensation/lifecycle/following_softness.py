@@ -7,18 +7,21 @@ must not wait, as renders, files and bakes, settles them first.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import bpy
 
 from ..errors import UserError
 from ..modifier.soft_copy_object import ensure_soft_copy
-from ..scene.binding.content import keeps_soft_weights, record_of
+from ..scene.binding.content import digest, keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Followers, is_new, remember_new
+from ..session.character_skins import other_meshes
 from ..session.known_objects import enabled_objects
 from ..session.memory import memories
 from ..session.status import Status, check_soon, status_of
@@ -26,7 +29,7 @@ from ..softness.softening import (
     content_digests,
     forget_soft_weights,
     recorded_softness,
-    soften_copy,
+    soften_copies,
     softness_refusal,
     wanted_record,
 )
@@ -42,12 +45,40 @@ _FIXED = (
 )
 
 
+# Whether more of a character changes, and whether soft weights wait for that.
+_changes_follow = _have_waited = False
+
+
+@contextmanager
+def softness_waits() -> Generator[None]:
+    """Leave soft weights old in the block: more of the character changes in it."""
+    global _changes_follow
+    before, _changes_follow = _changes_follow, True
+    try:
+        yield
+    finally:
+        _changes_follow = before
+
+
+def soften_what_has_waited() -> bool:
+    """Compute the soft weights that only such a block has left old; returns whether there were any.
+
+    Within another such block they go on waiting.
+    """
+    global _have_waited
+    if _changes_follow or not _have_waited:
+        return False
+    _have_waited = False
+    return bool(run_through(soften_waiting()))
+
+
 def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> None:
     """Look whether the soft weights of an object are old; compute them `at_once` or leave them.
 
     Args:
         edited: its mesh or its weights may have changed.
     """
+    global _have_waited
     obj = skinned.obj
     known = status_of(obj).softness
     known.is_old, known.problem = False, None
@@ -61,7 +92,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         _refuse(obj, reason)
         return
     _reattach_soft_copy(obj)
-    if edited or known.content is None:
+    if edited:
         known.content = content_digests(skinned)
     wanted = _wanted(obj)
     if record_of(skinned) == wanted:
@@ -72,14 +103,24 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         return
     ensure_soft_copy(skinned)
     known.is_old = True
-    if not at_once:
+    if not at_once or _changes_follow:
+        _have_waited |= at_once
         check_soon()
         return
+    _soften_now(obj, wanted)
+
+
+def _soften_now(obj: bpy.types.Object, wanted: dict[str, Any]) -> None:
+    """Compute the soft weights of an object and of all that is softened together with it."""
+    records = _records(obj)
     try:
-        run_through(soften_copy(obj, wanted))
-        known.is_old = False
+        run_through(soften_copies(records))
     except UserError as error:
         _fail(obj, wanted, error)
+        return
+    for each in records:
+        # The others are bound anew when they are looked at next.
+        status_of(each).softness.is_old, status_of(each).waits = False, each != obj
 
 
 def detach_new_soft_copy(obj: bpy.types.Object) -> None:
@@ -129,8 +170,37 @@ def waiting_objects() -> list[bpy.types.Object]:
     ]
 
 
+def _softened_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The other meshes of a character that are softened together with this one."""
+    return [other for other in other_meshes(obj) if _is_softened(SkinnedObject(other))]
+
+
+def _is_softened(skinned: SkinnedObject) -> bool:
+    obj = skinned.obj
+    return (
+        keeps_soft_weights(skinned)
+        and not (obj.library is not None or has_linked_mesh(skinned))
+        and not (deformation_refusal(skinned) or softness_refusal(skinned))
+    )
+
+
+def _own_record(obj: bpy.types.Object) -> dict[str, Any]:
+    known, skinned = status_of(obj).softness, SkinnedObject(obj)
+    if known.content is None:
+        known.content = content_digests(skinned)
+    return wanted_record(skinned, *known.content)
+
+
 def _wanted(obj: bpy.types.Object) -> dict[str, Any]:
-    return wanted_record(SkinnedObject(obj), *(status_of(obj).softness.content or ("", "")))
+    """The record of the right soft weights of an object."""
+    others = sorted(json.dumps(_own_record(other)) for other in _softened_beside(obj))
+    return _own_record(obj) | ({"other meshes": digest(others)} if others else {})
+
+
+def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
+    """The same of all that is softened together with it, by name."""
+    members = sorted((obj, *_softened_beside(obj)), key=lambda each: each.name)
+    return {each: _wanted(each) for each in members}
 
 
 def soften_waiting() -> Generator[Progress, None, int]:
@@ -147,7 +217,8 @@ def soften_waiting() -> Generator[Progress, None, int]:
     done = 0
     while waiting := waiting_objects():
         uid, wanted = waiting[0].session_uid, _wanted(waiting[0])
-        steps = soften_copy(waiting[0], wanted)
+        records = _records(waiting[0])
+        uids, steps = [each.session_uid for each in records], soften_copies(records)
         try:
             for progress in steps:
                 yield progress
@@ -159,8 +230,9 @@ def soften_waiting() -> Generator[Progress, None, int]:
         except UserError as error:
             _fail(waiting[0], wanted, error)  # it was bound in the first step
         else:
-            memories(Status)[uid].softness.is_old = False
-            done += 1
+            for each in uids:
+                memories(Status)[each].softness.is_old = False
+            done += len(uids)
             check_soon(0.0)
         finally:
             steps.close()

@@ -66,6 +66,7 @@ from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, rename_bones
 from ..session.changes import Changes, Update, writing_settings
+from ..session.character_skins import other_meshes
 from ..session.known_objects import is_in_crowd, note_change
 from ..session.memory import memories, memory_of
 from ..session.status import (
@@ -539,11 +540,11 @@ def reconcile(
     rests = skinned.ours is not None and _are_bones_being_renamed(obj)
     waits = edited and (rests or (patient and _is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
-    binding = None
     try:
         if not (rests or waits):
             follow_softness(skinned, edited=deep, at_once=at_once)
-        binding = current_binding(obj, depsgraph, edited=True) if deep else None
+        reads = deep or not (rests or waits or not other_meshes(obj))
+        binding = current_binding(obj, depsgraph, edited=deep) if reads else None
         found = (
             Comparison(State.CURRENT) if rests else compare_with_file(skinned, depsgraph, binding)
         )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..scene.blender.mesh import read_property
 from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from ..scene.blender.rigging import find_rig
 from ..scene.settings.crowd_settings import is_crowd, roles_of
 from ..scene.settings.object_settings import settings_of
 
@@ -57,6 +58,11 @@ class KnownObjects:
         self._places, self._uids = dict.fromkeys(places), uids
         return list(places.values())
 
+    @property
+    def places(self) -> dict[int, None]:
+        """Their places among the objects of the file; another dictionary when they were sought."""
+        return self._places
+
     def any(self) -> bool:
         """Whether there are any; cheaper than `all`."""
         if not self._are_known(_uids_of(bpy.data.objects)):
@@ -86,6 +92,33 @@ enabled = KnownObjects(lambda obj: settings_of(obj).is_enabled)
 """The objects that DQ Compensation deforms."""
 
 enabled_objects = enabled.all
+
+# The places of enabled objects by the session_uid of their armatures, and the places of which they
+# are: of `enabled` when they were sorted.
+_by_armature: dict[int, list[int]] = {}
+_sorted_places: dict[int, None] | None = None
+
+
+def enabled_meshes(armature: bpy.types.Object) -> list[bpy.types.Object]:
+    """The meshes on an armature that DQ Compensation deforms, as the file has them; cheap."""
+    global _sorted_places
+    enabled.any()
+    objects = bpy.data.objects
+    if _sorted_places is not enabled.places:
+        _by_armature.clear()
+        for place in enabled.places:
+            rig = find_rig(objects[place])
+            if rig is not None:
+                _by_armature.setdefault(rig.session_uid, []).append(place)
+        _sorted_places = enabled.places
+    found = (objects[place] for place in _by_armature.get(armature.session_uid, ()))
+    return [obj for obj in found if settings_of(obj).is_enabled and find_rig(obj) == armature]
+
+
+def forget_characters() -> None:
+    """Sort the enabled objects by their armatures again at the next call."""
+    global _sorted_places
+    _sorted_places = None
 
 
 # The crowds of the file, the characters of their roles, and the objects that show them baked.

@@ -17,6 +17,8 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.content import structure_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
+from .character_skins import in_character
+from .known_objects import forget_characters
 from .memory import memories, memory_of
 
 # Whether the user drags a tool, an animation plays, or a final render runs.
@@ -300,10 +302,11 @@ def current_binding(
         is_alike = rig is not None and known.armature_uid == rig.session_uid
         if not (is_alike and known.mesh_uid == skinned.mesh.session_uid):
             known = None
+            forget_characters()
         elif not edited:
             structure = structure_of(skinned)
             found = known if known.structure == structure else renamed(known, skinned, structure)
-    found = found or bind(obj, depsgraph, known)
+    found = in_character(obj, found or bind(obj, depsgraph, known), depsgraph)
     bindings[obj.session_uid] = found
     return found
 

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Vector
-from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
-from ..analysis.limbs import Limbs
-from ..analysis.soft_weights import (
-    SkinSurface,
-    SoftWeights,
-    feature_bones,
-    followed_weights,
-    limb_radii,
-    soft_weights,
-)
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
-from ..core.skeleton import Skeleton
-from ..core.vectors import dots, transformed_points
 from ..errors import UserError, raise_refusal
-from ..painting.compensation_weights import masked_vertices
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
@@ -59,7 +44,6 @@ from ..scene.vertex_groups import (
     PAINTED,
     add_to_record,
     keep_weights,
-    kept_influences,
     kept_record,
     write_rows,
     writing_refusal,
@@ -68,152 +52,7 @@ from ..scene.vertex_groups import restore_refusal as kept_refusal
 from ..scene.vertex_groups import restore_weights as restore_kept
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
-
-# A mesh on its skeleton, as it is read to soften its weights.
-
-
-@dataclass(frozen=True, eq=False)
-class Skin:
-    """A mesh on its skeleton, as softening reads it.
-
-    Attributes:
-        positions: shape (n, 3), armature space, at rest.
-        influences: as they are now.
-        painted: as they were before an earlier softening, or as they are now.
-        amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
-        locked, features: shape (B,), bones that keep their weights.
-        surface: the faces.
-    """
-
-    obj: bpy.types.Object
-    positions: NDArray[np.float64]
-    skeleton: Skeleton
-    influences: Influences
-    painted: Influences
-    amounts: NDArray[np.float64]
-    locked: NDArray[np.bool_]
-    features: NDArray[np.bool_]
-    surface: SkinSurface
-    triangles: NDArray[np.int32]
-
-    @classmethod
-    def of(
-        cls,
-        obj: bpy.types.Object,
-        binding: Binding,
-        only: NDArray[np.integer] | None,
-    ) -> Skin:
-        """Read an object.
-
-        Args:
-            binding: of its own vertices, as they are painted.
-            only: vertices, in the place of a paint mask.
-
-        Raises:
-            UserError: it cannot be softened.
-        """
-        positions = transformed_points(binding.object_to_armature, binding.rest.astype(np.float64))
-        broken = np.flatnonzero(~np.isfinite(positions).all(axis=1))
-        if len(broken):
-            count = counted(len(broken), "vertex")
-            raise UserError(
-                f"{count} of {obj.name} have a position that is not a number, the first is "
-                f"{broken[0]}. Remove them (Edit Mode, Mesh, Clean Up) and try again."
-            )
-        influences = binding.influences
-        faces = binding.mesh_arrays
-        surface = SkinSurface.of(positions, influences, faces.face_starts, faces.corner_vertex)
-        names = binding.skeleton.names
-        locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
-        locked = np.array([name in locked_names for name in names])
-        skeleton = Limbs.of(SkinAtRest(positions, influences, binding.skeleton)).skeleton
-        painted = influences
-        if kept_record(obj, PAINTED) is not None:
-            painted = kept_influences(obj, names, PAINTED)
-        areas = surface.areas[surface.point_of_vertex]
-        features = feature_bones(positions, areas, influences, skeleton, binding.bone_sides)
-        amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
-        held = (locked[influences.bones] & (influences.weights > 0.0)).any(axis=1)
-        amounts[held] = 0.0
-        chosen = masked_vertices(obj) if only is None else only
-        if chosen is not None:
-            amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
-        return cls(
-            obj,
-            positions,
-            skeleton,
-            influences,
-            painted,
-            amounts,
-            locked,
-            features,
-            surface,
-            faces.corner_vertex[faces.triangle_corners],
-        )
-
-    def refusal(self) -> str | None:
-        """Why there is nothing to soften, or None."""
-        moving = len(np.unique(self.influences.bones[self.influences.weights > 0.0]))
-        if moving < 2:
-            follows = f"{self.obj.name} follows {counted(moving, 'bone')}"
-            return f"{follows}: no weights change from one bone to another there."
-        if not self.surface.connected.any():
-            return f"{self.obj.name} has no faces with an area. Weights are softened over faces."
-        return None
-
-    def softened(self, amount: float, most: int) -> Generator[float, None, SoftWeights]:
-        """Its weights, softened by itself; `most` influences of a vertex."""
-        radii = limb_radii(self.positions, self.influences, self.skeleton)
-        return soft_weights(
-            self.surface,
-            self.influences,
-            radii,
-            amount * self.amounts,
-            self.locked | self.features,
-            most,
-        )
-
-    def followed(self, body: Skin, change: SoftWeights | None, most: int) -> SoftWeights:
-        """Its weights, changed as those of a body do now, or as they were when it was softened."""
-        before, after, own = body.painted, body.influences, self.painted
-        if change is not None:
-            before, after, own = after, _with_soft_rows(after, change), self.influences
-        places = body.nearest(self.positions)
-        return followed_weights(own, places, (before, after), self.amounts, self.locked, most)
-
-    def nearest(self, points: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The places on it that are nearest to points (m, 3), armature space.
-
-        Returns:
-            the vertices around each place, and its barycentric shares of them, both (m, 3).
-        """
-        tree = BVHTree.FromPolygons(self.positions.tolist(), self.triangles.tolist())
-        # mathutils has no call for many points: 10 microseconds each, once.
-        found: list[Any] = [tree.find_nearest(Vector(point)) for point in points.tolist()]
-        corners = self.triangles[[index for _, _, index, _ in found]]
-        places = np.array([tuple(place) for place, *_ in found])
-        first, second, third = np.moveaxis(self.positions[corners], 1, 0)
-        one, other, at = second - first, third - first, places - first
-        squares, others, both = dots(one, one), dots(other, other), dots(one, other)
-        area = np.maximum(squares * others - both * both, 1e-30)
-        along = (others * dots(at, one) - both * dots(at, other)) / area
-        beside = (squares * dots(at, other) - both * dots(at, one)) / area
-        return corners, np.stack((1.0 - along - beside, along, beside), axis=1)
-
-
-def _with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
-    """Influences with the new rows of some vertices, beside empty slots."""
-    bones, weights = influences.bones, influences.weights.copy()
-    weights[soft.vertices] = 0.0
-    rows = np.zeros((len(bones), soft.bones.shape[1]))
-    new_bones, new_weights = rows.astype(np.int32), rows.astype(np.float32)
-    new_bones[soft.vertices], new_weights[soft.vertices] = soft.bones, soft.weights
-    bones = np.concatenate((bones, new_bones), axis=1)
-    return Influences(bones, np.concatenate((weights, new_weights), axis=1))
-
-
-# Softens the weights of characters, and puts the painted ones back.
-
+from .joined_skin import Skin, Softened, softened_together
 
 _REFUSAL_BAKED = (
     "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
@@ -348,9 +187,7 @@ def soften_weights(
     for obj in objects:
         raise_refusal(softening_refusal(obj))
     body = _body_of(objects, options.body) if options.body else None
-    # The body first: the clothes follow it.
-    ordered = sorted(objects, key=lambda obj: obj != body)
-    read = ordered if body is None or body in ordered else [*ordered, body]
+    read = list(objects) if body is None or body in objects else [*objects, body]
     depsgraph = bpy.context.evaluated_depsgraph_get()
     skins = {
         obj: Skin.of(obj, bind(obj, depsgraph, follow=False, painted=True), only) for obj in read
@@ -358,26 +195,27 @@ def soften_weights(
     # Of several, eyes and teeth on one bone stay as they are.
     if len(objects) == 1:
         raise_refusal(skins[objects[0]].refusal())
-    changes: dict[bpy.types.Object, SoftWeights] = {}
-    for number, obj in enumerate(ordered):
-        skin, doing = skins[obj], f"Softening {obj.name}"
-        part = (number / len(ordered), 1.0 / len(ordered))
-        if body is None or obj == body:
-            steps = skin.softened(options.amount, options.influences)
-            changes[obj] = yield from with_progress(steps, doing, *part)
-        else:
-            yield Progress(part[0], doing)
-            changes[obj] = skin.followed(skins[body], changes.get(body), options.influences)
-    reports = []
+    characters: dict[bpy.types.Object, list[Skin]] = {}
     for obj in objects:
-        skin, by = skins[obj], "" if body in (None, obj) else options.body
-        changed = _write(obj, skin, changes[obj])
+        characters.setdefault(rig_of(obj), []).append(skins[obj])
+    softened: list[Softened] = []
+    for number, members in enumerate(characters.values()):
+        amounts = [options.amount] * len(members)
+        steps = softened_together(
+            members, amounts, options.influences, skins[body] if body is not None else None
+        )
+        doing = f"Softening {listed([skin.obj.name for skin in members])}"
+        part = number / len(characters), 1.0 / len(characters)
+        softened += yield from with_progress(steps, doing, *part)
+    reports: dict[bpy.types.Object, SofteningReport] = {}
+    for each in softened:
+        obj, changed = each.skin.obj, _write(each)
         if only is None and settings_of(obj).softness:
             settings_of(obj).softness = 0.0  # it would soften what is soft
-        names = [skin.skeleton.names[bone] for bone in np.flatnonzero(skin.features)]
-        features = () if by else tuple(names)
-        reports.append(SofteningReport(obj.name, changed, len(skin.positions), by, features))
-    return reports
+        by = "" if each.body is None else each.body.obj.name
+        count = len(each.skin.amounts)
+        reports[obj] = SofteningReport(obj.name, changed, count, by, each.features)
+    return [reports[obj] for obj in objects]
 
 
 def restore_weights(obj: bpy.types.Object) -> None:
@@ -419,9 +257,10 @@ def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object
     return body
 
 
-def _write(obj: bpy.types.Object, skin: Skin, soft: SoftWeights) -> int:
+def _write(softened: Softened) -> int:
     """Write new weights, and keep the present ones if none are kept; returns how many vertices."""
-    groups = obj.vertex_groups
+    skin, soft = softened.skin, softened.soft
+    obj, groups = skin.obj, skin.obj.vertex_groups
     names = skin.skeleton.names
     of_both = (skin.influences.bones, skin.influences.weights), (soft.bones, soft.weights)
     moving = np.unique(np.concatenate([bones[weights > 0.0] for bones, weights in of_both]))
@@ -444,7 +283,7 @@ def _write(obj: bpy.types.Object, skin: Skin, soft: SoftWeights) -> int:
     entries = read_weights(mesh_of(obj))
     old = written[entries.groups] & np.isin(entries.vertices, soft.vertices)
     vertices, of_groups = entries.vertices[old].astype(np.int64), entries.groups[old]
-    sums = np.bincount(vertices, entries.weights[old], len(skin.positions)).clip(0.0, 1.0)
+    sums = np.bincount(vertices, entries.weights[old], len(skin.amounts)).clip(0.0, 1.0)
 
     rows, slots = np.nonzero(soft.weights > 0.0)
     new_vertices = soft.vertices[rows]
@@ -564,52 +403,52 @@ def forget_soft_weights(skinned: SkinnedObject) -> None:
 
 
 def _soft_influences(
-    obj: bpy.types.Object, binding: Binding, softness: float
-) -> Generator[float, None, Influences]:
-    """The influences of an object at a softness; the painted ones where there is nothing to soften.
+    skins: Sequence[Skin], softness: Sequence[float]
+) -> Generator[float, None, list[Influences]]:
+    """The influences of meshes of one character; the painted ones where there is nothing to soften.
 
     Nothing is read after the first step.
-
-    Args:
-        binding: of its own vertices, as they are painted.
-
-    Raises:
-        UserError: a vertex has no position that is a number.
     """
-    skin = Skin.of(obj, binding, np.arange(binding.vertex_count))
-    softens = softness > 0.0 and skin.refusal() is None
+    softens = any(softness) and any(skin.refusal() is None for skin in skins)
     yield 0.0
     if not softens:
-        return binding.influences
-    soft = yield from skin.softened(softness, _INFLUENCES)
-    found = _with_soft_rows(binding.influences, soft)
-    vertices, slots = np.nonzero(found.weights > 0.0)
-    of = found.bones[vertices, slots], found.weights[vertices, slots]
-    return Influences.from_triples(vertices, *of, binding.vertex_count)
+        return [skin.influences for skin in skins]
+    found = yield from softened_together(skins, softness, _INFLUENCES)
+    return [each.influences for each in found]
 
 
-def soften_copy(obj: bpy.types.Object, record: dict[str, Any]) -> Generator[Progress, None, None]:
-    """Compute the soft weights of an object and write them, in the last step.
+def soften_copies(
+    records: Mapping[bpy.types.Object, dict[str, Any]],
+) -> Generator[Progress, None, None]:
+    """Compute the soft weights of the meshes of one character and write them, in the last step.
 
     Args:
-        obj: it has a soft copy.
-        record: `wanted_record` of it now.
+        records: `wanted_record` now of each mesh; those without a soft copy are not written.
 
     Raises:
         UserError: a vertex has no position that is a number.
     """
-    doing = f"Softness of {obj.name}"
-    uid, binding = obj.session_uid, bind(obj, follow=False, painted=True)
-    steps = _soft_influences(obj, binding, record["softness"])
-    influences = yield from with_progress(steps, doing)
+    doing = f"Softness of {listed([obj.name for obj in records])}"
+    uids = [obj.session_uid for obj in records]
+    bindings = [bind(obj, follow=False, painted=True) for obj in records]
+    pairs = zip(records, bindings, strict=True)
+    skins = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in pairs]
+    texts = [json.dumps(record) for record in records.values()]
+    softness = [record["softness"] for record in records.values()]
+    influences = yield from with_progress(_soft_influences(skins, softness), doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
-    found = next((each for each in bpy.data.objects if each.session_uid == uid), None)
-    skinned = SkinnedObject(found) if found is not None else None
-    copy = soft_copy(skinned) if skinned is not None else None
-    if skinned is not None and copy is not None:
-        _write_soft_copy(skinned, copy, binding, influences)
-        mesh_of(copy)[RECORD_PROPERTY] = json.dumps(record)
+    objects = {obj.session_uid: obj for obj in bpy.data.objects}
+    for uid, binding, soft, text in zip(uids, bindings, influences, texts, strict=True):
+        skinned = SkinnedObject(objects[uid]) if uid in objects else None
+        copy = soft_copy(skinned) if skinned is not None else None
+        if skinned is not None and copy is not None:
+            _write_soft_copy(skinned, copy, binding, soft)
+            mesh_of(copy)[RECORD_PROPERTY] = text
+
+
+def _all_vertices(binding: Binding) -> NDArray[np.intp]:
+    return np.arange(binding.vertex_count)
 
 
 def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> Binding:
@@ -621,7 +460,8 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
     painted = binding.as_painted
     if not softness:
         return painted
-    return replace(painted, influences=run_through(_soft_influences(obj, painted, softness)))
+    skin = Skin.of(obj, painted, _all_vertices(painted))
+    return replace(painted, influences=run_through(_soft_influences([skin], [softness]))[0])
 
 
 def _write_soft_copy(

@@ -101,8 +101,7 @@ as it was before"""
         if not enabled:
             self.report({"INFO"}, "Disabled already")
             return {"CANCELLED"}
-        for obj in enabled:
-            disable(obj)
+        disable(*enabled)
         self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
         return {"FINISHED"}
 

@@ -74,13 +74,18 @@ def build_human(rig: Rig = "default") -> tuple[bpy.types.Object, bpy.types.Objec
 
 def build_from(arrays: HumanArrays) -> tuple[bpy.types.Object, bpy.types.Object]:
     """`build_human` of arrays that are read already."""
-    armature_object = _build_armature(arrays)
+    armature_object = build_armature(arrays)
+    return build_mesh(arrays, armature_object), armature_object
+
+
+def build_mesh(arrays: HumanArrays, armature_object: bpy.types.Object) -> bpy.types.Object:
+    """Add a mesh to the scene, skinned to an armature that is there."""
     mesh_object = _build_mesh(arrays)
     mesh_object.parent = armature_object
     modifier = mesh_object.modifiers.new("Armature", "ARMATURE")
     assert isinstance(modifier, bpy.types.ArmatureModifier)
     modifier.object = armature_object
-    return mesh_object, armature_object
+    return mesh_object
 
 
 def _scene_and_view_layer() -> tuple[bpy.types.Scene, bpy.types.ViewLayer]:
@@ -88,7 +93,8 @@ def _scene_and_view_layer() -> tuple[bpy.types.Scene, bpy.types.ViewLayer]:
     return cast("bpy.types.Scene", context.scene), cast("bpy.types.ViewLayer", context.view_layer)
 
 
-def _build_armature(arrays: HumanArrays) -> bpy.types.Object:
+def build_armature(arrays: HumanArrays) -> bpy.types.Object:
+    """Add the armature alone."""
     armature = bpy.data.armatures.new("Human Rig")
     armature_object = bpy.data.objects.new("Human Rig", armature)
     scene, view_layer = _scene_and_view_layer()

@@ -6,7 +6,7 @@ Distances are in parts of the object's size. Nodes and weights are float32.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import bpy
@@ -18,7 +18,7 @@ from dq_compensation.scene.binding.content import soft_copy
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.blender.own_objects import SOFT_COPY_PROPERTY
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from dq_compensation.softness.softening import soften_copy
+from dq_compensation.softness.softening import soften_copies
 from tests.blender.enabled_scenes import check, distance, enabled_limb, error, rest_of
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
@@ -112,11 +112,11 @@ def counted_computations(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often soft weights are computed from now on, by the names of the objects."""
     computed: Counter[str] = Counter()
 
-    def counted(obj: bpy.types.Object, record: dict[str, Any]) -> object:
-        computed[obj.name] += 1
-        return soften_copy(obj, record)
+    def counted(records: Mapping[bpy.types.Object, dict[str, Any]]) -> object:
+        computed.update(obj.name for obj in records)
+        return soften_copies(records)
 
-    replace_everywhere(monkeypatch, soften_copy, counted)
+    replace_everywhere(monkeypatch, soften_copies, counted)
     return computed
 
 

@@ -16,6 +16,7 @@ from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session import status
+from dq_compensation.session.character_skins import in_character
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status, status_of
 from tests.blender.enabled_scenes import enable, error, ours
@@ -61,7 +62,9 @@ def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Count
 def is_current(obj: Object) -> bool:
     """Whether all that deforms an object was written for what it is now."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    now = reconcile.compare_with_file(SkinnedObject(obj), depsgraph, bind.bind(obj))
+    now = reconcile.compare_with_file(
+        SkinnedObject(obj), depsgraph, in_character(obj, bind.bind(obj))
+    )
     return now.state is State.CURRENT
 
 

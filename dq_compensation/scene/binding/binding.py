@@ -15,7 +15,6 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.limbs import Limbs, mesh_parents
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
@@ -30,7 +29,9 @@ from ...core.vectors import extent, transformed_points
 from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
 from ..blender.mesh import VertexGroupWeights
 from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
+from .character_skin import CharacterSkin, with_mesh_joints
 from .content import Digests, digest
+from .layers import LayerMesh
 from .shape_key_offsets import ExampleItem, Examples, ShapeKeys
 
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
@@ -70,6 +71,7 @@ class Binding:
         mesh_arrays: the faces of `topology`.
         structure: `scene.binding.content.structure_of` the object when it was bound.
         bones_at_rest: the digest of the bones without their names.
+        whole: the skin of its character; None where no other mesh of that is enabled.
     """
 
     object_name: str
@@ -94,6 +96,7 @@ class Binding:
     reshaped: bool
     mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
+    whole: CharacterSkin | None = field(default=None, repr=False)
     _compensations: dict[tuple[object, ...], tuple[NDArray[np.float64], AnyCompensation]] = field(
         default_factory=dict, repr=False, init=False
     )
@@ -132,6 +135,43 @@ class Binding:
             found._twists.update(self._twists)
         return found
 
+    def in_character(self, whole: CharacterSkin | None) -> Binding:
+        """The same as a part of its character; itself where that changes nothing."""
+        if not self.differs_in(whole):
+            return self
+        found = replace(self, whole=whole)
+        kept = ("topology", "sets", "part", "alone", "extent", "bone_sides", "bends", "_digests")
+        vars(found).update({name: vars(self)[name] for name in kept if name in vars(self)})
+        for name in ("_painted", "_examples"):
+            getattr(found, name).update(getattr(self, name))
+        found._segments.extend(self._segments)
+        return found
+
+    def differs_in(self, whole: CharacterSkin | None) -> bool:
+        """Whether the skin of its character shows something else than when it was bound."""
+        return whole is not self.whole and self.findings != self._findings_with(whole)
+
+    @property
+    def findings(self) -> str | None:
+        """What is found on the skin of its character; None where it alone shows the same."""
+        return self._findings_with(self.whole)
+
+    def _findings_with(self, whole: CharacterSkin | None) -> str | None:
+        differs = whole is not None and whole.findings != self.alone.findings
+        return whole.findings if whole is not None and differs else None
+
+    @cached_property
+    def part(self) -> LayerMesh:
+        """The mesh as a part of its character."""
+        positions = transformed_points(self.object_to_armature, self.rest.astype(np.float64))
+        faces = self.mesh_arrays
+        return LayerMesh(positions, self.influences, faces.corner_vertex[faces.triangle_corners])
+
+    @cached_property
+    def alone(self) -> CharacterSkin:
+        """The skin of a character that has no other mesh."""
+        return CharacterSkin((self.part,), self.skeleton, self.bone_sides)
+
     @property
     def vertex_count(self) -> int:
         """The n vertices."""
@@ -147,9 +187,13 @@ class Binding:
         """The longest side of the box of `rest`."""
         return extent(self.rest)
 
+    @property
+    def content(self) -> dict[str, str | None]:
+        """The digests of what was read from the mesh, and from the others of its character."""
+        return {**self._digests, "other meshes": self.findings}
+
     @cached_property
-    def content(self) -> Digests:
-        """The digests of what was read from the mesh."""
+    def _digests(self) -> Digests:
         ours, keys, shapes = self.influences, self.shape_keys, None
         if keys is not None and self.example_items:
             names = keys.key_names
@@ -353,15 +397,14 @@ class Binding:
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
-        skin = SkinAtRest(
-            rest, self.influences, self.skeleton, settings.limb_axis, sides=self.bone_sides
-        )
-        if settings.use_mesh_joints:
-            limbs = Limbs.of(skin)
-            parents = mesh_parents(limbs)
-            skeleton = limbs.joined(parents) if limbs.by_skin.any() else self.skeleton
-            joined = parents if (parents >= 0).any() else None
-            skin = replace(skin, skeleton=skeleton, mesh_parents=joined)
+        if self.whole is not None:
+            whole = self.whole.at_rest(key[0], use_mesh_joints=key[1])
+            skin = replace(whole, positions=rest, influences=self.influences, whole=whole)
+        else:
+            skin = SkinAtRest(
+                rest, self.influences, self.skeleton, settings.limb_axis, sides=self.bone_sides
+            )
+            skin = with_mesh_joints(skin) if settings.use_mesh_joints else skin
         self._skins.clear()
         self._skins[key] = (to_armature, skin)
         return skin
@@ -438,7 +481,9 @@ def equality_digest(value: Binding | Skeleton) -> str:
 
 def _parts(value: object) -> Iterator[object]:
     """The arrays and plain values in a dataclass, in a fixed order."""
-    if is_dataclass(value):
+    if isinstance(value, CharacterSkin):
+        yield value.findings
+    elif is_dataclass(value):
         for each in fields(value):
             if each.init and each.name not in _OWN:
                 yield from _parts(getattr(value, each.name))

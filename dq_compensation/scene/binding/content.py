@@ -412,7 +412,7 @@ def digest(*values: object) -> str:
     return hashlib.blake2b(b"".join(pieces), digest_size=10).hexdigest()
 
 
-def changed_digests(known: Mapping[str, Any], now: Digests) -> tuple[str, ...]:
+def changed_digests(known: Mapping[str, Any], now: Mapping[str, str | None]) -> tuple[str, ...]:
     """The names of the parts whose digests are other ones now than those that are known."""
     return tuple(name for name, value in now.items() if known.get(name) != value)
 

@@ -17,6 +17,7 @@ from ...scene.binding.content import modifiers_read
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import settings_of
+from ...session.character_skins import in_character
 from ...session.status import current_binding, status_of
 from ..fixes.object_transforms import is_nothing, own_scale
 from ..issue import Check, Fix, FixError, Issue
@@ -67,7 +68,9 @@ def _find_stale_binding(subject: Subject) -> Iterator[Issue]:
         # To read modifiers again, Blender sorts out all dependencies of the scene anew.
         skinned = SkinnedObject(obj)
         read = current_binding if modifiers_read(skinned) else bind
-        found = compare_with_file(skinned, subject.depsgraph, read(obj, subject.depsgraph))
+        found = compare_with_file(
+            skinned, subject.depsgraph, in_character(obj, read(obj, subject.depsgraph))
+        )
     except BindingError:
         return
     if found.state is State.MISSING:

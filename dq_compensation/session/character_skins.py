@@ -1,0 +1,55 @@
+"""The skins of the characters in the file: what all enabled meshes of each show together."""
+
+from __future__ import annotations
+
+import bpy
+
+from ..errors import BindingError
+from ..scene.binding.bind import bind
+from ..scene.binding.binding import Binding
+from ..scene.binding.character_skin import CharacterSkin
+from ..scene.blender.rigging import find_rig
+from ..scene.settings.object_settings import settings_of
+from .known_objects import enabled_meshes
+from .memory import memories
+
+
+def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The enabled meshes on the armature of an object but for itself."""
+    rig = find_rig(obj)
+    return [each for each in enabled_meshes(rig) if each != obj] if rig is not None else []
+
+
+def other_meshes(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The other meshes of the character that an object is a part of: none unless it is enabled."""
+    return meshes_beside(obj) if settings_of(obj).is_enabled else []
+
+
+def in_character(
+    obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph | None = None
+) -> Binding:
+    """The binding of an object with the skin of its character; the same one while that is true."""
+    others, bindings = other_meshes(obj), memories(Binding)
+    found = {obj.name: binding}
+    for other in others:
+        known = bindings.get(other.session_uid)
+        if known is None or known.structure.get("bones") != binding.structure.get("bones"):
+            try:
+                known = bindings[other.session_uid] = bind(other, depsgraph)
+            except BindingError:
+                continue
+        found[other.name] = known
+    if len(found) < 2:
+        return binding.in_character(None)
+    parts, skins = tuple(found[name].part for name in sorted(found)), memories(CharacterSkin)
+    skin = skins.get(binding.armature_uid)
+    if skin is None or not skin.is_of(parts, binding.skeleton):
+        skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides)
+        skins[binding.armature_uid] = skin
+    return binding.in_character(skin)
+
+
+def is_behind(obj: bpy.types.Object) -> bool:
+    """Whether the skin of its character has changed since an object was bound to it."""
+    known = memories(Binding).get(obj.session_uid)
+    return known is None or known.differs_in(memories(CharacterSkin).get(known.armature_uid))

@@ -1,0 +1,305 @@
+"""The meshes of a character as softening reads them, joined where their open edges meet."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.limbs import Limbs
+from ..analysis.seams import SeamMesh, seam_points
+from ..analysis.soft_weights import (
+    SkinSurface,
+    SoftWeights,
+    feature_bones,
+    followed_weights,
+    limb_radii,
+    soft_weights,
+)
+from ..core.influences import Influences
+from ..core.limb_joints import SkinAtRest
+from ..core.skeleton import Skeleton
+from ..core.topology import MeshArrays
+from ..core.vectors import cross
+from ..errors import UserError
+from ..painting.compensation_weights import masked_vertices
+from ..scene.binding.binding import Binding
+from ..scene.binding.character_skin import joined_influences
+from ..scene.binding.layers import LayerMesh, Layers, inner_meshes
+from ..scene.settings.object_settings import settings_of
+from ..scene.vertex_groups import PAINTED, kept_influences, kept_record
+from ..wording import counted
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """A mesh on its skeleton, as softening reads it.
+
+    Attributes:
+        mesh: as it is now, armature space, at rest.
+        painted: its influences before an earlier softening, or as they are now.
+        amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
+        locked: shape (B,), bones that keep their weights.
+    """
+
+    obj: bpy.types.Object
+    mesh: LayerMesh
+    skeleton: Skeleton
+    sides: NDArray[np.int8]
+    faces: MeshArrays
+    painted: Influences
+    amounts: NDArray[np.float64]
+    locked: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        obj: bpy.types.Object,
+        binding: Binding,
+        only: NDArray[np.integer] | None,
+    ) -> Skin:
+        """Read an object.
+
+        Args:
+            binding: of its own vertices, as they are painted.
+            only: vertices, in the place of a paint mask.
+
+        Raises:
+            UserError: it cannot be softened.
+        """
+        mesh = binding.part
+        broken = np.flatnonzero(~np.isfinite(mesh.positions).all(axis=1))
+        if len(broken):
+            count = counted(len(broken), "vertex")
+            raise UserError(
+                f"{count} of {obj.name} have a position that is not a number, the first is "
+                f"{broken[0]}. Remove them (Edit Mode, Mesh, Clean Up) and try again."
+            )
+        names = binding.skeleton.names
+        locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
+        locked = np.array([name in locked_names for name in names])
+        painted = mesh.influences
+        if kept_record(obj, PAINTED) is not None:
+            painted = kept_influences(obj, names, PAINTED)
+        amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
+        chosen = masked_vertices(obj) if only is None else only
+        if chosen is not None:
+            amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
+        faces, sides = binding.mesh_arrays, binding.bone_sides
+        return cls(obj, mesh, binding.skeleton, sides, faces, painted, amounts, locked)
+
+    @property
+    def influences(self) -> Influences:
+        """By its weights as they are now."""
+        return self.mesh.influences
+
+    def refusal(self) -> str | None:
+        """Why there is nothing to soften, or None."""
+        moving = len(np.unique(self.influences.bones[self.influences.weights > 0.0]))
+        if moving < 2:
+            follows = f"{self.obj.name} follows {counted(moving, 'bone')}"
+            return f"{follows}: no weights change from one bone to another there."
+        first, second, third = np.moveaxis(self.mesh.positions[self.mesh.triangles], 1, 0)
+        if not cross(second - first, third - first).any():
+            return f"{self.obj.name} has no faces with an area. Weights are softened over faces."
+        return None
+
+    def followed(self, body: Skin, change: SoftWeights | None, most: int) -> SoftWeights:
+        """Its weights, changed as those of a body do now, or as they were when it was softened."""
+        before, after, own = body.painted, body.influences, self.painted
+        if change is not None:
+            before, after, own = after, with_soft_rows(after, change), self.influences
+        corners, shares, _ = body.mesh.nearest(self.mesh.positions)
+        amounts, changes = self.amounts_beside(self.locked), (before, after)
+        return followed_weights(own, (corners, shares), changes, amounts, self.locked, most)
+
+    def amounts_beside(self, locked: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The amounts, 0 where a locked bone moves a vertex."""
+        moved = self.influences.weights > 0.0
+        return np.where((locked[self.influences.bones] & moved).any(axis=1), 0.0, self.amounts)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedSkin:
+    """The skin of meshes of one character, as one surface where their open edges meet.
+
+    Attributes:
+        skins: its meshes.
+        positions, influences: of all their vertices, one mesh behind the other.
+        surface: likewise.
+        skeleton: with the limbs that the skin shows.
+        features: shape (B,), bones of a face: they keep their weights.
+    """
+
+    skins: tuple[Skin, ...]
+    positions: NDArray[np.float64]
+    influences: Influences
+    surface: SkinSurface
+    skeleton: Skeleton
+    features: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, skins: Sequence[Skin]) -> JoinedSkin:
+        """Join meshes, none of which lies on another one."""
+        meshes = [
+            SeamMesh(s.mesh.positions, s.influences, s.faces.face_starts, s.faces.corner_vertex)
+            for s in skins
+        ]
+        positions = np.concatenate([skin.mesh.positions for skin in skins])
+        influences = joined_influences([mesh.influences for mesh in meshes])
+        corners = np.cumsum([0, *(len(mesh.corner_vertex) for mesh in meshes)])
+        vertices = np.cumsum([0, *(len(mesh.positions) for mesh in meshes)])
+        surface = SkinSurface.of(
+            positions,
+            influences,
+            np.concatenate([m.face_starts + c for m, c in zip(meshes, corners, strict=False)]),
+            np.concatenate([m.corner_vertex + v for m, v in zip(meshes, vertices, strict=False)]),
+            seam_points(meshes),
+        )
+        first = skins[0]
+        inner = inner_meshes([skin.mesh for skin in skins], first.skeleton)
+        mesh_of_point = np.searchsorted(vertices, surface.vertices, side="right") - 1
+        points = np.flatnonzero(np.isin(mesh_of_point, inner))
+        rows = surface.vertices[points]
+        skin = positions[rows], Influences(influences.bones[rows], influences.weights[rows])
+        skeleton = Limbs.of(SkinAtRest(*skin, first.skeleton)).skeleton
+        features = feature_bones(skin[0], surface.areas[points], skin[1], skeleton, first.sides)
+        return cls(tuple(skins), positions, influences, surface, skeleton, features)
+
+    def softened(self, amount: float, most: int) -> Generator[float, None, list[SoftWeights]]:
+        """The new weights of each mesh, spread over this much of the limb's radius.
+
+        Args:
+            most: influences of a vertex.
+        """
+        radii = limb_radii(self.positions, self.influences, self.skeleton)
+        count, results = len(self.skins), list[SoftWeights]()
+        for chosen, locked in self._parts_by_locks():
+            pairs = zip(self.skins, chosen, strict=True)
+            spread = [amount * skin.amounts_beside(locked) * one for skin, one in pairs]
+            steps = soft_weights(
+                self.surface,
+                self.influences,
+                radii,
+                np.concatenate(spread),
+                locked | self.features,
+                most,
+            )
+            soft = yield from steps
+            results.append(soft)
+        return [self._of_mesh(row, results) for row in range(count)]
+
+    def _parts_by_locks(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """The meshes that share locked bones, (k,) bool, and these, (B,) bool.
+
+        What is locked in a mesh is locked in all that it is joined with.
+        """
+        points = self.surface.point_of_vertex
+        mesh, labels = self.mesh_of_vertex, np.arange(len(self.skins))
+        while True:
+            lowest = np.full(len(self.surface.vertices), len(labels))
+            np.minimum.at(lowest, points, labels[mesh])
+            found = labels.copy()
+            np.minimum.at(found, mesh, lowest[points])
+            if np.array_equal(found, labels):
+                break
+            labels = found
+        locks = np.array([skin.locked for skin in self.skins])
+        joined = np.array([locks[labels == label].any(axis=0) for label in labels])
+        kinds, kind = np.unique(joined, axis=0, return_inverse=True)
+        return [(kind.reshape(-1) == row, locked) for row, locked in enumerate(kinds)]
+
+    def _of_mesh(self, row: int, results: Sequence[SoftWeights]) -> SoftWeights:
+        """The new weights of one mesh."""
+        begin = int(np.searchsorted(self.mesh_of_vertex, row))
+        for soft in results:
+            rows = np.flatnonzero(self.mesh_of_vertex[soft.vertices] == row)
+            if len(rows):
+                return SoftWeights(
+                    soft.vertices[rows] - begin, soft.bones[rows], soft.weights[rows]
+                )
+        none = np.zeros((0, 1))
+        return SoftWeights(np.zeros(0, np.intp), none.astype(np.int32), none.astype(np.float32))
+
+    @property
+    def mesh_of_vertex(self) -> NDArray[np.intp]:
+        """Shape (v,), the mesh that each vertex is of."""
+        return np.repeat(np.arange(len(self.skins)), [len(s.mesh.positions) for s in self.skins])
+
+
+@dataclass(frozen=True, eq=False)
+class Softened:
+    """The new weights of a mesh.
+
+    Attributes:
+        body: the mesh whose change its weights took; None: it was softened by itself.
+        features: the bones that kept their weights as parts of a face; none with a body.
+    """
+
+    skin: Skin
+    soft: SoftWeights
+    body: Skin | None
+    features: tuple[str, ...]
+
+    @property
+    def influences(self) -> Influences:
+        """Of all its vertices, without empty slots."""
+        found, count = with_soft_rows(self.skin.influences, self.soft), len(self.skin.amounts)
+        vertices, slots = np.nonzero(found.weights > 0.0)
+        of = found.bones[vertices, slots], found.weights[vertices, slots]
+        return Influences.from_triples(vertices, *of, count)
+
+
+def softened_together(
+    skins: Sequence[Skin], amounts: Sequence[float], most: int, body: Skin | None = None
+) -> Generator[float, None, list[Softened]]:
+    """The new weights of meshes of one character: clothes change as the body below them does.
+
+    Args:
+        amounts: of each mesh, over how much of the radius its weights are spread.
+        most: influences of a vertex.
+        body: which all others lie on; it may be another mesh, softened before. None: what lies on
+            what is found.
+    """
+    if body is not None and body not in skins:
+        return [Softened(each, each.followed(body, None, most), body, ()) for each in skins]
+    if body is None:
+        layers = Layers.of([skin.mesh for skin in skins], skins[0].skeleton)
+    else:
+        row = next(row for row, skin in enumerate(skins) if skin is body)
+        bodies = np.array([-1 if skin is body else row for skin in skins], np.intp)
+        layers = Layers(bodies, np.zeros(len(skins), np.bool_))
+    each = np.array(amounts)
+    layers.bodies[layers.copies & (each != each[layers.bodies])] = -1
+    bare, found = layers.bodies < 0, dict[int, Softened]()
+    # What is softened by another amount cannot meet it.
+    for amount in np.unique(each[bare]).tolist():
+        rows = np.flatnonzero(bare & (each == amount)).tolist()
+        joined = JoinedSkin.of([skins[row] for row in rows])
+        changes = yield from joined.softened(amount, most)
+        for row, soft in zip(rows, changes, strict=True):
+            moves = skins[row].influences.moving_bones(joined.skeleton.bone_count)
+            names = [
+                joined.skeleton.names[bone] for bone in np.flatnonzero(moves & joined.features)
+            ]
+            found[row] = Softened(skins[row], soft, None, tuple(names))
+    for row in layers.order:
+        if row not in found:
+            below = found[int(layers.bodies[row])]
+            soft = skins[row].followed(below.skin, below.soft, most)
+            found[row] = Softened(skins[row], soft, below.skin, ())
+    return [found[row] for row in range(len(skins))]
+
+
+def with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
+    """Influences with the new rows of some vertices, beside empty slots."""
+    bones, weights = influences.bones, influences.weights.copy()
+    weights[soft.vertices] = 0.0
+    rows = np.zeros((len(bones), soft.bones.shape[1]))
+    new_bones, new_weights = rows.astype(np.int32), rows.astype(np.float32)
+    new_bones[soft.vertices], new_weights[soft.vertices] = soft.bones, soft.weights
+    bones = np.concatenate((bones, new_bones), axis=1)
+    return Influences(bones, np.concatenate((weights, new_weights), axis=1))

@@ -1,0 +1,147 @@
+"""Characters of several meshes on one armature: a limb in two pieces, the human cut and dressed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bmesh
+import bpy
+import numpy as np
+from mathutils import Vector
+from mathutils.bvhtree import BVHTree
+from numpy.typing import NDArray
+
+from human.dressed import add_mesh, cut
+from human.model import HumanArrays, Rig, build_armature
+from human.poses import Rotations
+from tests.blender.scene_builders import evaluated_positions
+from tests.human_body import human_arrays
+from tests.kept_files import new_file
+from tests.limb import build_limb, pose_limb
+
+# The vertices of seams may part by this share of the size: 0.05 mm on a human.
+SEAM = 3e-5
+
+
+def limb_in_two(at: float) -> tuple[list[bpy.types.Object], bpy.types.Object]:
+    """The limb, posed, cut in two meshes across, and its armature."""
+    near, rig = build_limb()
+    far = near.copy()
+    far.data, far.name = near.data.copy(), "Far"
+    bpy.context.collection.objects.link(far)
+    for obj, keeps in ((near, lambda x: x < at), (far, lambda x: x >= at)):
+        edited = bmesh.new()
+        edited.from_mesh(obj.data)
+        gone = [face for face in edited.faces if not keeps(face.calc_center_median().x)]
+        bmesh.ops.delete(edited, geom=gone, context="FACES")
+        edited.to_mesh(obj.data)
+        edited.free()
+    pose_limb(rig)
+    return [near, far], rig
+
+
+@dataclass(frozen=True, eq=False)
+class CutHuman:
+    """The human whole and cut into parts, each on an armature of its own.
+
+    Attributes:
+        rows: for each part, which vertex of the whole each of its vertices is.
+    """
+
+    whole: bpy.types.Object
+    parts: list[bpy.types.Object]
+    rows: list[NDArray[np.intp]]
+
+    @property
+    def armatures(self) -> tuple[bpy.types.Object, bpy.types.Object]:
+        """Of the whole, and of the parts."""
+        return self.whole.parent, self.parts[0].parent
+
+    def pose(self, rotations: Rotations) -> None:
+        """Pose both."""
+        for armature in self.armatures:
+            pose(armature, rotations)
+
+    def gap_and_difference(self) -> tuple[float, float]:
+        """How far vertices of a seam are apart, and from the whole human; in its size."""
+        whole = evaluated_positions(self.whole).astype(np.float64)
+        placed: dict[int, NDArray[np.float64]] = {}
+        gap = difference = 0.0
+        for part, rows in zip(self.parts, self.rows, strict=True):
+            positions = evaluated_positions(part).astype(np.float64)
+            apart = np.linalg.norm(positions - whole[rows], axis=1)
+            difference = max(difference, float(apart.max()))
+            for row, place in zip(rows.tolist(), positions, strict=True):
+                gap = max(gap, float(np.linalg.norm(placed.setdefault(row, place) - place)))
+        size = float(np.ptp(whole, axis=0).max())
+        return gap / size, difference / size
+
+
+def cut_human(rig: Rig, chosen: dict[str, Any], without: tuple[str, ...] = ()) -> CutHuman:
+    """A new file with the human whole, and cut into parts."""
+    new_file()
+    arrays = human_arrays(rig, without)
+    whole = add_mesh("Whole", arrays, build_armature(arrays))
+    armature = build_armature(arrays)
+    places = {place.tobytes(): row for row, place in enumerate(arrays.vertices)}
+    parts, rows = [], []
+    for name, of_part in cut(arrays, chosen).items():
+        parts.append(add_mesh(name, of_part, armature))
+        rows.append(np.array([places[place.tobytes()] for place in of_part.vertices]))
+    return CutHuman(whole, parts, rows)
+
+
+def pose(armature: bpy.types.Object, rotations: Rotations) -> None:
+    """Turn the bones that are named; all others are at rest."""
+    for bone in armature.pose.bones:
+        bone.rotation_quaternion = rotations.get(bone.name, (1.0, 0.0, 0.0, 0.0))
+    bpy.context.view_layer.update()
+
+
+def dressed(
+    arrays: HumanArrays, clothes: dict[str, HumanArrays]
+) -> tuple[list[bpy.types.Object], bpy.types.Object]:
+    """A new file with the body and clothes over it, the body first, and their armature."""
+    new_file()
+    armature = build_armature(arrays)
+    pieces = {"Body": arrays, **clothes}
+    return [add_mesh(name, of_piece, armature) for name, of_piece in pieces.items()], armature
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """The vertices of a body that are below a piece of clothes, both at rest."""
+
+    body: bpy.types.Object
+    cloth: bpy.types.Object
+    rows: Sequence[int]
+
+    @classmethod
+    def of(cls, body: bpy.types.Object, cloth: bpy.types.Object, within: float) -> Covered:
+        """Those that are nearer than this, and below a face: not beside its hem."""
+        found = cls(body, cloth, range(len(body.data.vertices)))
+        depths = found._above(within)
+        return cls(body, cloth, [row for row, depth in depths.items() if depth < 0.0])
+
+    def coming_through(self) -> tuple[int, float]:
+        """How many vertices come through by more than 0.1 mm, and how far the farthest, metres."""
+        above = [depth for depth in self._above(0.05).values() if depth > 1e-4]
+        return len(above), max(above, default=0.0)
+
+    def _above(self, within: float) -> dict[int, float]:
+        """How far vertices are above the cloth, along the normal of its nearest face."""
+        self.cloth.data.calc_loop_triangles()
+        triangles = [tuple(each.vertices) for each in self.cloth.data.loop_triangles]
+        tree = BVHTree.FromPolygons(evaluated_positions(self.cloth).tolist(), triangles)
+        positions, found = evaluated_positions(self.body), {}
+        for row in self.rows:
+            place, normal, _, distance = tree.find_nearest(Vector(positions[row]), within)
+            if place is None or normal is None:
+                continue
+            height = (Vector(positions[row]) - place).dot(normal)
+            # Beside an edge no face says what is above it.
+            if abs(height) > 0.8 * distance:
+                found[row] = height
+        return found

@@ -1,0 +1,189 @@
+"""A character in several meshes: seams stay closed, clothes stay outside, all follow each other.
+
+Distances are in parts of the character's size; 1e-4 is what all evaluators promise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from human.dressed import HAND, HEAD, LEG, SHIRT, begins_with, garment
+from human.model import RIGS, Rig
+from human.poses import Rotations, random_pose, rotation
+from tests.blender.character_scenes import (
+    SEAM,
+    Covered,
+    cut_human,
+    dressed,
+    limb_in_two,
+    pose,
+)
+from tests.blender.enabled_scenes import check, distance, enable, select
+from tests.blender.scene_builders import evaluated_positions, save_and_open
+from tests.blender.softness_scenes import counted_computations
+from tests.human_body import HEAD_AND_FEET, human_arrays
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+SAME = 1e-4
+PLAIN: dict[str, Any] = {"softness": 0.0, "twist_spread": 0.0, "use_ball_joints": False}
+LOOKS: list[dict[str, Any]] = [
+    {},
+    {"softness": 0.5, "twist_spread": 1.0, "use_ball_joints": True},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["as painted", "soft with twist"])
+@pytest.mark.parametrize("rig", RIGS)
+def test_a_human_in_parts_is_where_the_whole_one_is(rig: Rig, look: dict[str, Any]) -> None:
+    scene = cut_human(rig, {"Hand": HAND, "Leg": LEG}, HEAD_AND_FEET)
+    api.enable([scene.whole, *scene.parts], **(PLAIN | look))
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        scene.pose(random_pose(rng, rig))
+        gap, difference = scene.gap_and_difference()
+        assert gap <= SEAM
+        assert difference <= SAME
+
+
+def test_a_head_of_its_own_keeps_its_face() -> None:
+    scene = cut_human("default", {"Head": HEAD})
+    api.enable([scene.whole, *scene.parts], **(PLAIN | {"softness": 1.0}))
+    scene.pose({"jaw": rotation(20), "neck01": rotation(15, 20), "eye.L": rotation(10)})
+    gap, difference = scene.gap_and_difference()
+    assert gap <= SEAM
+    assert difference <= SAME
+
+
+@pytest.mark.parametrize("setting", ["softness", "twist_spread"])
+def test_where_one_mesh_changes_the_other_follows(setting: str) -> None:
+    parts, _ = limb_in_two(0.52)
+    api.enable(parts, **(PLAIN | {setting: 1.0}))
+    near, far = parts
+    before = evaluated_positions(far)
+    for vertex in near.data.vertices:
+        for entry in vertex.groups:
+            entry.weight = 0.5 + 0.5 * entry.weight if entry.group == 0 else entry.weight
+    near.data.update()
+    check()
+    followed = [evaluated_positions(obj) for obj in parts]
+    if setting == "softness":
+        assert distance(followed[1], before) > 1e-3
+    api.disable(parts)
+    api.enable(parts, **(PLAIN | {setting: 1.0}))
+    for obj, positions in zip(parts, followed, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+
+
+@pytest.mark.parametrize("gone", ["disabled", "removed"])
+def test_a_mesh_that_is_left_alone_is_as_if_it_had_always_been(gone: str) -> None:
+    (near, far), _ = limb_in_two(0.52)
+    look = PLAIN | {"softness": 0.5, "twist_spread": 1.0}
+    api.enable(near, **look)
+    alone = evaluated_positions(near)
+    api.enable(far, **look)
+    assert distance(evaluated_positions(near), alone) > 1e-3
+    if gone == "disabled":
+        api.disable(far)
+    else:
+        bpy.data.objects.remove(far)
+    check()
+    assert distance(evaluated_positions(near), alone, 1.5) <= SAME
+
+
+def test_one_undo_takes_a_mesh_out_of_the_character_again() -> None:
+    (near, far), _ = limb_in_two(0.52)
+    names, look = (near.name, far.name), PLAIN | {"softness": 0.5, "twist_spread": 1.0}
+    for obj in (near, far):
+        for name, value in look.items():
+            setattr(obj.dq_compensation, name, value)
+    enable(near)
+    alone = evaluated_positions(near)
+    bpy.ops.ed.undo_push(message="Near")
+    enable(far)
+    together = evaluated_positions(near)
+    assert distance(together, alone) > 1e-3
+    bpy.ops.ed.undo_push(message="Far")
+    bpy.ops.ed.undo()
+    check()
+    assert distance(evaluated_positions(bpy.data.objects[names[0]]), alone, 1.5) <= SAME
+    bpy.ops.ed.redo()
+    check()
+    assert distance(evaluated_positions(bpy.data.objects[names[0]]), together, 1.5) <= SAME
+
+
+def test_an_opened_file_is_as_it_was_and_nothing_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, _ = limb_in_two(0.52)
+    api.enable(parts, **(PLAIN | {"softness": 0.5, "twist_spread": 1.0}))
+    before = {obj.name: evaluated_positions(obj) for obj in parts}
+    computed = counted_computations(monkeypatch)
+    save_and_open(tmp_path / "two.blend")
+    check()
+    assert not computed
+    for name, positions in before.items():
+        obj = bpy.data.objects[name]
+        assert distance(evaluated_positions(obj), positions, 1.5) <= 1e-6
+        assert [issue for issue in api.check(obj) if issue.severity == "ERROR"] == []
+
+
+POSES: dict[str, Rotations] = {
+    "elbow": {"lowerarm_l": rotation(78)},
+    "raised": {"upperarm_l": rotation(0, 0, 90)},
+    "turned": {"upperarm_l": rotation(0, 80, 0), "hand_l": rotation(0, 90, 0)},
+    "bent": {f"spine_0{number}": rotation(12, 13) for number in (1, 2, 3)},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS[1:], ids=["soft with twist"])
+def test_skin_comes_through_a_shirt_no_more_than_as_painted(look: dict[str, Any]) -> None:
+    arrays = human_arrays("game_engine", HEAD_AND_FEET)
+    (body, shirt), armature = dressed(arrays, {"Shirt": garment(arrays, SHIRT, 0.004, 0.4)})
+    covered, counts = Covered.of(body, shirt, 0.01), {}
+    assert len(covered.rows) > 500
+    for name, values in (("painted", {}), ("soft", look)):
+        api.enable([body, shirt], **(PLAIN | values))
+        for each, rotations in POSES.items():
+            pose(armature, rotations)
+            counts[name, each] = covered.coming_through()
+        pose(armature, {})
+    for each in POSES:
+        (before, farthest), (now, far) = counts["painted", each], counts["soft", each]
+        assert now <= before + 2, each
+        assert far <= farthest + 0.001, each
+
+
+def test_hair_and_skirts_do_not_say_how_thick_limbs_are() -> None:
+    arrays = human_arrays("game_engine", HEAD_AND_FEET)
+    skirt = garment(arrays, begins_with("thigh", "calf"), 0.15, 0.2)
+    (body, cloth), armature = dressed(arrays, {"Skirt": skirt})
+    look = PLAIN | {"twist_spread": 1.0}
+    api.enable(body, **look)
+    pose(armature, {"thigh_l": rotation(0, 70), "calf_l": rotation(30)})
+    alone = evaluated_positions(body)
+    api.enable(cloth, **look)
+    assert distance(evaluated_positions(body), alone, 1.8) <= SAME
+
+
+def test_copies_in_one_place_are_not_joined() -> None:
+    (near, far), _ = limb_in_two(0.52)
+    look = PLAIN | {"softness": 0.5}
+    api.enable([near, far], **look)
+    before = evaluated_positions(near)
+    select(near)
+    bpy.ops.object.duplicate()
+    copy = bpy.context.object
+    api.enable(copy, **look)
+    check()
+    assert distance(evaluated_positions(near), before, 1.5) <= SAME
+    assert distance(evaluated_positions(copy), before, 1.5) <= SAME
+    copy.dq_compensation.softness = 1.0
+    assert distance(evaluated_positions(near), before, 1.5) <= SAME
+    assert distance(evaluated_positions(copy), before, 1.5) > 10 * SAME
