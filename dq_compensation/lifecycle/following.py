@@ -279,6 +279,8 @@ def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **optio
     """`reconcile` for operators: Blender has evaluated the changes when this returns."""
     if reconcile(obj, depsgraph, **options).state is State.OUT_OF_DATE:
         finish([obj])
+    else:
+        finish_others([obj])
 
 
 @contextmanager

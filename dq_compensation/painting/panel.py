@@ -8,6 +8,7 @@ from ..modifier.modifier_stack import our_modifier
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import armature_modifier
 from ..scene.settings.object_settings import Settings, settings_of
+from ..session.character_skins import meshes_beside
 from ..session.status import status_of
 from ..ui_shared.reporting import draw_sentence
 from ..ui_shared.sidebar import SubPanel
@@ -101,6 +102,9 @@ class PaintPanel(SubPanel):
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
         column.prop_search(settings_of(obj), "softness_group", obj, "vertex_groups")
         if settings_of(obj).is_enabled:
+            if meshes_beside(obj):
+                column.prop(settings_of(obj), "lies_on")
+                column.prop(settings_of(obj), "by_itself")
             _weights(layout, obj)
 
 

@@ -21,8 +21,14 @@ def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
 
 
 def other_meshes(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The other meshes of the character that an object is a part of: none unless it is enabled."""
-    return meshes_beside(obj) if settings_of(obj).is_enabled else []
+    """The other meshes of the character that an enabled object is a part of.
+
+    None is for an object that is not enabled, or goes *By Itself*.
+    """
+    settings = settings_of(obj)
+    if not settings.is_enabled or settings.by_itself:
+        return []
+    return [each for each in meshes_beside(obj) if not settings_of(each).by_itself]
 
 
 def in_character(

@@ -43,6 +43,7 @@ class Skin:
         painted: its influences before an earlier softening, or as they are now.
         amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
         locked: shape (B,), bones that keep their weights.
+        lies_on: the mesh below it that the user has chosen; None: it is found.
     """
 
     obj: bpy.types.Object
@@ -53,6 +54,7 @@ class Skin:
     painted: Influences
     amounts: NDArray[np.float64]
     locked: NDArray[np.bool_]
+    lies_on: bpy.types.Object | None
 
     @classmethod
     def of(
@@ -88,8 +90,8 @@ class Skin:
         chosen = masked_vertices(obj) if only is None else only
         if chosen is not None:
             amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
-        faces, sides = binding.mesh_arrays, binding.bone_sides
-        return cls(obj, mesh, binding.skeleton, sides, faces, painted, amounts, locked)
+        faces, sides, below = binding.mesh_arrays, binding.bone_sides, settings_of(obj).lies_on
+        return cls(obj, mesh, binding.skeleton, sides, faces, painted, amounts, locked, below)
 
     @property
     def influences(self) -> Influences:
@@ -272,6 +274,10 @@ def softened_together(
         row = next(row for row, skin in enumerate(skins) if skin is body)
         bodies = np.array([-1 if skin is body else row for skin in skins], np.intp)
         layers = Layers(bodies, np.zeros(len(skins), np.bool_))
+    objects = [skin.obj for skin in skins] if body is None else []
+    for row, skin in enumerate(skins):
+        if skin.lies_on in objects:
+            layers.choose(row, objects.index(skin.lies_on))
     each = np.array(amounts)
     layers.bodies[layers.copies & (each != each[layers.bodies])] = -1
     bare, found = layers.bodies < 0, dict[int, Softened]()

@@ -374,7 +374,8 @@ def wanted_record(skinned: SkinnedObject, painted: str, varying: str) -> dict[st
         painted, varying: its `content_digests`.
     """
     bones, groups = skinned.armature.bones, skinned.obj.vertex_groups
-    return {
+    body = skinned.settings.lies_on
+    return ({} if body is None else {"lies on": body.name}) | {
         "softness": recorded_softness(skinned),
         "softness group": groups.find(skinned.settings.softness_group),
         "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],

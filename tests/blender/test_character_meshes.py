@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.scene.blender.mesh import read_weights
 from human.dressed import HAND, HEAD, LEG, SHIRT, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import Rotations, random_pose, rotation
@@ -26,7 +27,7 @@ from tests.blender.character_scenes import (
 )
 from tests.blender.enabled_scenes import check, distance, enable, select
 from tests.blender.scene_builders import evaluated_positions, save_and_open
-from tests.blender.softness_scenes import counted_computations
+from tests.blender.softness_scenes import copy_of, counted_computations
 from tests.human_body import HEAD_AND_FEET, human_arrays
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -187,3 +188,38 @@ def test_copies_in_one_place_are_not_joined() -> None:
     copy.dq_compensation.softness = 1.0
     assert distance(evaluated_positions(near), before, 1.5) <= SAME
     assert distance(evaluated_positions(copy), before, 1.5) > 10 * SAME
+
+
+def test_a_mesh_that_goes_by_itself_is_as_if_the_others_were_not_there() -> None:
+    (near, far), _ = limb_in_two(0.52)
+    look = PLAIN | {"softness": 0.5, "twist_spread": 1.0}
+    alone = []
+    for obj in (near, far):
+        api.enable(obj, **look)
+        alone.append(evaluated_positions(obj))
+        api.disable(obj)
+    api.enable([near, far], **look)
+    together = [evaluated_positions(obj) for obj in (near, far)]
+    near.dq_compensation.by_itself = True
+    for obj, positions in zip((near, far), alone, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+    near.dq_compensation.by_itself = False
+    for obj, positions in zip((near, far), together, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+
+
+def test_a_body_can_be_chosen() -> None:
+    """A belt far from the skin follows the body once it is told to."""
+    arrays = human_arrays("game_engine", HEAD_AND_FEET)
+    belt = garment(arrays, begins_with("thigh", "calf"), 0.15, 0.2)
+    (body, cloth), _ = dressed(arrays, {"Skirt": belt})
+    api.enable([body, cloth], **(PLAIN | {"softness": 0.5}))
+    by_itself = read_weights(copy_of(cloth).data)
+    cloth.dq_compensation.lies_on = body
+    following = read_weights(copy_of(cloth).data)
+    assert not np.array_equal(by_itself.weights, following.weights)
+    # In a circle one of them counts.
+    body.dq_compensation.lies_on = cloth
+    for obj in (body, cloth):
+        assert np.isfinite(evaluated_positions(obj)).all()
+        assert [issue for issue in api.check(obj) if issue.severity == "ERROR"] == []

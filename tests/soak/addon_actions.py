@@ -223,7 +223,7 @@ EXCUSED = {
 
 # --- settings
 
-_SOFT = ("softness", "softness_group", "as_painted")
+_SOFT = ("softness", "softness_group", "as_painted", "by_itself")
 
 
 def settings(rng: Random, obj: bpy.types.Object) -> str:

@@ -395,7 +395,7 @@ Digests = dict[str, str]
 _SIGNED_OF_OBJECT = ("name", "mode", "display_type", "visible_camera", "show_only_shape_key")
 _SIGNED_SETTINGS = (
     *(name for name in CHARACTER_CHOICES if name not in FOLLOWED_SETTINGS),
-    *("overlay", "support_bone", "softness_group", "as_painted"),
+    *("overlay", "support_bone", "softness_group", "as_painted", "lies_on", "by_itself"),
 )
 
 FOLLOWED = "modifiers before the Armature modifier"

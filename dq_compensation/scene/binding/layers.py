@@ -149,7 +149,20 @@ class Layers:
             finer = [other for other in finest[:rank] if inside[row, other]]
             if finer and bodies[row] < 0:
                 bodies[row], copies[row] = finer[0], True
-        return cls(bodies.astype(np.intp), copies)
+        found = cls(np.full(count, -1), np.zeros(count, np.bool_))
+        for row in np.argsort(distances.min(axis=1, initial=np.inf)).tolist():
+            if bodies[row] >= 0:
+                found.choose(row, int(bodies[row]))
+                found.copies[row] = copies[row]
+        return found
+
+    def choose(self, row: int, body: int) -> None:
+        """Let a mesh lie on another one, unless that lies on it."""
+        below = body
+        while below not in (-1, row):
+            below = int(self.bodies[below])
+        if below != row:
+            self.bodies[row], self.copies[row] = body, False
 
     @property
     def order(self) -> list[int]:
@@ -158,8 +171,6 @@ class Layers:
         waiting = list(range(len(self.bodies)))
         while waiting:
             ready = [each for each in waiting if self.bodies[each] in (-1, *found)]
-            # Bodies that lie on each other in a circle cannot be told apart.
-            ready = ready or waiting[:1]
             found += ready
             waiting = [each for each in waiting if each not in ready]
         return found

@@ -290,6 +290,11 @@ JOINT_SETTINGS = tuple(declared_in(JointSettings))
 CHARACTER_CHOICES = tuple(declared_in(CharacterChoices))
 
 
+def _is_mesh_beside(settings: PropertyGroup, other: bpy.types.Object) -> bool:
+    """Whether an object may be below the one that the settings are of."""
+    return other.type == "MESH" and other != settings.id_data and len(other.modifiers) > 0
+
+
 @property_group
 class DQCompensationNativeState(PropertyGroup):
     """Blender's own settings of an object before it was enabled.
@@ -382,6 +387,18 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
     )
     as_painted: bool = props.BoolProperty(
         description="Show the deformation with the painted weights, as if Softness were 0",
+        **_ACTING,
+    )
+    lies_on: bpy.types.Object | None = props.PointerProperty(
+        type=bpy.types.Object,
+        description="The mesh of the character below this one: its weights change as those below "
+        "do. Empty: it is found",
+        poll=_is_mesh_beside,
+        **_ACTING,
+    )
+    by_itself: bool = props.BoolProperty(
+        description="Take this mesh for a character of its own: soften it alone, and find its "
+        "limbs on its own skin",
         **_ACTING,
     )
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
