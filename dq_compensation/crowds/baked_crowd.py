@@ -18,8 +18,8 @@ from ..core.pose import Pose
 from ..core.takes import LocalPoses, fitted
 from ..core.vectors import transformed_points
 from ..lifecycle.following import binding_with_current_softness
-from ..lifecycle.replacement import restore
 from ..modifier.attribute_names import PREFIX
+from ..modifier.modifier_stack import restore
 from ..modifier.nodes.node_values import Geometry, Integer, Scalar, Socket, TreeBuilder, Vector
 from ..scene.binding.bind import followed_mesh
 from ..scene.binding.binding import Binding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 
 from ..modifier.modifier_inputs import get_input, release_settings
-from ..modifier.modifier_stack import attribute_object_of, our_modifier
+from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..modifier.soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from ..scene.blender.skinned_object import SkinnedObject
@@ -97,13 +97,14 @@ def _before_undo(*_args: object) -> None:
     """
     for obj in enabled_objects():
         detach_new_soft_copy(obj)
-        ours = our_modifier(obj) if obj.library is None else None
+        skinned = SkinnedObject(obj)
+        ours = skinned.ours if obj.library is None else None
         if ours is None:
             continue
         copy = get_input(ours, SOFT_COPY)
         used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours), copy)
         if any(map(is_new, used)):
-            release_settings(SkinnedObject(obj))
+            release_settings(skinned)
             obj.modifiers.remove(ours)
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True
@@ -117,7 +118,7 @@ def _before_undo(*_args: object) -> None:
 def _on_undo() -> None:
     for status in memories(Status).values():
         # What is right may have come from another step than the modifier: look at all of it again.
-        status.signature = "", status.signature[1]
+        status.signature = 0, status.signature[1]
     check_soon(0.0)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import bpy
 
 from ..errors import BindingError
-from ..modifier.modifier_stack import installation_refusal
+from ..modifier.installation import put_armature_modifier_back
+from ..modifier.modifier_stack import has_linked_mesh, installation_refusal, restore
 from ..scene.binding.binding import Binding
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
@@ -22,7 +23,6 @@ from ..session.status import discard_binding, forget_status, status_of
 from ..viewport.gpu_objects import drawing_refusal
 from .following import changing_together, finish, finish_others, reconcile_now
 from .reconcile import Comparison, State, compare_with_file, reconcile
-from .replacement import has_linked_mesh, put_armature_modifier_back, restore
 
 # Gives characters that are enabled for the first time the settings of new characters.
 
@@ -174,7 +174,8 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
     """Read everything of an enabled object again, and add our modifier if it was removed."""
     forget_status(skinned.obj)
-    if skinned.ours is None and compare_with_file(skinned, depsgraph).state is State.MISSING:
+    was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
+    if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
         put_armature_modifier_back(skinned)
     return reconcile(skinned.obj, depsgraph, edited=True)
 

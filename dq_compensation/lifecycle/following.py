@@ -15,16 +15,15 @@ from typing import cast
 
 import bpy
 
-from ..modifier.installation import remove_unused
+from ..modifier.installation import remove_unused, show_armature_result
 from ..modifier.modifier_inputs import keep_values
-from ..modifier.modifier_stack import our_modifier, vertex_count_difference
+from ..modifier.modifier_stack import restore, show_to_camera, vertex_count_difference
 from ..modifier.nodes.own_trees import mark_edited, shape_keepers
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
 from ..scene.blender.own_objects import is_palette, keep_apart
-from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update, forget_removed
@@ -40,7 +39,6 @@ from .following_softness import (
     waiting_objects,
 )
 from .reconcile import State, follow_native_display, is_changed_by_frame, only_posed, reconcile
-from .replacement import restore, show_armature_result, show_to_camera
 
 # Seconds until what was moving is looked at again.
 _CHECK_AGAIN_AFTER = 0.3
@@ -215,7 +213,7 @@ def _note(update: Update, found: _Concerned, *, playing: bool) -> None:
 
 
 def _mark_edited_trees() -> None:
-    modifiers = [our_modifier(obj) for obj in enabled_objects()]
+    modifiers = [SkinnedObject(obj).ours for obj in enabled_objects()]
     modifiers += [each for obj in enabled_objects() for each in shape_keepers(obj)]
     modifiers += [nodes_of_palette(palette) for palette in own_palettes()]
     trees = {nodes.node_group for nodes in modifiers if nodes is not None}
@@ -392,7 +390,8 @@ def _reconcile(
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:
     """The session_uid of every data-block that an object's deformation depends on."""
-    rig, used = find_rig(obj), used_data(SkinnedObject(obj))
+    skinned = SkinnedObject(obj)
+    rig, used = skinned.find_rig(), used_data(skinned)
     for data in (obj, obj.data, rig, rig.data if rig is not None else None, *used):
         if data is not None:
             yield data.session_uid

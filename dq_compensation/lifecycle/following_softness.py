@@ -15,6 +15,7 @@ from typing import Any
 import bpy
 
 from ..errors import UserError
+from ..modifier.modifier_stack import has_linked_mesh
 from ..modifier.soft_copy_object import ensure_soft_copy
 from ..scene.binding.content import digest, keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
@@ -34,7 +35,6 @@ from ..softness.softening import (
     wanted_record,
 )
 from ..steps import Progress, run_through
-from .replacement import has_linked_mesh
 
 SOFTNESS_IS_OLD: Followers = []
 """Soft weights are old, and nothing computes them yet."""
@@ -73,16 +73,16 @@ def soften_what_has_waited() -> bool:
 
 
 def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> None:
-    """Look whether the soft weights of an object are old; compute them `at_once` or leave them.
+    """Look whether the soft weights that an object keeps are old; compute or leave them.
 
     Args:
         edited: its mesh or its weights may have changed.
+        at_once: compute them now.
     """
     global _have_waited
     obj = skinned.obj
     known = status_of(obj).softness
-    known.is_old, known.problem = False, None
-    if not keeps_soft_weights(skinned) or obj.library is not None or deformation_refusal(skinned):
+    if obj.library is not None or deformation_refusal(skinned):
         return
     if has_linked_mesh(skinned):
         if record_of(skinned).get("softness") != recorded_softness(skinned):

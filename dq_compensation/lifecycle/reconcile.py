@@ -35,32 +35,40 @@ from numpy.typing import NDArray
 from ..core.deform import RULES
 from ..core.twist_limbs import Reason, TwistLimbs
 from ..errors import BindingError
+from ..modifier.installation import (
+    put_armature_modifier_back,
+    replace_armature_modifier,
+    show_armature_result,
+)
 from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, own_drivers
 from ..modifier.modifier_stack import (
+    has_linked_mesh,
+    hide,
     installation_refusal,
     misfit_problem,
-    our_modifier,
+    restore,
     restore_preserve_volume,
     vertex_count_difference,
 )
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
-from ..modifier.written_record import PLACE, changed_parts, has_moved
+from ..modifier.written_record import PLACE, changed_parts, changed_parts_of_linked_mesh
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     differing_in_renders,
     examples_refusal,
     followed_modifiers,
     is_animated,
+    keeps_soft_weights,
     mesh_signature,
     modifiers_read,
     object_signature,
     reshaping_modifiers,
 )
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.armature import armature_of, bendy_state, object_to_armature, same_place
+from ..scene.blender.armature import armature_of, bendy_state, has_moved
 from ..scene.blender.mesh import mesh_of, read_properties, read_property
 from ..scene.blender.own_objects import is_hidden, is_palette
-from ..scene.blender.rigging import broken_pose, deformation_refusal, find_rig, notes
+from ..scene.blender.rigging import broken_pose, deformation_refusal, notes
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
@@ -80,15 +88,6 @@ from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
 from ..wording import counted, listed
 from .following_softness import follow_softness
-from .replacement import (
-    changed_parts_of_linked_mesh,
-    has_linked_mesh,
-    hide,
-    put_armature_modifier_back,
-    replace_armature_modifier,
-    restore,
-    show_armature_result,
-)
 
 # The notes on an enabled object in the panel: what its deformation leaves out.
 
@@ -131,7 +130,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
             "0 and 1 in the vertex group of the Armature modifier, because that modifier has "
             "bendy bones, envelopes or Multi Modifier. Give them 0 or 1."
         )
-    if has_linked_mesh(skinned) and has_moved(skinned, acting):
+    if has_linked_mesh(skinned) and PLACE in changed_parts(skinned, acting):
         found.append(
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
@@ -171,9 +170,9 @@ def _turned_off(skinned: SkinnedObject) -> list[str]:
         return []
     viewport = not (ours.show_viewport or before.hidden)
     renders = not (ours.show_render or before.passing_in_renders)
-    where = listed(["the viewport"] * viewport + ["renders"] * renders)
-    if not where:
+    if not (viewport or renders):
         return []
+    where = listed(["the viewport"] * viewport + ["renders"] * renders)
     return [
         f"The modifier {ours.name} is turned off in {where}, so {skinned.obj.name} is not deformed "
         "as chosen there. Turn it on."
@@ -239,9 +238,10 @@ def _is_being_edited(obj: bpy.types.Object) -> bool:
     return before is not None and not np.array_equal(before, values)
 
 
-def _has_moved_since(obj: bpy.types.Object, last: Literal["CHECK", "FRAME"]) -> bool:
+def _has_moved_since(skinned: SkinnedObject, last: Literal["CHECK", "FRAME"]) -> bool:
     """Whether an object has moved by its armature since the last check or frame that asked this."""
-    rig, places = find_rig(obj), status_of(obj).places
+    obj, rig = skinned.obj, skinned.find_rig()
+    places = status_of(obj).places
     if rig is None:
         return False
     place, before = np.array(rig.matrix_world.inverted_safe() @ obj.matrix_world), places.get(last)
@@ -251,26 +251,17 @@ def _has_moved_since(obj: bpy.types.Object, last: Literal["CHECK", "FRAME"]) -> 
     return True
 
 
-def _may_change_with_frames(skinned: SkinnedObject) -> bool:
-    """Whether frames may change how an object is to be deformed, or move it by its armature.
-
-    An edit alone makes another answer.
-    """
-    obj, rig = skinned.obj, skinned.find_rig()
-    hangs_on_rig = obj.parent == rig and obj.parent_type == "OBJECT" and not len(obj.constraints)
-    return not hangs_on_rig or _is_animated(obj) or bool(skinned.modifiers_before)
-
-
 def is_changed_by_frame(obj: bpy.types.Object) -> bool:
     """Whether a frame may have changed how an object is to be deformed, or has moved it.
 
     The factor and the spread are read by drivers on our modifier, shape keys by Blender.
     """
-    if _has_moved_since(obj, "FRAME") or followed_modifiers(SkinnedObject(obj)):
+    skinned = SkinnedObject(obj)
+    if _has_moved_since(skinned, "FRAME") or followed_modifiers(skinned):
         return True
     if not _is_animated(obj):
         return False
-    ours, followed = our_modifier(obj), FOLLOWED_PATHS.values()
+    ours, followed = skinned.ours, FOLLOWED_PATHS.values()
     deforming = (path for path in animated_paths(obj) if path.startswith(_DEFORMING))
     return any(
         path not in followed and not (ours is not None and is_animated(ours, (path,)))
@@ -285,17 +276,6 @@ def _is_animated(obj: bpy.types.Object) -> bool:
         return False
     others = len(data.drivers) > len(own_drivers(obj))
     return others or bool(data.action or len(data.nla_tracks))
-
-
-def _are_bones_being_renamed(obj: bpy.types.Object) -> bool:
-    """Whether bones have new names in Edit Mode: bones and groups disagree until it is left.
-
-    The character is shown at rest meanwhile.
-    """
-    rig = find_rig(obj)
-    if rig is None or rig.pose is None or not armature_of(rig).is_editmode:
-        return False
-    return set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
 
 
 def key_values(obj: bpy.types.Object) -> NDArray[np.float32]:
@@ -351,23 +331,14 @@ def only_posed(update: Update, changes: Changes) -> bool:
         return _keeps_place(changed)
     if update.transform or update.shading:
         return False
+    skinned = SkinnedObject(changed)
     if is_hidden(changed):
-        rig = armature_of_palette(changed) if is_palette(changed) else find_rig(changed)
+        rig = armature_of_palette(changed) if is_palette(changed) else skinned.find_rig()
         return rig is not None and rig.session_uid in changes.uids
     # Modifiers before ours may make other vertices in every pose.
-    skinned = SkinnedObject(changed)
     passes = skinned.before_enable.passing
     fits = not (passes or vertex_count_difference(skinned, changes.depsgraph))
     return skinned.settings.is_enabled and fits
-
-
-def _remember_pose(rig: bpy.types.Object) -> None:
-    """Take an armature for known as it is now, unless it is: an object that follows it is right."""
-    known, armature = memories(_LastPose), rig.data
-    if rig.session_uid not in known:
-        _keeps_place(rig)
-    if isinstance(armature, bpy.types.Armature) and armature.session_uid not in known:
-        _keeps_rest(armature, with_bones=True)
 
 
 def _may_be_renamed(changes: Changes) -> bool:
@@ -388,20 +359,15 @@ def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
     known, names = memory_of(armature, _LastPose), tuple(armature.bones.keys())
     same, known.names = known.names == names, names
     if with_bones:
-        rest = _rest(armature, names)
+        bones = armature.bones
+        rest: tuple[object, ...] = (
+            *(each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)),
+            *bendy_state(bones, dict(zip(names, names, strict=True))),
+            armature.pose_position,
+            armature.is_editmode,
+        )
         same, known.rest = same and known.rest == rest, rest
     return same
-
-
-def _rest(armature: bpy.types.Armature, names: tuple[str, ...]) -> tuple[object, ...]:
-    bones = armature.bones
-    read = [each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)]
-    return (
-        *read,
-        *bendy_state(bones, dict(zip(names, names, strict=True))),
-        armature.pose_position,
-        armature.is_editmode,
-    )
 
 
 # Lets the settings of objects follow bones that the user renames.
@@ -428,7 +394,8 @@ def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
         return False
     with writing_settings():
         for other in bpy.data.objects:
-            if other.type == "MESH" and other.library is None and find_rig(other) == rig:
+            is_local_mesh = other.type == "MESH" and other.library is None
+            if is_local_mesh and SkinnedObject(other).find_rig() == rig:
                 rename_bones(other, renamed)
     remember_names(palette)
     return True
@@ -537,19 +504,24 @@ def reconcile(
         what was found before.
     """
     status, skinned = status_of(obj), SkinnedObject(obj)
-    rests = skinned.ours is not None and _are_bones_being_renamed(obj)
+    # While bones have new names in Edit Mode, bones and groups disagree: it is shown at rest.
+    rig = skinned.find_rig() if skinned.ours is not None else None
+    rests = rig is not None and rig.pose is not None and armature_of(rig).is_editmode
+    rests = rests and set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
     waits = edited and (rests or (patient and _is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
     try:
         if not (rests or waits):
-            follow_softness(skinned, edited=deep, at_once=at_once)
+            status.softness.is_old, status.softness.problem = False, None
+            if keeps_soft_weights(skinned):
+                follow_softness(skinned, edited=deep, at_once=at_once)
         reads = deep or not (rests or waits or not other_meshes(obj))
         binding = current_binding(obj, depsgraph, edited=deep) if reads else None
         found = (
             Comparison(State.CURRENT) if rests else compare_with_file(skinned, depsgraph, binding)
         )
         status.compared |= deep
-        still_moving = patient and found.parts == (PLACE,) and _has_moved_since(obj, "CHECK")
+        still_moving = patient and found.parts == (PLACE,) and _has_moved_since(skinned, "CHECK")
         if found.state is State.OUT_OF_DATE and not still_moving:
             binding = _bring_up_to_date(skinned, depsgraph, found, binding)
     except BindingError as error:
@@ -562,22 +534,38 @@ def reconcile(
     rig = skinned.find_rig()
     status.pose_problem = broken_pose(rig) if rig is not None and status.problem is None else None
     status.notes = find_notes(skinned) + extra
-    status.key_values = key_values(obj)
-    status.has_spread = skinned.settings.twist_spread > 0.0
     if obj.library is None and (skinned.before_enable.hidden or is_drawn(obj)):
         follow_native_display(skinned)
     note_change()
-    if rig is not None:
-        _remember_pose(rig)
-    mesh = status.signature[1]
-    if obj.type == "MESH" and (deep or not mesh):
-        mesh = mesh_signature(skinned.mesh, None if binding is None else binding.weights_of_mesh)
-    signature = object_signature(obj)
-    if signature != status.signature[0]:
-        status.changes_with_frames = obj.library is not None or _may_change_with_frames(skinned)
-    status.signature = signature, mesh
+    _remember_state(skinned, binding, read=deep)
     status.waits = waits or still_moving
     return replace(found, waits=status.waits)
+
+
+def _remember_state(skinned: SkinnedObject, binding: Binding | None, *, read: bool) -> None:
+    """Remember the state of an object that is right, and of its armature.
+
+    Args:
+        binding: where it has just been bound.
+        read: its mesh may be another one than at the last look.
+    """
+    obj, rig, status = skinned.obj, skinned.find_rig(), status_of(skinned.obj)
+    status.key_values = key_values(obj)
+    status.has_spread = skinned.settings.twist_spread > 0.0
+    poses = memories(_LastPose)
+    if rig is not None and rig.session_uid not in poses:
+        _keeps_place(rig)
+    if rig is not None and rig.data is not None and rig.data.session_uid not in poses:
+        _keeps_rest(armature_of(rig), with_bones=True)
+    known, mesh = status.signature
+    if obj.type == "MESH" and (read or not mesh):
+        mesh = mesh_signature(skinned.mesh, None if binding is None else binding.weights_of_mesh)
+    signature = object_signature(obj)
+    if signature != known:
+        # Only an edit makes another answer.
+        moves = obj.library is not None or not skinned.hangs_on_rig or _is_animated(obj)
+        status.changes_with_frames = moves or bool(skinned.modifiers_before)
+    status.signature = signature, mesh
 
 
 def _bring_up_to_date(
@@ -605,14 +593,15 @@ def _bring_up_to_date(
         discard_binding(obj)
     if binding is None or renamed:
         binding = current_binding(obj, depsgraph)
-        now = object_to_armature(obj, skinned.rig)
-        if not same_place(binding.object_to_armature, now, binding.extent):
+        if has_moved(binding.object_to_armature, obj, skinned.rig, binding.extent):
             # Methods that do not compensate do not look at the place.
             binding = current_binding(obj, depsgraph, edited=True)
+    parts = found.parts
     if not before.replaced_modifier:
         # What is hidden now is not how the user had it.
         restore(skinned)
-    replace_armature_modifier(skinned, binding)
+        parts = ()
+    replace_armature_modifier(skinned, binding, parts)
     before.parted = False
     return binding
 

@@ -1,7 +1,8 @@
-"""Adds the node modifier to an object, keeps it up to date, and takes everything away again."""
+"""Lets the node modifier deform an object, keeps it up to date, and takes it away again."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, cast
 
@@ -9,16 +10,20 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.deform import Deformation
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     acting_soft_copy,
+    acts,
+    differing_in_renders,
     keeps_soft_weights,
     record_of,
     signature_before,
     soft_copy,
     step_of,
 )
+from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (
     TREE_PROPERTY,
@@ -35,9 +40,8 @@ from .modifier_inputs import (
     as_written,
     drive_settings,
     get_input,
-    get_inputs,
     release_settings,
-    set_input,
+    set_inputs,
 )
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
@@ -46,10 +50,14 @@ from .modifier_stack import (
     base_for,
     base_of,
     ensure_attribute_object,
+    has_linked_mesh,
     installation_refusal,
     mask_of,
     put_in_place,
+    replaced_modifier,
     restore_modifier,
+    set_modifier,
+    show_replaced,
     shown_in_viewport,
     take_over_modifier,
 )
@@ -58,14 +66,26 @@ from .nodes.own_trees import keep_shape, remove_tree, shape_keepers
 from .palette_object import compute_what_is_read, ensure_palette, reads_bones
 from .soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from .soft_copy_object import ensure_soft_copy
-from .vertex_attributes import measured_bones, remove_attributes, skinning_bones, write_attributes
-from .written_record import CONTENT_PROPERTY, are_measured_alike, forget, remember
+from .vertex_attributes import measured_bones, replace_attributes, skinning_bones, write_attributes
+from .written_record import (
+    BONES_PROPERTY,
+    CONTENT_PROPERTY,
+    STATE_PROPERTY,
+    are_measured_alike,
+    changed_parts_of_linked_mesh,
+    remember,
+)
 
 _MODIFIER_NAME = "DQ Compensation"
 
 
 def install(
-    skinned: SkinnedObject, binding: Binding, settings: Settings, *, follow_settings: bool = False
+    skinned: SkinnedObject,
+    binding: Binding,
+    settings: Settings,
+    *,
+    follow_settings: bool = False,
+    only_content: bool = False,
 ) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
@@ -75,6 +95,8 @@ def install(
         skinned: the original mesh object, not in Edit Mode.
         binding: of the object as it is now.
         follow_settings: let drivers take `FOLLOWED_SETTINGS` from the object's properties.
+        only_content: nothing but what was read of the mesh has changed since the modifier was made:
+            what does not follow from that stays as it is.
 
     Raises:
         BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
@@ -83,30 +105,22 @@ def install(
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
     obj, armature = skinned.obj, skinned.modifier
-    binding = binding.for_settings(settings)
+    binding = binding if settings.compensates else binding.as_painted
     written = as_written(obj, settings)
     deformation, examples = binding.deformation(written), binding.acting_examples(settings)
-    if examples is not None:
-        counts = ExampleCounts.of(examples)
-        if counts.table_rows > len(skinned.mesh.vertices):
-            raise BindingError(
-                f"{obj.name} has fewer vertices than it takes to keep its {counts.poses} example "
-                "poses. Remove some."
-            )
     base = base_for(skinned, deformation, examples, soft=binding.is_soft)
     mask, inverted = mask_of(skinned, base)
+    palette, hidden, sets = _write(skinned, binding, written, base, deformation, examples)
     copy = ensure_soft_copy(skinned) if base == "SOFT" else None
-    palette, hidden, sets = _write(skinned, binding, written, base)
     modifier = skinned.ours
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
     leaves_nothing = modifier is None and not skinned.before_enable.parted
     if modifier is None:
         modifier = _add_modifier(obj, armature)
-    take_over_modifier(skinned, base, settings)
-    shown = {
-        "In Viewport": shown_in_viewport(skinned),
-        "In Renders": armature.show_render,
-    }
+    if not (only_content and base == base_of(modifier)):
+        only_content = False
+        take_over_modifier(skinned, base, settings)
+    shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
     kind = kind_for(
         deformation,
         examples,
@@ -140,13 +154,13 @@ def install(
         "Sets": sets,
         **shown,
     }
-    for name in get_inputs(modifier):
-        set_input(modifier, name, values[name])
-    if follow_settings:
+    if set_inputs(modifier, values) or made_anew or not only_content:
+        only_content = False
+        keep_shape(obj, armature, wanted=kind.reads_shape)
+        put_in_place(skinned)
+    if follow_settings and not only_content:
         drive_settings(skinned, modifier)
-    keep_shape(obj, armature, wanted=kind.reads_shape)
-    put_in_place(skinned)
-    remember(skinned, binding, written)
+    remember(skinned, binding, written, only_content=only_content)
     obj.update_tag(refresh={"DATA"})
     if made_anew and not leaves_nothing:
         remove_unused()
@@ -154,21 +168,35 @@ def install(
 
 
 def _write(
-    skinned: SkinnedObject, binding: Binding, settings: Settings, base: Base
+    skinned: SkinnedObject,
+    binding: Binding,
+    settings: Settings,
+    base: Base,
+    deformation: Deformation,
+    examples: Examples | None,
 ) -> tuple[bpy.types.Object | None, bpy.types.Object | None, int]:
     """Write the palette and the attributes that a tree of that base reads.
 
     Returns:
         the palette, None where the tree reads no pose, and no bone is named; the attribute object,
         None where the mesh itself has the attributes; how many sets of bones there are.
+
+    Raises:
+        BindingError: the mesh has too few vertices for the examples; nothing has changed then.
     """
-    rig, others = skinned.rig, _other_users(skinned)
-    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    obj, rig, others = skinned.obj, skinned.rig, _other_users(skinned)
+    if examples is not None:
+        counts = ExampleCounts.of(examples)
+        if counts.table_rows > len(skinned.mesh.vertices):
+            raise BindingError(
+                f"{obj.name} has fewer vertices than it takes to keep its {counts.poses} example "
+                "poses. Remove some."
+            )
     # Bones that are named are known again after a renaming.
-    named = named_bones(skinned.obj) & set(binding.skeleton.names)
+    named = named_bones(obj) & set(binding.skeleton.names)
     if base == "ARMATURE" and deformation.compensation is None:
         if not others:
-            remove_attributes(skinned.mesh)
+            replace_attributes(skinned.mesh, {})
         return ensure_palette(rig, binding, named) if named else None, None, 1
     hidden = None
     # Objects that share the mesh may need other attributes in it.
@@ -205,7 +233,8 @@ def uninstall(skinned: SkinnedObject) -> None:
     The Armature modifier is as the user had set it again.
     """
     obj = skinned.obj
-    forget(obj)
+    for record in (STATE_PROPERTY, BONES_PROPERTY):
+        obj.pop(record, None)
     restore_modifier(skinned)
     release_settings(skinned)
     active = obj.modifiers.active
@@ -242,7 +271,7 @@ def remove_unused() -> None:
     read = {attribute_mesh(user) for user in users} | {each.data for each in palettes if each}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in read:
-            remove_attributes(mesh)
+            replace_attributes(mesh, {})
             mesh.pop(CONTENT_PROPERTY, None)
     for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:
         if not tree.users and tree.library is None:
@@ -283,6 +312,75 @@ def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
     soft = record_of(skinned) if acting_soft_copy(skinned) else {}
     return *bound, soft, signature_before(skinned)
+
+
+# Lets the node modifier deform an object with its Armature modifier, or in its place, and back.
+#
+# The Armature modifier stays in the stack, so that exporters find a skin: left on or hidden, as the
+# base of the deformation is.
+
+
+def replace_armature_modifier(
+    skinned: SkinnedObject, binding: Binding, parts: Collection[str] = ()
+) -> None:
+    """Let the node modifier deform an object, by its settings; again brings it up to date.
+
+    Args:
+        parts: that have changed since; none where nothing is known of what was written.
+
+    Raises:
+        BindingError: a modifier stands in the way, or the mesh is linked and the modifier is made
+            for other settings; nothing has changed then.
+    """
+    nodes, settings, armature = skinned.ours, Settings.of(skinned.obj), skinned.modifier
+    only_content = bool(parts) and binding.content.keys() >= set(parts)
+    is_new = not only_content and replaced_modifier(skinned) != armature
+    if nodes is None or not has_linked_mesh(skinned):
+        options = {"follow_settings": True, "only_content": only_content}
+        nodes = install(skinned, binding, settings, **options)
+        if is_new:
+            nodes.show_in_editmode = armature.show_in_editmode
+    elif changed_parts_of_linked_mesh(skinned, settings):
+        raise BindingError(
+            f"The mesh of {skinned.obj.name} is linked from another file, where it was enabled "
+            "with other settings. Change them there, or make the mesh local."
+        )
+    else:
+        take_over_modifier(skinned, base_of(nodes), settings)
+        if is_new:
+            set_modifier(nodes, show_viewport=True, show_render=True)
+
+
+def show_armature_result(skinned: SkinnedObject, *, in_viewport: bool) -> None:
+    """Show the Armature modifier where the node modifier lets the mesh pass, or hide it again.
+
+    One that is left on deforms it already, with Preserve Volume as the method needs it.
+    """
+    if skinned.find_modifier() is None:
+        return
+    if skinned.before_enable.base_left_on:
+        take_over_modifier(skinned, "ARMATURE", Settings.of(skinned.obj))
+    else:
+        renders = bool(differing_in_renders(skinned))
+        show_replaced(skinned, viewport=in_viewport, renders=renders)
+
+
+def put_armature_modifier_back(skinned: SkinnedObject) -> None:
+    """Take the node modifier away and show the Armature modifier as it was shown before.
+
+    What the user has switched on meanwhile stays on.
+    """
+    nodes, before, armature = skinned.ours, skinned.before_enable, skinned.find_modifier()
+    if nodes is not None and has_linked_mesh(skinned):
+        set_modifier(nodes, show_viewport=False, show_render=False)
+        restore_modifier(skinned)
+        return
+    came_with_ours = nodes is not None and not before.replaced_modifier
+    if came_with_ours and armature is not None and not acts(armature):
+        # It came hidden, with ours, from another object.
+        before.replaced_modifier = armature.name
+        before.replaced_show_viewport = before.replaced_show_render = True
+    uninstall(skinned)
 
 
 # The node modifier as an evaluator: the deformed vertices, without touching the user's scene.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -41,6 +42,14 @@ def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> No
         modifier.node_group = modifier.node_group
 
 
+def set_inputs(modifier: bpy.types.NodesModifier, values: Mapping[str, object]) -> bool:
+    """Write all inputs; returns whether any had another value that no driver gives it."""
+    others = [name for name, value in get_inputs(modifier).items() if value != values[name]]
+    for name in others:
+        set_input(modifier, name, values[name])
+    return not set(DRIVEN_INPUTS).issuperset(others)
+
+
 def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
     """Read one input; None where the tree has none of that name."""
     return get_inputs(modifier).get(name)
@@ -78,18 +87,10 @@ def as_written(obj: bpy.types.Object, settings: Settings) -> Settings:
 
     There may be some in other frames where the setting is animated or driven.
     """
-    spreads = settings.acts("twist_spread") and (settings.twist_spread > 0.0 or _moves_spread(obj))
+    spreads = settings.acts("twist_spread") and (
+        settings.twist_spread > 0.0 or FOLLOWED_PATHS["twist_spread"] in animated_paths(obj)
+    )
     return replace(settings, twist_spread=float(spreads))
-
-
-def _moves_spread(obj: bpy.types.Object) -> bool:
-    """Whether the spread is animated or driven."""
-    path, animation = FOLLOWED_PATHS["twist_spread"], obj.animation_data
-    if animation is None:
-        return False
-    if animation.action is None and not len(animation.nla_tracks):
-        return animation.drivers.find(path) is not None
-    return path in animated_paths(obj)
 
 
 def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:

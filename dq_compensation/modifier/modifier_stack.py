@@ -36,6 +36,14 @@ def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
     return next(iter(own_modifiers(obj)), None)
 
 
+def has_linked_mesh(skinned: SkinnedObject) -> bool:
+    """Whether the node modifier came with a mesh from another file, as in a library override.
+
+    What it reads from the mesh cannot be written here: it is shown or hidden, but stays as it is.
+    """
+    return skinned.mesh.library is not None and skinned.ours is not None
+
+
 def base_of(modifier: bpy.types.NodesModifier) -> Base:
     """The base that the tree of a modifier of ours adds to."""
     tree = cast("bpy.types.NodeTree", modifier.node_group)
@@ -95,9 +103,10 @@ def installation_refusal(skinned: SkinnedObject) -> str | None:
         return reason
     stack, base = list(obj.modifiers), _last_of_base(skinned)
     after = stack[stack.index(base) + 1 :] if base is not None else []
-    names = listed([each.name for each in after if each.type in _WANT_ORIGINAL_DATA])
-    if not names:
+    wanting = [each.name for each in after if each.type in _WANT_ORIGINAL_DATA]
+    if not wanting:
         return None
+    names = listed(wanting)
     return (
         f"The modifier {names} of {obj.name} stands after the Armature modifier, and Blender lets "
         f"no node modifier stand before it. Apply {names}, remove it, or move it above the "
@@ -321,6 +330,70 @@ def set_modifier(modifier: bpy.types.Modifier, **values: bool) -> None:
     for name, value in values.items():
         if getattr(modifier, name) != value:
             setattr(modifier, name, value)
+
+
+# Hides Blender's own surface of an object while the add-on draws it, and puts it back exactly.
+#
+# Shown as *Bounds*, an object leaves neither colour nor depth in a Solid viewport, and can still be
+# clicked, box-selected and moved. Material Preview and Rendered do not heed that setting, so for as
+# long as such a viewport is open the object is hidden from camera rays too. Final renders heed that
+# one and not the first: it is undone before every render. The modifiers that deform it are hidden
+# in the viewport, so that nobody pays for a deformation that nobody sees.
+#
+# What was there before is kept in `Object.dq_compensation.native`, in the file, so that undo,
+# duplicates and crashed sessions know it.
+
+
+def hide(skinned: SkinnedObject, *, from_camera_rays: bool) -> None:
+    """Hide the native surface of an editable object; harmless when it is hidden already.
+
+    Args:
+        from_camera_rays: hide it from viewports that show a render as well.
+    """
+    obj, before, base = skinned.obj, skinned.before_enable, skinned.find_modifier()
+    if not before.hidden:
+        before.hidden = True
+        before.display_type = obj.display_type
+        obj.display_type = "BOUNDS"
+    modifier = skinned.ours or base
+    if modifier and modifier.show_viewport:
+        before.hidden_modifier = modifier.name
+        modifier.show_viewport = False
+    if before.base_left_on and base is not None and base.show_viewport:
+        before.hidden_base, base.show_viewport = True, False
+    if from_camera_rays and obj.visible_camera:
+        before.hidden_from_camera = True
+        obj.visible_camera = False
+    elif not from_camera_rays:
+        show_to_camera(skinned)
+
+
+def restore(skinned: SkinnedObject) -> None:
+    """Put back what `hide` changed; a setting that the user has changed since stays as it is."""
+    obj, before = skinned.obj, skinned.before_enable
+    if not before.hidden:
+        return
+    base = skinned.find_modifier()
+    before.hidden = False
+    if obj.display_type == "BOUNDS":
+        obj.display_type = before.display_type  # type: ignore[assignment]
+    if before.hidden_modifier:
+        modifier = obj.modifiers.get(before.hidden_modifier) or skinned.ours or base
+        before.hidden_modifier = ""
+        if modifier:
+            modifier.show_viewport = True
+    if before.hidden_base and base is not None:
+        base.show_viewport = True
+    before.hidden_base = False
+    show_to_camera(skinned)
+
+
+def show_to_camera(skinned: SkinnedObject) -> None:
+    """Let camera rays see the object again, where `hide` has hidden it from them."""
+    before = skinned.before_enable
+    if before.hidden_from_camera:
+        before.hidden_from_camera = False
+        skinned.obj.visible_camera = True
 
 
 # The attribute object: a hidden mesh that holds the attributes of another object's vertices.

@@ -165,7 +165,7 @@ def write_attributes(
     if examples is not None and binding.shape_keys is not None:
         values |= _example_tables(examples, binding.shape_keys.offsets, row_of_bone)
     set_count = int(values[SET].max(initial=0)) + 1 if slots else 1
-    if _replace(mesh, values, remove_others=remove_others):
+    if replace_attributes(mesh, values, remove_others=remove_others):
         mesh.update_tag()
     return set_count
 
@@ -175,13 +175,9 @@ def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
     return [attribute.name for attribute in mesh.attributes if attribute.name.startswith(PREFIX)]
 
 
-def remove_attributes(mesh: bpy.types.Mesh) -> None:
-    """Remove the attributes that are ours."""
-    if attribute_names(mesh):
-        _replace(mesh, {}, remove_others=True)
-
-
-def _replace(mesh: bpy.types.Mesh, values: dict[str, NDArray[Any]], *, remove_others: bool) -> bool:
+def replace_attributes(
+    mesh: bpy.types.Mesh, values: dict[str, NDArray[Any]], *, remove_others: bool = True
+) -> bool:
     """Write attributes of points; arrays that are shorter are tables, for the first points.
 
     The attribute that is selected in the Attributes panel stays so, unless it is ours: to add and
@@ -193,9 +189,12 @@ def _replace(mesh: bpy.types.Mesh, values: dict[str, NDArray[Any]], *, remove_ot
     Returns:
         whether anything has changed.
     """
+    names = attribute_names(mesh)
+    if not (names or values):
+        return False
     active = mesh.attributes.active
     selected = None if active is None or active.name.startswith(PREFIX) else active.name
-    unused = [name for name in attribute_names(mesh) if remove_others and name not in values]
+    unused = [name for name in names if remove_others and name not in values]
     for name in unused:
         mesh.attributes.remove(mesh.attributes[name])
     differs = bool(unused)

@@ -16,8 +16,10 @@ from typing import Any, cast
 import bpy
 import numpy as np
 
+from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
+    FOLLOWED,
     Digests,
     changed_digests,
     digest,
@@ -26,7 +28,7 @@ from ..scene.binding.content import (
     soft_copy,
     structure_of,
 )
-from ..scene.blender.armature import object_to_armature, place_rounding, same_place
+from ..scene.blender.armature import has_moved
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import TREE_PROPERTY
 from ..scene.blender.skinned_object import SkinnedObject
@@ -49,7 +51,7 @@ from .soft_copy_object import is_tied
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
 STATE_PROPERTY = "dq_compensation_made_for"
-_BONES_PROPERTY = "dq_compensation_joints"
+BONES_PROPERTY = "dq_compensation_joints"
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
@@ -65,10 +67,15 @@ _MEASURED_WORDS = {"use_mesh_joints": "alone", "use_ball_joints": "ball joints"}
 _STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh"}
 
 
-def remember(skinned: SkinnedObject, binding: Binding, settings: Settings) -> None:
-    """Remember the state that the modifier of an object has just been made for."""
+def remember(
+    skinned: SkinnedObject, binding: Binding, settings: Settings, *, only_content: bool = False
+) -> None:
+    """Remember the state that the modifier of an object has just been made for.
+
+    Args:
+        only_content: all that does not follow from the mesh is as it was remembered last.
+    """
     obj, modifier = skinned.obj, skinned.ours
-    forget(obj)
     mesh, attributes = attribute_mesh(skinned), dict[str, object]()
     if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
         attributes[_EDITION] = edition_of(get_inputs(modifier).get("Palette"))
@@ -80,30 +87,30 @@ def remember(skinned: SkinnedObject, binding: Binding, settings: Settings) -> No
     content = written | binding.content | attributes
     if content != written:
         mesh[CONTENT_PROPERTY] = json.dumps(content)
-    record: dict[str, object] = {**_state(skinned, settings, binding.structure), **attributes}
-    if settings.compensates and settings.curve == "MEASURED":
-        record["joints"] = binding.measured(settings).joint_counts
-    obj[_BONES_PROPERTY] = json.dumps(_acting_bones(binding, settings))
-    obj[STATE_PROPERTY] = json.dumps(record)
-
-
-def _acting_bones(binding: Binding, settings: Settings) -> dict[str, list[str]]:
-    """The names of the bones of `JointBones`."""
-    deformation = binding.deformation(settings)
+    known = record_in(obj, STATE_PROPERTY) | {_ATTRIBUTES: _attributes_of(mesh)}
+    state = known if only_content else _state(skinned, settings, binding.structure)
+    record: dict[str, object] = {**state, **attributes}
+    deformation, names = binding.deformation(settings), binding.skeleton.names
     compensation, limbs = deformation.compensation, deformation.twist_limbs
-    found = {"limbs": [] if limbs is None else limbs.bones.tolist()}
+    if isinstance(compensation, MeasuredJoints):
+        record["joints"] = compensation.joint_counts
+    obj[STATE_PROPERTY] = json.dumps(record)
+    # The bones of `JointBones`.
+    bones = {"limbs": [] if limbs is None else limbs.bones.tolist()}
     if compensation is not None:
         swings = compensation.swings
-        found["joints"] = compensation.joint_bones.tolist()
-        found["ball_joints"] = [] if swings is None else swings.joint_bones.tolist()
-    names = binding.skeleton.names
-    return {kind: [names[bone] for bone in bones] for kind, bones in found.items()}
+        bones["joints"] = compensation.joint_bones.tolist()
+        bones["ball_joints"] = [] if swings is None else swings.joint_bones.tolist()
+    named = {kind: [names[bone] for bone in found] for kind, found in bones.items()}
+    obj[BONES_PROPERTY] = json.dumps(named)
 
 
-def forget(obj: bpy.types.Object) -> None:
-    """Remove the record of an object."""
-    obj.pop(STATE_PROPERTY, None)
-    obj.pop(_BONES_PROPERTY, None)
+def _attributes_of(mesh: bpy.types.Mesh) -> str:
+    """The digest of the attributes that a mesh has for our modifier, and of their number."""
+    attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
+    # An object that shares the mesh may have written them anew: another number of sets, perhaps.
+    weights = record_in(mesh, CONTENT_PROPERTY).get("weights")
+    return digest(sorted(attributes), len(mesh.vertices), weights)
 
 
 def changed_parts(
@@ -122,13 +129,23 @@ def changed_parts(
     structure = structure_of(skinned) if binding is None else binding.structure
     found = [*changed_digests(known, _state(skinned, settings, structure))]
     written = record_in(attribute_mesh(skinned), CONTENT_PROPERTY)
-    if has_moved(skinned, settings):
+    if settings.compensates and _is_elsewhere(skinned, known):
         found.append(PLACE)
     elif _ATTRIBUTES not in found and _are_of_another(skinned, known, written):
         found.append(_ATTRIBUTES)
     if binding is not None:
         found += changed_digests(written, binding.content)
     return tuple(found)
+
+
+def changed_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> tuple[str, ...]:
+    """The settings that have changed since the modifier of an object with a linked mesh was made.
+
+    That the object has moved is a note; a modifier of an earlier version serves. What followed
+    modifiers make otherwise in this file passes.
+    """
+    found = changed_parts(skinned, settings)
+    return tuple(part for part in found if part not in {PLACE, BASE, VERSION, FOLLOWED})
 
 
 def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict[str, Any]) -> bool:
@@ -146,19 +163,13 @@ def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict
     return moved and _is_elsewhere(skinned, written)
 
 
-def has_moved(skinned: SkinnedObject, settings: Settings) -> bool:
-    """Whether an object has moved by its armature since its compensation was measured."""
-    return settings.compensates and _is_elsewhere(skinned, record_in(skinned.obj, STATE_PROPERTY))
-
-
 def _is_elsewhere(skinned: SkinnedObject, known: dict[str, Any]) -> bool:
     """Whether an object is not at the place by its armature that a record has."""
-    obj, rig = skinned.obj, skinned.find_rig()
+    rig = skinned.find_rig()
     if "place" not in known or rig is None:
         return False
     before = np.reshape(known["place"], (4, 4))
-    now = object_to_armature(obj, rig)
-    return not same_place(before, now, known["extent"], place_rounding(obj, rig))
+    return has_moved(before, skinned.obj, rig, known["extent"])
 
 
 def are_measured_alike(
@@ -210,7 +221,7 @@ class JointBones:
 
 def joint_bones(obj: bpy.types.Object) -> JointBones:
     """The bones at which the modifier of an object does something; none in earlier versions."""
-    return _bones_in(obj.get(_BONES_PROPERTY, "{}"))
+    return _bones_in(obj.get(BONES_PROPERTY, "{}"))
 
 
 @lru_cache(maxsize=64)
@@ -247,10 +258,6 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
     for name in DRIVEN_INPUTS:
         inputs.pop(name, None)
     intact = palette is not None and is_intact(palette, rig)
-    mesh = skinned.mesh if hidden is None else mesh_of(hidden)
-    attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
-    # An object that shares the mesh may have written them anew: another number of sets, perhaps.
-    weights = record_in(mesh, CONTENT_PROPERTY).get("weights")
     is_own_copy = copy is None or (copy == soft_copy(skinned) and is_tied(copy, skinned))
     # The base, and where it is shown: what is not deformed is not compensated.
     base: tuple[object, ...] = (base_of(modifier),)
@@ -263,7 +270,7 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
         "modifier's inputs": digest(sorted(inputs.items()), are_driven(obj, modifier)),
         "place in the stack": digest(is_in_place(skinned)),
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
-        _ATTRIBUTES: digest(sorted(attributes), len(mesh.vertices), weights),
+        _ATTRIBUTES: _attributes_of(skinned.mesh if hidden is None else mesh_of(hidden)),
         BASE: digest(*base),
         VERSION: digest(TREE_VERSION),
         "soft copy": digest(is_own_copy),

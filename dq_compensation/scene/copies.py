@@ -14,8 +14,7 @@ from ..core.rest_offsets import Target
 from .blender.armature import armature_of, is_helper_bone
 from .blender.mesh import mesh_of
 from .blender.own_objects import CHARACTER_PROPERTY, is_hidden, is_posed_copy
-from .blender.rigging import rig_of
-from .blender.skinned_object import SkinnedObject, armature_modifier
+from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import settings_of
 
 # Finds the meshes that an operator or a panel acts on, from the selected objects.
@@ -194,7 +193,8 @@ def free_copies(
     """
     scene = bpy.data.scenes.new("DQ Compensation Check")
     scene.frame_current, scene.frame_subframe = like.frame_current, like.frame_subframe
-    rig = free_armature(rig_of(onto))
+    original = SkinnedObject(onto).rig
+    rig = free_armature(original)
     corrected = _skinned_copy(onto, rig, target)
     plain = _skinned_copy(onto, rig, target)
     meshes = [mesh_of(corrected), mesh_of(plain)]
@@ -205,7 +205,7 @@ def free_copies(
     try:
         for copy, names in ((corrected, key_names), (plain, ())):
             # What an object's drivers read of itself, they read of the copy already.
-            _keep_drivers(copy, names, {rig_of(onto): rig, onto: copy, copy: copy})
+            _keep_drivers(copy, names, {original: rig, onto: copy, copy: copy})
         yield FreeCopies(scene, rig, corrected, plain)
     finally:
         bpy.data.scenes.remove(scene)
@@ -243,7 +243,7 @@ def _skinned_copy(obj: bpy.types.Object, rig: bpy.types.Object, target: Target) 
     copy.hide_viewport = False
     copy.show_only_shape_key = False
     settings_of(copy).is_enabled = False
-    skinning = armature_modifier(copy)
+    skinning = SkinnedObject(copy).find_modifier()
     for modifier in list(copy.modifiers):
         if modifier != skinning:
             copy.modifiers.remove(modifier)

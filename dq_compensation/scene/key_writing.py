@@ -13,7 +13,7 @@ from ..errors import UserError
 from .blender.animation_curves import key_linearly, played_actions
 from .blender.mesh import mesh_of, other_users, read_property
 from .blender.own_objects import linked_refusal
-from .blender.rigging import rig_of
+from .blender.skinned_object import SkinnedObject
 
 # Writes shape keys: after the existing ones, relative to the basis, with the value 0.
 
@@ -199,7 +199,7 @@ def share_action(obj: bpy.types.Object) -> tuple[float, float]:
     Returns:
         the first and last frame of the armature's action; infinite where it has none to join.
     """
-    armature, key = rig_of(obj), mesh_of(obj).shape_keys
+    armature, key = SkinnedObject(obj).rig, mesh_of(obj).shape_keys
     action: Any = _action_to_join(armature)
     if action is None or key is None:
         return -np.inf, np.inf
@@ -218,7 +218,7 @@ def share_action(obj: bpy.types.Object) -> tuple[float, float]:
 
 def separate_action(obj: bpy.types.Object) -> str | None:
     """Why glTF does not export bones and keys as one animation, a sentence for riggers, or None."""
-    armature, animation = rig_of(obj), _animation(obj)
+    armature, animation = SkinnedObject(obj).rig, _animation(obj)
     action = _action_to_join(armature)
     if action is None:
         return (

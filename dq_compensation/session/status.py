@@ -169,7 +169,7 @@ class Status:
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
         signature: of the object and of its mesh, as `scene.binding.content` has them, at the last
-            look at each.
+            look at each; 0 before the first one.
         has_spread: whether any twist was spread then.
         misfit: the frame and the surplus of vertices for which followed modifiers were read last.
         changes_with_frames: whether a frame may change how it is to be deformed, or move it by its
@@ -191,7 +191,7 @@ class Status:
     example_values: tuple[float, ...] = ()
     example_result: str | None = None
     key_values: NDArray[np.float32] | None = None
-    signature: tuple[str, str] = ("", "")
+    signature: tuple[int, int] = (0, 0)
     has_spread: bool = False
     misfit: tuple[float, int] | None = None
     changes_with_frames: bool = True

@@ -391,8 +391,7 @@ def _place(skinned: SkinnedObject) -> str | None:
     """The digest of the place of an object by its armature; None where frames may change it."""
     obj = skinned.obj
     is_moved = any(path.startswith(_MOVING) for path in animated_paths(obj))
-    hangs_on_rig = obj.parent == skinned.rig and obj.parent_type == "OBJECT"
-    if is_moved or len(obj.constraints) or not hangs_on_rig:
+    if is_moved or not skinned.hangs_on_rig:
         return None
     return digest(np.array(obj.matrix_parent_inverse), np.array(obj.matrix_basis))
 

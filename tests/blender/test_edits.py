@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.modifier.modifier_inputs import drive_settings, get_input
+from dq_compensation.modifier.modifier_stack import put_in_place, take_over_modifier
+from dq_compensation.modifier.nodes.own_trees import keep_shape
 from dq_compensation.modifier.palette_object import edition_of, find_palette
 from dq_compensation.modifier.palette_points import write_bones
+from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import digest_of_bones
 from dq_compensation.scene.blender.armature import read_skeleton
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import current_binding
-from tests.blender.enabled_scenes import check, enable, error
+from tests.blender.enabled_scenes import check, enable, error, ours
 from tests.blender.scene_builders import new_file
 from tests.limb import build_limb, pose_limb
 from tests.replaced_functions import count_calls
@@ -71,6 +76,12 @@ def assert_as_bound_anew(obj: Object) -> None:
     assert error(obj) <= TOLERANCE
 
 
+def assert_as_written_anew(obj: Object) -> None:
+    """The file has the record of what there is now, and the object is deformed so."""
+    assert changed_parts(SkinnedObject(obj), Settings.of(obj), bind(obj)) == ()
+    assert error(obj) <= TOLERANCE
+
+
 def test_an_edited_weight_reads_the_mesh_and_no_bones(
     limb: tuple[Object, Object], calls: Counter[str]
 ) -> None:
@@ -78,6 +89,29 @@ def test_an_edited_weight_reads_the_mesh_and_no_bones(
     bpy.context.view_layer.update()
     assert calls == {"bind": 1, "joints found": 1, "digest_of_bones": 1}
     assert_as_bound_anew(limb[0])
+
+
+def test_an_edited_weight_leaves_what_does_not_follow_from_weights(
+    limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = count_calls(monkeypatch, drive_settings, keep_shape, put_in_place, take_over_modifier)
+    limb[0].vertex_groups["Lower"].add([260], 0.3, "REPLACE")
+    bpy.context.view_layer.update()
+    assert not found
+    assert_as_written_anew(limb[0])
+
+
+def test_weights_that_make_another_set_of_bones_change_inputs_of_the_modifier(
+    limb: tuple[Object, Object],
+) -> None:
+    obj = limb[0]
+    obj.dq_compensation.method = "SPHERICAL_JOINT"
+    before = get_input(ours(obj), "Sets")
+    for group in obj.vertex_groups:
+        group.add([260], 0.3, "REPLACE")
+    bpy.context.view_layer.update()
+    assert get_input(ours(obj), "Sets") == before + 1
+    assert_as_written_anew(obj)
 
 
 def test_a_renamed_bone_keeps_weights_joints_and_the_palette(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.lifecycle.replacement import replace_armature_modifier
+from dq_compensation.modifier.installation import replace_armature_modifier
 from dq_compensation.modifier.modifier_stack import reads_shape
 from dq_compensation.session.status import is_playing
 from tests.blender.conftest import Human

@@ -165,12 +165,7 @@ _KEY = f"{TREE_VERSION} arriving shape"
 def shape_keepers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     """The modifiers of an object that keep the arriving shape: one, or copies that a user made."""
     nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
-    return [each for each in nodes if _keeps_shape(each.node_group)]
-
-
-def _keeps_shape(tree: bpy.types.NodeTree | None) -> bool:
-    """Whether a node tree is that of such a modifier."""
-    return tree is not None and KEEPS_SHAPE_PROPERTY in tree
+    return [each for each in nodes if each.node_group and KEEPS_SHAPE_PROPERTY in each.node_group]
 
 
 def shape_is_kept(obj: bpy.types.Object, armature: bpy.types.Modifier, *, wanted: bool) -> bool:

@@ -323,6 +323,10 @@ def _bind(
     if copy is not None and len(rest) == len(skinned.mesh.vertices):
         soft = read_soft_weights(copy, len(rest))
         influences = modifier_influences(copy, modifier, soft, skeleton, there)
+    group = holder.vertex_groups.find(modifier.vertex_group)
+    mask = weights.of_group(group) if group >= 0 else None
+    if mask is not None and modifier.invert_vertex_group:
+        mask = 1.0 - mask
     return Binding(
         object_name=obj.name,
         object_uid=obj.session_uid,
@@ -333,7 +337,7 @@ def _bind(
         shape_keys=shape_keys,
         influences=influences,
         painted_influences=as_painted,
-        mask=_mask(holder, modifier, weights),
+        mask=mask,
         modifier_does_more=modifier.use_bone_envelopes or bool(skinned.mixed_modifiers),
         skeleton=skeleton,
         pose_order=pose_order(rig, skeleton),
@@ -347,14 +351,3 @@ def _bind(
         mesh_arrays=read_mesh_arrays(mesh, rest, known.mesh_arrays if known is not None else None),
         _weights=weights,
     )
-
-
-def _mask(
-    holder: bpy.types.Object, modifier: bpy.types.ArmatureModifier, weights: VertexGroupWeights
-) -> NDArray[np.float32] | None:
-    """The vertex group of an Armature modifier, shape (n,); None where it has none."""
-    group = holder.vertex_groups.find(modifier.vertex_group)
-    if group < 0:
-        return None
-    shares = weights.of_group(group)
-    return 1.0 - shares if modifier.invert_vertex_group else shares

@@ -264,10 +264,6 @@ class Binding:
         """The same without softness."""
         return replace(self, influences=self.painted_influences) if self.is_soft else self
 
-    def for_settings(self, settings: Settings) -> Binding:
-        """The same with the weights by which these settings deform the object."""
-        return self if settings.compensates else self.as_painted
-
     def deformation(
         self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
     ) -> Deformation:

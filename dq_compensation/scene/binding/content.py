@@ -4,8 +4,8 @@
 *Content* is deep: the arrays that binding has read. Each part has a digest of its own, so that a
 difference has a name. Digests say the same in every session: they are kept in the file.
 
-*Signatures* hold for the session: equal where nobody has edited an object, or its mesh. Blender
-names both when a setting is changed, as if they had been edited.
+*Signatures* are numbers that hold for the session: equal where nobody has edited an object, or its
+mesh. Blender names both when a setting is changed, as if they had been edited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...core.vectors import extent
 from ...wording import listed
 from ..blender.animation_curves import animated_paths
-from ..blender.armature import armature_of, bendy_state, envelope_state, names_of_parents
+from ..blender.armature import armature_of, bendy_state, envelope_state
 from ..blender.mesh import (
     AttributeType,
     VertexGroupWeights,
@@ -276,11 +276,11 @@ def used_data(skinned: SkinnedObject) -> Iterator[bpy.types.ID]:
     Of modifiers that only move vertices, those that no frame changes: where vertices are moved is
     read in every frame, by the node tree.
     """
-    followed = followed_modifiers(skinned)
     for modifier in modifiers_read(skinned):
+        is_followed = not _keeps_mesh(modifier, skinned.obj)
         for used in _pointers(modifier):
             data = getattr(used, "data", used)
-            if modifier in followed:
+            if is_followed:
                 yield used
             elif isinstance(data, bpy.types.ID) and _changes_by_frame(data):
                 continue
@@ -417,7 +417,7 @@ def changed_digests(known: Mapping[str, Any], now: Mapping[str, str | None]) -> 
     return tuple(name for name, value in now.items() if known.get(name) != value)
 
 
-def object_signature(obj: bpy.types.Object) -> str:
+def object_signature(obj: bpy.types.Object) -> int:
     """Equal while nobody has moved an object, or edited its modifiers, groups, drivers, settings.
 
     The attributes of its mesh count by their names, `FOLLOWED_SETTINGS` do not count.
@@ -430,10 +430,10 @@ def object_signature(obj: bpy.types.Object) -> str:
         if is_own_modifier(each):  # numbers follow settings
             inputs = [value for value in inputs if not isinstance(value, float)]
         modifiers.append((list(plain_values(each)), inputs))
-    return digest(
+    parts = (
         [getattr(obj, name) for name in _SIGNED_OF_OBJECT],
         [getattr(settings, name) for name in _SIGNED_SETTINGS],
-        np.array(obj.matrix_world),
+        np.array(obj.matrix_world).tolist(),
         [(group.name, group.lock_weight) for group in obj.vertex_groups],
         [(each.name, each.data_type, each.domain) for each in getattr(obj.data, "attributes", ())],
         [
@@ -445,32 +445,32 @@ def object_signature(obj: bpy.types.Object) -> str:
         (obj.parent and obj.parent.session_uid, obj.parent_type, len(obj.constraints)),
         modifiers,
     )
+    return hash(repr(parts))
 
 
-def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = None) -> str:
+def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = None) -> int:
     """Equal while nobody has edited the shape, weights, faces or shape keys of a mesh.
 
     Args:
         weights: of the mesh, where they have just been read.
     """
-    weights, keys, shapes = weights or read_weights(mesh), mesh.shape_keys, list[object]()
-    for each in () if keys is None else keys.key_blocks:
-        shapes += [list(plain_values(each)), each.relative_key.name]
-        shapes.append(read_property(each.points, "co", np.float32, (3,)))
-    vertices, edges = len(mesh.vertices), len(mesh.edges)
-    corners, faces = len(mesh.loops), len(mesh.polygons)
-    return digest(
+    weights, keys, settings = weights or read_weights(mesh), mesh.shape_keys, list[object]()
+    edges, corners, faces = len(mesh.edges), len(mesh.loops), len(mesh.polygons)
+    arrays = [
         *(weights.vertices, weights.groups, weights.weights),
-        read_attribute(mesh, "position", AttributeType.VECTOR, vertices),
+        read_positions(mesh),
         read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, edges),
         read_attribute(mesh, "sharp_edge", AttributeType.BOOLEAN, edges),
         read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, corners),
         read_property(mesh.polygons, "loop_start", np.int32),
         read_attribute(mesh, "sharp_face", AttributeType.BOOLEAN, faces),
         read_attribute(mesh, "material_index", AttributeType.INTEGER, faces),
-        keys is None or keys.use_relative,
-        *shapes,
-    )
+    ]
+    for each in () if keys is None else keys.key_blocks:
+        settings += [list(plain_values(each)), each.relative_key.name]
+        arrays.append(read_property(each.points, "co", np.float32, (3,)))
+    relative = keys is None or keys.use_relative
+    return hash((repr((relative, settings)), *map(np.ndarray.tobytes, arrays)))
 
 
 def structure_of(skinned: SkinnedObject) -> Digests:
@@ -504,7 +504,7 @@ def digest_of_bones(armature: bpy.types.Object, *, named: bool = True) -> str:
     called = {name: name if named else str(place) for place, name in enumerate(bones.keys())}
     return digest(
         list(called.values()),
-        ["" if name is None else called[name] for name in names_of_parents(bones)],
+        ["" if above is None else called[above.name] for above in (b.parent for b in bones)],
         read_property(bones, "use_deform", np.bool_),
         read_property(bones, "use_envelope_multiply", np.bool_),
         read_property(bones, "bbone_segments", np.int32),

@@ -59,7 +59,8 @@ class PosedDeformer:
         object_to_armature: NDArray[np.float64],
     ) -> None:
         self.pose, self.object_to_armature = pose, object_to_armature
-        self._binding = binding = binding.for_settings(settings)
+        binding = binding if settings.compensates else binding.as_painted
+        self._binding = binding
         self._deformation = binding.deformation(settings, object_to_armature)
 
     @classmethod

@@ -177,10 +177,11 @@ def drivers(owner: bpy.types.ID) -> list[bpy.types.FCurve]:
 
 def animated_paths(owner: bpy.types.ID) -> dict[str, str]:
     """The animated or driven data paths of a datablock, each with its cause, for messages."""
-    if getattr(owner, "animation_data", None) is None:
+    animation: Any = getattr(owner, "animation_data", None)
+    if animation is None:
         return {}
     found = {curve.data_path: "a driver" for curve in drivers(owner)}
-    for played in played_actions(owner):
+    for played in played_actions(owner) if animation.action or len(animation.nla_tracks) else ():
         found.update(
             {curve.data_path: f"the action {played.action.name}" for curve in played.curves}
         )

@@ -51,12 +51,13 @@ def read_skeleton(armature: bpy.types.Object) -> Skeleton:
     bones = armature_of(armature).bones
     names = bones.keys()
     index_of = {name: index for index, name in enumerate(names)}
-    parents = [-1 if above is None else index_of[above] for above in names_of_parents(bones)]
+    above = [bone.parent for bone in bones]
+    parents = [-1 if parent is None else index_of[parent.name] for parent in above]
     order = _parents_first(parents)
     place = np.empty(len(order) + 1, np.int32)
     place[order], place[-1] = np.arange(len(order)), -1
     kept = [
-        -1 if is_helper_bone(bone) else above for bone, above in zip(bones, parents, strict=True)
+        -1 if is_helper_bone(bone) else parent for bone, parent in zip(bones, parents, strict=True)
     ]
     rest = read_property(bones, "matrix_local", np.float32, (4, 4)).transpose(0, 2, 1)
     tails = read_property(bones, "tail_local", np.float32, (3,))
@@ -66,11 +67,6 @@ def read_skeleton(armature: bpy.types.Object) -> Skeleton:
         rest=np.ascontiguousarray(rest[order], np.float64),
         tails=tails[order].astype(np.float64),
     )
-
-
-def names_of_parents(bones: bpy.types.ArmatureBones) -> list[str | None]:
-    """The name of the parent of each bone, None for roots."""
-    return [None if parent is None else parent.name for parent in (b.parent for b in bones)]
 
 
 def deforming_bones(armature: bpy.types.Object) -> frozenset[str]:
@@ -218,7 +214,7 @@ def same_place(
         known: shape (4, 4), A^-1 O as it was.
         now: shape (4, 4), A^-1 O.
         extent: of the object, in its own space.
-        rounding: how far the two may differ though nothing has moved; see `place_rounding`.
+        rounding: how far the two may differ though nothing has moved.
     """
     linear = float(np.abs(known[:3, :3]).max())
     apart = np.abs(known - now)
@@ -226,14 +222,21 @@ def same_place(
     return bool(moved <= 5e-5 * linear * extent + rounding)
 
 
-def place_rounding(obj: bpy.types.Object, armature: bpy.types.Object) -> float:
-    """The rounding error of A^-1 O: Blender stores world matrices in float32.
+def has_moved(
+    known: NDArray[np.float64], obj: bpy.types.Object, armature: bpy.types.Object, extent: float
+) -> bool:
+    """Whether an object is not at a `known` place relative to its armature any more.
 
-    It grows with the distance from the origin of the world, for objects that move together, too.
+    Blender stores world matrices in float32: the rounding error of A^-1 O grows with the distance
+    from the origin of the world, for objects that move together, too.
+
+    Args:
+        known, extent: as of `same_place`.
     """
-    world = np.array(armature.matrix_world, np.float64)
+    now, world = object_to_armature(obj, armature), np.array(armature.matrix_world, np.float64)
     distance = np.abs(np.array(obj.matrix_world, np.float64)[:3, 3]).max()
-    return float(1e-6 * distance * np.abs(np.linalg.inv(world)[:3, :3]).max())
+    rounding = float(1e-6 * distance * np.abs(np.linalg.inv(world)[:3, :3]).max())
+    return not same_place(known, now, extent, rounding)
 
 
 def is_invertible(matrix: NDArray[np.float64]) -> bool:
@@ -289,7 +292,8 @@ def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton
     What has changed in its armature is evaluated where it must be.
     """
     bones = armature_of(armature).bones
-    bends = _are_bendy(bones) & read_property(bones, "use_deform", np.bool_)
+    bends = read_property(bones, "bbone_segments", np.int32) > 1
+    bends &= read_property(bones, "use_deform", np.bool_)
     if not bends.any():
         return skeleton
     bending = frozenset(compress(bones.keys(), bends))
@@ -363,7 +367,7 @@ def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> li
     """
     state: list[Any] = []
     bone: Any  # its published type has no tuples
-    for bone in compress(bones, _are_bendy(bones)):
+    for bone in compress(bones, read_property(bones, "bbone_segments", np.int32) > 1):
         state.append(_bendy_shape(bone))
         state += (tuple(bone.bbone_scalein), tuple(bone.bbone_scaleout))
         for end in ("start", "end"):
@@ -380,10 +384,6 @@ _bendy_shape = attrgetter(
     *("bbone_handle_type_start", "bbone_handle_type_end", "bbone_handle_use_ease_start"),
     *("bbone_handle_use_ease_end", "use_endroll_as_inroll", "use_scale_easing"),
 )
-
-
-def _are_bendy(bones: bpy.types.ArmatureBones) -> NDArray[np.bool_]:
-    return read_property(bones, "bbone_segments", np.int32) > 1
 
 
 def _segment_matrices(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import BindingError
 from ...wording import listed
-from .armature import deforming_bones, is_invertible
+from .armature import armature_of, deforming_bones, is_invertible
 from .mesh import read_property
 from .own_objects import is_hidden, is_own_modifier
 from .skinned_object import SkinnedObject, armature_modifier
@@ -144,7 +144,7 @@ def notes(
             )
     elif not modifier.show_viewport:
         found.append(f"{modifier.name} is turned off in the viewport; it is deformed here.")
-    found.extend(_armature_notes(rig, skinned.armature, straightened))
+    found.extend(_armature_notes(rig, straightened))
     if drawn and skinned.mesh.has_custom_normals:
         found.append(f"{obj.name} has custom normals; they are computed from the surface here.")
     return found
@@ -174,11 +174,9 @@ def _stack_notes(
     return found
 
 
-def _armature_notes(
-    rig: bpy.types.Object, armature: bpy.types.Armature, straightened: bool
-) -> list[str]:
+def _armature_notes(rig: bpy.types.Object, straightened: bool) -> list[str]:
     """What keeps an armature from being posed, and what of its pose does not show."""
-    found: list[str] = []
+    armature, found = armature_of(rig), list[str]()
     if not rig.users_collection:
         found.append(
             f"{rig.name} is in no collection, so nobody can pose it. Undo its deletion, or "

@@ -85,6 +85,12 @@ class SkinnedObject:
         return cast("bpy.types.Armature", self.rig.data)
 
     @property
+    def hangs_on_rig(self) -> bool:
+        """Whether the armature object alone places the object, as its parent."""
+        obj, rig = self.obj, self.find_rig()
+        return obj.parent == rig and obj.parent_type == "OBJECT" and not len(obj.constraints)
+
+    @property
     def modifiers_before(self) -> list[bpy.types.Modifier]:
         """The modifiers before the Armature modifier, without ours; empty when there is none."""
         modifier, stack = self.find_modifier(), list(self.obj.modifiers)

@@ -554,9 +554,8 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
     names |= {settings.example_bone, settings.support_bone}
-    for setting in LEFT_OUT:
-        names.update(Settings.of(obj).bones_left_out(setting))
-    return frozenset(names - {""})
+    acting = Settings.of(obj)
+    return frozenset(names.union(*map(acting.bones_left_out, LEFT_OUT)) - {""})
 
 
 def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
