@@ -27,12 +27,13 @@ MODULE_NAMES: tuple[str, ...] = (
     ".crowds.crowd_figures",
     ".viewport.draw_handler",
     ".crowds.crowd_display",
-    ".lifecycle.app_handlers",
     ".examples.posed_copy",
     ".examples.authoring",
     ".setup_check.findings",
     ".takes.take_checks",
     ".takes.caching",
+    # The last of those that follow changes: it removes data-blocks that others still look at.
+    ".lifecycle.app_handlers",
     ".command_line.blender_command",
 )
 """The modules that register something with Blender, in order: a later one may need an earlier."""

@@ -15,8 +15,9 @@ from ..errors import UserError
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.scenes import world_millimetres
-from ..scene.blender.skinned_object import armature_modifier
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.vertex_groups import kept_record
+from ..session.changes import comparing_copies
 from ..session.memory import memories, memory_of
 from ..wording import counted, rounded
 
@@ -71,9 +72,7 @@ def only_armature_shown(obj: bpy.types.Object, target: Target) -> Generator[None
         obj: a mesh object with an Armature modifier.
         target: whether that preserves volume meanwhile.
     """
-    modifier = armature_modifier(obj)
-    if modifier is None:
-        raise UserError(f"{obj.name} has no Armature modifier.")
+    modifier = SkinnedObject(obj).modifier
     shown = {other.name: other.show_viewport for other in obj.modifiers}
     preserves = modifier.use_deform_preserve_volume
     try:
@@ -114,12 +113,12 @@ def deviation(
 def still_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
     """A copy of an object and its mesh in the scene that keeps its current state when others move.
 
-    Values that animation and drivers give are kept, those themselves are not.
+    Values that animation and drivers give are kept, those themselves are not. Nobody follows it.
     """
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    evaluated_key = mesh_of(obj.evaluated_get(depsgraph)).shape_keys
-    values = [block.value for block in evaluated_key.key_blocks] if evaluated_key else []
-    with temporary_copy(obj) as copy:
+    with comparing_copies(), temporary_copy(obj) as copy:
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        evaluated_key = mesh_of(obj.evaluated_get(depsgraph)).shape_keys
+        values = [block.value for block in evaluated_key.key_blocks] if evaluated_key else []
         key = mesh_of(copy).shape_keys
         if key is not None:
             key.animation_data_clear()

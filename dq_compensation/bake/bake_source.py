@@ -30,8 +30,8 @@ from ..scene.binding.numpy_evaluator import evaluate
 from ..scene.blender.armature import object_to_armature
 from ..scene.blender.mesh import mesh_of, read_property
 from ..scene.blender.own_objects import link_beside
-from ..scene.blender.rigging import deformation_refusal, rig_of
-from ..scene.blender.skinned_object import SkinnedObject, armature_modifier
+from ..scene.blender.rigging import deformation_refusal
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.key_writing import leave_action, own_action
 from ..scene.settings.object_settings import Settings, settings_of
 
@@ -177,7 +177,7 @@ class Source:
             BindingError: the set-up has changed.
         """
         evaluated = self.obj.evaluated_get(depsgraph)
-        armature = rig_of(self.obj).evaluated_get(depsgraph)
+        armature = SkinnedObject(self.obj).rig.evaluated_get(depsgraph)
         if matrices is None:
             shape, matrices = self.shape(evaluated), self.binding.pose_matrices(armature)
         else:
@@ -269,8 +269,13 @@ def remove_copy(copy: bpy.types.Object) -> None:
 
 
 def show_copy(obj: bpy.types.Object, copy: bpy.types.Object) -> None:
-    """Hide an object in the viewport and give its selection to its copy, which is at its place."""
+    """Hide an object in the viewport and give its selection to its copy, which is at its place.
+
+    An armature may be outside of the view layer: deleted, but still used by its meshes.
+    """
     layer = bpy.context.view_layer
+    if obj not in layer.objects.values():
+        return
     copy.select_set(obj.select_get())
     if layer.objects.active == obj and obj.mode == "OBJECT":
         layer.objects.active = copy
@@ -285,7 +290,7 @@ def let_armature_deform(obj: bpy.types.Object, target: Target) -> None:
         target: whether the modifier preserves volume.
     """
     _disable(obj)
-    modifier = armature_modifier(obj)
+    modifier = SkinnedObject(obj).find_modifier()
     if modifier is None:
         return
     modifier.use_deform_preserve_volume = target == "DUAL_QUATERNION"

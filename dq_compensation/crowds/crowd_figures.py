@@ -24,7 +24,7 @@ from ..scene.settings.crowd_settings import (
     crowd_of,
     roles_of,
 )
-from ..scene.settings.declaration import CROWD_CHANGED, ROLE_CHANGED
+from ..scene.settings.declaration import CROWD_CHANGED, FOLLOWED_SETTING_CHANGED, ROLE_CHANGED
 from ..scene.settings.take_settings import find_take
 from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from ..session.known_objects import (
@@ -36,14 +36,13 @@ from ..session.known_objects import (
     note_change,
 )
 from ..session.known_takes import read_take, take_problem
-from ..session.memory import keep_only, memory_of
+from ..session.memory import keep_only, memories, memory_of
 from ..session.status import DelayedCall, check_soon, status_of, tag_redraw
 from ..viewport.gpu_objects import TEXTURE_WIDTH, row_count
 from ..wording import counted, sized
 from .crowd_layout import (
+    LayoutPoints,
     Worlds,
-    forget_edited,
-    forget_places,
     layout_signature,
     layout_worlds,
     wanted_places,
@@ -435,18 +434,32 @@ def _role_changed(owner: object, context: bpy.types.Context) -> None:
 
 def _on_edit(changes: Changes) -> None:
     note_change()
-    forget_edited(changes)
-    if changes.edits and any_crowd():
+    _forget_reshaped(changes)
+    if any_crowd():
         _delayed_check.request()
 
 
 def _on_frame(changes: Changes) -> None:
-    if forget_edited(changes):
+    if _forget_reshaped(changes):
         note_change()
 
 
+def _forget_reshaped(changes: Changes) -> bool:
+    """Forget the points of objects that have new geometry; returns whether there were any."""
+    read = memories(LayoutPoints)
+    gone = read.keys() & changes.reshaped() if read else set()
+    for uid in gone:
+        del read[uid]
+    return bool(gone)
+
+
+def _on_followed_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    memories(LayoutPoints).pop(owner.id_data.session_uid, None)
+    note_change()
+
+
 def _on_other_state() -> None:
-    forget_places()
+    memories(LayoutPoints).clear()
     note_change()
     _delayed_check.request()
 
@@ -471,6 +484,7 @@ FOLLOWS = (
     (FRAME, _on_frame),
     (RESTORED, _on_other_state),
     (LOADED, _on_other_state),
+    (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
     (CROWD_CHANGED, crowd_changed),
     (ROLE_CHANGED, _role_changed),
 )

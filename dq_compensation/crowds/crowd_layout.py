@@ -14,8 +14,7 @@ from ..core.crowds import curve_places, point_places
 from ..errors import UserError
 from ..scene.blender.armature import is_invertible
 from ..scene.settings.crowd_settings import TYPES, DQCompensationCrowd, Layout, crowd_of
-from ..session.changes import Changes
-from ..session.memory import memories, memory_of
+from ..session.memory import memory_of
 
 # The points and splines of the object that the figures of a crowd stand on.
 
@@ -156,7 +155,7 @@ Worlds = tuple[Matrix, Matrix] | None
 """The world matrices of a crowd and of the object that its figures stand on."""
 
 
-class _LayoutPoints(dict[str, list[Spline]]):
+class LayoutPoints(dict[str, list[Spline]]):
     """The points or splines of an object by the layout, object space."""
 
 
@@ -178,7 +177,7 @@ def layout_signature(
     if settings.layout == "GRID" or obj is None:
         return ()
     refusal = _layout_refusal(obj, settings.layout, depsgraph)
-    read = settings.layout in memory_of(obj, _LayoutPoints)
+    read = settings.layout in memory_of(obj, LayoutPoints)
     return obj.session_uid, obj.name, bool(obj.users_collection), refusal, read
 
 
@@ -223,24 +222,10 @@ def wanted_places(
 def _splines(
     obj: bpy.types.Object, settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
 ) -> list[Spline]:
-    read, layout = memory_of(obj, _LayoutPoints), settings.layout
+    read, layout = memory_of(obj, LayoutPoints), settings.layout
     if layout not in read:
         points = layout == "POINTS"
         read[layout] = (
             [(_layout_points(obj, depsgraph), False)] if points else _layout_splines(obj, depsgraph)
         )
     return read[layout]
-
-
-def forget_edited(changes: Changes) -> bool:
-    """Forget the points of objects that were edited; returns whether there were any."""
-    read = memories(_LayoutPoints)
-    gone = read.keys() & changes.reshaped() if read else set()
-    for uid in gone:
-        del read[uid]
-    return bool(gone)
-
-
-def forget_places() -> None:
-    """Forget the points of all objects."""
-    memories(_LayoutPoints).clear()

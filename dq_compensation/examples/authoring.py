@@ -591,8 +591,7 @@ def look() -> bool:
 
 
 def _on_evaluation(changes: Changes) -> None:
-    moves = changes.is_frame or changes.edits
-    if moves and not _delayed_look.is_due() and changes.enabled:
+    if not _delayed_look.is_due() and changes.enabled:
         _delayed_look.request()
 
 

@@ -644,8 +644,6 @@ def _characters_with_copies() -> list[bpy.types.Object]:
 
 
 def _on_edit(changes: Changes) -> None:
-    if not changes.edits:
-        return
     observe()
     if _left or changes.enabled:
         _delayed_follow.request()

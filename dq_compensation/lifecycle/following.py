@@ -143,7 +143,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
         _is_following = False
     if forget_removed():
         # Blender forgets data-blocks that were removed here before other handlers run.
-        bpy.context.view_layer.update()
+        flush(objects)
 
 
 def _is_unseen(obj: bpy.types.Object) -> bool:

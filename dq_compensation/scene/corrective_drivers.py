@@ -277,7 +277,7 @@ _FRAME_TOLERANCE = 1e-3
 def acting_keys(obj: bpy.types.Object) -> list[str]:
     """The correctives and the keys of ranges that are not muted, in their order."""
     key = mesh_of(obj).shape_keys
-    if key is None:
+    if key is None or key.animation_data is None:
         return []
     baked = {*corrective_keys(obj), *played_keys(obj)}
     return [block.name for block in key.key_blocks if block.name in baked and not block.mute]
@@ -298,11 +298,11 @@ def acting_keys_refusal(
         frames: rising; keys of ranges that are off from the first to the last do no harm.
         replaced: the keys that the new bake replaces.
     """
-    spans = played_keys(obj)
-    always = (-np.inf, np.inf)
+    always, names = (-np.inf, np.inf), acting_keys(obj)
+    spans = played_keys(obj) if names else {}
     names = [
         name
-        for name, (start, end) in ((name, spans.get(name, always)) for name in acting_keys(obj))
+        for name, (start, end) in ((name, spans.get(name, always)) for name in names)
         if name not in replaced and start < frames[-1] and frames[0] < end
     ]
     return _REFUSAL_ACTING.format(obj=obj.name, names=listed(names)) if names else None

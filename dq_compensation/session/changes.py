@@ -87,12 +87,32 @@ def forget_removed() -> bool:
     return was
 
 
+# Temporary objects of ours come and go, and Blender names the scene and all that hangs together.
+
+
+_compares = False
+
+
+@contextmanager
+def comparing_copies() -> Generator[None]:
+    """Evaluate temporary copies: nobody follows that. Nothing else may change meanwhile."""
+    global _compares
+    bpy.context.view_layer.update()
+    _compares = True
+    try:
+        yield
+        bpy.context.view_layer.update()
+    finally:
+        _compares = False
+
+
 # Looks at everything that changes in Blender once, and reports it to all who follow.
 #
 # The only place where the add-on asks Blender what was evaluated. A module that follows an event
 # names it in `FOLLOWS`, with a function:
 #
-# - EDIT: something was evaluated outside of a frame, with `Changes`: an edit, or a pose.
+# - EDIT: something was edited or posed outside of a frame, with `Changes`. A setting that drivers
+#   read is no edit: `FOLLOWED_SETTING_CHANGED` of `scene.settings.declaration` tells of it.
 # - FRAME: a new frame was evaluated, with `Changes`.
 # - RESTORED: an undo or a redo has ended.
 # - LOADED: another file was loaded; what was remembered of the one before is forgotten.
@@ -244,7 +264,9 @@ def _report(event: Followers, *about: Changes) -> None:
 
 
 def _on_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    _report_changes(EDIT, Changes(depsgraph, is_frame=False))
+    changes = Changes(depsgraph, is_frame=False)
+    if not _compares and changes.edits:
+        _report_changes(EDIT, changes)
 
 
 def _before_frame(*_args: object) -> None:

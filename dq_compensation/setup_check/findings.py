@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +14,11 @@ import numpy as np
 from ..scene.binding.content import digest
 from ..scene.blender.animation_curves import animated_paths, key_points, played_actions
 from ..scene.blender.mesh import mesh_of, read_edges, read_positions, read_property, read_weights
-from ..scene.blender.rigging import find_rig
 from ..scene.blender.rna_properties import plain_values
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.declaration import SETTING_CHANGED
+from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
 from ..scene.vertex_groups import group_users
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
 from ..session.memory import keep_only, memories
@@ -37,17 +39,13 @@ _NOT_READ = ("select", "hide", "is_", "show_expanded", "show_wire", "color", "ac
 _TRANSFORMS = ("matrix_basis", "matrix_parent_inverse", "delta_location", "delta_scale")
 
 
-def _fingerprint(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> str:
-    """One text for everything in a datablock that the checks read.
+def _read_by_checks(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
+    """Everything in a datablock that the checks read, for a fingerprint.
 
     Args:
         block: a mesh, an armature, an object with its animation, or shape keys with theirs;
             original, and not in Edit Mode.
     """
-    return digest(*_parts(block, depsgraph))
-
-
-def _parts(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
     if isinstance(block, bpy.types.Mesh):
         weights = read_weights(block)
         yield from (weights.vertices, weights.groups, weights.weights, read_positions(block))
@@ -72,7 +70,9 @@ def _of_object(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterato
     if obj.type == "MESH":
         yield [(group.name, group.lock_weight) for group in obj.vertex_groups]
         yield sorted(group_users(obj).items()), obj.active_shape_key_index
-        yield list(_values(settings_of(obj)))
+        # No check reads what drivers of our modifier read.
+        settings = _values(settings_of(obj))
+        yield [each for each in settings if each[0] not in FOLLOWED_SETTINGS]
     if obj.pose is not None and len(obj.pose.bones):
         yield read_property(obj.pose.bones, "scale", np.float32, (3,))
         yield [list(_values(each)) for bone in obj.pose.bones for each in bone.constraints]
@@ -143,7 +143,8 @@ def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
     start = time.perf_counter()
     issues = catalogue.find_issues(obj, depsgraph)
     seconds = time.perf_counter() - start
-    watched = {uid: _fingerprint(block, depsgraph) for uid, block in _watched_blocks(obj).items()}
+    blocks = _watched_blocks(obj)
+    watched = {uid: digest(*_read_by_checks(each, depsgraph)) for uid, each in blocks.items()}
     found = Findings(issues, len(catalogue.CHECKS), seconds, watched)
     memories(Findings)[obj.session_uid] = found
     return found
@@ -152,14 +153,6 @@ def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
 def known(obj: bpy.types.Object) -> Findings | None:
     """The findings of the last check of a character; None without one."""
     return memories(Findings).get(obj.session_uid)
-
-
-def _mark_touched(uids: Iterable[int]) -> bool:
-    """Note what has changed, by session_uid; returns whether findings have to be compared."""
-    changed, every = set(uids), memories(Findings).values()
-    for found in every:
-        found.touched |= changed & found.watched.keys()
-    return any(found.touched or found.outdated for found in every)
 
 
 def mark_all_touched() -> bool:
@@ -175,7 +168,10 @@ def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgra
     found.outdated = (
         found.outdated
         or blocks.keys() != found.watched.keys()
-        or any(_fingerprint(blocks[uid], depsgraph) != found.watched[uid] for uid in found.touched)
+        or any(
+            digest(*_read_by_checks(blocks[uid], depsgraph)) != found.watched[uid]
+            for uid in found.touched
+        )
     )
     found.touched.clear()
 
@@ -199,7 +195,7 @@ def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
     """The data-blocks that the checks read, by session_uid; for an action, its animated owner."""
     found: dict[int, bpy.types.ID] = {}
     owners: list[Any] = [mesh_of(obj).shape_keys] if obj.type == "MESH" else []
-    for one in filter(None, (obj, find_rig(obj))):
+    for one in filter(None, (obj, SkinnedObject(obj).find_rig())):
         if one.data is not None:
             found[one.data.session_uid] = one.data
         lineage: bpy.types.Object | None = one
@@ -244,9 +240,21 @@ def check_outdated() -> bool:
 
 
 def _on_edit(changes: Changes) -> None:
-    if not memories(Findings) or final_render_runs() or changes.is_playing:
-        return
-    if _mark_touched(changes.uids):
+    if memories(Findings) and not final_render_runs() and not changes.is_playing:
+        _mark_touched(changes.uids)
+
+
+def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    if memories(Findings):
+        _mark_touched({owner.id_data.session_uid})
+
+
+def _mark_touched(uids: AbstractSet[int]) -> None:
+    """Note what has changed, by session_uid, and compare the findings that it may concern."""
+    every = memories(Findings).values()
+    for found in every:
+        found.touched |= uids & found.watched.keys()
+    if any(found.touched or found.outdated for found in every):
         _delayed_check.request()
 
 
@@ -265,10 +273,15 @@ _delayed_check = DelayedCall(_check_and_redraw, _RECHECK_AFTER, "REST")
 
 def _is_being_edited(obj: bpy.types.Object) -> bool:
     """Whether an object is painted on or edited: its weights and bones are read afterwards."""
-    armature = find_rig(obj)
+    armature = SkinnedObject(obj).find_rig()
     return obj.mode != "OBJECT" or (armature is not None and armature.mode == "EDIT")
 
 
-FOLLOWS = ((EDIT, _on_edit), (RESTORED, _on_any_change), (PLAYED, _on_any_change))
+FOLLOWS = (
+    (EDIT, _on_edit),
+    (SETTING_CHANGED, _on_setting),
+    (RESTORED, _on_any_change),
+    (PLAYED, _on_any_change),
+)
 
 unregister = _delayed_check.cancel

@@ -16,15 +16,12 @@ from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import BindingError
 from ..scene.binding.bind import modifier_influences
+from ..scene.binding.content import mesh_signature, object_signature, structure_of
 from ..scene.blender.armature import deforming_bones, object_to_armature, read_skeleton
-from ..scene.blender.mesh import (
-    VertexGroupWeights,
-    mesh_of,
-    read_edges,
-    read_positions,
-    read_weights,
-)
-from ..scene.blender.skinned_object import armature_modifier
+from ..scene.blender.mesh import VertexGroupWeights, read_edges, read_positions, read_weights
+from ..scene.blender.skinned_object import SkinnedObject
+from ..session.character_skins import is_behind
+from ..session.status import status_of
 
 # A mesh object that was moved, turned or scaled off its rig, and where it belongs.
 
@@ -120,43 +117,40 @@ class DeformingWeights:
     broken: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """One character. Everything is read when it is first asked for, and only once."""
+class Subject(SkinnedObject):
+    """One character, original. Arrays are read when they are first asked for, and only once."""
 
-    obj: bpy.types.Object
-    depsgraph: bpy.types.Depsgraph
-
-    @cached_property
-    def modifier(self) -> bpy.types.ArmatureModifier | None:
-        """The Armature modifier that we stand in for; None without any."""
-        return armature_modifier(self.obj)
+    def __init__(self, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+        """Look at an object, enabled or not."""
+        super().__init__(obj)
+        self.depsgraph = depsgraph
 
     @cached_property
-    def armature(self) -> bpy.types.Object | None:
-        """The original armature object; None when the modifier or its object is missing."""
-        return self.modifier.object if self.modifier is not None else None
-
-    @property
-    def rig(self) -> bpy.types.Object:
-        """The same, for what is found with an armature only."""
-        assert self.armature is not None
-        return self.armature
+    def is_current(self) -> bool:
+        """Whether it is enabled, and as it was when its modifier was last found to be right."""
+        status = status_of(self.obj)
+        known = status.binding if status.compared and self.settings.is_enabled else None
+        open_ends = status.waits or status.problem or status.failure or status.softness.is_old
+        # Modifiers before ours may make other vertices in every frame.
+        if known is None or open_ends or self.modifiers_before or is_behind(self.obj):
+            return False
+        now = object_signature(self.obj), mesh_signature(self.mesh, self.weights)
+        return now == status.signature and known.structure == structure_of(self)
 
     @cached_property
     def rest(self) -> NDArray[np.float32]:
         """Shape (n, 3), object space; the mesh without shape keys."""
-        return read_positions(mesh_of(self.obj))
+        return read_positions(self.mesh)
 
     @cached_property
     def edges(self) -> NDArray[np.int32]:
         """Shape (m, 2), vertex indices."""
-        return read_edges(mesh_of(self.obj))
+        return read_edges(self.mesh)
 
     @cached_property
     def weights(self) -> VertexGroupWeights:
         """Every vertex group's, as painted."""
-        return read_weights(mesh_of(self.obj))
+        return read_weights(self.mesh)
 
     @cached_property
     def group_names(self) -> tuple[str, ...]:
@@ -166,7 +160,8 @@ class Subject:
     @cached_property
     def deforming_bones(self) -> frozenset[str]:
         """The names of the bones that have Deform turned on; empty without an armature."""
-        return deforming_bones(self.armature) if self.armature is not None else frozenset()
+        rig = self.find_rig()
+        return deforming_bones(rig) if rig is not None else frozenset()
 
     @cached_property
     def deforming_weights(self) -> DeformingWeights:
@@ -192,7 +187,6 @@ class Subject:
     @cached_property
     def influences(self) -> Influences:
         """The influences of every vertex on the bones of `skeleton`; with an armature only."""
-        assert self.modifier is not None
         # Of a flat mesh the envelopes do not matter: the check of the objects' scales says that.
         there = self.rest if self.rest_in_armature is None else self.rest_in_armature
         return modifier_influences(self.obj, self.modifier, self.weights, self.skeleton, there)
@@ -203,11 +197,9 @@ class Subject:
 
         The check of the objects' scales says that.
         """
-        if self.armature is None:
-            return None
         try:
             return object_to_armature(
-                self.obj.evaluated_get(self.depsgraph), self.armature.evaluated_get(self.depsgraph)
+                self.obj.evaluated_get(self.depsgraph), self.rig.evaluated_get(self.depsgraph)
             )
         except BindingError:
             return None

@@ -254,10 +254,9 @@ def watch_takes() -> None:
 
 
 def _on_edit(changes: Changes) -> None:
-    edits = changes.edits
-    if not edits or changes.is_playing:
+    if changes.is_playing:
         return
-    if _watched is None or any(map(_concerns_motion, edits)):
+    if _watched is None or any(map(_concerns_motion, changes.edits)):
         _delayed_check.request()
 
 

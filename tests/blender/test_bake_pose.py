@@ -14,7 +14,9 @@ from dq_compensation import api
 from dq_compensation.bake.key_options import PoseOptions
 from dq_compensation.bake.shape_key_bakes import bake_current_pose
 from dq_compensation.errors import UserError
-from dq_compensation.scene.blender.skinned_object import armature_modifier
+from dq_compensation.lifecycle.reconcile import State, compare_with_file, reconcile
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
 from human.poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.bake_scenes import (
     TOLERANCE,
@@ -27,8 +29,18 @@ from tests.blender.bake_scenes import (
     size_of,
 )
 from tests.blender.conftest import Human
-from tests.blender.enabled_scenes import datablocks, description, disable, distance, enable, select
+from tests.blender.enabled_scenes import (
+    datablocks,
+    description,
+    disable,
+    distance,
+    enable,
+    error,
+    select,
+)
 from tests.blender.scene_builders import add_grid, character, pose_at_random
+from tests.limb import build_posed_limb
+from tests.replaced_functions import count_calls
 
 TARGETS = ("LINEAR", "DUAL_QUATERNION")
 
@@ -100,6 +112,26 @@ def test_the_key_is_new_off_last_and_relative_to_a_basis(addon: None) -> None:
     assert [block.name for block in key.key_blocks] == ["Basis", "Pose", "Pose.001"]
     assert [block.value for block in key.key_blocks][1:] == [0.0, 0.0]
     assert all(block.relative_key == key.reference_key for block in key.key_blocks)
+
+
+def test_one_look_at_each_character_follows_a_first_key(
+    addon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy that the bake is compared with comes and goes, which names the whole scene again."""
+    obj, _ = build_posed_limb()
+    other, _ = build_posed_limb("Other")
+    for each in (other, obj):
+        enable(each)
+    bpy.context.view_layer.update()
+    calls = count_calls(monkeypatch, reconcile)
+    assert bpy.ops.dqc.bake_pose() == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert sorted(arguments[0].name for arguments in calls.arguments) == ["Limb", "Other"]
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for each in (obj, other):
+        now = compare_with_file(SkinnedObject(each), depsgraph, bind(each, depsgraph))
+        assert now.state is State.CURRENT
+        assert error(each) < 1e-4  # nodes compute in float32
 
 
 def test_overwriting_keeps_the_key_and_its_driver(addon: None) -> None:

@@ -179,3 +179,18 @@ def test_a_linked_armature_is_baked_onto_a_copy(
     assert shows_armature_alone(copy, preserve_volume=False)
     assert helper_names(rig(copy))
     assert helper_names(rig(linked)) == []
+
+
+def test_an_armature_that_was_deleted_is_still_baked_to_a_copy(limb: bpy.types.Object) -> None:
+    """The modifier keeps it in the file, where no view layer can hide it."""
+    armature = rig(limb)
+    for collection in armature.users_collection:
+        collection.objects.unlink(armature)
+    bpy.context.view_layer.update()
+    bake(limb, onto="COPY")
+    copy = bpy.data.objects["Limb Baked"]
+    assert helper_names(rig(copy))
+    assert not helper_names(armature)
+    assert limb.hide_get()
+    assert copy.visible_get()
+    assert copy.select_get()

@@ -8,11 +8,15 @@ from pathlib import Path
 import bpy
 import pytest
 
+from dq_compensation.modifier.palette_object import own_palettes
 from dq_compensation.session import changes
 from dq_compensation.session.changes import Changes
 from dq_compensation.session.known_objects import KnownObjects
 from dq_compensation.session.memory import memories, memory_of
+from dq_compensation.takes.take_checks import check_takes
+from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import link, new_file
+from tests.blender.softness_scenes import soft_copies
 from tests.limb import build_limb
 
 Object = bpy.types.Object
@@ -102,6 +106,36 @@ def test_a_follower_that_fails_stops_no_other(
         changes.EDIT.remove(fail)
     assert len(reported) == 1
     assert "as planned" in caplog.text
+
+
+def test_a_factor_alone_is_reported_to_nobody(reported: list[Changes]) -> None:
+    limb = bpy.data.objects["Limb"]
+    enable(limb)
+    bpy.context.view_layer.update()
+    reported.clear()
+    limb.dq_compensation.factor = 0.3
+    bpy.context.view_layer.update()
+    assert not reported
+    limb.dq_compensation.factor = 0.4
+    bpy.data.objects["Limb Rig"].location.x += 1.0
+    bpy.context.view_layer.update()
+    assert ["Limb Rig" in names(each) for each in reported] == [True]
+
+
+@pytest.mark.usefixtures("reported")
+def test_no_follower_looks_at_what_another_has_removed(caplog: pytest.LogCaptureFixture) -> None:
+    """The soft copy goes with the softness, the palette with the armature."""
+    check_takes()  # From now on each edit is looked at.
+    limb = bpy.data.objects["Limb"]
+    enable(limb)
+    for softness in (0.5, 0.0):
+        limb.dq_compensation.softness = softness
+    bpy.context.view_layer.update()
+    assert not soft_copies()
+    bpy.data.objects.remove(bpy.data.objects["Limb Rig"])
+    bpy.context.view_layer.update()
+    assert not own_palettes()
+    assert not caplog.records
 
 
 def test_what_is_remembered_outlives_an_undo_and_no_other_file(

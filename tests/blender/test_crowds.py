@@ -12,7 +12,9 @@ from dq_compensation.core.crowds import grid_places
 from dq_compensation.crowds.crowd_figures import _signature, figures_of_crowd, role_objects
 from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
 from tests.blender.crowd_scenes import LENGTH, Pair, add_crowd, playing_limb, role_of, state_of
+from tests.blender.scene_builders import evaluated_positions
 from tests.counted_work import instructions_of
+from tests.limb import pose_limb
 from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -160,6 +162,18 @@ def test_points_that_are_edited_or_animated_are_followed(crowd: Object) -> None:
     np.testing.assert_allclose(points_of(crowd)[:, 2], 4.0, atol=EXACT)
     plane.location.z = 1.0
     np.testing.assert_allclose(points_of(crowd)[:, 2], 5.0, atol=EXACT)
+
+
+def test_points_of_a_deformed_mesh_follow_its_factor(crowd: Object, limb_with_take: Pair) -> None:
+    obj, armature = limb_with_take
+    pose_limb(armature, bend=1.2)
+    settings = crowd_of(crowd)
+    settings.count, settings.layout, settings.layout_object = 1000, "POINTS", obj
+    before = points_of(crowd)
+    obj.dq_compensation.factor = 0.0
+    found, expected = points_of(crowd), evaluated_positions(obj)
+    assert np.abs(found - before).max() > 1e-3
+    np.testing.assert_allclose(found, expected, atol=EXACT)
 
 
 def test_figures_stand_along_a_curve(crowd: Object) -> None:

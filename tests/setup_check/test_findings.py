@@ -114,6 +114,23 @@ def test_a_change_of_the_character_makes_its_findings_outdated(
     assert is_outdated(body)
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "counts"),
+    [("use_ball_joints", False, True), ("display", "GPU", True), ("factor", 0.3, False)],
+)
+def test_of_the_settings_of_an_enabled_character_those_that_checks_read_count(
+    body: Object, setting: str, value: object, counts: bool
+) -> None:
+    enable(body)
+    lifecycle_check()
+    bpy.ops.dqc.check()
+    assert getattr(body.dq_compensation, setting) != value
+    setattr(body.dq_compensation, setting, value)
+    assert is_outdated(body) is counts
+    edit_mesh(body)
+    assert is_outdated(body)
+
+
 def rotate_bones(obj: Object) -> None:
     for bone in obj.modifiers[0].object.pose.bones:
         bone.rotation_mode = "XYZ"

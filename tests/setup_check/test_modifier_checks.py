@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import bpy
@@ -9,7 +10,11 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.setup_check.checks import refusal
 from dq_compensation.setup_check.issue import Issue
 from tests.blender.enabled_scenes import check, disable, enable, error, select
 from tests.blender.scene_builders import (
@@ -20,6 +25,7 @@ from tests.blender.scene_builders import (
     save_and_open,
     skin,
 )
+from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -153,6 +159,67 @@ def test_posing_and_what_is_followed_leave_no_stale_binding(body: bpy.types.Obje
     assert not found(body, "stale_binding")
     disable(body)
     assert not found(body, "stale_binding")
+
+
+def move_vertices(body: bpy.types.Object) -> None:
+    places = np.zeros(3 * len(body.data.vertices), np.float32)
+    body.data.vertices.foreach_get("co", places)
+    body.data.vertices.foreach_set("co", places + 0.01)
+
+
+def let_bones_be(body: bpy.types.Object) -> None:
+    bones = body.modifiers[0].object.data.bones
+    bones.foreach_set("use_deform", np.arange(len(bones)) > 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(move_vertices, "vertices"), (let_bones_be, "bones")],
+)
+def test_what_blender_does_not_report_is_compared_and_nothing_else(
+    body: bpy.types.Object,
+    change: Callable[[bpy.types.Object], None],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    enable(body)
+    calls = count_calls(monkeypatch, compare_with_file, within=refusal)
+    pose_at_random(bpy.data.objects["Rig"])
+    body.vertex_groups["Root"].add([0, 1, 2], 0.5, "REPLACE")
+    assert not found(body, "stale_binding")
+    assert not calls, "what is followed needs no comparison"
+    change(body)
+    issue = found(body, "stale_binding")["stale"]
+    assert words in issue.message
+    assert calls
+    fix(body, issue)
+    calls.clear()
+    assert not found(body, "stale_binding")
+    assert not calls
+    disable(body)
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_after_an_undo_the_check_says_what_a_comparison_says(
+    body: bpy.types.Object, reported: bool
+) -> None:
+    """The mesh may be of one step, and what Python knows of another."""
+    enable(body)
+    bpy.ops.ed.undo_push(message="Before")
+    move_vertices(body)
+    if reported:
+        body.data.update()
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Vertices")
+    assert bpy.ops.ed.undo() == {"FINISHED"}
+    body = bpy.data.objects["Body"]
+    issues = [issue for issue in api.check(body) if issue.check == "stale_binding"]
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    now = compare_with_file(SkinnedObject(body), depsgraph, bind(body, depsgraph))
+    assert bool(issues) == (now.state is not State.CURRENT)
+    check()
+    assert not found(body, "stale_binding")
+    assert error(body) < 1e-4
 
 
 @pytest.mark.usefixtures("with_timers")

@@ -21,9 +21,11 @@ from dq_compensation.lifecycle.enabling import (
     problem_of,
     refresh,
 )
+from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import reshaping_modifiers
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.scene.blender.own_objects import (
@@ -35,9 +37,11 @@ from dq_compensation.scene.blender.own_objects import (
 from dq_compensation.scene.blender.rigging import find_rig
 from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.session.character_skins import in_character
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status
+from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
 
@@ -79,9 +83,11 @@ def handlers() -> Iterator[str]:
 
 def faults(seen: Seen) -> list[str]:
     """What is wrong with the file, a sentence each."""
+    found = [f"{obj.name} counts as current, and is not" for obj in _wrongly_current()]
     check()
     now = sorted(handlers())
-    found = [] if now == seen.handlers else [f"handlers: {now} instead of {seen.handlers}"]
+    if now != seen.handlers:
+        found.append(f"handlers: {now} instead of {seen.handlers}")
     for obj in enabled_objects():
         found += _faults_of_enabled(obj, seen)
     for obj in bpy.data.objects:
@@ -96,6 +102,18 @@ def faults(seen: Seen) -> list[str]:
     if len(palettes) > max(len(armatures) * 2, 1):
         found.append(f"{len(palettes)} palettes for {len(armatures)} armatures")
     return found
+
+
+def _wrongly_current() -> Iterator[bpy.types.Object]:
+    """The objects that Setup Check would not compare with their modifier, though they differ."""
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for obj in enabled_objects():
+        subject = Subject(obj, depsgraph)
+        if obj.library is None and subject.is_current:
+            binding = in_character(obj, bind(obj, depsgraph))
+            now = compare_with_file(subject, depsgraph, binding)
+            if now.state is not State.CURRENT or enabling.refusal(obj):
+                yield obj
 
 
 def disable_everything() -> None:

@@ -8,13 +8,11 @@ from typing import cast
 import bpy
 import numpy as np
 
-from ...modifier.modifier_stack import our_modifier, preserves_volume, replaced_modifier
+from ...modifier.modifier_stack import preserves_volume, replaced_modifier
 from ...scene.binding.content import acts
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import read_property
-from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue
 from ..subject import Subject
@@ -37,21 +35,21 @@ def _find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> 
         modifier: its Armature modifier, with an armature.
     """
     replaced = _replaced(subject)
-    native = settings_of(subject.obj).native
+    native = subject.before_enable
     meant = native.base_left_on or native.passing or native.passing_in_renders
     if replaced is not None and not meant and acts(replaced):
         yield _twice(subject.obj.name, replaced)
-    if (off := _first_turned_off(subject.obj, modifier)) is not None:
-        yield _turned_off(subject.obj, off)
-    if replaced is not None and preserves_volume(SkinnedObject(subject.obj)):
+    if (off := _first_turned_off(subject)) is not None:
+        yield _turned_off(subject, off)
+    if replaced is not None and preserves_volume(subject):
         yield _preserve_volume(subject.obj.name, modifier)
 
 
 def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
     """The Armature modifier that ours works with; None where ours is not there."""
-    skinned, modifier = SkinnedObject(subject.obj), subject.modifier
-    is_there = skinned.settings.is_enabled and skinned.ours is not None
-    return modifier if is_there and replaced_modifier(skinned) == modifier else None
+    modifier = subject.find_modifier()
+    is_there = subject.settings.is_enabled and subject.ours is not None
+    return modifier if is_there and replaced_modifier(subject) == modifier else None
 
 
 def _twice(name: str, replaced: bpy.types.ArmatureModifier) -> Issue:
@@ -77,10 +75,10 @@ def _turn_off(subject: Subject, _issue: Issue) -> str:
     return f"{replaced.name} of {subject.obj.name} is off: DQ Compensation alone deforms it"
 
 
-def _turned_off(obj: bpy.types.Object, deforming: bpy.types.Modifier) -> Issue:
+def _turned_off(subject: Subject, deforming: bpy.types.Modifier) -> Issue:
     """The deforming modifier is on in the viewport and off in renders, or the reverse."""
-    where = _PLACES[not deforming.show_viewport, not deforming.show_render]
-    on_base = deforming == our_modifier(obj) and settings_of(obj).native.base_left_on
+    obj, where = subject.obj, _PLACES[not deforming.show_viewport, not deforming.show_render]
+    on_base = deforming == subject.ours and subject.before_enable.base_left_on
     message = (
         f"{deforming.name} is turned off {where}: {obj.name} is not "
         f"{'compensated' if on_base else 'deformed'} there."
@@ -95,11 +93,9 @@ def _turned_off(obj: bpy.types.Object, deforming: bpy.types.Modifier) -> Issue:
     return Issue("turned_off", "WARNING", message, fixes=(fix,))
 
 
-def _first_turned_off(
-    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier | None
-) -> bpy.types.Modifier | None:
+def _first_turned_off(subject: Subject) -> bpy.types.Modifier | None:
     """The first deforming modifier that is off in viewports or renders; None without one."""
-    settings, ours = settings_of(obj), our_modifier(obj)
+    armature, ours, settings = subject.find_modifier(), subject.ours, subject.settings
     deforming: list[bpy.types.Modifier | None] = [armature]
     if settings.is_enabled:
         # With the GPU display it is hidden in the viewport for as long as we draw.
@@ -111,11 +107,10 @@ def _first_turned_off(
 
 
 def _turn_on(subject: Subject, _issue: Issue) -> str:
-    obj = subject.obj
-    modifier = _first_turned_off(obj, subject.modifier)
+    modifier = _first_turned_off(subject)
     assert modifier is not None  # it was found just now
     modifier.show_viewport = modifier.show_render = True
-    return f"{modifier.name} of {obj.name} is on in the viewport and in renders"
+    return f"{modifier.name} of {subject.obj.name} is on in the viewport and in renders"
 
 
 def _preserve_volume(name: str, modifier: bpy.types.ArmatureModifier) -> Issue:
@@ -135,8 +130,7 @@ def _preserve_volume(name: str, modifier: bpy.types.ArmatureModifier) -> Issue:
 
 
 def _preserve_volume_off(subject: Subject, _issue: Issue) -> str:
-    assert subject.modifier is not None  # it was found just now
-    native = settings_of(subject.obj).native
+    native = subject.before_enable
     if native.base_left_on:
         native.replaced_preserve_volume = False
     else:
@@ -163,20 +157,21 @@ _AT_REST = 1e-5
 
 def _find_in_armature_modifier(subject: Subject) -> Iterator[Issue]:
     """The problems of a character's Armature modifiers."""
-    if subject.modifier is None:
+    modifier = subject.find_modifier()
+    if modifier is None:
         yield _missing(subject)
-    elif subject.armature is None:
-        yield _without_armature(subject, subject.modifier)
+    elif modifier.object is None:
+        yield _without_armature(subject, modifier)
     else:
-        yield from _other_armature(subject, subject.modifier, subject.armature)
+        yield from _other_armature(subject, modifier, modifier.object)
         if idle := _idle(subject.obj):
             names = listed([modifier.name for modifier in idle])
             verb = "has no armature and does" if len(idle) == 1 else "have no armature and do"
             message = f"{names} of {subject.obj.name} {verb} nothing."
             fix = Fix("remove_idle", "Remove", f"Remove {names}: nothing changes by that")
             yield Issue("idle", "INFORMATION", message, fixes=(fix,))
-        yield from _several(subject, subject.modifier)
-        yield from _find_in_display(subject, subject.modifier)
+        yield from _several(subject, modifier)
+        yield from _find_in_display(subject, modifier)
 
 
 def _idle(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
@@ -291,8 +286,7 @@ def _set_armature_fix(
 
 def _set_armature(subject: Subject, _issue: Issue) -> str:
     modifier, armature = subject.modifier, _right_armature(subject)
-    assert modifier is not None  # both were found just now
-    assert armature is not None
+    assert armature is not None  # it was found just now
     modifier.object = armature
     return f"{modifier.name} of {subject.obj.name} follows {armature.name} now"
 
@@ -347,13 +341,11 @@ def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Is
 
 
 def _remove_doubles(subject: Subject, _issue: Issue) -> str:
-    first = subject.modifier
-    assert first is not None  # it was found just now
-    doubles, _ = _further(subject.obj, first)
+    doubles, _ = _further(subject.obj, subject.modifier)
     names = listed([m.name for m in doubles])
     for modifier in doubles:
         subject.obj.modifiers.remove(modifier)
-    return f"Removed {names} from {subject.obj.name}: {first.name} deforms it alone now"
+    return f"Removed {names} from {subject.obj.name}: {subject.modifier.name} deforms it alone now"
 
 
 ARMATURE_MODIFIER = Check(
@@ -374,14 +366,15 @@ ARMATURE_MODIFIER = Check(
 
 def _find_multi_modifier(subject: Subject) -> Iterator[Issue]:
     """One issue that names the modifiers."""
-    native = settings_of(subject.obj).native
+    native = subject.before_enable
     if native.base_left_on or not native.replaced_modifier:
         return
+    replaced = subject.find_modifier()
     names = [
         modifier.name
         for modifier in subject.obj.modifiers
         if isinstance(modifier, bpy.types.ArmatureModifier)
-        and modifier != subject.modifier
+        and modifier != replaced
         and modifier.use_multi_modifier
         and modifier.show_viewport
     ]

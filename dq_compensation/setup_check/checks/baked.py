@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from ...bake.bones_source import remove_bones_bake
 from ...lifecycle.enabling import disable
-from ...scene.blender.mesh import mesh_of, other_users
+from ...scene.blender.mesh import other_users
 from ...scene.corrective_drivers import acting_keys
 from ...scene.helper_rig import HelperBone, acting_helpers, add_helpers, missing_helpers
-from ...scene.settings.object_settings import settings_of
-from ...scene.vertex_groups import restore_refusal
+from ...scene.vertex_groups import kept_record, restore_refusal
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable, require_editable_bones
 from ..issue import Check, Fix, FixError, Issue
@@ -24,11 +23,11 @@ from ..subject import Subject
 
 def _find_baked_bones(subject: Subject) -> Iterator[Issue]:
     """The helper bones that act on an enabled object, and missing helper bones."""
-    acting = acting_helpers(subject.obj) if settings_of(subject.obj).is_enabled else []
-    if acting:
+    if kept_record(subject.obj) is None:
+        return
+    if acting := acting_helpers(subject.obj) if subject.settings.is_enabled else []:
         yield _acting(subject, acting)
-    missing = missing_helpers(subject.obj)
-    if missing and subject.armature is not None:
+    if missing := missing_helpers(subject.obj):
         yield _missing(subject, missing)
 
 
@@ -120,10 +119,10 @@ BAKED_BONES = Check(
 def _find_baked_keys(subject: Subject) -> Iterator[Issue]:
     """The baked keys of an enabled object that are not muted."""
     obj = subject.obj
-    names = acting_keys(obj) if settings_of(obj).is_enabled else []
+    names = acting_keys(obj) if subject.settings.is_enabled else []
     if not names:
         return
-    others = other_users(mesh_of(obj))
+    others = other_users(subject.mesh)
     shared = f" So do those of {counted(others, 'object')} with the same mesh." if others else ""
     message = (
         f"Baked shape keys of {obj.name} act on top of DQ Compensation, which they stand in for, "
@@ -150,7 +149,7 @@ def _mute_keys(subject: Subject, _issue: Issue) -> str:
     require_editable(obj)
     names = acting_keys(obj)
     for name in names:
-        mesh_of(obj).shape_keys.key_blocks[name].mute = True
+        subject.mesh.shape_keys.key_blocks[name].mute = True
     return f"Muted {counted(len(names), 'baked shape key')} of {obj.name}: {listed(names)}."
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...core.skinning import joint_sets
 from ...scene.blender.armature import armature_of
-from ...scene.blender.rigging import find_rig
+from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import Settings
 from ...scene.vertex_groups import group_users
 from ...wording import counted, listed
@@ -21,12 +21,13 @@ from ..subject import Subject
 
 def _find_bone_groups(subject: Subject) -> Iterator[Issue]:
     """Up to one issue of each kind."""
-    if subject.armature is None:
+    rig = subject.find_rig()
+    if rig is None:
         return
     weights = subject.weights
     weighted = set(weights.groups[weights.weights > 0.0].tolist())
     members = [name for group, name in enumerate(subject.group_names) if group in weighted]
-    all_bones = {bone.name for bone in armature_of(subject.armature).bones}
+    all_bones = set(subject.armature.bones.keys())
     still = all_bones - subject.deforming_bones
     if names := [name for name in members if name in still]:
         yield _still_bones(subject, names)
@@ -37,12 +38,12 @@ def _find_bone_groups(subject: Subject) -> Iterator[Issue]:
     if names := [name for name in members if name not in known]:
         groups = "Vertex group" if len(names) == 1 else "Vertex groups"
         message = (
-            f"{groups} {listed(names)} of {subject.obj.name}: no bone of {subject.armature.name} "
+            f"{groups} {listed(names)} of {subject.obj.name}: no bone of {rig.name} "
             "has this name, and nothing else uses the weights. If a bone was renamed, rename the "
             "group as well."
         )
         yield Issue("no_bone", "INFORMATION", message, vertices=_vertices_in(subject, names))
-    yield from _bones_without_group(subject, subject.armature, members)
+    yield from _bones_without_group(subject, rig, members)
 
 
 def turn_deform_on(subject: Subject, issue: Issue) -> str:
@@ -110,11 +111,13 @@ def _bones_without_group(
     subject: Subject, armature: bpy.types.Object, members: list[str]
 ) -> Iterator[Issue]:
     """Bones that deform nothing: without a group here and in the other meshes of the armature."""
-    if subject.modifier is None or subject.modifier.use_bone_envelopes:
+    if subject.modifier.use_bone_envelopes:
         return
     without = set(subject.deforming_bones.difference(members))
     for other in bpy.data.objects:
-        if other.type == "MESH" and other.data != subject.obj.data and find_rig(other) == armature:
+        if other.type != "MESH" or other.data == subject.mesh:
+            continue
+        if SkinnedObject(other).find_rig() == armature:
             without.difference_update(group.name for group in other.vertex_groups)
     if not without:
         return
@@ -143,7 +146,7 @@ _SETS_NAMED = 2
 def _find_shared_joints(subject: Subject) -> Iterator[Issue]:
     """One issue for all vertices without a joint of their own."""
     obj = subject.obj
-    if subject.armature is None or Settings.of(obj).acting_method != "SPHERICAL_JOINT":
+    if subject.find_rig() is None or Settings.of(obj).acting_method != "SPHERICAL_JOINT":
         return
     names = subject.skeleton.names
     sets = joint_sets(subject.influences, subject.skeleton)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.bone_axes import LimbAxes
-from ...scene.settings.object_settings import Settings, setting_label, settings_of
+from ...scene.settings.object_settings import Settings, setting_label
 from ...wording import counted, listed
 from ..fixes.reorient import reorient_bones
 from ..issue import Check, Fix, Issue
@@ -22,12 +22,11 @@ from ..subject import Subject
 
 def find(subject: Subject) -> Iterator[Issue]:
     """Bones whose limb differs from the setting; else, as information, bones along no limb."""
-    if subject.armature is None or not Settings.of(subject.obj).acts("limb_axis"):
+    if subject.find_rig() is None or not Settings.of(subject.obj).acts("limb_axis"):
         return
-    axes = _limb_axes(subject)
-    setting = settings_of(subject.obj).limb_axis
+    axes, setting = _limb_axes(subject), subject.settings.limb_axis
     off, ends_off, turned = axes.off(setting), axes.ends_off(setting), axes.y_off()
-    reorient = (_reorient_fix(axes, subject.armature.name),) if turned.any() else ()
+    reorient = (_reorient_fix(axes, subject.rig.name),) if turned.any() else ()
     wrong = off | ends_off
     if wrong.any():
         best = axes.best_axis()
@@ -40,7 +39,7 @@ def find(subject: Subject) -> Iterator[Issue]:
         names = _names(axes, turned)
         do_not = "does not" if len(names) == 1 else "do not"
         message = (
-            f"{counted(len(names), 'bone')} of {subject.armature.name} {do_not} point along the "
+            f"{counted(len(names), 'bone')} of {subject.rig.name} {do_not} point along the "
             f"limb: {listed(names)}. Limb Axis {setting_label(subject.obj, 'limb_axis')} takes "
             "limbs from the hierarchy, so the deformation is right."
         )
@@ -96,7 +95,7 @@ def _message(
         )
     if ends_off.any():
         names = _names(axes, ends_off)
-        used = "Y" if settings_of(subject.obj).limb_axis == "AUTO" else label
+        used = "Y" if subject.settings.limb_axis == "AUTO" else label
         runs = f"runs along {axes.own_axis}" if axes.own_axis is not None else "runs elsewhere"
         parts.append(
             f"{counted(len(names), 'bone')} at the ends of limbs ({listed(names)}): Limb Axis "
@@ -112,7 +111,7 @@ def _names(axes: LimbAxes, bones: NDArray[np.bool_]) -> tuple[str, ...]:
 def _set_limb_axis(subject: Subject, issue: Issue) -> str:
     """Set Limb Axis to the one that follows the most limbs."""
     before = setting_label(subject.obj, "limb_axis")
-    settings_of(subject.obj).limb_axis = _limb_axes(subject).best_axis()
+    subject.settings.limb_axis = _limb_axes(subject).best_axis()
     return (
         f"Limb Axis is {setting_label(subject.obj, 'limb_axis')} now, it was {before}: "
         f"{counted(len(issue.bones), 'bone')}"

@@ -40,7 +40,7 @@ _HARM_NEGATIVE = (
 
 def find(subject: Subject) -> Iterator[Issue]:
     """The scaled bones, by the source of the scale."""
-    armature = subject.armature
+    armature = subject.find_rig()
     if armature is None or armature.pose is None:
         return
     moving = bones_behind(armature, subject.deforming_bones)

@@ -8,8 +8,6 @@ from itertools import combinations
 import bpy
 import numpy as np
 
-from ...scene.blender.mesh import mesh_of
-from ...scene.settings.object_settings import settings_of
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
 from ..issue import Check, Fix, Issue
@@ -18,15 +16,17 @@ from ..subject import Subject
 
 def find(subject: Subject) -> Iterator[Issue]:
     """The problems of the shape keys and the supports of the example poses."""
-    if shown := _shown_keys(subject.obj):
+    if not len(subject.settings.examples):
+        return
+    if shown := _shown_keys(subject):
         yield _shown_keys_issue(subject.obj, shown)
     yield from _overlaps(subject)
 
 
-def _shown_keys(obj: bpy.types.Object) -> list[bpy.types.ShapeKey]:
+def _shown_keys(subject: Subject) -> list[bpy.types.ShapeKey]:
     """The shape keys of the examples that are not muted."""
-    keys = mesh_of(obj).shape_keys
-    names = {item.key for item in settings_of(obj).examples}
+    keys = subject.mesh.shape_keys
+    names = {item.key for item in subject.settings.examples}
     shown = [block for block in keys.key_blocks if not block.mute] if keys is not None else []
     return [block for block in shown if block.name in names and block != keys.reference_key]
 
@@ -60,11 +60,11 @@ def _overlaps(subject: Subject) -> Iterator[Issue]:
 
     Supports that are found from the weights overlap at neighbouring joints: that is no mistake.
     """
-    obj, groups = subject.obj, subject.group_names
-    bones = {item.bone for item in settings_of(obj).examples}
+    obj, groups, settings = subject.obj, subject.group_names, subject.settings
+    bones = {item.bone for item in settings.examples}
     moved = {
         each.name: subject.weights.of_group(groups.index(each.support)) > 0.0
-        for each in settings_of(obj).example_bones
+        for each in settings.example_bones
         if each.name in bones and each.support in groups
     }
     pairs = [
@@ -88,7 +88,7 @@ def _overlaps(subject: Subject) -> Iterator[Issue]:
 def _mute_keys(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
     require_editable(obj)
-    shown = _shown_keys(obj)
+    shown = _shown_keys(subject)
     names = [block.name for block in shown]
     for block in shown:
         block.mute = True

@@ -33,7 +33,7 @@ _TOLERANCE = 1e-4
 
 def find(subject: Subject) -> Iterator[Issue]:
     """A mesh object that was moved, turned or scaled off its rig."""
-    obj, armature, found = subject.obj, subject.armature, subject.misplacement
+    obj, armature, found = subject.obj, subject.find_rig(), subject.misplacement
     # A bone that moves the mesh as a parent is found with the parents.
     by_bone = obj.parent == armature and obj.parent_type == "BONE"
     if armature is None or found is None or by_bone:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...analysis.mirror_map import partners_by_position
 from ...core.vectors import extent
-from ...scene.blender.armature import armature_of, flipped_name, is_helper_bone
+from ...scene.blender.armature import flipped_name, is_helper_bone
 from ...wording import counted, listed
 from ..issue import Check, Issue
 from ..subject import Subject
@@ -26,10 +26,10 @@ _TOLERANCE = 1e-3
 
 def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
     """One hint for all pairs; none for rigs whose sides have other names throughout."""
-    if subject.armature is None:
+    if subject.find_rig() is None:
         return
     skeleton = subject.skeleton
-    bones, names = armature_of(subject.armature).bones, skeleton.names
+    bones, names = subject.armature.bones, skeleton.names
     flipped = {name: flipped_name(name) for name in names if not is_helper_bone(bones[name])}
     has_other = [name != other and other in flipped for name, other in flipped.items()]
     alone = np.array(
@@ -49,7 +49,7 @@ def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
         for one, other in found
     ]
     message = (
-        f"{counted(len(pairs), 'pair')} of bones of {subject.armature.name} mirror each other, but "
+        f"{counted(len(pairs), 'pair')} of bones of {subject.rig.name} mirror each other, but "
         f"their names do not: {listed(described)}. Symmetrize, X-Axis Mirror and Paste Flipped "
         "pass over them. Rename one bone of each pair."
     )

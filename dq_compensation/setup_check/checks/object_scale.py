@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scene.blender.armature import armature_of
-from ...scene.blender.mesh import mesh_of
 from ...wording import counted, listed
 from ..fixes.applied_scale import (
     ArmatureScalePlan,
@@ -38,7 +37,7 @@ _IN_BONES = (
 
 def find(subject: Subject) -> Iterator[Issue]:
     """The scale of the mesh object, of the armature object, and of their parents."""
-    obj, armature = subject.obj, subject.armature
+    obj, armature = subject.obj, subject.find_rig()
     scale = mesh_scale(obj)
     if not is_one(scale):
         where = "by its parent inverse " if is_one(own_scale(obj)) else ""
@@ -98,7 +97,7 @@ def _fix(
 
 def _apply_to_mesh(subject: Subject, _issue: Issue) -> str:
     obj = subject.obj
-    scale, keys = mesh_scale(obj), mesh_of(obj).shape_keys
+    scale, keys = mesh_scale(obj), subject.mesh.shape_keys
     apply_mesh_scale(plan_mesh_scale(obj))
     shapes = f" and {len(keys.key_blocks)} shape keys" if keys is not None else ""
     return f"Applied the scale {scale_words(scale)} of {obj.name} to its mesh{shapes}."

@@ -38,7 +38,7 @@ _FOLLOWING = frozenset({"CHILD_OF", "COPY_TRANSFORMS", "ARMATURE"})
 
 def find(subject: Subject) -> Iterator[Issue]:
     """The worst problem of the parents of a mesh and its armature."""
-    obj, armature = subject.obj, subject.armature
+    obj, armature = subject.obj, subject.find_rig()
     if armature is None:
         return
     if obj.parent is not None and obj.parent_type == "ARMATURE":

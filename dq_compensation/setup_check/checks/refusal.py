@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import bpy
-
 from ...errors import BindingError
 from ...lifecycle.enabling import refresh, refusal
 from ...lifecycle.reconcile import State, compare_with_file
 from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read
-from ...scene.blender.mesh import mesh_of
-from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.settings.object_settings import settings_of
 from ...session.character_skins import in_character
 from ...session.status import current_binding, status_of
 from ..fixes.object_transforms import is_nothing, own_scale
@@ -26,23 +21,23 @@ from ..subject import Subject
 
 def _find_refusal(subject: Subject) -> Iterator[Issue]:
     """The sentence with which Enable refuses the object."""
-    reason = refusal(subject.obj) if subject.obj.library is None else None
-    if reason is not None and not _is_found_elsewhere(subject):
+    if subject.obj.library is not None or subject.is_current:
+        return
+    if (reason := refusal(subject.obj)) and not _is_found_elsewhere(subject):
         yield Issue("refused", "ERROR", reason)
 
 
 def _is_found_elsewhere(subject: Subject) -> bool:
-    obj, armature = subject.obj, subject.armature
-    mesh = mesh_of(obj)
-    if armature is None or mesh.is_editmode:
+    obj, mesh, modifier = subject.obj, subject.mesh, subject.find_modifier()
+    if modifier is None or modifier.object is None or mesh.is_editmode:
         return True
     if mesh.shape_keys is not None and not mesh.shape_keys.use_relative:
         return True
-    if is_nothing(own_scale(obj)) or is_nothing(own_scale(armature)):
+    if is_nothing(own_scale(obj)) or is_nothing(own_scale(modifier.object)):
         return True
     # A mesh without groups: its vertices are found, if it has any.
     is_skinned = not subject.deforming_bones.isdisjoint(subject.group_names)
-    can_be = subject.modifier is not None and subject.modifier.use_vertex_groups
+    can_be = modifier.use_vertex_groups
     return bool(subject.deforming_bones) and can_be and not is_skinned and len(mesh.vertices) > 0
 
 
@@ -58,23 +53,23 @@ REFUSAL = Check("refusal", _find_refusal)
 def _find_stale_binding(subject: Subject) -> Iterator[Issue]:
     """The outdated parts of an enabled character's deformation."""
     obj = subject.obj
+    if not subject.settings.is_enabled or obj.library is not None or subject.is_current:
+        return
     # The panel, and the check of what is wrong, say what cannot be deformed at all.
-    if not settings_of(obj).is_enabled or obj.library is not None or refusal(obj):
+    if refusal(obj):
         return
     if failure := status_of(obj).failure:
         yield _issue("failed", f"Deforming {obj.name} has failed. {failure}")
         return
     try:
         # To read modifiers again, Blender sorts out all dependencies of the scene anew.
-        skinned = SkinnedObject(obj)
-        read = current_binding if modifiers_read(skinned) else bind
-        found = compare_with_file(
-            skinned, subject.depsgraph, in_character(obj, read(obj, subject.depsgraph))
-        )
+        read = current_binding if modifiers_read(subject) else bind
+        binding = in_character(obj, read(obj, subject.depsgraph))
+        found = compare_with_file(subject, subject.depsgraph, binding)
     except BindingError:
         return
     if found.state is State.MISSING:
-        yield _modifier_missing(obj)
+        yield _modifier_missing(subject)
     elif found.state is State.WRONG_VERTEX_COUNT:
         yield Issue("passing", "ERROR", str(found.reason))
     elif found.state is State.OUT_OF_DATE:
@@ -88,8 +83,8 @@ def _issue(key: str, message: str) -> Issue:
     return Issue(key, "ERROR", message, fixes=(fix,))
 
 
-def _modifier_missing(obj: bpy.types.Object) -> Issue:
-    on_base = settings_of(obj).native.base_left_on
+def _modifier_missing(subject: Subject) -> Issue:
+    obj, on_base = subject.obj, subject.before_enable.base_left_on
     deformed = "the Armature modifier alone deforms it" if on_base else "nothing deforms it"
     fix = Fix(
         "refresh",

@@ -143,10 +143,9 @@ _NO_EFFECT = 1e-7
 def find(subject: Subject) -> Iterator[Issue]:
     """The problems of the shape keys of a mesh."""
     obj = subject.obj
-    keys = mesh_of(obj).shape_keys
+    keys, count = subject.mesh.shape_keys, len(subject.mesh.vertices)
     if keys is None or not len(keys.key_blocks):
         return
-    count = len(mesh_of(obj).vertices)
     wrong = [block.name for block in keys.key_blocks if len(block.points) != count]
     # In Edit Mode the mesh is behind: its keys grow with it when it is left.
     if wrong and obj.mode != "EDIT":
@@ -159,7 +158,7 @@ def find(subject: Subject) -> Iterator[Issue]:
         yield _unset_issue(subject, unset)
     if obj.show_only_shape_key and obj.active_shape_key is not None:
         yield _pinned_issue(obj, obj.active_shape_key)
-    if subject.armature is not None and len(subject.influences.weights) == count:
+    if subject.find_rig() is not None and len(subject.influences.weights) == count:
         posed = _posed_keys(keys, subject.influences, subject.rest)
         if posed:
             message = (
@@ -215,7 +214,7 @@ def _unset_issue(subject: Subject, unset: list[bpy.types.ShapeKey]) -> Issue:
     least = _NO_EFFECT * extent(subject.rest)
     offsets = {block.name: _points(block) - _points(block.relative_key) for block in unset}
     acting = [name for name in names if (np.abs(offsets[name]) > least).any()]
-    others = other_users(mesh_of(obj))
+    others = other_users(subject.mesh)
     with_it = f", and so will {counted(others, 'object')} with the same mesh" if others else ""
     question = f"{obj.name} will look different{with_it}: off: {listed(acting)}."
     message = (
@@ -279,7 +278,7 @@ def _shares(keys: bpy.types.Key) -> dict[str, float] | None:
 def _keys(subject: Subject) -> bpy.types.Key:
     """The shape keys of a mesh that can be changed now."""
     require_editable(subject.obj)
-    return cast("bpy.types.Key", mesh_of(subject.obj).shape_keys)
+    return cast("bpy.types.Key", subject.mesh.shape_keys)
 
 
 def _make_relative(subject: Subject, _issue: Issue) -> str:
@@ -308,9 +307,7 @@ def _clear_values(subject: Subject, _issue: Issue) -> str:
 
 def _fit_keys(subject: Subject, _issue: Issue) -> str:
     """Blender itself does so when Edit Mode is left, and leaves the new points to chance."""
-    obj = subject.obj
-    keys = _keys(subject)
-    mesh = mesh_of(obj)
+    obj, mesh, keys = subject.obj, subject.mesh, _keys(subject)
     positions = read_positions(mesh)
     points = {block.name: _points(block) for block in keys.key_blocks}
     wrong = [name for name, known in points.items() if len(known) != len(positions)]

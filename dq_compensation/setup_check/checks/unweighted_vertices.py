@@ -110,7 +110,7 @@ def weight_from_nearest(subject: Subject, issue: Issue) -> str:
 
 def _left_behind(subject: Subject) -> NDArray[np.bool_]:
     """Shape (n,): the vertices that nothing moves where the Armature modifier acts."""
-    modifier, left = subject.modifier, ~subject.deforming_weights.moved
+    modifier, left = subject.find_modifier(), ~subject.deforming_weights.moved
     if modifier is None:
         return left
     if modifier.use_bone_envelopes:

@@ -29,8 +29,7 @@ from ...errors import UserError
 from ...scene.binding.content import acting_soft_copy
 from ...scene.blender.armature import flipped_name
 from ...scene.blender.scenes import length_words, object_millimetres
-from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.settings.object_settings import Settings, setting_label, settings_of
+from ...scene.settings.object_settings import Settings, setting_label
 from ...scene.vertex_groups import write_rows
 from ...softness.softening import SofteningOptions, soften_weights
 from ...steps import run_through
@@ -95,7 +94,7 @@ class MeasuredTransitions:
             return None
         skeleton = subject.skeleton
         deforms = np.array([name in subject.deforming_bones for name in skeleton.names])
-        axis = settings_of(subject.obj).limb_axis
+        axis = subject.settings.limb_axis
         joints = TransitionJoints.of(skeleton, deforms, axis)
         measured = measure_transitions(positions, subject.influences, joints)
         outside = (np.abs(measured.shifts) > _FAR) | (measured.offsets > _OUTSIDE)
@@ -179,7 +178,7 @@ class MeasuredTransitions:
         width, shift = float(self.transitions.widths[joint]), float(self.transitions.shifts[joint])
         if _is_right(width, shift, wider):
             return 0.0
-        error = expected_error(settings_of(self.subject.obj).curve, width, shift)
+        error = expected_error(self.subject.settings.curve, width, shift)
         if abs(error) <= unseen:
             return 0.0
         influences, most = self.subject.influences, wider * _EVEN
@@ -236,7 +235,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     yield from _outside(subject, measured)
     compensated = Settings.of(subject.obj).compensates
     offenders = measured.offenders(compensated=compensated)
-    if compensated and acting_soft_copy(SkinnedObject(subject.obj)) is not None:
+    if compensated and acting_soft_copy(subject) is not None:
         # Softness does already what Soften would do.
         offenders = [each for each in offenders if each.error or not each.is_narrow]
     for offender in offenders[:_MOST_LISTED]:
@@ -317,7 +316,7 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. "
         + " ".join(effects)
     )
-    known = not offender.error or settings_of(obj).curve == "MEASURED"
+    known = not offender.error or subject.settings.curve == "MEASURED"
     severity = "INFORMATION" if known else "WARNING"
     bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))
     changed = [around, *(reshaped.vertices for reshaped in (plan or {}).values())]
