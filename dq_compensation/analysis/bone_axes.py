@@ -17,7 +17,6 @@ from .corrective_joints import Quaternion
 
 # Compares the axes of bones with their limbs, and finds the best limb axis.
 
-
 # Beyond this an axis is not along the limb; several children tell only roughly where it runs.
 LARGEST_ANGLE = np.radians(30.0)
 _LARGEST_ANGLE_TO_SEVERAL = np.radians(60.0)

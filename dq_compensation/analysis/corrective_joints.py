@@ -151,9 +151,6 @@ def _slopes(
     return slopes
 
 
-# The poses of a joint that get shape keys, and the weight of each pose in a rotation of its bone.
-
-
 Quaternion = tuple[float, float, float, float]
 
 # Radians. Between twelve random poses of an arm it leaves two thirds of the error that 1 leaves,

@@ -13,12 +13,9 @@ from ..core.crowds import Program
 from ..core.influences import Influences
 from ..core.takes import Take
 
-# Spheres around the skin of figures that play a program, by any method.
-#
 # Each row of a pose gets a ball about its head, as large as the skin that it moves. Linear skinning
 # stays among the balls of a vertex; turning about a joint, as dual quaternions and SPHERICAL_JOINT
 # do, keeps the distance from the joint, which is the head of one of the two bones.
-
 
 # For joints that are beside the heads of their bones.
 _MARGIN = 1.05

@@ -35,7 +35,6 @@ from ..core.skeleton import Skeleton
 # Lawson and Hanson's (1974) on the matrix G, as Bro and de Jong (1997) do it, for all problems in
 # step.
 
-
 # What is added to the diagonal of G, in its mean: far below what can be seen, far above rounding.
 _RIDGE = 1e-10
 # How far a gradient, which is 1 where a candidate would be at b, may be above 0 at the end.
@@ -200,7 +199,6 @@ def _pulled(before: NDArray[np.floating], pull: float) -> NDArray[np.float64]:
 
 
 # Which helpers a pair of bones gets: how many, and how they move.
-
 
 MOST_HELPERS = 4
 
@@ -516,9 +514,6 @@ def _made(
             Helper(parent, child, motion.share, motion.growth, motion.shrink, anchor, along)
         )
     return found
-
-
-# Fits plain linear skinning with helper bones to positions in many poses.
 
 
 # Pairs with fewer vertices get no helper.

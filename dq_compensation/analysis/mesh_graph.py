@@ -14,7 +14,6 @@ from ..core.vectors import places_in_rows
 # What is spread or diffused over a mesh is the solution of a sparse, symmetric system: each value
 # is bound to its neighbours by the pulls of the edges, and to what it was by a mass.
 
-
 _MOST_ROUNDS = 400
 
 
@@ -133,7 +132,6 @@ def smooth_values(
 
 
 # Spreads weights along the edges of a mesh to the vertices without weights.
-
 
 # The fill ends when it changes no weight by this much in a round.
 _STILL = 1e-5

@@ -25,7 +25,6 @@ from ..core.vectors import dots
 
 # Boxes around the skin of each node: how far an error of the node moves the skin.
 
-
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
@@ -68,7 +67,6 @@ def _box_reach(off: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArra
 #
 # A track is anything that has a value in each of F frames: a bone, the value of a shape key. All
 # tracks are worked on at once. Each round looks only between the keys that the last one has added.
-
 
 # A tolerance of 0 keeps every frame of what moves by more than rounding.
 _SMALLEST = 1e-12
@@ -178,9 +176,6 @@ def _worst_between(
     bad = largest > 1.0
     worst = bad & (on_one_line == largest)
     return worst.reshape(off.T.shape).T, bad.reshape(off.T.shape).T
-
-
-# Makes a take of sampled poses: keys where the skin needs them.
 
 
 # A node whose motion relative to its parent is a shear by more than this part of the skin's size

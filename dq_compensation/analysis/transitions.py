@@ -22,7 +22,6 @@ from ..core.vectors import dots, smooth_step, two_across, unit_or
 # is a unit step smoothed by a Gaussian, w_c / (w_p + w_c) = 1/2 (1 + erf((z - z0) / (c r sqrt 2))),
 # with z along the limb from the joint, r the radius of the limb, c the width and z0 / r the shift.
 
-
 # Which shares of the child are measured: nearer to 0 and 1 painting and cleaning decide.
 _LEAST_SHARE = 0.1
 # How much of a vertex the two bones must move together.
@@ -262,7 +261,6 @@ def thickness_ratio(
 # given width and shift (see `weight_transition`), bent by 90 degrees, outer half, distance from two
 # capsules that share the joint. A test computes the tables again.
 
-
 WIDTHS = (0.1, 0.3, 0.45, 0.63, 0.8, 1.0, 1.3, 1.6)
 SHIFTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 
@@ -380,7 +378,6 @@ def expected_error(curve: Curve, width: float, shift: float) -> float:
 
 # Moves the transition of two bones' weights to their joint, with the best width.
 
-
 # The width to which the published curves were fitted.
 BEST_WIDTH = 0.63
 
@@ -470,7 +467,6 @@ def reshape_transition(
 
 
 # Compensation weights to start painting from: where joints bulge, and nowhere else.
-
 
 # The share of the weaker of two bones from which a vertex belongs to their transition in full.
 _IN_TRANSITION = 0.05

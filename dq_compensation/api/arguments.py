@@ -25,9 +25,6 @@ from ..scene.settings.declaration import Declared, declared_in
 from ..steps import Progress
 from ..wording import bounded
 
-# Reads the arguments of scripts: objects and choices, with a sentence for each wrong one.
-
-
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
 """One object or several."""
 
@@ -337,7 +334,7 @@ def interrupts_wait() -> Generator[list[_Interrupt]]:
 
 
 def require_progress(progress: OnProgress | None) -> None:
-    """See that it can be called.
+    """See that `progress` can be called.
 
     Raises:
         UserError: it cannot.

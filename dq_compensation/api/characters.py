@@ -47,9 +47,6 @@ from .arguments import (
     with_option_arguments,
 )
 
-# The version of the add-on, as its manifest has it.
-
-
 _MANIFEST = Path(__file__).parents[2] / "blender_manifest.toml"
 
 VERSION: tuple[int, ...] = tuple(

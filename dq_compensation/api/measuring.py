@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import bpy
 import numpy as np
@@ -34,7 +34,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import own_modifiers, temporary_copy
 from ..scene.blender.rigging import find_rig, rig_of
 from ..scene.blender.scenes import object_millimetres
-from ..scene.blender.skinned_object import SkinnedObject, armature_modifier
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import counted, listed
 from .arguments import (
@@ -49,7 +49,6 @@ from .arguments import (
 from .characters import skinned_meshes
 
 # The joints that a report does not bend, and why.
-
 
 _PIECES = "pieces of an arm or a leg"
 _ANOTHER_PART = "another part of the body begins there"
@@ -134,7 +133,6 @@ def _length(pieces: set[int], skeleton: Skeleton) -> float:
 
 # The report of a character: how well its joints bend, the time of a frame, and its slow parts.
 
-
 # As wide as the longest name of a method, and a space.
 _COLUMN = 27
 
@@ -216,14 +214,14 @@ class CharacterReport:
     slow_parts: tuple[str, ...]
 
     def facts(self) -> dict[str, Any]:
-        """All of it in numbers, strings, lists and dictionaries, for JSON."""
+        """The report in numbers, strings, lists and dictionaries, for JSON."""
         facts = asdict(self)
         for name in ("joints", "left_out", "slow_parts"):
             facts[name] = list(facts[name])
         return facts
 
     def table(self) -> str:
-        """All of it as text, in lines of about 100 characters; names are never cut."""
+        """The report as text, in lines of about 100 characters; names are never cut."""
         lines = [
             f"{self.object_name}, {self.vertices:,} vertices, on {self.armature_name}, "
             f"{self.bones} bones, {self.method}",
@@ -274,7 +272,6 @@ def _shown(joint: JointQuality, bend: Bend) -> str:
 
 
 # Measures the time of a posed frame of a character, in a temporary scene.
-
 
 # How often each way is measured, after frames that fill the processor's caches.
 _ROUNDS, _WARM_UP = 15, 2
@@ -384,7 +381,6 @@ def _posing(rig: bpy.types.Object) -> Generator[Any]:
 
 # Says what makes the posed frames of a character slow, in sentences.
 
-
 # Each mesh costs as much as some thousand vertices, whatever its size.
 _MANY_MESHES = 4
 
@@ -418,20 +414,16 @@ def _meshes(obj: bpy.types.Object) -> list[str]:
 
 
 def _modifiers(obj: bpy.types.Object) -> list[str]:
-    found = []
-    before = [each.name for each in modifiers_read(SkinnedObject(obj))]
+    found, skinned = [], SkinnedObject(obj)
+    before = [each.name for each in modifiers_read(skinned)]
     if before:
         found.append(
             f"{listed(before)} before the Armature modifier of {obj.name}: Blender computes this "
             "again in every frame. Apply what need not stay."
         )
-    armature, stack = cast("bpy.types.Modifier", armature_modifier(obj)), list(obj.modifiers)
-    ours = own_modifiers(obj)
-    after = [
-        each
-        for each in stack[stack.index(armature) + 1 :]
-        if each.show_viewport and each not in ours
-    ]
+    stack, ours = list(obj.modifiers), own_modifiers(obj)
+    behind = stack[stack.index(skinned.modifier) + 1 :]
+    after = [each for each in behind if each.show_viewport and each not in ours]
     subdivided = [each for each in after if each.type in {"SUBSURF", "MULTIRES"}]
     for each in subdivided:
         levels = getattr(each, "levels", 0)
@@ -451,7 +443,7 @@ def _modifiers(obj: bpy.types.Object) -> list[str]:
 
 def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -> list[str]:
     """Why the node modifier skins the mesh in the place of the Armature modifier."""
-    armature = cast("bpy.types.ArmatureModifier", armature_modifier(obj))
+    armature = SkinnedObject(obj).modifier
     masked = bool(armature.vertex_group)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     kind = kind_for(deformation, examples, "OWN", masked=masked, shape_varies=False, sets=0)
@@ -484,9 +476,6 @@ def _target(curve: Any) -> str:
     """The first path that a driver reads."""
     variables = curve.driver.variables
     return variables[0].targets[0].data_path if len(variables) else ""
-
-
-# `report`: the quality and the speed of a character.
 
 
 def report(

@@ -424,11 +424,11 @@ class BakePanel(SubPanel):
     help_page = "baking"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        return not is_crowd(context.active_object)
+    def subject(cls, context: Context) -> list[Object] | None:
+        return None if is_crowd(context.active_object) else target_meshes(context)
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
+    def fill(cls, layout: UILayout, context: Context, subject: list[Object]) -> None:
         if draw_running(layout):
             return
         column = layout.column()
@@ -437,7 +437,7 @@ class BakePanel(SubPanel):
         column.operator("dqc.bake_correctives", icon="DRIVER")
         column.operator("dqc.bake_bones", icon="BONE_DATA")
         column.operator("dqc.bake_cache", icon="FILE_CACHE")
-        for obj in target_meshes(context):
+        for obj in subject:
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:
                 draw_sentence(layout, context, report, "CHECKMARK")

@@ -92,9 +92,6 @@ def _begins_a_frame(file: BinaryIO, place: int) -> bool:
     return file.read(len(ZSTANDARD)) == ZSTANDARD
 
 
-# Opens .blend files and writes them, so that a file is as it was before, or complete.
-
-
 # How the bytes of a .blend file begin that is compressed as Blender 2 did it.
 _GZIP = b"\x1f\x8b"
 
@@ -193,9 +190,6 @@ def saved_to(target: Path, source: Path) -> Generator[None]:
     """Save the open file to a path when the block ends; paths in it lead where they led before.
 
     It is compressed if the file was that it comes from.
-
-    Args:
-        source: the file that is open.
 
     Raises:
         FileError: it cannot be written.

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import bpy
+from bpy.types import Object
 
 from ..bake.files import SUFFIXES, object_files
 from ..errors import FileError, UserError
@@ -46,7 +46,6 @@ class Run:
     Attributes:
         files: for JSON, what was done with each file.
         written: the outputs for objects, and the input of each.
-        code: the exit code so far.
     """
 
     arguments: Namespace
@@ -67,7 +66,7 @@ class Run:
         self.files.append(facts)
         return facts
 
-    def objects(self, source: Path) -> list[bpy.types.Object]:
+    def objects(self, source: Path) -> list[Object]:
         """The characters, or crowds, of the open file that the options name.
 
         Raises:
@@ -114,8 +113,6 @@ class Command:
         examples: what is typed after ``blender --command dq_compensation``.
         run: does it. What it raises ends the process with the code of the error.
         add_options: adds the options that only it has; None without any.
-        saves: whether it saves .blend files.
-        kind: the objects that it works on.
     """
 
     name: str
@@ -166,9 +163,7 @@ def each_file(
         facts["seconds"] = round(time.monotonic() - started, 3)
 
 
-def each_object(
-    run: Run, doing: str, work: Callable[[Path, bpy.types.Object], ObjectFacts]
-) -> None:
+def each_object(run: Run, doing: str, work: Callable[[Path, Object], ObjectFacts]) -> None:
     """Open each file and work on each of its characters; `work` gets the path of the file."""
 
     def work_on(source: Path) -> Iterator[ObjectFacts]:
@@ -180,9 +175,7 @@ def each_object(
     each_file(run, lambda source: list(work_on(source)))
 
 
-def each_saved_file(
-    run: Run, work: Callable[[Run, list[bpy.types.Object]], list[ObjectFacts]]
-) -> None:
+def each_saved_file(run: Run, work: Callable[[Run, list[Object]], list[ObjectFacts]]) -> None:
     """Open each file, change its characters or crowds, and save it where the options say.
 
     Args:
@@ -214,14 +207,11 @@ def each_saved_file(
 
 
 def each_exported_file(
-    run: Run,
-    suffixes: Sequence[str],
-    work: Callable[[Run, list[bpy.types.Object], Path], list[ObjectFacts]],
+    run: Run, suffixes: Sequence[str], work: Callable[[Run, list[Object], Path], list[ObjectFacts]]
 ) -> None:
     """Open each file, and write its characters to files of other formats where the options say.
 
     Args:
-        suffixes: the endings that the files can have.
         work: writes the characters to the path. Several characters get a file each, with their
             names added (`object_files`); Alembic has all of them in one.
     """

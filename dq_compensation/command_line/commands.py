@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 import bpy
 import numpy as np
+from bpy.types import Object
 
 from .. import api
 from ..bake.bones_poses import BonesOptions
@@ -25,6 +26,7 @@ from ..scene.blender.scenes import frames_of_range
 from ..scene.settings.object_settings import CHARACTER_CHOICES
 from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
+from . import console
 from .command import (
     JSON_FORMAT,
     Command,
@@ -36,20 +38,6 @@ from .command import (
     each_saved_file,
     said_facts,
 )
-from .console import (
-    PROGRAM,
-    UNREADABLE,
-    Console,
-    ExitCode,
-    PrintedProgress,
-    StoppedError,
-    code_of,
-    complain,
-    complain_of_bug,
-    own_output,
-    stoppable,
-    target_refusal,
-)
 from .options import (
     CROWDS,
     OneLineParser,
@@ -60,6 +48,7 @@ from .options import (
     add_general_options,
     add_input_options,
     add_setting_options,
+    add_several_option,
     chosen,
     frame_number,
     frames_of_scene,
@@ -67,10 +56,8 @@ from .options import (
     setting_values,
 )
 
-# `enable` and `disable`.
 
-
-def _enable(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
+def _enable(run: Run, objects: list[Object]) -> list[ObjectFacts]:
     values = setting_values(run.arguments)
     for number, obj in enumerate(objects):
         run.progress(number / len(objects), f"enabling {obj.name}")
@@ -78,7 +65,7 @@ def _enable(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
     return [{"name": obj.name_full, "settings": asdict(api.settings(obj))} for obj in objects]
 
 
-def _disable(_run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
+def _disable(_run: Run, objects: list[Object]) -> list[ObjectFacts]:
     api.disable(objects)
     return [{"name": obj.name_full} for obj in objects]
 
@@ -105,9 +92,6 @@ _SETTINGS = (
 )
 
 
-# `check`: what Setup Check finds.
-
-
 _SEVERITIES = ("ERROR", "WARNING", "INFORMATION")
 
 
@@ -125,7 +109,7 @@ def _check_characters(run: Run) -> None:
     fatal = _SEVERITIES[: _SEVERITIES.index(chosen) + 1] if chosen in _SEVERITIES else ()
     found = dict.fromkeys(_SEVERITIES, 0)
 
-    def check(source: Path, obj: bpy.types.Object) -> ObjectFacts:
+    def check(source: Path, obj: Object) -> ObjectFacts:
         issues = api.check(obj)
         for issue in issues:
             found[issue.severity] += 1
@@ -137,8 +121,8 @@ def _check_characters(run: Run) -> None:
     nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
     counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)
     run.console.say(f"{counted(checked, 'file')} checked: {counts}")
-    if run.code == ExitCode.FINE and any(found[severity] for severity in fatal):
-        run.code = ExitCode.FINDINGS
+    if run.code == console.ExitCode.FINE and any(found[severity] for severity in fatal):
+        run.code = console.ExitCode.FINDINGS
 
 
 def _facts(issue: api.Issue) -> ObjectFacts:
@@ -153,38 +137,23 @@ def _facts(issue: api.Issue) -> ObjectFacts:
     }
 
 
-_CHECK = (
-    Command(
-        "check",
-        "find what spoils the deformation of characters",
-        (
-            "check --file hero.blend",
-            "check --file 'assets/*.blend' --fail-on warning --json findings.json",
-        ),
-        _check_characters,
-        _add_check_options,
+_CHECK = Command(
+    "check",
+    "find what spoils the deformation of characters",
+    (
+        "check --file hero.blend",
+        "check --file 'assets/*.blend' --fail-on warning --json findings.json",
     ),
+    _check_characters,
+    _add_check_options,
 )
 
 
-# `report`: the quality and the speed of characters.
-
-
 def _add_report_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--bones",
-        dest="bones",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="bones behind the joints to measure; without it all joints that bend, so those of "
-        "twist bones are left out",
-    )
+    meaning = "bones behind the joints to measure; without it all joints that bend, so those of "
+    add_several_option(parser, "bones", "--bones", help=f"{meaning}twist bones are left out")
     # Its name in version 0.1.
-    parser.add_argument(
-        "--bone", dest="bones", nargs="+", action="extend", default=[], help=argparse.SUPPRESS
-    )
+    add_several_option(parser, "bones", "--bone", help=argparse.SUPPRESS)
     parser.add_argument(
         "--bend",
         type=number_between(1.0, 180.0),
@@ -198,7 +167,7 @@ def _add_report_options(parser: ArgumentParser) -> None:
 def _report_characters(run: Run) -> None:
     arguments = run.arguments
 
-    def report(source: Path, obj: bpy.types.Object) -> ObjectFacts:
+    def report(source: Path, obj: Object) -> ObjectFacts:
         found = api.report(
             obj,
             degrees=arguments.bend,
@@ -212,22 +181,17 @@ def _report_characters(run: Run) -> None:
     each_object(run, "measuring", report)
 
 
-_REPORT = (
-    Command(
-        "report",
-        "measure how well the joints of characters bend, and how fast they are",
-        (
-            "report --file hero.blend",
-            "report --file hero.blend --bones lowerarm_l lowerleg_l --bend 120",
-            "report --file 'assets/*.blend' --no-speed --json quality.json",
-        ),
-        _report_characters,
-        _add_report_options,
+_REPORT = Command(
+    "report",
+    "measure how well the joints of characters bend, and how fast they are",
+    (
+        "report --file hero.blend",
+        "report --file hero.blend --bones lowerarm_l lowerleg_l --bend 120",
+        "report --file 'assets/*.blend' --no-speed --json quality.json",
     ),
+    _report_characters,
+    _add_report_options,
 )
-
-
-# `evaluate`: the positions of the deformed vertices.
 
 
 _SUFFIXES = (".npy", ".pc2", ".mdd")
@@ -245,14 +209,14 @@ def _add_evaluate_options(parser: ArgumentParser) -> None:
     add_setting_options(parser)
 
 
-def _evaluate_all(run: Run, objects: list[bpy.types.Object], output: Path) -> list[ObjectFacts]:
+def _evaluate_all(run: Run, objects: list[Object], output: Path) -> list[ObjectFacts]:
     if output.suffix.lower() != ".npy":
         return _write_cache(run, objects, output)
     targets = object_files(output, [obj.name for obj in objects])
     return [_evaluate(run, obj, target) for obj, target in zip(objects, targets, strict=True)]
 
 
-def _write_cache(run: Run, objects: list[bpy.types.Object], output: Path) -> list[ObjectFacts]:
+def _write_cache(run: Run, objects: list[Object], output: Path) -> list[ObjectFacts]:
     if run.arguments.space != "local":
         raise UserError(
             f"{output.suffix} files are in object space. Leave out --space, or write .npy."
@@ -276,7 +240,7 @@ def _write_cache(run: Run, objects: list[bpy.types.Object], output: Path) -> lis
     return [{"name": obj.name_full, "frames": numbers} for obj in objects]
 
 
-def _evaluate(run: Run, obj: bpy.types.Object, target: Path) -> ObjectFacts:
+def _evaluate(run: Run, obj: Object, target: Path) -> ObjectFacts:
     chosen = run.arguments.frames
     frames = frames_of_range(*chosen) if chosen else (bpy.context.scene.frame_current_final,)
     positions = api.evaluate_frames(
@@ -292,17 +256,15 @@ def _evaluate(run: Run, obj: bpy.types.Object, target: Path) -> ObjectFacts:
     return {"name": obj.name_full, "frames": frames, "vertices": positions.shape[1]}
 
 
-_EVALUATE = (
-    Command(
-        "evaluate",
-        "write the positions of the deformed vertices to files",
-        (
-            "evaluate --file hero.blend --frames 1-250 --output hero.npy",
-            "evaluate --file 'shots/*.blend' --object 'Body*' --method COMPENSATED --output out/",
-        ),
-        partial(each_exported_file, suffixes=_SUFFIXES, work=_evaluate_all),
-        _add_evaluate_options,
+_EVALUATE = Command(
+    "evaluate",
+    "write the positions of the deformed vertices to files",
+    (
+        "evaluate --file hero.blend --frames 1-250 --output hero.npy",
+        "evaluate --file 'shots/*.blend' --object 'Body*' --method COMPENSATED --output out/",
     ),
+    partial(each_exported_file, suffixes=_SUFFIXES, work=_evaluate_all),
+    _add_evaluate_options,
 )
 
 
@@ -318,7 +280,7 @@ def _add_soften_options(parser: ArgumentParser) -> None:
     )
 
 
-def _soften(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
+def _soften(run: Run, objects: list[Object]) -> list[ObjectFacts]:
     if not run.arguments.put_back:
         options = chosen(run.arguments, SofteningOptions)
         return said_facts(run, api.soften_weights(objects, **options, progress=run.progress))
@@ -328,25 +290,23 @@ def _soften(run: Run, objects: list[bpy.types.Object]) -> list[ObjectFacts]:
     return [{"name": obj.name_full} for obj in softened]
 
 
-_SOFTEN = (
-    Command(
-        "soften",
-        "spread weights over more of the limbs, for softer folds and twists",
-        (
-            "soften --file hero.blend --output hero_soft.blend",
-            "soften --file hero.blend --amount 0.7 --influences 4 --body Body --in-place",
-        ),
-        partial(each_saved_file, work=_soften),
-        _add_soften_options,
-        saves=True,
+_SOFTEN = Command(
+    "soften",
+    "spread weights over more of the limbs, for softer folds and twists",
+    (
+        "soften --file hero.blend --output hero_soft.blend",
+        "soften --file hero.blend --amount 0.7 --influences 4 --body Body --in-place",
     ),
+    partial(each_saved_file, work=_soften),
+    _add_soften_options,
+    saves=True,
 )
 
 
 # The commands `bake ...`: all change .blend files but `bake cache`, which writes other ones.
 
 
-Objects = list[bpy.types.Object]
+Objects = list[Object]
 Bake = Callable[[Run, Objects], Sequence[Any]]
 """Bakes the characters of a file; returns the reports of `api`."""
 
@@ -424,12 +384,10 @@ def _bake_bones(run: Run, objects: Objects) -> Sequence[Any]:
 
 def _bake_crowds(run: Run, crowds: Objects) -> list[ObjectFacts]:
     found = _bake_each(run, crowds, api.bake_crowd, CrowdBakeOptions)
-    for crowd, baked in zip(crowds, found, strict=True):
-        run.console.say(f"Baked {crowd.name} to {baked.name}")
-    return [
-        {"name": crowd.name, "baked": baked.name}
-        for crowd, baked in zip(crowds, found, strict=True)
-    ]
+    names = [(crowd.name, baked.name) for crowd, baked in zip(crowds, found, strict=True)]
+    for crowd, baked in names:
+        run.console.say(f"Baked {crowd} to {baked}")
+    return [{"name": crowd, "baked": baked} for crowd, baked in names]
 
 
 _CACHE_SUFFIXES = tuple(SUFFIXES.values())
@@ -503,19 +461,9 @@ _BAKE = (
 )
 
 
-# The commands, and what reads the command line and runs one of them.
+COMMANDS: tuple[Command, ...] = (_CHECK, _REPORT, *_SETTINGS, _SOFTEN, _EVALUATE, *_BAKE)
 
-
-COMMANDS: tuple[Command, ...] = (
-    *_CHECK,
-    *_REPORT,
-    *_SETTINGS,
-    *_SOFTEN,
-    *_EVALUATE,
-    *_BAKE,
-)
-
-_TYPED = f"blender --command {PROGRAM}"
+_TYPED = f"blender --command {console.PROGRAM}"
 _EXIT_CODES = """\
 exit codes:
   0 fine, 1 check found something, 2 the options are wrong, 3 a file cannot be read or written,
@@ -531,33 +479,35 @@ def main(argv: Sequence[str]) -> int:
     try:
         arguments = _parsed(argv)
     except UserError as error:
-        complain(str(error))
-        return code_of(error)
+        console.complain(str(error))
+        return console.code_of(error)
     except SystemExit:
         # The help was shown.
-        return ExitCode.FINE
+        return console.ExitCode.FINE
     try:
-        with own_output(verbose=arguments.verbose) as output:
+        with console.own_output(verbose=arguments.verbose) as output:
             return _run(arguments, output)
     except Exception as error:  # noqa: BLE001 - Blender would return 1, which means findings
-        complain_of_bug(error)
-        return ExitCode.BUG
+        console.complain_of_bug(error)
+        return console.ExitCode.BUG
 
 
-def _run(arguments: Namespace, output: TextIO) -> ExitCode:
+def _run(arguments: Namespace, output: TextIO) -> console.ExitCode:
     quiet = arguments.quiet or arguments.json == "-"
-    run = Run(arguments, Console(output, quiet), PrintedProgress(quiet=arguments.quiet))
+    run = Run(
+        arguments, console.Console(output, quiet), console.PrintedProgress(quiet=arguments.quiet)
+    )
     try:
-        with stoppable(run.progress):
+        with console.stoppable(run.progress):
             if arguments.json not in {None, "-"} and (
-                reason := target_refusal(Path(arguments.json))
+                reason := console.target_refusal(Path(arguments.json))
             ):
                 raise reason
             arguments.command.run(run)
             _report(run)
-    except (StoppedError, KeyboardInterrupt):
-        complain("stopped")
-        return ExitCode.INTERRUPTED
+    except (console.StoppedError, KeyboardInterrupt):
+        console.complain("stopped")
+        return console.ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - Blender would return 1, which means findings
         run.fail(error)
     return run.code
@@ -580,7 +530,7 @@ def _report(run: Run) -> None:
         run.console.document(text)
         return
     with beside(Path(wanted)) as unfinished:
-        unfinished.write_text(f"{text}\n", encoding="utf-8", errors=UNREADABLE)
+        unfinished.write_text(f"{text}\n", encoding="utf-8", errors=console.UNREADABLE)
 
 
 def _parsed(argv: Sequence[str]) -> Namespace:

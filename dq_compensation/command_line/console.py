@@ -23,8 +23,6 @@ from ..bake.files import may_write, read_only_refusal
 from ..errors import FileError, UserError
 from ..wording import listed
 
-# The exit codes of the command line, and the errors that lead to them.
-
 
 class ExitCode(IntEnum):
     """The exit code of the process; docs/command_line.md explains them."""
@@ -53,9 +51,6 @@ def code_of(error: UserError) -> ExitCode:
     return ExitCode.FILE if isinstance(error, FileError) else ExitCode.CHARACTER
 
 
-# Prints the lines of the command line, and none of Blender's.
-
-
 PROGRAM = "dq_compensation"
 
 # For names of files that are no UTF-8; in JSON it is an escape.
@@ -68,7 +63,6 @@ class Console:
 
     Attributes:
         output: the standard output, which Blender's own lines do not reach.
-        quiet: whether only errors are printed.
     """
 
     output: TextIO
@@ -145,7 +139,6 @@ def _flush() -> None:
 
 # Says on the standard error how far a long command is, and notices that it should stop.
 
-
 # Seconds until the first line, and from one to the next.
 _FIRST_LINE = 2.0
 _NEXT_LINE = 5.0
@@ -161,11 +154,7 @@ class PrintedProgress:
         self._stop = False
 
     def begin(self, file: str) -> None:
-        """Name the file that the next lines are about.
-
-        Raises:
-            StoppedError: as for a call.
-        """
+        """Name the file that the next lines are about; it may stop as a call does."""
         self._file = file
         self.look()
 
@@ -182,11 +171,7 @@ class PrintedProgress:
         complain(f"{self._file}: {doing}, {100.0 * share:.0f} %")
 
     def look(self) -> None:
-        """Stop here when the user has stopped the command.
-
-        Raises:
-            StoppedError: so it is.
-        """
+        """Raise `StoppedError` when the user has stopped the command."""
         if self._stop:
             raise StoppedError
 
@@ -221,7 +206,7 @@ def stoppable(progress: PrintedProgress) -> Generator[None]:
 
 
 def input_files(patterns: Sequence[str]) -> list[Path]:
-    """The files that paths and patterns name, each once, in that order.
+    """The files of paths and patterns, each once, in their order.
 
     Raises:
         FileError: a pattern names no file.

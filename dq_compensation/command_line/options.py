@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import bpy
+from bpy.types import Object
 
 from .. import api
 from ..errors import FileError, UserError, raise_refusal
@@ -61,26 +62,20 @@ def add_general_options(parser: ArgumentParser) -> None:
 
 def add_input_options(parser: ArgumentParser, objects: str) -> None:
     """Add the files and objects."""
+    meaning = ".blend files, or patterns such as 'shots/*.blend'"
+    add_several_option(parser, "files", "--file", required=True, metavar="FILE", help=meaning)
+    meaning = f"{objects}, by names or patterns; without it all {objects}"
+    add_several_option(parser, "objects", "--object", help=meaning)
+    meaning = "the scene to work in; without it the one that was saved"
+    parser.add_argument("--scene", metavar="NAME", help=meaning)
+
+
+def add_several_option(
+    parser: ArgumentParser, name: str, option: str, metavar: str = "NAME", **more: Any
+) -> None:
+    """Add an option with one value or several, which may be given more than once."""
     parser.add_argument(
-        "--file",
-        dest="files",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="FILE",
-        help=".blend files, or patterns such as 'shots/*.blend'",
-    )
-    parser.add_argument(
-        "--object",
-        dest="objects",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help=f"{objects}, by names or patterns; without it all {objects}",
-    )
-    parser.add_argument(
-        "--scene", metavar="NAME", help="the scene to work in; without it the one that was saved"
+        option, dest=name, nargs="+", action="extend", default=[], metavar=metavar, **more
     )
 
 
@@ -107,7 +102,6 @@ def add_export_options(
 
     Args:
         otherwise: the frames without the option.
-        meaning: of the output.
         suffixes: the first is that of files in folders.
     """
     add_frames_option(parser, otherwise)
@@ -245,9 +239,6 @@ def number_between(least: float, most: float = inf, kind: type = float) -> Calla
     return read
 
 
-# Which characters of the open file a command works on.
-
-
 @dataclass(frozen=True)
 class Kind:
     """The kind of objects that a command works on.
@@ -261,7 +252,7 @@ class Kind:
     one: str
     several: str
     meaning: str
-    found: Callable[[], list[bpy.types.Object]]
+    found: Callable[[], list[Object]]
 
 
 SKINNED = Kind(
@@ -270,9 +261,7 @@ SKINNED = Kind(
 CROWDS = Kind("crowd", "crowds", "no Empty that Add Crowd has made", api.crowds)
 
 
-def chosen_objects(
-    file: Path, patterns: Sequence[str], kind: Kind = SKINNED
-) -> list[bpy.types.Object]:
+def chosen_objects(file: Path, patterns: Sequence[str], kind: Kind = SKINNED) -> list[Object]:
     """The objects of the scene that names and patterns mean; without any, all of the kind.
 
     Args:
@@ -283,7 +272,7 @@ def chosen_objects(
         FileError: a part of one of them is in a library that is missing.
     """
     among = kind.found()
-    found: dict[bpy.types.Object, None] = {} if patterns else dict.fromkeys(among)
+    found: dict[Object, None] = {} if patterns else dict.fromkeys(among)
     for pattern in patterns:
         named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
         matches = named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
@@ -297,7 +286,7 @@ def chosen_objects(
     return list(found)
 
 
-def _unknown(file: Path, name: str, among: list[bpy.types.Object], kind: Kind) -> str:
+def _unknown(file: Path, name: str, among: list[Object], kind: Kind) -> str:
     names = [obj.name for obj in among]
     folded = {each.casefold(): each for each in names}
     near = [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]

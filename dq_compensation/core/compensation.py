@@ -164,11 +164,7 @@ class PublishedCompensation:
         return self.skeleton.bone_of_row[self.rows]
 
     @classmethod
-    def of(
-        cls,
-        skin: SkinAtRest,
-        curve: PublishedCurve = "FITTED",
-    ) -> PublishedCompensation:
+    def of(cls, skin: SkinAtRest, curve: PublishedCurve = "FITTED") -> PublishedCompensation:
         """By a curve; nothing is compensated at the heads of bones that are left out."""
         influences, skeleton = skin.influences, skin.skeleton
         amounts = compensation_amounts(skin, curve)

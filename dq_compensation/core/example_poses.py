@@ -27,7 +27,6 @@ from .skeleton import LimbAxis, Skeleton
 # Every pose has a weight that is 1 in it and 0 in the other poses and at rest, which is a point of
 # its own.
 
-
 # Poses nearer to each other than this have weights that jump: 0.5 degrees.
 NEAREST = np.radians(0.5)
 
@@ -100,9 +99,6 @@ def rotation_distances(
     """Angles, radians, of the rotations from (m, 4) to (k, 4) unit quaternions; shape (m, k)."""
     cosines = np.abs(np.asarray(rotations, np.float64) @ np.asarray(others).T)
     return 2.0 * np.arccos(np.minimum(cosines, 1.0))
-
-
-# The weight of each example pose in the current pose (Houska 2005, section 5.3: SJBBE).
 
 
 CLOSEST = np.radians(3.0)
@@ -359,7 +355,6 @@ def _solve(
 
 
 # The support of a bone: the vertices that its example poses may move.
-
 
 # The least total weight of the limbs at a joint with which a vertex is fully in its support.
 _FOLLOWS = 0.1

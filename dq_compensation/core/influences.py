@@ -166,7 +166,6 @@ def _merged(
 
 # Finds which segments of a bendy bone move a vertex, as Blender's Armature modifier does.
 
-
 # Of Blender's curved mapping: how wide, in segments of a straight bone, the band is that is
 # smoothed; how sharp its slopes and its borders are.
 _SMOOTHED_BAND = 0.222
@@ -217,10 +216,7 @@ def segment_influences(
 
 
 def _along_line(
-    bendy: BendyBones,
-    skeleton: Skeleton,
-    slots: NDArray[np.integer],
-    points: NDArray[np.floating],
+    bendy: BendyBones, skeleton: Skeleton, slots: NDArray[np.integer], points: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Where points (p, 3) are between heads and tails of bones: shape (p,), 0 to 1."""
     bones = bendy.bones[slots]

@@ -194,7 +194,6 @@ def _rotated_normals(
 # Where the bones of a vertex do not meet in one joint, it rotates about the point that their
 # motions agree on best (Kavan & Zara 2005).
 
-
 # Added to the normalised normal equations of the centre. Their entries are about the squared
 # angles between the bones, so the correction fades out below about 0.01 radians, where rounding
 # would decide it, and float32 and float64 agree without a singular value decomposition.

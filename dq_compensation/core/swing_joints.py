@@ -89,10 +89,7 @@ class SwingJoints:
     hinged: NDArray[np.floating]
 
     @classmethod
-    def of(
-        cls,
-        skin: SkinAtRest,
-    ) -> SwingJoints:
+    def of(cls, skin: SkinAtRest) -> SwingJoints:
         """Find the joints; nothing is swung at the heads of bones that are left out."""
         positions, skeleton, parents = skin.positions, skin.skeleton, skin.body_parents
         limbs = LimbJoints.by_parents(skeleton, skin.limb_axis, parents)

@@ -421,7 +421,6 @@ def _nearest_rotations(axes: NDArray[np.float64], flat: NDArray[np.bool_]) -> ND
 
 # Fits a take to a skeleton: one node for each row of its poses, matched by name.
 
-
 # Nodes whose places at rest differ by less, in armature space, keep their keys as they are.
 _SAME_REST = 1e-6
 

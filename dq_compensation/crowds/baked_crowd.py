@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import bpy
 import numpy as np
+from bpy.types import Collection, Depsgraph, Mesh, Modifier, NodesModifier, NodeTree, Object
 from mathutils import Matrix
 from numpy.typing import NDArray
 
@@ -42,7 +43,6 @@ from .crowd_figures import Role
 # Times are in frames of the first take, `RoleMotion.lead` more than those of the program. From 0 to
 # `RoleMotion.length` they show everything that figures of the role ever show: what comes before the
 # loop, then the loop once.
-
 
 # How many vertices of a mesh tell about how far it moves.
 _PROBES = 400
@@ -115,11 +115,9 @@ class RoleMotion:
     """All meshes of a character, with the program of a role.
 
     Attributes:
-        name: of the character.
         lead: the frames before the program begins; figures are so much later in it.
         loop_start: the time from which it repeats.
         loop_length: the frames after which it repeats.
-        take_fps: of the times.
         origin: shape (3,), where the armature is in the world.
     """
 
@@ -158,10 +156,10 @@ class RoleMotion:
 
 
 def role_motion(
-    armature: bpy.types.Object,
-    meshes: Sequence[bpy.types.Object],
+    armature: Object,
+    meshes: Sequence[Object],
     role: Role,
-    depsgraph: bpy.types.Depsgraph,
+    depsgraph: Depsgraph,
     figure_scale: float,
 ) -> RoleMotion:
     """The motion of a character in a role.
@@ -170,7 +168,6 @@ def role_motion(
     and another one behind it, that pose is seen only then: a frame of it leads the program.
 
     Args:
-        meshes: its enabled meshes.
         figure_scale: of the largest figure, with the crowd's own scale; and the millimetres of a
             world unit.
 
@@ -195,11 +192,11 @@ def role_motion(
 
 
 def _mesh_motion(
-    obj: bpy.types.Object,
-    armature: bpy.types.Object,
+    obj: Object,
+    armature: Object,
     role: Role,
     lead: float,
-    depsgraph: bpy.types.Depsgraph,
+    depsgraph: Depsgraph,
     figure_scale: float,
 ) -> MeshMotion:
     binding = binding_with_current_softness(obj, depsgraph)
@@ -235,7 +232,6 @@ def _mesh_motion(
 # more. The modifiers after the Armature modifier stay on it. It stands where the character's mesh
 # stands, and its collection is offset to where the armature does.
 
-
 _VELOCITY = "velocity"
 # Modifiers that need the rig, or that simulate from frame to frame.
 _LEFT_OUT = frozenset(
@@ -252,7 +248,7 @@ _LARGEST, _OFFSET = 64, 4
 _SHEARED = 1e-5
 
 
-def modifiers_after(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+def modifiers_after(obj: Object) -> list[Modifier]:
     """The modifiers of a character's mesh after those that deform it, in order."""
     skinned, stack = SkinnedObject(obj), list(obj.modifiers)
     deforming = [skinned.find_modifier(), *skinned.mixed_modifiers, *own_modifiers(obj)]
@@ -260,12 +256,12 @@ def modifiers_after(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
     return [each for each in stack[last + 1 :] if each.show_viewport or each.show_render]
 
 
-def left_out(obj: bpy.types.Object) -> list[str]:
+def left_out(obj: Object) -> list[str]:
     """The names of the modifiers that posed meshes cannot have."""
     return [each.name for each in modifiers_after(obj) if each.type in _LEFT_OUT]
 
 
-def copied_bytes(obj: bpy.types.Object) -> int:
+def copied_bytes(obj: Object) -> int:
     """The bytes of a posed mesh but for its vertices' places and velocities.
 
     Copies share them until the file is opened again.
@@ -286,23 +282,20 @@ def copied_bytes(obj: bpy.types.Object) -> int:
 
 
 def _posed_objects(
-    obj: bpy.types.Object,
+    obj: Object,
     name: str,
     poses: Sequence[NDArray[np.floating]],
     velocities: Sequence[NDArray[np.floating]],
     *,
     followed: bool,
     modifiers: bool,
-) -> bpy.types.Collection:
+) -> Collection:
     """A new collection of new objects, one for each pose; the order of their names is theirs.
 
     Args:
-        obj: the mesh object of a character.
-        name: of the collection.
         poses: shapes (n, 3), object space.
         velocities: shapes (n, 3), units of object space per second; none: no motion blur.
         followed: whether vertices are those that come into the Armature modifier.
-        modifiers: whether the modifiers after it stay.
     """
     first, mesh = _template(obj, followed=followed, modifiers=modifiers)
     collection = bpy.data.collections.new(name)
@@ -310,9 +303,9 @@ def _posed_objects(
     unsheared = _unsheared(first, obj)
     stem = _free_stem(collection.name)
     for number, points in enumerate(poses):
-        posed = cast("bpy.types.Object", first.copy())
+        posed = cast("Object", first.copy())
         posed.name = f"{stem} {number:05d}"
-        posed.data = cast("bpy.types.Mesh", mesh.copy())
+        posed.data = cast("Mesh", mesh.copy())
         posed.data.name = posed.name
         write_attribute(posed.data, "position", points @ unsheared.T)
         if velocities:
@@ -324,20 +317,18 @@ def _posed_objects(
     return collection
 
 
-def _template(
-    obj: bpy.types.Object, *, followed: bool, modifiers: bool
-) -> tuple[bpy.types.Object, bpy.types.Mesh]:
+def _template(obj: Object, *, followed: bool, modifiers: bool) -> tuple[Object, Mesh]:
     """An object and a mesh like a character's, in no collection, without the rig."""
     kept = {each.name for each in modifiers_after(obj)} - set(left_out(obj)) if modifiers else set()
-    template = cast("bpy.types.Object", obj.copy())
+    template = cast("Object", obj.copy())
     if template.override_library is not None:
         template.make_local(clear_liboverride=True)
     if followed or mesh_of(obj).shape_keys is not None:
         # Without keys, however they are; a copy whose keys are cleared would leave them behind.
         with followed_mesh(SkinnedObject(obj)) as holder:
-            mesh = cast("bpy.types.Mesh", mesh_of(holder).copy())
+            mesh = cast("Mesh", mesh_of(holder).copy())
     else:
-        mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
+        mesh = cast("Mesh", mesh_of(obj).copy())
     template.data = mesh
     restore(SkinnedObject(template))
     world = world_matrix(obj).copy()
@@ -364,7 +355,7 @@ def _template(
     return template, mesh
 
 
-def _unsheared(template: bpy.types.Object, obj: bpy.types.Object) -> NDArray[np.float64]:
+def _unsheared(template: Object, obj: Object) -> NDArray[np.float64]:
     """The matrix from vertices and velocities of a mesh to those of the template, shape (3, 3).
 
     The world matrix of an object may be sheared by its parents; that of one without a parent not.
@@ -388,7 +379,6 @@ def _free_stem(name: str) -> str:
 # pose is shown then, and takes that one from the collection of each mesh. It needs nothing of the
 # add-on.
 
-
 # Attributes of the points: what distinguishes figures,
 ROTATION, SCALE, ROLE = "rotation", "scale", "role"
 PHASE, SPEED, INDEX = "phase", "speed", "index"
@@ -405,11 +395,8 @@ _START_INPUT = "Start Frame"
 
 
 def _build_crowd_tree(
-    name: str,
-    start_frame: float,
-    table: bpy.types.Object,
-    collections: Sequence[Sequence[bpy.types.Collection]],
-) -> bpy.types.NodeTree:
+    name: str, start_frame: float, table: Object, collections: Sequence[Sequence[Collection]]
+) -> NodeTree:
     """A new node tree for a baked crowd.
 
     Args:
@@ -437,7 +424,7 @@ def _build_crowd_tree(
     return tree
 
 
-def _shown_pose(build: TreeBuilder, start: Scalar, table: bpy.types.Object) -> Integer:
+def _shown_pose(build: TreeBuilder, start: Scalar, table: Object) -> Integer:
     """The number of the pose that each figure shows."""
     frame = Scalar(build, build.node("GeometryNodeInputSceneTime").outputs["Frame"])
     phase, speed, loop_start, loop_length, first_row, rows_per_frame = (
@@ -457,9 +444,7 @@ def _shown_pose(build: TreeBuilder, start: Scalar, table: bpy.types.Object) -> I
     return rows.sample(build.attribute(POSE, Integer), row + first_row)
 
 
-def _instances(
-    build: TreeBuilder, points: Geometry, role: int, collection: bpy.types.Collection
-) -> Socket:
+def _instances(build: TreeBuilder, points: Geometry, role: int, collection: Collection) -> Socket:
     """The poses of one mesh on the points of a role."""
     poses: Any = build.node("GeometryNodeCollectionInfo")
     poses.inputs["Collection"].default_value = collection
@@ -479,7 +464,7 @@ def _instances(
     return Socket(build, instances.outputs[0])
 
 
-def _arrange(tree: bpy.types.NodeTree) -> None:
+def _arrange(tree: NodeTree) -> None:
     """Put nodes into columns from left to right, each behind those that it reads."""
     columns: dict[str, int] = {}
     nodes: list[Any] = list(tree.nodes)
@@ -492,9 +477,6 @@ def _arrange(tree: bpy.types.NodeTree) -> None:
         column = columns.get(node.name, 0)
         node.location = (220.0 * column, -220.0 * heights.get(column, 0))
         heights[column] = heights.get(column, 0) + 1
-
-
-# Writes a baked crowd (posed meshes, table of poses, figures, node tree), and removes it.
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,7 +495,7 @@ class PosedRole:
 
 
 def write_crowd(
-    crowd: bpy.types.Object,
+    crowd: Object,
     roles: Sequence[PosedRole],
     figures: Figures,
     start_frame: float,
@@ -521,12 +503,11 @@ def write_crowd(
     made_for: str,
     *,
     modifiers: bool,
-) -> bpy.types.Object:
+) -> Object:
     """A new object that shows the figures, in the crowd's collections, parented to it.
 
     Args:
         figures: `figures.roles` number `roles`.
-        fps: of the scene.
         made_for: kept with the object, to notice what has changed.
         modifiers: whether posed meshes have the modifiers after the Armature modifier.
     """
@@ -552,7 +533,7 @@ def write_crowd(
     tree[CROWD_BAKE_PROPERTY] = True
     baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
     baked[CROWD_BAKE_PROPERTY] = made_for
-    modifier = cast("bpy.types.NodesModifier", baked.modifiers.new(name, "NODES"))
+    modifier = cast("NodesModifier", baked.modifiers.new(name, "NODES"))
     modifier.node_group = tree
     link_beside(crowd, baked)
     baked.parent = crowd
@@ -560,12 +541,10 @@ def write_crowd(
     return baked
 
 
-def remove_baked(baked: bpy.types.Object) -> None:
+def remove_baked(baked: Object) -> None:
     """Remove a baked crowd, and its parts that no other object uses."""
     trees = [
-        cast("bpy.types.NodesModifier", each).node_group
-        for each in baked.modifiers
-        if each.type == "NODES"
+        cast("NodesModifier", each).node_group for each in baked.modifiers if each.type == "NODES"
     ]
     mesh = mesh_of(baked)
     bpy.data.objects.remove(baked)
@@ -576,22 +555,22 @@ def remove_baked(baked: bpy.types.Object) -> None:
             _remove_tree(tree)
 
 
-def parts_of(tree: bpy.types.NodeTree) -> tuple[set[bpy.types.Object], set[bpy.types.Collection]]:
+def parts_of(tree: NodeTree) -> tuple[set[Object], set[Collection]]:
     """The table and the collections of posed meshes that the tree of a baked crowd reads."""
-    objects: set[bpy.types.Object] = set()
-    collections: set[bpy.types.Collection] = set()
+    objects: set[Object] = set()
+    collections: set[Collection] = set()
     nodes: list[Any] = list(tree.nodes)
     for node in nodes:
         for socket in node.inputs:
             held = getattr(socket, "default_value", None)
-            if isinstance(held, bpy.types.Object):
+            if isinstance(held, Object):
                 objects.add(held)
-            elif isinstance(held, bpy.types.Collection):
+            elif isinstance(held, Collection):
                 collections.add(held)
     return objects, collections
 
 
-def _remove_tree(tree: bpy.types.NodeTree) -> None:
+def _remove_tree(tree: NodeTree) -> None:
     objects, collections = parts_of(tree)
     for collection in collections:
         if CROWD_BAKE_PROPERTY in collection:
@@ -607,10 +586,8 @@ def _remove_tree(tree: bpy.types.NodeTree) -> None:
     bpy.data.batch_remove([mesh for mesh in meshes if not mesh.users])
 
 
-def _write_table(
-    name: str, chosen: Sequence[ChosenPoses]
-) -> tuple[bpy.types.Object, NDArray[np.int64]]:
-    """A new object whose points say which pose is shown, and the first row of each role."""
+def _write_table(name: str, chosen: Sequence[ChosenPoses]) -> tuple[Object, NDArray[np.int64]]:
+    """A new object with a point for each moment and its pose, and the first row of each role."""
     tables = [each.table() for each in chosen]
     rows = np.concatenate(tables)
     mesh = bpy.data.meshes.new(f"{name} Table")
@@ -627,7 +604,7 @@ def _figures_mesh(
     figures: Figures,
     first_rows: NDArray[np.int64],
     fps: float,
-) -> bpy.types.Mesh:
+) -> Mesh:
     """A point for each figure, in the crowd's space."""
     mesh = bpy.data.meshes.new(name)
     mesh.vertices.add(len(figures))

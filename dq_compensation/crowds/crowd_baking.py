@@ -9,6 +9,7 @@ from weakref import ReferenceType, ref
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, Scene
 from numpy.typing import NDArray
 
 from ..analysis.pose_choice import ChosenPoses, choose_poses
@@ -39,18 +40,13 @@ from .baked_crowd import (
 )
 from .crowd_figures import CrowdState, Role, enabled_meshes, figures_of_crowd, role_objects
 
-# Tells whether a crowd has changed since it was baked.
-
-
 # By the session_uid of the crowd: from what the digest was made last, and the digest.
 _Source = tuple[ReferenceType[CrowdState], int, float, tuple[str, ...]]
 _known: dict[int, tuple[_Source, str]] = {}
 
 
-def has_changed(
-    crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene, baked: bpy.types.Object
-) -> bool:
-    """Whether a bake of the crowd would differ from the one that `baked` shows.
+def has_changed(crowd: Object, state: CrowdState, scene: Scene, baked: Object) -> bool:
+    """Whether a new bake of the crowd would differ from the object `baked`.
 
     Cheap enough for every drawing of the panel: figures and takes are looked at after changes only.
     """
@@ -67,7 +63,7 @@ def has_changed(
     return known[1] != baked.get(CROWD_BAKE_PROPERTY)
 
 
-def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene) -> str:
+def made_for(crowd: Object, state: CrowdState, scene: Scene) -> str:
     """A digest of all that a bake depends on, but for the meshes themselves."""
     figures, parts = state.figures, []
     meshes = enabled_meshes()
@@ -81,7 +77,7 @@ def made_for(crowd: bpy.types.Object, state: CrowdState, scene: bpy.types.Scene)
     return digest(*arrays, parts, state.start_frame, _fps(scene), len(roles_of(crowd)))
 
 
-def _fps(scene: bpy.types.Scene) -> float:
+def _fps(scene: Scene) -> float:
     return scene.render.fps / scene.render.fps_base
 
 
@@ -91,7 +87,7 @@ def _digest_of_take(take: Take) -> str:
     return digest(take.rotations, take.locations, take.scales, keys.frames, take.fps, *of_values)
 
 
-def _relative_place_digest(obj: bpy.types.Object) -> str:
+def _relative_place_digest(obj: Object) -> str:
     """A digest of the turn, the scale and the place of a mesh relative to its armature's origin."""
     place = np.array(world_matrix(obj), np.float64)
     rig = find_rig(obj)
@@ -101,10 +97,7 @@ def _relative_place_digest(obj: bpy.types.Object) -> str:
     return digest(np.round(place, 6) + 0.0)
 
 
-# Bakes a crowd to posed meshes, as many as a tolerance asks for, and a node tree.
-#
 # A generator, as the other bakes: closed before it begins to write, it leaves everything as it was.
-
 
 _MOST_MESHES = 20_000
 """More posed meshes than this are not made: Blender's own lists get slow."""
@@ -212,13 +205,13 @@ class CrowdSource:
         return sum(count * len(motion.meshes) for count, motion in pairs)
 
 
-def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdSource:
+def read_crowd(crowd: Object, depsgraph: Depsgraph) -> CrowdSource:
     """Read everything about a crowd.
 
     Raises:
         UserError: it has no figures, or a mesh of a character cannot be deformed.
     """
-    crowd = cast("bpy.types.Object", crowd.original)
+    crowd = cast("Object", crowd.original)
     state = figures_of_crowd(crowd, depsgraph)
     if not len(state.figures):
         raise UserError(" ".join(state.problems) or f"{crowd.name} has no figures to bake.")
@@ -259,7 +252,7 @@ def read_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Crowd
 
 
 def bake_crowd(
-    crowd: bpy.types.Object, options: CrowdBakeOptions, source: CrowdSource | None = None
+    crowd: Object, options: CrowdBakeOptions, source: CrowdSource | None = None
 ) -> Generator[Progress, None, list[str]]:
     """Bake a crowd; an earlier bake of it is replaced.
 
@@ -316,9 +309,7 @@ def _pose(
     return PosedRole(motion, chosen, poses, velocities)
 
 
-def _write(
-    source: CrowdSource, roles: Sequence[PosedRole], options: CrowdBakeOptions
-) -> bpy.types.Object:
+def _write(source: CrowdSource, roles: Sequence[PosedRole], options: CrowdBakeOptions) -> Object:
     crowd = next((o for o in bpy.data.objects if o.session_uid == source.crowd_uid), None)
     if crowd is None:
         raise UserError(f"{source.crowd_name} was deleted while it was baked.")
@@ -339,7 +330,7 @@ def _write(
 
 
 def _report(
-    source: CrowdSource, baked: bpy.types.Object, poses: Sequence[int], options: CrowdBakeOptions
+    source: CrowdSource, baked: Object, poses: Sequence[int], options: CrowdBakeOptions
 ) -> str:
     meshes = counted(source.mesh_count(poses), "posed mesh")
     text = f"Baked {counted(len(source.figures), 'figure')} of {source.crowd_name} to {baked.name}:"
@@ -352,7 +343,7 @@ def _report(
     return text
 
 
-def _frozen(crowd: bpy.types.Object, armatures: Sequence[bpy.types.Object]) -> tuple[str, ...]:
+def _frozen(crowd: Object, armatures: Sequence[Object]) -> tuple[str, ...]:
     """The names of the armatures and of the layout's object that move: the bake keeps one frame."""
     settings = crowd_of(crowd)
     names = [armature.name for armature in armatures if is_moving(armature)]
@@ -362,15 +353,13 @@ def _frozen(crowd: bpy.types.Object, armatures: Sequence[bpy.types.Object]) -> t
     return tuple(dict.fromkeys(names))
 
 
-def _figure_scales(
-    crowd: bpy.types.Object, figures: Figures, depsgraph: bpy.types.Depsgraph
-) -> NDArray[np.float64]:
+def _figure_scales(crowd: Object, figures: Figures, depsgraph: Depsgraph) -> NDArray[np.float64]:
     """How much larger each figure is than its character, shape (I,)."""
     world = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
     return np.linalg.norm(world @ figures.places[:, :3, :3], 2, axis=(1, 2))
 
 
-def _made_vertices(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> int:
+def _made_vertices(obj: Object, depsgraph: Depsgraph) -> int:
     """The vertices that the modifiers after the Armature modifier make; 0 without them."""
     if not modifiers_after(obj):
         return 0

@@ -17,9 +17,6 @@ from ..scene.settings.crowd_settings import FarFigures
 from ..viewport.played_takes import INSTANCE, Instances, faded_takes, fitted_take
 from .crowd_figures import CrowdState, Role
 
-# Lists the figures of all crowds as instances of takes, character after character.
-
-
 GroupKey = tuple[int, str]
 """The session_uid of an armature, and the digest of the bones by which it moves meshes."""
 
@@ -31,7 +28,6 @@ class Entry:
     Attributes:
         crowd: the place of the crowd among those that are drawn.
         start: the frame of the scene at which they are at their phases.
-        instances: their numbers.
     """
 
     crowd: int
@@ -77,7 +73,6 @@ class Cast:
     """The figures of all crowds of a view layer.
 
     Args:
-        states: of the crowds.
         bindings: of the meshes that are bound, by the session_uid of the object.
         programs: those that are known, by takes and fade; new ones are added.
 
@@ -168,7 +163,6 @@ def _rows(entry: Entry, numbers: Mapping[Take, int], fps: float) -> NDArray[np.v
 
 # Finds the figures of crowds that a region sees, and the figures to be skinned for it.
 
-
 # Figures at half rate wait for a frame that is no farther than this from theirs.
 _WAIT = 2.0
 
@@ -179,7 +173,6 @@ class ShownCrowd:
 
     Attributes:
         matrix: shape (4, 4), of the Empty, to the world.
-        visible: whether the region shows it.
     """
 
     matrix: NDArray[np.float64]
@@ -272,7 +265,6 @@ class CrowdSight:
         Args:
             bounds: of each entry of each group.
             to_view, to_clip: from world to view space, and from there to clip space.
-            frame, fps: of the scene.
         """
         if self._time is None or self._time[0] != frame:
             self._tick += 1

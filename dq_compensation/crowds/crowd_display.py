@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Depsgraph, Object
 from gpu.types import GPUTexture
 from numpy.typing import NDArray
 
@@ -41,8 +41,6 @@ from ..viewport.members import Member, member_of
 from ..viewport.played_takes import InstanceGroup, scene_time
 from .crowd_cast import Cast, CastGroup, CrowdSight, EntryBounds, GroupKey, ShownCrowd, Sight
 from .crowd_figures import CrowdState, figures_of_crowd
-
-# Skins one mesh of a character for all its figures in all crowds.
 
 
 class CrowdMesh(SkinnedMesh):
@@ -131,11 +129,10 @@ def _by_linear(deformation: Deformation) -> Deformation:
 # In each frame a list names the figures that a region sees. Two passes pose the figures that are
 # not posed yet; each mesh of each character is skinned and drawn for its part of the list.
 
-
 # The number of lists that are kept: regions often see the same figures from frame to frame.
 _LISTS = 8
 
-Objects = Mapping[int, bpy.types.Object]
+Objects = Mapping[int, Object]
 """The enabled objects of the file, by their session_uid."""
 
 
@@ -150,7 +147,7 @@ class FigureMesh:
         to_character: shape (4, 4), from the object to the space of the character.
     """
 
-    obj: bpy.types.Object
+    obj: Object
     parts: Sequence[tuple[DeformedMesh, ListPart]]
     placements: GPUTexture
     to_character: NDArray[np.float64]
@@ -167,11 +164,11 @@ class _Character:
     """
 
     group: CastGroup
-    armature: bpy.types.Object
+    armature: Object
     members: dict[int, Member]
     of_armature: NDArray[np.float64]
 
-    def to_character(self, obj: bpy.types.Object) -> NDArray[np.float64]:
+    def to_character(self, obj: Object) -> NDArray[np.float64]:
         """The matrix from an object to its character, relative to the origin of the armature."""
         matrix = self.of_armature if obj is self.armature else np.array(world_matrix(obj))
         matrix = matrix.copy()
@@ -206,7 +203,7 @@ class CrowdStage:
         states: Sequence[CrowdState],
         objects: Objects,
         view: ViewUniforms,
-        depsgraph: bpy.types.Depsgraph,
+        depsgraph: Depsgraph,
     ) -> list[FigureMesh]:
         """Pose and skin the figures that a region sees; returns their meshes."""
         frame, fps = scene_time(depsgraph)
@@ -275,12 +272,7 @@ class CrowdStage:
     def _play(
         self, characters: Sequence[_Character], fps: float, *, linear: bool, rebuilt: bool
     ) -> None:
-        """Bring the takes and the times of all figures to the GPU.
-
-        Args:
-            linear: whether some figures may be skinned by LINEAR.
-            rebuilt: whether the figures are others.
-        """
+        """Bring the takes and the times of all figures to the GPU."""
         layout = PosePaletteLayout()
         for character in characters:
             for uid in character.members:
@@ -354,7 +346,7 @@ def _bindings(states: Sequence[CrowdState], objects: Objects) -> dict[int, Bindi
     return {uid: binding for uid, binding in bound.items() if binding is not None}
 
 
-def _character(group: CastGroup, objects: Objects, depsgraph: bpy.types.Depsgraph) -> _Character:
+def _character(group: CastGroup, objects: Objects, depsgraph: Depsgraph) -> _Character:
     members = {
         uid: member_of(objects[uid], binding, depsgraph, takes=group.takes)
         for uid, binding in group.bindings.items()
@@ -365,14 +357,13 @@ def _character(group: CastGroup, objects: Objects, depsgraph: bpy.types.Depsgrap
 
 # Draws the crowds of viewports, and leaves a crowd alone where drawing it fails.
 
-
 # How many view layers are kept: windows may show different ones.
 _KEPT = 2
 
 FAILED = "Drawing {crowd} failed: {error}. Change the crowd to try again; the console says more."
 _log = logging.getLogger(__name__)
 
-_Drawn = tuple[bpy.types.Object, bool, CrowdState]
+_Drawn = tuple[Object, bool, CrowdState]
 
 
 @dataclass(frozen=True)
@@ -383,7 +374,7 @@ class _Failure:
     text: str
 
 
-def failure_of(crowd: bpy.types.Object, state: CrowdState | None) -> str | None:
+def failure_of(crowd: Object, state: CrowdState | None) -> str | None:
     """The reason why a crowd cannot be drawn in a state, a sentence; None where it can be."""
     failed = memories(_Failure).get(crowd.session_uid)
     return failed.text if failed is not None and failed.state is state else None
@@ -396,15 +387,15 @@ class Crowds:
         self._stages: dict[tuple[int, str], CrowdStage] = {}
 
     def in_region(
-        self, context: bpy.types.Context, enabled: Sequence[bpy.types.Object]
-    ) -> Callable[[ViewUniforms, bpy.types.Depsgraph], None] | None:
+        self, context: Context, enabled: Sequence[Object]
+    ) -> Callable[[ViewUniforms, Depsgraph], None] | None:
         """See `viewport.draw_handler.Drawer`."""
         crowds = crowds_of_layer(context.view_layer)
         if not crowds:
             self._stages.pop((context.scene.session_uid, context.view_layer.name), None)
             return None
 
-        def draw(view: ViewUniforms, depsgraph: bpy.types.Depsgraph) -> None:
+        def draw(view: ViewUniforms, depsgraph: Depsgraph) -> None:
             if drawing_refusal() is None:
                 shown = [(crowd, is_visible(crowd, context)) for crowd in crowds]
                 for figures in self.update(shown, enabled, view, depsgraph):
@@ -414,16 +405,15 @@ class Crowds:
 
     def update(
         self,
-        crowds: Sequence[tuple[bpy.types.Object, bool]],
-        enabled: Sequence[bpy.types.Object],
+        crowds: Sequence[tuple[Object, bool]],
+        enabled: Sequence[Object],
         view: ViewUniforms,
-        depsgraph: bpy.types.Depsgraph,
+        depsgraph: Depsgraph,
     ) -> list[FigureMesh]:
         """Pose and skin the figures that a region sees; returns their meshes.
 
         Args:
             crowds: those of the view layer, and whether the region shows each.
-            enabled: the enabled objects of the file.
         """
         assert depsgraph.scene is not None
         key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
@@ -464,7 +454,7 @@ class Crowds:
         memories(_Failure).clear()
 
 
-def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: bpy.types.Context) -> None:
+def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: Context) -> None:
     """Draw a mesh of all figures at once. Seen through, a figure hides those behind it."""
     obj, shading = figures.obj, context.space_data.shading
     parts = [
@@ -513,7 +503,7 @@ def _without_broken(
     return [alone for number, alone in enumerate(drawn) if number not in errors]
 
 
-def _shown(crowd: bpy.types.Object, visible: bool, depsgraph: bpy.types.Depsgraph) -> ShownCrowd:
+def _shown(crowd: Object, visible: bool, depsgraph: Depsgraph) -> ShownCrowd:
     settings = crowd_of(crowd)
     matrix = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)
     return ShownCrowd(matrix, visible, settings.far_distance, settings.far_figures)

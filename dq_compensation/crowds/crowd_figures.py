@@ -8,6 +8,7 @@ from typing import cast
 
 import bpy
 import numpy as np
+from bpy.types import Context, Depsgraph, Object
 from numpy.typing import NDArray
 
 from ..core.crowds import Figures, Variation, figures_of, grid_places
@@ -40,18 +41,11 @@ from ..session.memory import keep_only, memories, memory_of
 from ..session.status import DelayedCall, check_soon, status_of, tag_redraw
 from ..viewport.gpu_objects import TEXTURE_WIDTH, row_count
 from ..wording import counted, sized
-from .crowd_layout import (
-    LayoutPoints,
-    Worlds,
-    layout_signature,
-    layout_worlds,
-    wanted_places,
-)
+from . import crowd_layout
 
 # Finds the characters, meshes and takes of the roles of a crowd.
 #
 # A role with a problem plays nothing; its figures are left out, and the others stay as they are.
-
 
 _CHARACTER_DELETED = "{character} was deleted. Undo that, or choose another character."
 _NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."
@@ -89,9 +83,9 @@ class Role:
 Signature = tuple[object, ...]
 
 
-def enabled_meshes() -> dict[int, list[bpy.types.Object]]:
+def enabled_meshes() -> dict[int, list[Object]]:
     """The enabled meshes of the file that are in a collection, by the uid of their armature."""
-    by_armature: dict[int, list[bpy.types.Object]] = {}
+    by_armature: dict[int, list[Object]] = {}
     for obj in enabled_objects():
         rig = find_rig(obj)
         if rig is not None and obj.users_collection:
@@ -100,9 +94,9 @@ def enabled_meshes() -> dict[int, list[bpy.types.Object]]:
 
 
 def _role_signature(
-    item: DQCompensationCrowdRole, meshes: Mapping[int, Sequence[bpy.types.Object]]
+    item: DQCompensationCrowdRole, meshes: Mapping[int, Sequence[Object]]
 ) -> Signature:
-    """A key that differs where `_playable_role` gives another result."""
+    """A key that differs where `_role` gives another result."""
     character = item.character
     if character is None:
         return (None, item.share)
@@ -123,26 +117,13 @@ def _role_signature(
     )
 
 
-def _playable_role(
-    number: int,
-    item: DQCompensationCrowdRole,
-    meshes: Mapping[int, Sequence[bpy.types.Object]],
-    problems: list[str],
-) -> Role | None:
-    """A role that can be played; None with a sentence in `problems` where nothing can be drawn."""
-    try:
-        return _role(number, item, meshes, problems)
-    except UserError as error:
-        problems.append(str(error))
-        return None
-
-
 def _role(
     number: int,
     item: DQCompensationCrowdRole,
-    meshes: Mapping[int, Sequence[bpy.types.Object]],
+    meshes: Mapping[int, Sequence[Object]],
     problems: list[str],
 ) -> Role:
+    """A role that can be played; UserError where nothing of it can be drawn."""
     character = item.character
     if character is None:
         raise UserError(f"Role {number + 1} has no character. Choose an armature.")
@@ -184,9 +165,7 @@ def _role(
     )
 
 
-def _take(
-    character: bpy.types.Object, name: str, bindings: Sequence[Binding], problems: list[str]
-) -> Take:
+def _take(character: Object, name: str, bindings: Sequence[Binding], problems: list[str]) -> Take:
     if problem := take_problem(character, name):
         raise UserError(problem)
     item = find_take(character, name)
@@ -222,7 +201,7 @@ def figure_bytes(meshes: Iterable[tuple[int, int]], pose_rows: int) -> int:
     )
 
 
-def _counts(obj: bpy.types.Object) -> tuple[int, int]:
+def _counts(obj: Object) -> tuple[int, int]:
     """The vertices and the normals of a mesh object."""
     binding = status_of(obj).binding
     if binding is not None:
@@ -231,14 +210,11 @@ def _counts(obj: bpy.types.Object) -> tuple[int, int]:
     return count, count
 
 
-def _stored(character: bpy.types.Object, name: str) -> tuple[bool, int | None]:
-    """Whether there is a take of that name, and which data-block has it."""
+def _stored(character: Object, name: str) -> tuple[bool, int | None]:
+    """Whether there is a take of a name, and the session_uid of its data-block."""
     item = find_take(character, name) if name else None
     stored = item.stored if item is not None else None
     return item is not None, stored.session_uid if stored is not None else None
-
-
-# Finds the figures of each crowd, again only when something has changed.
 
 
 # Seconds from the last change until the panel shows its result.
@@ -266,10 +242,10 @@ class CrowdState:
 
 @dataclass
 class _LayerState:
-    """The last state of a crowd in a view layer, and what it was found from."""
+    """The last state of a crowd in a view layer, and its sources."""
 
     change_count: int
-    worlds: Worlds
+    worlds: crowd_layout.Worlds
     signature: Signature
     state: CrowdState
 
@@ -282,12 +258,12 @@ class _CrowdMemory:
     shown: CrowdState | None = None
 
 
-def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> CrowdState:
+def figures_of_crowd(crowd: Object, depsgraph: Depsgraph) -> CrowdState:
     """The figures of a crowd, evaluated; the same object as long as nothing has changed."""
-    crowd = cast("bpy.types.Object", crowd.original)
+    crowd = cast("Object", crowd.original)
     states = memory_of(crowd, _CrowdMemory).states
     key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
-    worlds, last = layout_worlds(crowd, depsgraph), states.get(key)
+    worlds, last = crowd_layout.layout_worlds(crowd, depsgraph), states.get(key)
     if last is not None and last.worlds == worlds:
         if last.change_count == change_count():
             return last.state
@@ -300,14 +276,12 @@ def figures_of_crowd(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) ->
     return state
 
 
-def known_state(crowd: bpy.types.Object) -> CrowdState | None:
+def known_state(crowd: Object) -> CrowdState | None:
     """The last state of a crowd; None before it was drawn or asked for."""
     return next((last.state for last in memory_of(crowd, _CrowdMemory).states.values()), None)
 
 
-def role_objects(
-    crowd: bpy.types.Object, state: CrowdState
-) -> list[tuple[bpy.types.Object, tuple[bpy.types.Object, ...]]]:
+def role_objects(crowd: Object, state: CrowdState) -> list[tuple[Object, tuple[Object, ...]]]:
     """The armature and the meshes of each role of a state, in its order.
 
     They must not outlive the function that asks for them.
@@ -321,7 +295,7 @@ def role_objects(
     return objects
 
 
-def _signature(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Signature:
+def _signature(crowd: Object, depsgraph: Depsgraph) -> Signature:
     """A key that differs where `_state` gives another result, but for the layout's place."""
     settings, meshes = crowd_of(crowd), enabled_meshes()
     return (
@@ -333,18 +307,21 @@ def _signature(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Signa
         settings.start_frame,
         _variation(settings),
         crowd_limits(),
-        layout_signature(settings, depsgraph),
+        crowd_layout.layout_signature(settings, depsgraph),
         *(_role_signature(item, meshes) for item in roles_of(crowd)),
     )
 
 
-def _state(crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgraph) -> CrowdState:
+def _state(crowd: Object, worlds: crowd_layout.Worlds, depsgraph: Depsgraph) -> CrowdState:
     meshes = enabled_meshes()
     problems: list[str] = []
-    roles = [
-        _playable_role(number, item, meshes, problems)
-        for number, item in enumerate(roles_of(crowd))
-    ]
+    roles: list[Role | None] = []
+    for number, item in enumerate(roles_of(crowd)):
+        try:
+            roles.append(_role(number, item, meshes, problems))
+        except UserError as error:
+            problems.append(str(error))
+            roles.append(None)
     figures = Figures(np.zeros(0, np.intp), np.zeros((0, 4, 4)), np.zeros(0), np.zeros(0))
     try:
         figures = _figures(crowd, roles, worlds, depsgraph, problems)
@@ -364,10 +341,10 @@ def _state(crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgra
 
 
 def _figures(
-    crowd: bpy.types.Object,
+    crowd: Object,
     roles: Sequence[Role | None],
-    worlds: Worlds,
-    depsgraph: bpy.types.Depsgraph,
+    worlds: crowd_layout.Worlds,
+    depsgraph: Depsgraph,
     problems: list[str],
 ) -> Figures:
     """The figures of all roles, as many as the limits allow; UserError where there are none."""
@@ -378,7 +355,7 @@ def _figures(
     if not shares.any():
         raise UserError(f"All shares of {crowd.name} are 0. Raise one.")
     most, most_bytes = crowd_limits()
-    count, places = wanted_places(crowd, worlds, depsgraph, most)
+    count, places = crowd_layout.wanted_places(crowd, worlds, depsgraph, most)
     sizes = _sizes(roles)
     of_one = float(shares @ sizes / shares.sum())
     shown = min(count, most, int(most_bytes / of_one) if of_one else count)
@@ -418,14 +395,14 @@ def _variation(settings: DQCompensationCrowd) -> Variation:
     )
 
 
-def crowd_changed(_owner: object, _context: bpy.types.Context) -> None:
+def crowd_changed(_owner: object, _context: Context) -> None:
     """React to a changed setting of a crowd, or to a changed preference."""
     note_change()
     _delayed_check.request()
     tag_redraw()
 
 
-def _role_changed(owner: object, context: bpy.types.Context) -> None:
+def _role_changed(owner: object, context: Context) -> None:
     """React to a changed role, whose character may not be bound yet."""
     forget_crowds()
     check_soon()
@@ -446,7 +423,7 @@ def _on_frame(changes: Changes) -> None:
 
 def _forget_reshaped(changes: Changes) -> bool:
     """Forget the points of objects that have new geometry; returns whether there were any."""
-    read = memories(LayoutPoints)
+    read = memories(crowd_layout.LayoutPoints)
     gone = read.keys() & changes.reshaped() if read else set()
     for uid in gone:
         del read[uid]
@@ -454,12 +431,12 @@ def _forget_reshaped(changes: Changes) -> bool:
 
 
 def _on_followed_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    memories(LayoutPoints).pop(owner.id_data.session_uid, None)
+    memories(crowd_layout.LayoutPoints).pop(owner.id_data.session_uid, None)
     note_change()
 
 
 def _on_other_state() -> None:
-    memories(LayoutPoints).clear()
+    memories(crowd_layout.LayoutPoints).clear()
     note_change()
     _delayed_check.request()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, ViewLayer
 from mathutils import Matrix
 from numpy.typing import NDArray
 
@@ -18,7 +18,6 @@ from ..session.memory import memory_of
 
 # The points and splines of the object that the figures of a crowd stand on.
 
-
 _DISABLED = (
     "{obj} is disabled in viewports or excluded, so Blender does not evaluate it. Enable it; the "
     "eye in the Outliner may hide it."
@@ -28,9 +27,7 @@ Spline = tuple[NDArray[np.float64], bool]
 """The points of a spline as straight lines, shape (P, 3), and whether it is closed."""
 
 
-def _layout_refusal(
-    obj: bpy.types.Object, layout: Layout, depsgraph: bpy.types.Depsgraph
-) -> str | None:
+def _layout_refusal(obj: Object, layout: Layout, depsgraph: Depsgraph) -> str | None:
     """The reason why figures cannot stand on an object in any case, or None; cheap."""
     if obj.type not in TYPES[layout]:
         kind = "a curve" if layout == "CURVE" else "a mesh or a point cloud"
@@ -40,9 +37,7 @@ def _layout_refusal(
     return None
 
 
-def _is_in_enabled_collection(
-    obj: bpy.types.Object, view_layer: bpy.types.ViewLayer | None
-) -> bool:
+def _is_in_enabled_collection(obj: Object, view_layer: ViewLayer | None) -> bool:
     """Whether the collections of an object let Blender evaluate it for the viewport.
 
     `is_evaluated` does not say: the crowd's pointer brings the object into the dependency graph, as
@@ -60,17 +55,13 @@ def _is_in_enabled_collection(
     return False
 
 
-def _layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
+def _layout_points(obj: Object, depsgraph: Depsgraph) -> NDArray[np.float64]:
     """The points of a mesh object or a point cloud behind its modifiers, object space: (P, 3).
 
     Where modifiers leave no vertices, those of the point cloud that they make; Blender 4.2 does not
     give it to Python.
 
-    Args:
-        obj: without a `_layout_refusal`.
-
-    Raises:
-        UserError: it has none.
+    The object has no `_layout_refusal`. Without points it is a UserError.
     """
     evaluated: Any = obj.evaluated_get(depsgraph)
     data = evaluated.data
@@ -83,7 +74,7 @@ def _layout_points(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> NDA
     return points.astype(np.float64)
 
 
-def longest_side(objects: Iterable[bpy.types.Object]) -> float:
+def longest_side(objects: Iterable[Object]) -> float:
     """The longest side of the objects' common box, along the axes of the world."""
     corners = [
         np.array(obj.bound_box) @ np.array(obj.matrix_world.to_3x3()).T
@@ -98,14 +89,10 @@ def _point_count(data: Any) -> int:
     return 0 if position is None else len(position.data)
 
 
-def _layout_splines(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Spline]:
+def _layout_splines(obj: Object, depsgraph: Depsgraph) -> list[Spline]:
     """The splines of a curve object behind its modifiers, object space.
 
-    Args:
-        obj: without a `_layout_refusal`.
-
-    Raises:
-        UserError: it has none that figures can follow.
+    The object has no `_layout_refusal`. Without a spline for figures it is a UserError.
     """
     evaluated = obj.evaluated_get(depsgraph)
     mesh = evaluated.to_mesh()
@@ -146,9 +133,6 @@ def _splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[S
     return splines
 
 
-# Finds the places of the figures of a crowd. Points of the object below them are remembered.
-
-
 _LAYOUT_DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
 
 Worlds = tuple[Matrix, Matrix] | None
@@ -159,7 +143,7 @@ class LayoutPoints(dict[str, list[Spline]]):
     """The points or splines of an object by the layout, object space."""
 
 
-def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Worlds:
+def layout_worlds(crowd: Object, depsgraph: Depsgraph) -> Worlds:
     """The world matrices of the crowd and the layout's object; None without such an object."""
     settings = crowd_of(crowd)
     if settings.layout == "GRID" or settings.layout_object is None:
@@ -169,9 +153,7 @@ def layout_worlds(crowd: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Wo
     return of_crowd, of_object
 
 
-def layout_signature(
-    settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
-) -> tuple[object, ...]:
+def layout_signature(settings: DQCompensationCrowd, depsgraph: Depsgraph) -> tuple[object, ...]:
     """A key that differs where `wanted_places` gives another result, but for the object's place."""
     obj = settings.layout_object
     if settings.layout == "GRID" or obj is None:
@@ -182,12 +164,9 @@ def layout_signature(
 
 
 def wanted_places(
-    crowd: bpy.types.Object, worlds: Worlds, depsgraph: bpy.types.Depsgraph, most: int
+    crowd: Object, worlds: Worlds, depsgraph: Depsgraph, most: int
 ) -> tuple[int, NDArray[np.float64] | None]:
     """The number of figures, and the places of at most so many; None for a grid.
-
-    Args:
-        worlds: from `layout_worlds`.
 
     Raises:
         UserError: there is nothing to stand on.
@@ -219,9 +198,7 @@ def wanted_places(
     return len(points), point_places(points[:most])
 
 
-def _splines(
-    obj: bpy.types.Object, settings: DQCompensationCrowd, depsgraph: bpy.types.Depsgraph
-) -> list[Spline]:
+def _splines(obj: Object, settings: DQCompensationCrowd, depsgraph: Depsgraph) -> list[Spline]:
     read, layout = memory_of(obj, LayoutPoints), settings.layout
     if layout not in read:
         points = layout == "POINTS"

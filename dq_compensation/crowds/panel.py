@@ -13,15 +13,16 @@ from ..bake.panel import draw_properties
 from ..bake.shape_key_bakes import MUCH_MEMORY
 from ..errors import UserError
 from ..scene.blender.own_objects import linked_refusal
-from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import DQCompensationCrowd, crowd_of, is_crowd, roles_of
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import takes_of
 from ..session.known_objects import baked_crowd, forget_bakes, forget_crowds, is_baked_crowd
-from ..takes.panel import target_armature
+from ..takes.panel import armature_with_takes
 from ..ui_shared.reporting import (
     OperatorResult,
+    Outcome,
     Refusing,
     RunsInSteps,
     draw_in_dialog,
@@ -42,9 +43,6 @@ from .crowd_display import failure_of
 from .crowd_figures import known_state
 from .crowd_layout import longest_side
 
-# Adds crowds, and the roles of a crowd.
-
-
 _REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
 _REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
 _REFUSAL_NO_CROWD = "Select a crowd"
@@ -57,7 +55,7 @@ def characters(context: Context) -> dict[Object, list[Object]]:
     """
     found: dict[Object, list[Object]] = {}
     for obj in target_meshes(context):
-        rig = find_rig(obj)
+        rig = SkinnedObject(obj).find_rig()
         if rig is not None:
             found.setdefault(rig, []).extend([obj] if settings_of(obj).is_enabled else [])
     order = sorted(found, key=lambda rig: not takes_of(rig))
@@ -92,7 +90,7 @@ class DQC_OT_crowd_add(Refusing, Operator):
         return None
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> Outcome:
         found = {rig: meshes for rig, meshes in characters(context).items() if meshes}
         crowd, chosen = _new_empty(context), cast("Any", self.properties)
         settings = crowd_of(crowd)
@@ -109,16 +107,11 @@ class DQC_OT_crowd_add(Refusing, Operator):
         left_out = [rig.name for rig in found if not takes_of(rig)]
         if left_out:
             text += f" {listed(left_out)} has no take and is left out."
-        self.report({"WARNING" if left_out else "INFO"}, text)
-        return {"FINISHED"}
+        return text, not left_out
 
 
 def _new_empty(context: Context) -> Object:
-    """An Empty at the 3D cursor, the only selected object.
-
-    Raises:
-        UserError: nothing can be added to the active collection.
-    """
+    """An Empty at the 3D cursor, the only selected object; UserError in a linked collection."""
     collection = context.collection
     if collection is None or collection.library is not None:
         name = "" if collection is None else f" {collection.name}"
@@ -224,7 +217,7 @@ class DQC_OT_crowd_role_move(_ChangesRoles):
 
 
 def _active_crowd(context: Context) -> Object | None:
-    """The crowd that is active, or whose bake is; None without one."""
+    """The active crowd, or the crowd of an active bake; None without one."""
     active = context.active_object
     if is_baked_crowd(active) and active is not None:
         active = active.parent
@@ -245,7 +238,7 @@ class _OfCrowd(Refusing, Operator):
 
     @classmethod
     def crowd_refusal(cls, crowd: Object) -> str | None:
-        """Why it cannot be done with a crowd, or None; cheap."""
+        """Why the operator cannot act on a crowd, or None; cheap."""
         raise NotImplementedError
 
     @staticmethod
@@ -317,7 +310,8 @@ class DQC_OT_crowd_bake_remove(_OfCrowd):
     def crowd_refusal(cls, crowd: Object) -> str | None:
         return None if baked_crowd(crowd) else f"{crowd.name} is not baked"
 
-    def execute(self, context: Context) -> OperatorResult:
+    @reports_errors
+    def execute(self, context: Context) -> Outcome:
         crowd = self.crowd(context)
         baked = cast("Object", baked_crowd(crowd))
         name, was_active = baked.name, context.active_object == baked
@@ -325,8 +319,7 @@ class DQC_OT_crowd_bake_remove(_OfCrowd):
         forget_bakes()
         if was_active:
             context.view_layer.objects.active = crowd
-        self.report({"INFO"}, f"Removed {name}.")
-        return {"FINISHED"}
+        return f"Removed {name}."
 
 
 # The sub-panels of crowds: the settings of the active crowd, or what adds one; and its bake.
@@ -353,22 +346,20 @@ class CrowdPanel(SubPanel):
     help_section = "crowds"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        if is_crowd(context.active_object):
-            return True
-        armature = target_armature(context)
-        return armature is not None and len(settings_of(armature).takes) > 0
+    def subject(cls, context: Context) -> Object | None:
+        """The active crowd, or the active armature with takes for a crowd."""
+        active = context.active_object
+        return active if is_crowd(active) else armature_with_takes(context)
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
-        crowd = context.active_object
-        if crowd is None or not is_crowd(crowd):
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        if not is_crowd(subject):
             layout.operator("dqc.crowd_add", icon="COMMUNITY")
             return
-        _problems(layout, context, crowd)
+        _problems(layout, context, subject)
         column = layout.column()
-        column.enabled = crowd.library is None
-        _settings(column, crowd)
+        column.enabled = subject.library is None
+        _settings(column, subject)
 
 
 def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
@@ -446,24 +437,23 @@ class CrowdBakePanel(SubPanel):
     help_section = "crowds"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        return _active_crowd(context) is not None
+    def subject(cls, context: Context) -> Object | None:
+        return _active_crowd(context)
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
         layout.use_property_split = False
-        crowd = _active_crowd(context)
-        if crowd is None or draw_running(layout):
+        if draw_running(layout):
             return
-        baked = baked_crowd(crowd)
+        baked = baked_crowd(subject)
         if baked is None:
             text = "Renders and files without this add-on show the Empty alone until it is baked."
             draw_sentence(layout, context, text, "INFO")
             layout.operator("dqc.bake_crowd", icon="OUTLINER_OB_POINTCLOUD")
             return
         layout.prop(baked, "name", text="", icon="OUTLINER_OB_POINTCLOUD")
-        state = known_state(crowd)
-        if state is not None and has_changed(crowd, state, context.scene, baked):
+        state = known_state(subject)
+        if state is not None and has_changed(subject, state, context.scene, baked):
             text = "The crowd has changed since it was baked."
             draw_sentence(layout, context, text, "ERROR")
         row = layout.row(align=True)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import bpy
 import numpy as np
+from bpy.types import Context, Depsgraph, Object
 from numpy.typing import NDArray
 
 from ..analysis.mirror_map import partners_by_position, partners_by_topology
@@ -51,11 +52,10 @@ from ..session.status import DelayedCall, status_of
 
 # The stored example poses of an object: names, shape keys and refusals.
 
-
 ADVICE_LINKED = "Make the examples there, or make both local (Object, Relations, Make Local)."
 
 
-def authoring_refusal(obj: bpy.types.Object) -> str | None:
+def authoring_refusal(obj: Object) -> str | None:
     """Why example poses of an object cannot be changed, or None; cheap."""
     mesh = mesh_of(obj)
     named = f"{obj.name} or its mesh"
@@ -71,7 +71,7 @@ def authoring_refusal(obj: bpy.types.Object) -> str | None:
     return examples_refusal(SkinnedObject(obj))
 
 
-def bone_settings(obj: bpy.types.Object, bone: str) -> DQCompensationExampleBone:
+def bone_settings(obj: Object, bone: str) -> DQCompensationExampleBone:
     """The shared settings of a bone's examples; new ones if it has none."""
     bones = settings_of(obj).example_bones
     for known in bones:
@@ -83,10 +83,10 @@ def bone_settings(obj: bpy.types.Object, bone: str) -> DQCompensationExampleBone
     return made
 
 
-def _on_chosen_bone(item: DQCompensationExamplePose, _context: bpy.types.Context) -> None:
+def _on_chosen_bone(item: DQCompensationExamplePose, _context: Context) -> None:
     """Give a bone's settings to the newly chosen bone, for instance after a renaming."""
     obj = item.id_data
-    if isinstance(obj, bpy.types.Object):
+    if isinstance(obj, Object):
         settings = settings_of(obj)
         used = {each.bone for each in settings.examples}
         known = {each.name for each in settings.example_bones}
@@ -97,14 +97,14 @@ def _on_chosen_bone(item: DQCompensationExamplePose, _context: bpy.types.Context
             bone_settings(obj, item.bone)
 
 
-def base_now(obj: bpy.types.Object) -> str:
+def base_now(obj: Object) -> str:
     """The base on which shapes of examples are made now: the method, and its softness."""
     settings = settings_of(obj)
     softness = softness_of(SkinnedObject(obj)) if settings.example_base == "COMPENSATED" else 0.0
     return f"{settings.example_base} {softness:.4f}"
 
 
-def write_support(obj: bpy.types.Object, bone: str, weights: NDArray[np.floating]) -> str:
+def write_support(obj: Object, bone: str, weights: NDArray[np.floating]) -> str:
     """Write the support of a bone to its vertex group; returns the name of the group.
 
     Args:
@@ -128,13 +128,13 @@ def key_name(bone: str, name: str) -> str:
     return full.encode()[:60].decode(errors="ignore")
 
 
-def _keys_of_bone(obj: bpy.types.Object, bone: str) -> frozenset[str]:
+def _keys_of_bone(obj: Object, bone: str) -> frozenset[str]:
     """The names of the shape keys of a bone's examples."""
     return frozenset(item.key for item in settings_of(obj).examples if item.bone == bone)
 
 
 def _require_distance(
-    obj: bpy.types.Object, item: ExampleItem, binding: Binding, limb_axis: LimbAxis
+    obj: Object, item: ExampleItem, binding: Binding, limb_axis: LimbAxis
 ) -> None:
     """Raise ExampleError, naming both, when a bone has nearly the same example pose already."""
     skeleton = binding.skeleton
@@ -161,7 +161,7 @@ def require_bone(binding: Binding, bone: str) -> int:
 
 
 def write_example(
-    obj: bpy.types.Object,
+    obj: Object,
     item: ExampleItem,
     offsets: NDArray[np.floating],
     known: DQCompensationExamplePose | None = None,
@@ -209,13 +209,9 @@ class CapturedPose:
 
     @classmethod
     def current(
-        cls,
-        binding: Binding,
-        settings: Settings,
-        obj: bpy.types.Object,
-        depsgraph: bpy.types.Depsgraph,
+        cls, binding: Binding, settings: Settings, obj: Object, depsgraph: Depsgraph
     ) -> CapturedPose:
-        """Read it; errors as of `PosedDeformer.of_current_pose`."""
+        """Read the current pose; errors as of `PosedDeformer.of_current_pose`."""
         evaluated = obj.evaluated_get(depsgraph)
         armature = rig_of(obj).evaluated_get(depsgraph)
         deformer = PosedDeformer.of_current_pose(binding, settings, evaluated, armature)
@@ -279,9 +275,6 @@ class CapturedPose:
         )
 
 
-# Adds example poses to an object, gives them shapes, and removes them.
-
-
 Outside = Literal["ASK", "LEAVE", "WIDEN"]
 """The treatment of vertices that were moved outside the support. ASK: nothing is done. LEAVE: they
 stay as they were. WIDEN: the support gets all vertices that were moved."""
@@ -291,7 +284,7 @@ class OutsideSupportError(ExampleError):
     """A shape moves vertices that are outside the support; it was not applied."""
 
 
-def by_example(obj: bpy.types.Object) -> Settings:
+def by_example(obj: Object) -> Settings:
     """The settings of an object with the method By Example, whatever its current method is."""
     settings = Settings.of(obj)
     if settings.by_example:
@@ -300,7 +293,7 @@ def by_example(obj: bpy.types.Object) -> Settings:
 
 
 def add_example(
-    obj: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph, name: str = ""
+    obj: Object, bone: str, depsgraph: Depsgraph, name: str = ""
 ) -> tuple[int, CapturedPose]:
     """Add an example of the current pose. It begins with the current shape of the character.
 
@@ -332,7 +325,7 @@ def add_example(
 
 
 def give_shape(
-    obj: bpy.types.Object,
+    obj: Object,
     index: int,
     captured: CapturedPose,
     wanted: NDArray[np.floating],
@@ -343,7 +336,6 @@ def give_shape(
     """Let an example show a shape in its pose.
 
     Args:
-        captured: the pose of the example.
         wanted: shape (n, 3), object space, posed.
         outside: what becomes of vertices that were moved outside the support.
         masked: the support has already softened the movements at its border, as a sculpt mask.
@@ -391,7 +383,7 @@ def give_shape(
     return found
 
 
-def remove_example(obj: bpy.types.Object, index: int, *, keep_basis: bool = True) -> str:
+def remove_example(obj: Object, index: int, *, keep_basis: bool = True) -> str:
     """Remove an example and its shape key; returns its name.
 
     Args:
@@ -418,7 +410,7 @@ def remove_example(obj: bpy.types.Object, index: int, *, keep_basis: bool = True
 
 
 def _item_for(
-    obj: bpy.types.Object, bone: str, name: str, binding: Binding, captured: CapturedPose
+    obj: Object, bone: str, name: str, binding: Binding, captured: CapturedPose
 ) -> ExampleItem:
     skeleton, axis = binding.skeleton, Settings.of(obj).limb_axis
     index, pose = skeleton.names.index(bone), captured.pose(binding)
@@ -437,7 +429,6 @@ def _item_for(
 
 # Mirrors example poses to the other side of the body: bones by their names, the shape by X.
 
-
 # In parts of the object's size: how far a vertex may be from the mirror image of its partner.
 _TOLERANCE = 1e-3
 # Radians that the limb of the other bone may be from the mirror image, at rest.
@@ -447,7 +438,7 @@ _X = np.array([-1.0, 1.0, 1.0])
 _X_ROTATION = np.array([1.0, 1.0, -1.0, -1.0])
 
 
-def mirror_example(obj: bpy.types.Object, index: int, *, by_topology: bool = False) -> str:
+def mirror_example(obj: Object, index: int, *, by_topology: bool = False) -> str:
     """Mirror an example to the bone of the other side, or update its mirror image.
 
     Args:
@@ -523,8 +514,8 @@ def _mirrored_item(
     )
 
 
-def _partners(obj: bpy.types.Object, binding: Binding, *, by_topology: bool) -> NDArray[np.integer]:
-    """For each vertex the one on the other side, shape (n,)."""
+def _partners(obj: Object, binding: Binding, *, by_topology: bool) -> NDArray[np.integer]:
+    """The counterpart of each vertex on the other side, shape (n,)."""
     if by_topology:
         partners = partners_by_topology(read_edges(mesh_of(obj)), binding.vertex_count)
     else:
@@ -545,7 +536,6 @@ def _partners(obj: bpy.types.Object, binding: Binding, *, by_topology: bool) -> 
 # That something has moved is only noted; a timer looks not more than `_LOOKS` times a second, and
 # the sidebars are drawn again only when a value has changed enough to be seen.
 
-
 _LOOKS = 20.0
 # A bar of a hundred pixels does not show less.
 _SEEN = 0.005
@@ -553,18 +543,18 @@ _SEEN = 0.005
 _LOOK_AGAIN_AFTER = 0.3
 
 
-def _current_values(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+def _current_values(obj: Object, depsgraph: Depsgraph) -> tuple[float, ...]:
     """The current weight of each example of an object, 0 to 1, in the order of the list.
 
     Without the factors that the artist gave: it says how near the pose is. -1 for an example that
     cannot act; empty where nothing is known.
     """
-    binding = status_of(obj).binding
-    if binding is None or len(binding.example_items) != len(settings_of(obj).examples):
+    binding, skinned = status_of(obj).binding, SkinnedObject(obj)
+    if binding is None or len(binding.example_items) != len(skinned.settings.examples):
         return ()
-    examples = binding.examples(settings_of(obj).limb_axis)
+    examples = binding.examples(skinned.settings.limb_axis)
     try:
-        matrices = binding.pose_matrices(rig_of(obj).evaluated_get(depsgraph))
+        matrices = binding.pose_matrices(skinned.rig.evaluated_get(depsgraph))
         pose = Pose.from_matrices(matrices, binding.skeleton)
     except (BindingError, PoseError):
         return ()

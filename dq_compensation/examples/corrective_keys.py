@@ -18,6 +18,7 @@ from typing import Any, Literal, cast
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, Scene
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
@@ -44,15 +45,7 @@ from ..scene.copies import free_armature
 from ..scene.key_writing import remove_keys, value_path
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import rounded
-from .authoring import (
-    CapturedPose,
-    authoring_refusal,
-    bone_settings,
-    by_example,
-    key_name,
-    write_example,
-    write_support,
-)
+from . import authoring
 
 # Finds out which bone the driver of a corrective shape key follows, and how it is read.
 #
@@ -67,7 +60,6 @@ from .authoring import (
 # What reads a location, a scale, a distance, another object, a bone's custom property or several
 # bones is not an example of one bone's pose.
 
-
 _REFUSAL_OTHER = "{key} is driven by something else than bones of {armature}: {what}."
 _REFUSAL_CHANNEL = "{key} is driven by the {what} of {bone}. An example can only follow a rotation."
 
@@ -79,14 +71,14 @@ _CHANNEL_MODES = {
 }
 
 
-def _driver_curve(obj: bpy.types.Object, key: str) -> Any | None:
+def _driver_curve(obj: Object, key: str) -> Any | None:
     """The driver's curve of a key's value; None without one."""
     keys = mesh_of(obj).shape_keys
     animation = keys.animation_data if keys is not None else None
     return animation.drivers.find(value_path(key)) if animation is not None else None
 
 
-def driven_keys(obj: bpy.types.Object) -> list[str]:
+def driven_keys(obj: Object) -> list[str]:
     """The names of the keys with a driver that acts."""
     keys = mesh_of(obj).shape_keys
     names = [block.name for block in keys.key_blocks] if keys is not None else []
@@ -94,12 +86,8 @@ def driven_keys(obj: bpy.types.Object) -> list[str]:
     return [name for name, curve in curves.items() if curve is not None and not curve.mute]
 
 
-def _read_driver(obj: bpy.types.Object, key: str) -> str:
-    """The bone that the driver of a key follows.
-
-    Raises:
-        ExampleError: it is none that is recognised; the message names the key and says why.
-    """
+def _read_driver(obj: Object, key: str) -> str:
+    """The bone that the driver of a key follows; ExampleError where it follows none."""
     curve = _driver_curve(obj, key)
     if curve is None:
         raise ExampleError(f"{key} has no driver.")
@@ -112,7 +100,7 @@ def _read_driver(obj: bpy.types.Object, key: str) -> str:
     return bones[0]
 
 
-def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
+def _bones_of(variable: Any, obj: Object, key: str) -> Iterator[str]:
     """The bones that a variable follows; raises `ExampleError` where it follows anything else."""
     armature = rig_of(obj)
     if variable.type == "TRANSFORMS":
@@ -134,14 +122,14 @@ def _bones_of(variable: Any, obj: bpy.types.Object, key: str) -> Iterator[str]:
         raise ExampleError(_REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
 
 
-def _checked_bone(target: Any, armature: bpy.types.Object, key: str) -> str:
+def _checked_bone(target: Any, armature: Object, key: str) -> str:
     if target.id != armature or target.bone_target not in armature.pose.bones:
         what = target.bone_target or (target.id.name if target.id is not None else "nothing")
         raise ExampleError(_REFUSAL_OTHER.format(key=key, armature=armature.name, what=what))
     return target.bone_target
 
 
-def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
+def _bone_of_path(target: Any, obj: Object, key: str) -> str:
     armature = rig_of(obj)
     if target.id == obj:
         bone = bone_of_property(target.data_path, [each.name for each in armature.pose.bones])
@@ -169,7 +157,6 @@ def _bone_of_path(target: Any, obj: bpy.types.Object, key: str) -> str:
 # user sees nothing of it. What they read of other bones, of constraints and of animation is at
 # rest.
 
-
 # A driver that comes within this of 1 and goes back is at its pose.
 FULL = 0.995
 # What a driver may be at rest.
@@ -183,11 +170,9 @@ _WIDEST, _NARROWEST = np.radians(20.0), np.radians(0.05)
 
 
 class DriverProbe:
-    """A bone that can be turned, and the values of the keys that follow it."""
+    """Turns a bone, and reads the values of the keys that follow it."""
 
-    def __init__(
-        self, scene: bpy.types.Scene, armature: bpy.types.Object, meter: bpy.types.Object
-    ) -> None:
+    def __init__(self, scene: Scene, armature: Object, meter: Object) -> None:
         self._scene, self._armature, self._meter = scene, armature, meter
         self._known: dict[tuple[str, bytes], NDArray[np.float64]] = {}
 
@@ -202,7 +187,7 @@ class DriverProbe:
             self._turn(self._armature.pose.bones[bone], turn)
             view_layer = self._scene.view_layers[0]
             view_layer.update()
-            depsgraph = cast("bpy.types.Depsgraph", view_layer.depsgraph)
+            depsgraph = cast("Depsgraph", view_layer.depsgraph)
             read: Any = self._meter.evaluated_get(depsgraph)
             self._known[asked] = np.array(read[_VALUES], np.float64)
             self._turn(self._armature.pose.bones[bone], np.zeros(3))
@@ -258,14 +243,8 @@ class DriverProbe:
             bone.rotation_euler = Quaternion(axis, angle).to_euler(bone.rotation_mode)
 
 
-def _rotation_of(turn: NDArray[np.floating]) -> tuple[float, float, float, float]:
-    """The unit quaternion (w, x, y, z) of a rotation vector."""
-    w, x, y, z = Quaternion(turn.tolist())
-    return w, x, y, z
-
-
 @contextmanager
-def _driver_probe(obj: bpy.types.Object, keys: Mapping[str, str]) -> Generator[DriverProbe]:
+def _driver_probe(obj: Object, keys: Mapping[str, str]) -> Generator[DriverProbe]:
     """Copies of the armature and of the drivers of some keys; gone afterwards.
 
     Args:
@@ -297,12 +276,9 @@ def _driver_probe(obj: bpy.types.Object, keys: Mapping[str, str]) -> Generator[D
 
 
 def _copy(
-    curve: Any,
-    meter: bpy.types.Object,
-    place: tuple[str, int],
-    replaced: dict[bpy.types.Object, bpy.types.Object],
+    curve: Any, meter: Object, place: tuple[str, int], replaced: dict[Object, Object]
 ) -> None:
-    """A driver of the empty like another one, that reads the copies."""
+    """Copy a driver to the empty, where it reads the copied objects."""
     animation: Any = meter.animation_data_create()
     copied = animation.drivers.from_existing(src_driver=curve)
     copied.data_path, copied.array_index = place
@@ -326,9 +302,6 @@ def _climb(value: Any, start: NDArray[np.float64]) -> tuple[NDArray[np.float64],
         else:
             step *= 0.5
     return best, highest
-
-
-# Makes example poses of corrective shape keys with drivers.
 
 
 Drivers = Literal["MUTE", "REMOVE", "KEEP"]
@@ -371,7 +344,7 @@ class _Found:
 
 
 def examples_from_correctives(
-    obj: bpy.types.Object, names: Iterable[str] | None = None, drivers: Drivers = "MUTE"
+    obj: Object, names: Iterable[str] | None = None, drivers: Drivers = "MUTE"
 ) -> TakenOver:
     """Take driven shape keys over as example poses.
 
@@ -382,7 +355,7 @@ def examples_from_correctives(
         ExampleError: none of them can be taken over; the message says why and nothing has changed.
         BindingError: the object cannot be deformed.
     """
-    raise_refusal(authoring_refusal(obj), ExampleError)
+    raise_refusal(authoring.authoring_refusal(obj), ExampleError)
     chosen = list(driven_keys(obj) if names is None else names)
     if not chosen:
         raise ExampleError(f"{obj.name} has no shape keys with drivers.")
@@ -409,7 +382,7 @@ def examples_from_correctives(
 
 
 def _readable(
-    obj: bpy.types.Object, names: Sequence[str], binding: Binding, refused: list[str]
+    obj: Object, names: Sequence[str], binding: Binding, refused: list[str]
 ) -> dict[str, str]:
     """The bone that each key follows; adds to the refusals for the others."""
     readable: dict[str, str] = {}
@@ -426,8 +399,8 @@ def _readable(
     return readable
 
 
-def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -> list[_Found]:
-    """The poses in which the keys are 1, one for each that is far enough from the others."""
+def _poses(obj: Object, keys: Mapping[str, str], refused: list[str]) -> list[_Found]:
+    """The poses in which the keys are 1. Poses that are nearly equal become one."""
     found: list[_Found] = []
     if not keys:
         return found
@@ -444,7 +417,8 @@ def _poses(obj: bpy.types.Object, keys: Mapping[str, str], refused: list[str]) -
                     f"{key} never gets to 1 by turning {bone}: to {rounded(value, 2)} at most."
                 )
                 continue
-            rotation = _rotation_of(turn)
+            w, x, y, z = Quaternion(turn.tolist())
+            rotation = (w, x, y, z)
             same = [each for each in found if _is_same_pose(each, bone, rotation)]
             if same:
                 same[0].keys.append(key)
@@ -464,7 +438,7 @@ def _is_same_pose(found: _Found, bone: str, rotation: Components) -> bool:
 
 
 def _placed(
-    obj: bpy.types.Object, found: Sequence[_Found], binding: Binding, refused: list[str]
+    obj: Object, found: Sequence[_Found], binding: Binding, refused: list[str]
 ) -> list[_Found]:
     """The poses that can become examples, each with its item."""
     placed: list[_Found] = []
@@ -484,13 +458,13 @@ def _placed(
 
 
 def _items(
-    obj: bpy.types.Object,
+    obj: Object,
     found: Sequence[_Found],
     known: Sequence[ExampleItem],
     twists: bool,
     binding: Binding,
 ) -> tuple[dict[str, ExampleItem], list[str]]:
-    """The items of one bone's poses by their first keys, and why others cannot be."""
+    """The items of one bone's poses by their first keys, and why other poses get no item."""
     skeleton, limb_axis = binding.skeleton, Settings.of(obj).limb_axis
     bone = skeleton.names.index(found[0].bone)
     limb = skeleton.limb_directions(limb_axis)[bone]
@@ -502,7 +476,7 @@ def _items(
         placement = example_placement(bone, pose, skeleton, limb_axis)
         direction, rotation = (tuple(row.tolist()) for row in placement)
         name = _free_name(each.keys[0], {item.name for item in (*known, *items.values())})
-        key = key_name(each.bone, name)
+        key = authoring.key_name(each.bone, name)
         item = ExampleItem(name, each.bone, key, direction, rotation, 1.0, sigma, twists)
         example = example_bone(bone, [*known, *items.values(), item], skeleton)
         pair = too_close(example, limb)
@@ -522,16 +496,16 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return free
 
 
-def _captured(obj: bpy.types.Object, found: _Found, binding: Binding) -> CapturedPose:
-    """The pose, with the keys as they are in it."""
+def _captured(obj: Object, found: _Found, binding: Binding) -> authoring.CapturedPose:
+    """The pose of some correctives, with the values of the keys in it."""
     skeleton, there = binding.skeleton, object_to_armature(obj, rig_of(obj))
     matrices = posed_matrices(skeleton, {skeleton.names.index(found.bone): found.rotation})
-    return CapturedPose(skeleton.names, matrices, there, found.values)
+    return authoring.CapturedPose(skeleton.names, matrices, there, found.values)
 
 
-def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> Capture:
-    """Find the offsets that give the look that the Armature modifier has in the pose."""
-    preserves, settings = preserves_volume(SkinnedObject(obj)), by_example(obj)
+def _capture(obj: Object, found: _Found, binding: Binding) -> Capture:
+    """Find the offsets that give the look of the Armature modifier in the pose."""
+    preserves, settings = preserves_volume(SkinnedObject(obj)), authoring.by_example(obj)
     method = "DUAL_QUATERNION" if preserves else "LINEAR"
     native = replace(settings, acting_method=method, blend_group="")
     captured = _captured(obj, found, binding)
@@ -540,16 +514,16 @@ def _capture(obj: bpy.types.Object, found: _Found, binding: Binding) -> Capture:
     return capture(binding, deformer, binding.rest, wanted, everywhere)
 
 
-def _write(obj: bpy.types.Object, found: list[_Found], captures: list[Capture]) -> None:
+def _write(obj: Object, found: list[_Found], captures: list[Capture]) -> None:
     """Add the examples, their keys, and supports with all vertices that they move."""
     pairs = list(zip(found, captures, strict=True))
     for each, captured in pairs:
         assert each.item is not None
-        bone_settings(obj, each.bone).twists = each.item.twists
-        write_example(obj, each.item, captured.offsets)
+        authoring.bone_settings(obj, each.bone).twists = each.item.twists
+        authoring.write_example(obj, each.item, captured.offsets)
     for bone in dict.fromkeys(each.bone for each in found):
-        if not bone_settings(obj, bone).support:
+        if not authoring.bone_settings(obj, bone).support:
             offsets = np.array([one.offsets for each, one in pairs if each.bone == bone])
             moved = np.abs(offsets).max(axis=(0, 2)) > _LEAST_OFFSET
-            write_support(obj, bone, moved.astype(np.float32))
+            authoring.write_support(obj, bone, moved.astype(np.float32))
     settings_of(obj).active_example = len(settings_of(obj).examples) - 1

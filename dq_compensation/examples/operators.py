@@ -37,9 +37,9 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import NOTHING_SELECTED, character_of, deformed_meshes, open_copy_of
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.changes import writing_settings
-from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     OperatorResult,
+    Outcome,
     Refusing,
     RunsInSteps,
     options_from,
@@ -48,35 +48,11 @@ from ..ui_shared.reporting import (
 )
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import counted, listed, rounded
-from .authoring import (
-    ADVICE_LINKED,
-    add_example,
-    authoring_refusal,
-    bone_settings,
-    mirror_example,
-    remove_example,
-    write_support,
-)
+from . import authoring, posed_copy
 from .corrective_keys import TakenOver, driven_keys, examples_from_correctives
-from .posed_copy import (
-    BASIS_PROPERTY,
-    apply_copy,
-    at_pose,
-    begin,
-    cancel,
-    follow_now,
-    go_to_pose,
-    note_failure,
-    shape_in,
-    shaping_refusal,
-    take_over,
-    update_from,
-)
-
-# Finds the active character and its active bone.
 
 
-def active_character(context: bpy.types.Context) -> bpy.types.Object | None:
+def active_character(context: Context) -> Object | None:
     """The mesh object of the active character.
 
     The active mesh; the character of an active posed copy; of the meshes that the active armature
@@ -90,15 +66,13 @@ def active_character(context: bpy.types.Context) -> bpy.types.Object | None:
     if active.type != "ARMATURE":
         return None
     meshes = deformed_meshes(active, context.view_layer)
-    return min(meshes, key=_rank, default=None)
+    enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
+    by_example = (obj for obj in enabled or meshes if Settings.of(obj).by_example)
+    return next(by_example, next(iter(enabled or meshes), None))
 
 
-def _rank(obj: bpy.types.Object) -> tuple[bool, bool]:
-    return (not settings_of(obj).is_enabled, not Settings.of(obj).by_example)
-
-
-def active_copy(context: bpy.types.Context) -> bpy.types.Object | None:
-    """The active posed copy, or that of the active character."""
+def active_copy(context: Context) -> Object | None:
+    """The active posed copy, or the posed copy of the active character."""
     active = context.active_object
     if active is not None and is_posed_copy(active):
         return active
@@ -106,7 +80,7 @@ def active_copy(context: bpy.types.Context) -> bpy.types.Object | None:
     return open_copy_of(obj) if obj is not None else None
 
 
-def active_bone(obj: bpy.types.Object) -> str:
+def active_bone(obj: Object) -> str:
     """The name of the bone that the next example is for; empty when there is none.
 
     The one that was chosen in the panel, or else the active bone of the armature.
@@ -114,9 +88,6 @@ def active_bone(obj: bpy.types.Object) -> str:
     rig = find_rig(obj)
     bone = armature_of(rig).bones.active if rig is not None else None
     return settings_of(obj).example_bone or (bone.name if bone is not None else "")
-
-
-# The base of the operators on example poses: their character, and how they report.
 
 
 _NOTHING_CHOSEN = "Select a character's mesh, or the armature that deforms it"
@@ -153,20 +124,16 @@ class ExampleOperator(Refusing):
         return _changing_refusal(obj) if cls.changes else None
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        obj = cast("Object", active_character(context))
-        summary, is_complete = self.work(context, obj)
-        tag_redraw()
-        cast("Operator", self).report({"INFO" if is_complete else "WARNING"}, summary)
-        return {"FINISHED"}
+    def execute(self, context: Context) -> Outcome:
+        return self.work(context, cast("Object", active_character(context)))
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        """Act; returns a summary, and whether everything was done."""
+    def work(self, context: Context, obj: Object) -> Outcome:
+        """Act; returns what was done."""
         raise NotImplementedError
 
 
 def _changing_refusal(obj: Object) -> str | None:
-    if reason := authoring_refusal(obj):
+    if reason := authoring.authoring_refusal(obj):
         return reason
     if open_copy_of(obj) is not None:
         return f"An example pose of {obj.name} is being shaped. Apply or cancel it first"
@@ -200,7 +167,6 @@ class OnOneExample(ExampleOperator):
 
 # The operators on the list of example poses: remove, update, mirror, and the support.
 
-
 _SIDES_BY = (
     ("POSITION", "Positions", "Find the other side by the mirrored positions"),
     (
@@ -218,12 +184,12 @@ class DQC_OT_example_remove(OnOneExample, Operator):
     bl_idname = "dqc.example_remove"
     bl_label = "Remove"
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+    def work(self, context: Context, obj: Object) -> Outcome:
         index = self.chosen(obj)
         key = settings_of(obj).examples[index].key
-        name = remove_example(obj, index)
-        follow_now(obj)
-        return f"Removed {name} and its shape key {key}.", True
+        name = authoring.remove_example(obj, index)
+        posed_copy.follow_now(obj)
+        return f"Removed {name} and its shape key {key}."
 
 
 class DQC_OT_examples_take_over(ExampleOperator, Operator):
@@ -233,8 +199,8 @@ present one the shapes that they had"""
     bl_idname = "dqc.examples_take_over"
     bl_label = "Keep Sculpted Shapes"
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        names = take_over(obj)
+    def work(self, context: Context, obj: Object) -> Outcome:
+        names = posed_copy.take_over(obj)
         return f"{listed(names) or 'No example'}: shaped as it was sculpted.", bool(names)
 
 
@@ -261,7 +227,7 @@ sculpting program. Go to the pose of the example first"""
         if self.layout is not None:
             self.layout.prop_search(self, "source", context.scene, "objects", icon="MESH_DATA")
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+    def work(self, context: Context, obj: Object) -> Outcome:
         name = self.source or _other_selected_mesh(context, obj)
         source = context.scene.objects.get(name)
         if source is None or source.type != "MESH":
@@ -269,11 +235,11 @@ sculpting program. Go to the pose of the example first"""
         if source == obj:
             raise ExampleError(f"{obj.name} is the character itself. Choose another mesh.")
         index = self.chosen(obj)
-        return update_from(obj, index, source, context.evaluated_depsgraph_get())
+        return posed_copy.update_from(obj, index, source, context.evaluated_depsgraph_get())
 
 
 def _other_selected_mesh(context: Context, obj: Object) -> str:
-    """The one mesh that is selected besides a character; empty without or with several."""
+    """The name of the other selected mesh; empty without one, or with several."""
     others = [
         other.name
         for other in context.selected_objects
@@ -292,15 +258,13 @@ class DQC_OT_example_mirror(OnOneExample, Operator):
         name="By", description="How to find the other side of the mesh", items=_SIDES_BY
     )
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
-        index = self.chosen(obj)
-        name = settings_of(obj).examples[index].name
-        before = len(settings_of(obj).examples)
-        mirrored = mirror_example(obj, index, by_topology=self.by == "TOPOLOGY")
-        follow_now(obj)
-        added = len(settings_of(obj).examples) > before
-        done = f"added {mirrored}" if added else f"{mirrored} is up to date"
-        return f"Mirrored {name}: {done}.", True
+    def work(self, context: Context, obj: Object) -> Outcome:
+        index, examples = self.chosen(obj), settings_of(obj).examples
+        name, before = examples[index].name, len(examples)
+        mirrored = authoring.mirror_example(obj, index, by_topology=self.by == "TOPOLOGY")
+        posed_copy.follow_now(obj)
+        done = f"added {mirrored}" if len(examples) > before else f"{mirrored} is up to date"
+        return f"Mirrored {name}: {done}."
 
 
 class _OnSupport(ExampleOperator):
@@ -331,23 +295,23 @@ class DQC_OT_support_show(_OnSupport, Operator):
             reason = linked_refusal(obj.name, [obj], "Make a library override of it.")
         return reason
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+    def work(self, context: Context, obj: Object) -> Outcome:
         settings = settings_of(obj)
         bone = self.bone or active_bone(obj)
         if settings.overlay == "SUPPORT" and bone in {settings.support_bone, ""}:
             settings.overlay = "NONE"
-            return f"The support of {settings.support_bone} is not shown any more.", True
+            return f"The support of {settings.support_bone} is not shown any more."
         binding = bind(obj, context.evaluated_depsgraph_get())
         _require_bone(binding, bone)
         weights = support_weights(binding, bone, support_of(obj, bone))
-        if authoring_refusal(obj) is None:
+        if authoring.authoring_refusal(obj) is None:
             # So that the panel has something in which another support can be chosen.
-            bone_settings(obj, bone)
+            authoring.bone_settings(obj, bone)
         settings.support_bone, settings.overlay = bone, "SUPPORT"
         summary = f"{int((weights > 0.0).sum())} vertices are in the support of {bone}."
         if reason := drawing_refusal():
             return f"{summary} {reason}", False
-        return summary, True
+        return summary
 
 
 class DQC_OT_support_paint(_OnSupport, Operator):
@@ -360,20 +324,20 @@ class DQC_OT_support_paint(_OnSupport, Operator):
         "makes one of the current support"
     )
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+    def work(self, context: Context, obj: Object) -> Outcome:
         bone = self.bone or active_bone(obj)
         binding = bind(obj, context.evaluated_depsgraph_get())
         _require_bone(binding, bone)
         if not obj.visible_get(view_layer=context.view_layer):
             raise ExampleError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
-        group = bone_settings(obj, bone).support
+        group = authoring.bone_settings(obj, bone).support
         if group not in obj.vertex_groups:
             weights = support_weights(binding, bone, support_of(obj, bone))
-            group = write_support(obj, bone, weights)
+            group = authoring.write_support(obj, bone, weights)
         enter_weight_paint(context, obj)
         # An active bone makes its own group the active one when the mode begins.
         obj.vertex_groups.active = obj.vertex_groups[group]
-        return f"Painting the support of {bone}: the vertex group {group} of {obj.name}.", True
+        return f"Painting the support of {bone}: the vertex group {group} of {obj.name}."
 
 
 def _require_bone(binding: Binding, bone: str) -> None:
@@ -385,7 +349,6 @@ def _require_bone(binding: Binding, bone: str) -> None:
 
 
 # The operators that shape an example pose on the posed copy: add, edit, apply, cancel.
-
 
 _MODES = (
     ("SCULPT", "Sculpt", "Shape it with brushes"),
@@ -416,12 +379,12 @@ the mode applies the shape"""
         name="Shape In", description="The mode in which you shape it", items=_MODES_OR_NONE
     )
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+    def work(self, context: Context, obj: Object) -> Outcome:
         bone = self.bone or active_bone(obj)
         if not bone:
             raise ExampleError("Choose the bone of the example pose.")
         shaped = self.mode != "NONE"
-        if shaped and (reason := shaping_refusal(obj)):
+        if shaped and (reason := posed_copy.shaping_refusal(obj)):
             raise ExampleError(reason)
         settings = settings_of(obj)
         method, base = settings.method, settings.example_base
@@ -432,7 +395,7 @@ the mode applies the shape"""
                 # The first example is to correct what the artist has seen.
                 settings.example_base = "COMPENSATED"
             try:
-                index, captured = add_example(obj, bone, graph, self.name)
+                index, captured = authoring.add_example(obj, bone, graph, self.name)
             except UserError:
                 settings.example_base = base
                 raise
@@ -441,18 +404,18 @@ the mode applies the shape"""
                 settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
                 of = settings.example_base.replace("_", " ").title()
                 summary += f" The method of {obj.name} is By Example now, on top of {of}."
-        follow_now(obj)
+        posed_copy.follow_now(obj)
         if shaped:
             graph = context.evaluated_depsgraph_get()
             try:
-                copy = begin(obj, index, captured, graph, is_new=True)
+                copy = posed_copy.begin(obj, index, captured, graph, is_new=True)
             except UserError:
-                remove_example(obj, index, keep_basis=had_keys)
+                authoring.remove_example(obj, index, keep_basis=had_keys)
                 raise
-            copy[BASIS_PROPERTY] = had_keys
-            shape_in(copy, self.mode)
+            copy[posed_copy.BASIS_PROPERTY] = had_keys
+            posed_copy.shape_in(copy, self.mode)
             summary += " Shape it; leaving the mode applies."
-        return summary, True
+        return summary
 
 
 class DQC_OT_example_edit(OnOneExample, Operator):
@@ -469,27 +432,29 @@ class DQC_OT_example_edit(OnOneExample, Operator):
         if copy is None:
             return super().refusal(context)
         # It is gone on with.
-        return linked_refusal(f"{copy.name} or its mesh", (copy, mesh_of(copy)), ADVICE_LINKED)
+        return linked_refusal(
+            f"{copy.name} or its mesh", (copy, mesh_of(copy)), authoring.ADVICE_LINKED
+        )
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+    def work(self, context: Context, obj: Object) -> Outcome:
         known = open_copy_of(obj)
         if known is not None:
             _go_on_with(context, known)
-            shape_in(known, self.mode)
-            return f"Shaping {known.name} again", True
+            posed_copy.shape_in(known, self.mode)
+            return f"Shaping {known.name} again"
         index = self.chosen(obj)
-        if reason := shaping_refusal(obj):
+        if reason := posed_copy.shaping_refusal(obj):
             raise ExampleError(reason)
         item = settings_of(obj).examples[index]
-        with at_pose(obj, index, context.evaluated_depsgraph_get()) as away:
+        with posed_copy.at_pose(obj, index, context.evaluated_depsgraph_get()) as away:
             if away > CLOSEST:
                 raise ExampleError(
                     f"{item.bone} stays {np.degrees(away):.0f} degrees away from its pose "
                     f"{item.name}. Turn off the constraints, drivers or locks that hold it."
                 )
-            copy = begin(obj, index, None, context.evaluated_depsgraph_get())
-        shape_in(copy, self.mode)
-        return f"Shape {item.name}; leaving the mode applies.", True
+            copy = posed_copy.begin(obj, index, None, context.evaluated_depsgraph_get())
+        posed_copy.shape_in(copy, self.mode)
+        return f"Shape {item.name}; leaving the mode applies."
 
 
 def _go_on_with(context: Context, copy: Object) -> None:
@@ -516,20 +481,17 @@ class _CopyOperator(Refusing):
         return "No example pose is being shaped" if active_copy(context) is None else None
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> Outcome:
         copy = cast("Object", active_copy(context))
         if copy.mode != "OBJECT":
             _go_on_with(context, copy)
             bpy.ops.object.mode_set(mode="OBJECT")
             # Blender can go back to a stroke only from a step in which the sculpted mesh exists.
             bpy.ops.ed.undo_push(message="Leave Mode")
-        summary, is_complete = self.work(copy)
-        tag_redraw()
-        cast("Operator", self).report({"INFO" if is_complete else "WARNING"}, summary)
-        return {"FINISHED"}
+        return self.work(copy)
 
-    def work(self, copy: Object) -> tuple[str, bool]:
-        """Act; returns a summary, and whether everything was done."""
+    def work(self, copy: Object) -> Outcome:
+        """Act; returns what was done."""
         raise NotImplementedError
 
 
@@ -572,11 +534,11 @@ class DQC_OT_example_apply(_CopyOperator, Operator):
         outside = cast("DQC_OT_example_apply", properties).outside
         return next(text for name, _, text in OUTSIDE if name == outside)
 
-    def work(self, copy: Object) -> tuple[str, bool]:
+    def work(self, copy: Object) -> Outcome:
         try:
-            return apply_copy(copy, self.outside)
+            return posed_copy.apply_copy(copy, self.outside)
         except UserError as error:
-            note_failure(copy, error)
+            posed_copy.note_failure(copy, error)
             raise
 
 
@@ -586,12 +548,12 @@ class DQC_OT_example_cancel(_CopyOperator, Operator):
     bl_idname = "dqc.example_cancel"
     bl_label = "Cancel"
 
-    def work(self, copy: Object) -> tuple[str, bool]:
+    def work(self, copy: Object) -> Outcome:
         obj = character_of(copy)
-        summary = cancel(copy)
+        summary = posed_copy.cancel(copy)
         if obj is not None:
-            follow_now(obj)
-        return summary, True
+            posed_copy.follow_now(obj)
+        return summary
 
 
 class DQC_OT_example_go_to_pose(OnOneExample, Operator):
@@ -601,21 +563,18 @@ class DQC_OT_example_go_to_pose(OnOneExample, Operator):
     bl_label = "Go to Pose"
     changes = False
 
-    def work(self, context: Context, obj: Object) -> tuple[str, bool]:
+    def work(self, context: Context, obj: Object) -> Outcome:
         index = self.chosen(obj)
         name = settings_of(obj).examples[index].name
-        bone, away = go_to_pose(obj, index, context.evaluated_depsgraph_get())
+        bone, away = posed_copy.go_to_pose(obj, index, context.evaluated_depsgraph_get())
         if away > CLOSEST:
-            return (
-                f"{bone} stays {np.degrees(away):.0f} degrees away from {name}: constraints, "
-                "drivers or locks hold it.",
-                False,
-            )
-        return f"{bone} is in the pose {name}.", True
+            degrees = f"{np.degrees(away):.0f} degrees"
+            held = "constraints, drivers or locks hold it."
+            return f"{bone} stays {degrees} away from {name}: {held}", False
+        return f"{bone} is in the pose {name}."
 
 
 # Makes example poses of corrective shape keys, and corrective shape keys of example poses.
-
 
 _DRIVERS = (
     (
@@ -662,14 +621,13 @@ bone and its pose. In this pose the character keeps the Armature modifier's look
         column.label(text=f"{count}: {listed(names)}", icon="INFO")
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> Outcome:
         obj = selected_characters(context)[0]
         names = names_in(self.key_names) or None
         taken = examples_from_correctives(obj, names, self.drivers)
         settings_changed(obj)
         unit = object_millimetres(obj, context.scene)
-        self.report({"WARNING" if taken.refused else "INFO"}, _sentence(taken, unit))
-        return {"FINISHED"}
+        return _sentence(taken, unit), not taken.refused
 
 
 @with_option_properties(KeyOptions)
@@ -699,7 +657,7 @@ the add-on. Esc stops"""
 
 
 def _taking_refusal(obj: Object) -> str | None:
-    if reason := deformation_refusal(SkinnedObject(obj)) or authoring_refusal(obj):
+    if reason := deformation_refusal(SkinnedObject(obj)) or authoring.authoring_refusal(obj):
         return reason
     if obj.mode != "OBJECT":
         return f"{obj.name} is not in Object Mode. Leave {obj.mode.replace('_', ' ').title()} Mode"

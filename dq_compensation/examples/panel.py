@@ -8,7 +8,8 @@ import bpy
 from bpy.types import Context, Object, UILayout
 
 from ..scene.blender.armature import armature_of
-from ..scene.blender.rigging import find_rig
+from ..scene.blender.own_objects import is_posed_copy
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import DQCompensationSettings, Settings, settings_of
 from ..session.status import status_of
 from ..ui_shared.reporting import draw_sentence, shortened
@@ -42,24 +43,21 @@ class ExamplePanel(SubPanel):
     help_page = "by_example"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        obj = active_character(context)
-        if obj is None or obj.type != "MESH":
-            return active_copy(context) is not None
+    def subject(cls, context: Context) -> Object | None:
+        """The posed copy while one is open, else the character."""
+        copy, obj = active_copy(context), active_character(context)
+        if copy is not None or obj is None or obj.type != "MESH":
+            return copy
         settings = settings_of(obj)
         by_example = Settings.of(obj).by_example or len(settings.examples) > 0
-        return active_copy(context) is not None or (settings.is_enabled and by_example)
+        return obj if settings.is_enabled and by_example else None
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
-        copy = active_copy(context)
-        if copy is not None:
-            _shaping(layout, context, copy)
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        if is_posed_copy(subject):
+            _shaping(layout, context, subject)
             return
-        obj = active_character(context)
-        if obj is None:
-            return
-        settings = settings_of(obj)
+        obj, settings = subject, settings_of(subject)
         if not Settings.of(obj).by_example:
             text = "The examples show when the method is By Example."
             draw_sentence(layout, context, text, "INFO")
@@ -115,7 +113,7 @@ def _adding(
     layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
 ) -> None:
     """The bone of the next example, and its support."""
-    rig = find_rig(obj)
+    rig = SkinnedObject(obj).find_rig()
     if rig is None:
         return
     bones = armature_of(rig)
@@ -159,13 +157,13 @@ def _list(layout: UILayout, settings: DQCompensationSettings, *, editable: bool)
 def _active_example(
     layout: UILayout, context: Context, obj: Object, settings: DQCompensationSettings
 ) -> None:
-    """The settings of the active example, and those of all examples of its bone."""
+    """The settings of the active example, and the settings of all examples of its bone."""
     if not 0 <= settings.active_example < len(settings.examples):
         return
     item = settings.examples[settings.active_example]
     column = layout.column()
     column.prop(item, "factor", slider=True)
-    rig = find_rig(obj)
+    rig = SkinnedObject(obj).find_rig()
     if rig is not None and item.bone not in (bones := armature_of(rig)).bones:
         column.prop_search(item, "bone", bones, "bones", icon="BONE_DATA")
     keys = obj.data.shape_keys if isinstance(obj.data, bpy.types.Mesh) else None

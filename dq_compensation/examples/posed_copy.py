@@ -11,21 +11,23 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, Mesh, Object
 from mathutils import Matrix
 from numpy.typing import NDArray
 
+from ..analysis.bone_axes import posed_matrices
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     matrices_from_quaternions,
     quaternion_conjugate,
+    quaternions_from_matrices,
 )
 from ..core.example_poses import CLOSEST, ExampleError
 from ..core.pose import Pose
-from ..core.skeleton import Skeleton
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness, reconcile_now
@@ -58,27 +60,15 @@ from ..session.memory import memory_of
 from ..session.status import DelayedCall, status_of, tag_redraw
 from ..softness.softening import with_softness
 from ..wording import listed, rounded
-from .authoring import (
-    CapturedPose,
-    Outside,
-    authoring_refusal,
-    base_now,
-    by_example,
-    give_shape,
-    remove_example,
-    require_bone,
-)
+from . import authoring
 
 # Takes a bone to one of its example poses.
-
 
 # Which of them counts is the bone's rotation mode.
 _ROTATIONS = ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 
 
-def go_to_pose(
-    obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph
-) -> tuple[str, float]:
+def go_to_pose(obj: Object, index: int, depsgraph: Depsgraph) -> tuple[str, float]:
     """Turn the bone of an example to its stored rotation relative to its parent.
 
     The parents stay as they are. Only the rotation of the bone's own pose changes, in its rotation
@@ -95,7 +85,7 @@ def go_to_pose(
     binding = bind(obj, depsgraph)
     skeleton, rig = binding.skeleton, rig_of(obj)
     item = example_items(obj)[index]
-    bone = require_bone(binding, item.bone)
+    bone = authoring.require_bone(binding, item.bone)
     if reason := linked_refusal(rig.name, [rig], "Make a library override of it to pose it."):
         raise ExampleError(reason)
     example = example_bone(bone, [item], skeleton)
@@ -118,14 +108,11 @@ def go_to_pose(
 
 
 @contextmanager
-def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -> Generator[float]:
+def at_pose(obj: Object, index: int, depsgraph: Depsgraph) -> Generator[float]:
     """Go to the pose of an example; where something fails there, the bone turns back.
 
     Yields:
-        what `go_to_pose` says of how far the bone is from it.
-
-    Raises:
-        ExampleError, BindingError, PoseError: as of `go_to_pose`.
+        how far the bone is from the pose, as `go_to_pose` says; errors likewise.
     """
     pose_bone = rig_of(obj).pose.bones.get(example_items(obj)[index].bone)
     before = {name: tuple(getattr(pose_bone, name)) for name in _ROTATIONS} if pose_bone else {}
@@ -137,26 +124,18 @@ def at_pose(obj: bpy.types.Object, index: int, depsgraph: bpy.types.Depsgraph) -
         raise
 
 
-def _radians_from_pose(obj: bpy.types.Object, index: int) -> float:
-    """The angle between the bone of an example and its pose, in the current pose.
-
-    Raises:
-        ExampleError: the bone is not there any more.
-        BindingError, PoseError: the object cannot be deformed.
-    """
+def _radians_from_pose(obj: Object, index: int) -> float:
+    """The angle between the bone of an example and its pose, now; errors as `go_to_pose`."""
     item = example_items(obj)[index]
     depsgraph = bpy.context.evaluated_depsgraph_get()
     binding = bind(obj, depsgraph)
     armature = rig_of(obj).evaluated_get(depsgraph)
-    skeleton, bone = binding.skeleton, require_bone(binding, item.bone)
+    skeleton, bone = binding.skeleton, authoring.require_bone(binding, item.bone)
     pose = Pose.from_matrices(binding.pose_matrices(armature), skeleton)
     direction, rotation = example_placement(bone, pose, skeleton, Settings.of(obj).limb_axis)
     if item.twists:
         return 2.0 * float(np.arccos(min(1.0, abs(float(np.dot(rotation, item.rotation))))))
     return float(np.arccos(np.clip(np.dot(direction, item.direction), -1.0, 1.0)))
-
-
-# The posed copy: a plain mesh in the current shape of the character, for the artist to sculpt.
 
 
 ShapingMode = Literal["SCULPT", "EDIT"]
@@ -175,9 +154,9 @@ _POSE_PROPERTY = "dq_compensation_example_moment"
 _MASK = ".sculpt_mask"
 
 
-def shaping_refusal(obj: bpy.types.Object) -> str | None:
+def shaping_refusal(obj: Object) -> str | None:
     """Why no posed copy of an object can be begun, or None; cheap."""
-    if reason := authoring_refusal(obj):
+    if reason := authoring.authoring_refusal(obj):
         return reason
     if posed_copy_of(obj) is not None:
         return f"An example of {obj.name} is being edited. Apply or cancel that first."
@@ -189,13 +168,13 @@ def shaping_refusal(obj: bpy.types.Object) -> str | None:
 
 
 def begin(
-    obj: bpy.types.Object,
+    obj: Object,
     index: int,
-    captured: CapturedPose | None,
-    depsgraph: bpy.types.Depsgraph,
+    captured: authoring.CapturedPose | None,
+    depsgraph: Depsgraph,
     *,
     is_new: bool = False,
-) -> bpy.types.Object:
+) -> Object:
     """Make the posed copy for an example, select it and hide the character.
 
     What is outside the support is masked for Sculpt Mode; `shape_in` hides it in Edit Mode.
@@ -211,10 +190,10 @@ def begin(
     """
     raise_refusal(shaping_refusal(obj), ExampleError)
     binding = binding_with_current_softness(obj, depsgraph)
-    settings = by_example(obj)
-    captured = captured or CapturedPose.current(binding, settings, obj, depsgraph)
+    settings = authoring.by_example(obj)
+    captured = captured or authoring.CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]
-    require_bone(binding, item.bone)
+    authoring.require_bone(binding, item.bone)
     shape = captured.shape(binding)
     posed = captured.deformer(binding, settings)(shape).astype(np.float32)
     copy = _copy_in_shape(obj, posed)
@@ -234,9 +213,9 @@ def begin(
     return copy
 
 
-def _copy_in_shape(obj: bpy.types.Object, posed: NDArray[np.float32]) -> bpy.types.Object:
+def _copy_in_shape(obj: Object, posed: NDArray[np.float32]) -> Object:
     """A new object with the mesh of another and other positions, not yet in a collection."""
-    mesh = cast("bpy.types.Mesh", mesh_of(obj).copy())
+    mesh = cast("Mesh", mesh_of(obj).copy())
     mesh.name = f"{obj.name} posed"
     copy = bpy.data.objects.new(f"{obj.name} posed", mesh)
     clear_keys(copy)
@@ -250,7 +229,7 @@ def _copy_in_shape(obj: bpy.types.Object, posed: NDArray[np.float32]) -> bpy.typ
     return copy
 
 
-def _mask(mesh: bpy.types.Mesh, support: NDArray[np.floating]) -> None:
+def _mask(mesh: Mesh, support: NDArray[np.floating]) -> None:
     known = mesh.attributes.get(_MASK)
     if known is not None:
         mesh.attributes.remove(known)
@@ -258,7 +237,7 @@ def _mask(mesh: bpy.types.Mesh, support: NDArray[np.floating]) -> None:
     mask.data.foreach_set("value", 1.0 - np.clip(support, 0.0, 1.0).astype(np.float32))
 
 
-def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
+def shape_in(copy: Object, mode: ShapingMode) -> None:
     """Enter a mode to shape the active posed copy.
 
     Edit Mode hides the vertices outside the support and begins with nothing selected.
@@ -275,7 +254,7 @@ def shape_in(copy: bpy.types.Object, mode: ShapingMode) -> None:
     bpy.ops.object.mode_set(mode=mode)
 
 
-def _require_character(copy: bpy.types.Object) -> bpy.types.Object:
+def _require_character(copy: Object) -> Object:
     """The character whose posed copy an object is; ExampleError if there is none any more."""
     obj = character_of(copy)
     if obj is None:
@@ -289,8 +268,8 @@ def _require_character(copy: bpy.types.Object) -> bpy.types.Object:
     return obj
 
 
-def cancel(copy: bpy.types.Object) -> str:
-    """Remove a posed copy, and the example as well if it was added for it.
+def cancel(copy: Object) -> str:
+    """Remove a posed copy, and an example that was added with it.
 
     Args:
         copy: in Object Mode.
@@ -300,10 +279,14 @@ def cancel(copy: bpy.types.Object) -> str:
     """
     obj, name = character_of(copy), str(copy.get(NAME_PROPERTY, copy.name))
     summary = f"{name} keeps the shape that it had."
-    if obj is not None and copy.get(_NEW_PROPERTY, False) and authoring_refusal(obj) is None:
+    if (
+        obj is not None
+        and copy.get(_NEW_PROPERTY, False)
+        and authoring.authoring_refusal(obj) is None
+    ):
         try:
             keep_basis = bool(copy.get(BASIS_PROPERTY, True))
-            remove_example(obj, _example_of(copy, obj), keep_basis=keep_basis)
+            authoring.remove_example(obj, _example_of(copy, obj), keep_basis=keep_basis)
         except ExampleError:
             summary = f"{name} was gone already."
         else:
@@ -312,7 +295,7 @@ def cancel(copy: bpy.types.Object) -> str:
     return summary
 
 
-def end(copy: bpy.types.Object) -> None:
+def end(copy: Object) -> None:
     """Remove a posed copy and show its character again.
 
     The armature is selected and active again where it is still in Pose Mode, else the character.
@@ -335,7 +318,7 @@ def end(copy: bpy.types.Object) -> None:
 
 
 def positions_in(
-    source: bpy.types.Object, obj: bpy.types.Object, matrix: NDArray[np.floating] | None = None
+    source: Object, obj: Object, matrix: NDArray[np.floating] | None = None
 ) -> NDArray[np.float64]:
     """The vertices of one mesh object in the space of another, shape (n, 3).
 
@@ -364,13 +347,10 @@ def positions_in(
     return positions if is_there else transformed_points(there, positions)
 
 
-def _example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
-    """The index of the example that a posed copy is for.
+def _example_of(copy: Object, obj: Object) -> int:
+    """The index of the example that a posed copy is for; ExampleError where it has gone.
 
     By its shape key, then by its name: either may have been renamed meanwhile.
-
-    Raises:
-        ExampleError: it is not there any more.
     """
     bone, name = str(copy[BONE_PROPERTY]), str(copy[NAME_PROPERTY])
     items = list(enumerate(example_items(obj)))
@@ -386,29 +366,19 @@ def _example_of(copy: bpy.types.Object, obj: bpy.types.Object) -> int:
 
 # Gives examples their shapes, and reports the result in numbers.
 
-
 # Of the object's size: what remains below it cannot be seen.
 _CLOSE = 1e-4
 
 
-class Applied(NamedTuple):
-    """The result of applying a shape.
-
-    Attributes:
-        summary: a sentence with numbers.
-        is_complete: nothing had to be left out.
-    """
-
-    summary: str
-    is_complete: bool
-
-
-def apply_copy(copy: bpy.types.Object, outside: Outside = "ASK") -> Applied:
+def apply_copy(copy: Object, outside: authoring.Outside = "ASK") -> tuple[str, bool]:
     """Take the shape of a posed copy back to rest as its example, and remove the copy.
 
     Args:
         copy: in Object Mode.
         outside: what becomes of vertices that were moved outside the support.
+
+    Returns:
+        a sentence with numbers, and whether nothing had to be left out.
 
     Raises:
         OutsideSupportError: `outside` is ASK and there are such vertices; the copy stays.
@@ -416,23 +386,24 @@ def apply_copy(copy: bpy.types.Object, outside: Outside = "ASK") -> Applied:
     """
     obj = _require_character(copy)
     index = _example_of(copy, obj)
-    captured = CapturedPose.from_properties(copy[_POSE_PROPERTY])
+    captured = authoring.CapturedPose.from_properties(copy[_POSE_PROPERTY])
     began_at = np.array(copy[_MATRIX_PROPERTY], np.float64).reshape(4, 4)
     wanted = positions_in(copy, obj, began_at)
     masked = not copy.get(_EDITED_PROPERTY, False)
-    found = give_shape(obj, index, captured, wanted, outside, masked=masked)
+    found = authoring.give_shape(obj, index, captured, wanted, outside, masked=masked)
     end(copy)
     return _applied(obj, example_items(obj)[index], found)
 
 
-def update_from(
-    obj: bpy.types.Object, index: int, source: bpy.types.Object, depsgraph: bpy.types.Depsgraph
-) -> Applied:
+def update_from(obj: Object, index: int, source: Object, depsgraph: Depsgraph) -> tuple[str, bool]:
     """Give an example the shape of another mesh object, inside the support of its bone.
 
     Args:
         obj: the original mesh object, in the pose of the example.
         source: a mesh object of the same topology, as it should look in the pose.
+
+    Returns:
+        as `apply_copy`.
 
     Raises:
         ExampleError, BindingError, PoseError, UserError: it cannot be done; nothing has changed.
@@ -445,12 +416,12 @@ def update_from(
             "Go to Pose first."
         )
     binding = binding_with_current_softness(obj, depsgraph)
-    captured = CapturedPose.current(binding, by_example(obj), obj, depsgraph)
-    found = give_shape(obj, index, captured, positions_in(source, obj))
+    captured = authoring.CapturedPose.current(binding, authoring.by_example(obj), obj, depsgraph)
+    found = authoring.give_shape(obj, index, captured, positions_in(source, obj))
     return _applied(obj, item, found)
 
 
-def follow_now(obj: bpy.types.Object) -> None:
+def follow_now(obj: Object) -> None:
     """Let an enabled character show the change of its examples at once."""
     status_of(obj).example_result = None
     if not settings_of(obj).is_enabled or obj.library is not None:
@@ -459,7 +430,7 @@ def follow_now(obj: bpy.types.Object) -> None:
     reconcile_now(obj, bpy.context.evaluated_depsgraph_get(), edited=True)
 
 
-def _applied(obj: bpy.types.Object, item: ExampleItem, found: Capture) -> Applied:
+def _applied(obj: Object, item: ExampleItem, found: Capture) -> tuple[str, bool]:
     follow_now(obj)
     millimetres = object_millimetres(obj, bpy.context.scene)
     changed = int((found.offsets != 0.0).any(axis=1).sum())
@@ -481,7 +452,7 @@ def _applied(obj: bpy.types.Object, item: ExampleItem, found: Capture) -> Applie
     if not Settings.of(obj).by_example:
         summary += f" It shows when the method of {obj.name} is By Example."
     status_of(obj).example_result = summary
-    return Applied(summary, is_close and left_out == 0)
+    return summary, is_close and left_out == 0
 
 
 # The base that example poses were sculpted on, and their way to another one.
@@ -491,17 +462,17 @@ def _applied(obj: bpy.types.Object, item: ExampleItem, found: Capture) -> Applie
 # taken over: the offsets become those that show it on the present base.
 
 
-def other_bases(obj: bpy.types.Object) -> dict[int, str]:
-    """The examples that were sculpted on another base than the present one, by their places.
+def other_bases(obj: Object) -> dict[int, str]:
+    """The examples that were sculpted on another base, by their places.
 
     Each with its base, `items.base_now` then. Those of earlier versions do not know theirs.
     """
-    now = base_now(obj)
+    now = authoring.base_now(obj)
     made_on = ((index, item.made_on) for index, item in enumerate(settings_of(obj).examples))
     return {index: base for index, base in made_on if base not in {"", now}}
 
 
-def base_sentence(obj: bpy.types.Object) -> str:
+def base_sentence(obj: Object) -> str:
     """A sentence for the panel on examples that were sculpted on another base; empty for none."""
     others = other_bases(obj)
     if not others:
@@ -512,7 +483,7 @@ def base_sentence(obj: bpy.types.Object) -> str:
     return f"{names}: sculpted on {label}, Softness {float(softness):.2f}. It looks different now."
 
 
-def take_over(obj: bpy.types.Object) -> list[str]:
+def take_over(obj: Object) -> list[str]:
     """Let examples show the shapes that were sculpted, on the present base; returns their names.
 
     In the poses of the examples the vertices in the support are where they were.
@@ -526,40 +497,28 @@ def take_over(obj: bpy.types.Object) -> list[str]:
     for index, base in other_bases(obj).items():
         method, softness = base.split()
         before = with_softness(obj, binding, float(softness))
-        settings = by_example(obj).with_method("SPHERICAL_JOINT_BY_EXAMPLE", method)  # type: ignore[arg-type]
+        settings = authoring.by_example(obj).with_method("SPHERICAL_JOINT_BY_EXAMPLE", method)  # type: ignore[arg-type]
         item = example_items(obj)[index]
         captured = _pose_of(item, binding)
         wanted = captured.deformer(before, settings)(captured.shape(before))
-        give_shape(obj, index, captured, wanted)
+        authoring.give_shape(obj, index, captured, wanted)
         done.append(item.name)
     follow_now(obj)
     return done
 
 
-def _pose_of(item: ExampleItem, binding: Binding) -> CapturedPose:
+def _pose_of(item: ExampleItem, binding: Binding) -> authoring.CapturedPose:
     """The pose of an example: its bone is turned, all else is at rest, no other key is on."""
     skeleton = binding.skeleton
-    bone = require_bone(binding, item.bone)
-    turned = matrices_from_quaternions(example_bone(bone, [item], skeleton).rotations[0])
-    matrices = np.tile(np.eye(4), (skeleton.row_count, 1, 1))
-    matrices[_below(bone, skeleton)] = _about(skeleton.rest[bone][:3, 3], turned)
-    moved = Pose.from_matrices(matrices, skeleton).matrices
-    return CapturedPose(skeleton.names, moved, binding.object_to_armature, {item.key: 1.0})
-
-
-def _about(head: NDArray[np.floating], turned: NDArray[np.floating]) -> NDArray[np.float64]:
-    matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = turned, head - turned @ head
-    return matrix
-
-
-def _below(bone: int, skeleton: Skeleton) -> NDArray[np.bool_]:
-    """The rows of a pose that follow a bone, shape (R,)."""
-    follows = np.zeros(skeleton.bone_count, np.bool_)
-    follows[bone] = True
-    for child, parent in enumerate(skeleton.parents):
-        follows[child] |= parent >= 0 and follows[parent]
-    return follows[skeleton.bone_of_row]
+    bone = authoring.require_bone(binding, item.bone)
+    turned = example_bone(bone, [item], skeleton).rotations[0]
+    axes = quaternions_from_matrices(skeleton.rest[bone : bone + 1, :3, :3])[0]
+    turned = concatenate_quaternions(turned, axes)
+    w, x, y, z = concatenate_quaternions(quaternion_conjugate(axes), turned).tolist()
+    matrices = posed_matrices(skeleton, {bone: (w, x, y, z)})
+    return authoring.CapturedPose(
+        skeleton.names, matrices, binding.object_to_armature, {item.key: 1.0}
+    )
 
 
 # Follows posed copies: leaving the mode applies the shape, and a lost one shows its character.
@@ -567,7 +526,6 @@ def _below(bone: int, skeleton: Skeleton) -> NDArray[np.bool_]:
 # Changes are only noted. A moment later a timer applies what was left, with an undo step of its
 # own. A shape that cannot be applied stays in its copy, and the panel says why; it is not tried
 # again by itself. After an undo nothing is applied by itself either: the user wanted to go back.
-
 
 # Seconds from leaving the mode to applying.
 _APPLY_AFTER = 0.1
@@ -586,18 +544,18 @@ class _Copy:
     failure: UserError | None = None
 
 
-def failure_of(copy: bpy.types.Object) -> UserError | None:
+def failure_of(copy: Object) -> UserError | None:
     """Why the shape of a posed copy could not be applied, or None."""
     return memory_of(copy, _Copy).failure
 
 
-def note_failure(copy: bpy.types.Object, error: UserError) -> None:
+def note_failure(copy: Object, error: UserError) -> None:
     """Keep for the panel why the shape of a posed copy could not be applied."""
     memory_of(copy, _Copy).failure = error
 
 
 def observe() -> None:
-    """Note which copy is being shaped, and whether that has ended; quick."""
+    """Note the copy in Sculpt or Edit Mode, and one that has left its mode; quick."""
     global _shaped
     if _shaped is not None:
         copy = bpy.data.objects.get(_shaped[1])
@@ -624,7 +582,7 @@ def follow() -> None:
             show_again(obj)
 
 
-def _apply(copy: bpy.types.Object) -> None:
+def _apply(copy: Object) -> None:
     known = memory_of(copy, _Copy)
     known.failure = None
     windows = bpy.context.window_manager.windows
@@ -638,7 +596,7 @@ def _apply(copy: bpy.types.Object) -> None:
         known.failure = error
 
 
-def _characters_with_copies() -> list[bpy.types.Object]:
+def _characters_with_copies() -> list[Object]:
     own = (obj for obj in enabled_objects() if obj.library is None)
     return [obj for obj in own if settings_of(obj).native.hidden_for_copy]
 

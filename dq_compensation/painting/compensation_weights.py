@@ -8,6 +8,7 @@ from typing import Literal, cast
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, VertexGroup
 from numpy.typing import NDArray
 
 from ..analysis.mesh_graph import mirrored_weights, smoothed_weights
@@ -48,7 +49,6 @@ class PaintedGroup:
     setting: str
     name: str
     label: str
-    meaning: str
     description: str
 
     @property
@@ -62,21 +62,18 @@ PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
         "vertex_group",
         "Compensation",
         "Compensation",
-        "compensation",
         "How much of the compensation acts: 0 is plain dual quaternions, 1 all of it",
     ),
     "BLEND": PaintedGroup(
         "blend_group",
         "Blend",
         "Blend to Linear",
-        "blend to linear",
         "The blend between the plain Armature modifier's linear skinning, 0, and the method, 1",
     ),
     "SOFTNESS": PaintedGroup(
         "softness_group",
         "Softness",
         "Softness",
-        "softness",
         "How much of Soften Weights each vertex gets: 0 keeps its weights, 1 all of it",
     ),
 }
@@ -100,13 +97,13 @@ class WeightsChange:
     unmatched: int = 0
 
 
-def painted_group(obj: bpy.types.Object, kind: PaintedKind) -> bpy.types.VertexGroup | None:
+def painted_group(obj: Object, kind: PaintedKind) -> VertexGroup | None:
     """The vertex group that an object's settings name; None where it names none that exists."""
     return obj.vertex_groups.get(_chosen_name(obj, kind))
 
 
 def painting_refusal(
-    obj: bpy.types.Object | None, kind: PaintedKind, *, needs_group: bool = False
+    obj: Object | None, kind: PaintedKind, *, needs_group: bool = False
 ) -> str | None:
     """Why the weights of an object cannot be painted, a sentence for riggers, or None.
 
@@ -120,13 +117,13 @@ def painting_refusal(
         return f"{obj.name} is not deformed by DQ Compensation. Press Enable first"
     if needs_group and painted_group(obj, kind) is None:
         group = PAINTED_GROUPS[kind]
-        missing = f"{obj.name} has no vertex group for the {group.meaning} yet"
+        missing = f"{obj.name} has no vertex group for the {group.label.lower()} yet"
         return f"{missing}. Press {group.button} first"
     return writing_refusal(obj, [_target_name(obj, kind)])
 
 
-def ensure_group(obj: bpy.types.Object, kind: PaintedKind) -> tuple[str, bool]:
-    """Make sure that the object's settings name a group that exists, and make it the active one.
+def ensure_group(obj: Object, kind: PaintedKind) -> tuple[str, bool]:
+    """Make the group of the object's settings if there is none, and make this group active.
 
     A group of the default name that is there already is taken as it is; a new one is 1 everywhere.
 
@@ -150,7 +147,7 @@ def ensure_group(obj: bpy.types.Object, kind: PaintedKind) -> tuple[str, bool]:
     return name, is_new
 
 
-def is_painted(obj: bpy.types.Object, kind: PaintedKind) -> bool:
+def is_painted(obj: Object, kind: PaintedKind) -> bool:
     """Whether the group that painting takes is there, with another weight than the 1 of a new one.
 
     A group of the default name counts even where the settings name no group: painting takes it.
@@ -161,7 +158,7 @@ def is_painted(obj: bpy.types.Object, kind: PaintedKind) -> bool:
     )
 
 
-def masked_vertices(obj: bpy.types.Object) -> NDArray[np.intp] | None:
+def masked_vertices(obj: Object) -> NDArray[np.intp] | None:
     """The vertices that the paint mask of Weight Paint lets through; None without a mask.
 
     Outside of Weight Paint the mask is not seen, so it does not count.
@@ -181,13 +178,13 @@ def masked_vertices(obj: bpy.types.Object) -> NDArray[np.intp] | None:
     return None
 
 
-def fill_weights(obj: bpy.types.Object, kind: PaintedKind, value: float) -> WeightsChange:
+def fill_weights(obj: Object, kind: PaintedKind, value: float) -> WeightsChange:
     """Give all vertices one weight; errors as of `ensure_group`, which is called first."""
     ensure_group(obj, kind)
     return _change(obj, kind, lambda weights: np.full_like(weights, value))
 
 
-def invert_weights(obj: bpy.types.Object, kind: PaintedKind) -> WeightsChange:
+def invert_weights(obj: Object, kind: PaintedKind) -> WeightsChange:
     """Turn each weight w into 1 - w.
 
     Raises:
@@ -197,7 +194,7 @@ def invert_weights(obj: bpy.types.Object, kind: PaintedKind) -> WeightsChange:
 
 
 def smooth_weights(
-    obj: bpy.types.Object, kind: PaintedKind, *, factor: float, iterations: int
+    obj: Object, kind: PaintedKind, *, factor: float, iterations: int
 ) -> WeightsChange:
     """Smooth the weights along the edges; see `smoothed_weights`. Errors as `invert_weights`."""
     mesh = mesh_of(obj)
@@ -213,7 +210,7 @@ def smooth_weights(
 
 
 def mirror_weights(
-    obj: bpy.types.Object, kind: PaintedKind, *, from_positive: bool, by_topology: bool
+    obj: Object, kind: PaintedKind, *, from_positive: bool, by_topology: bool
 ) -> WeightsChange:
     """Copy the weights of one side to the other.
 
@@ -252,11 +249,7 @@ def mirror_weights(
 
 
 def weights_from_transition(
-    obj: bpy.types.Object,
-    kind: PaintedKind,
-    depsgraph: bpy.types.Depsgraph,
-    *,
-    multiply: bool = False,
+    obj: Object, kind: PaintedKind, depsgraph: Depsgraph, *, multiply: bool = False
 ) -> WeightsChange:
     """Set the weights to where the joints bulge in the current pose; see `transition_weights`.
 
@@ -282,13 +275,11 @@ def weights_from_transition(
 
 
 def _change(
-    obj: bpy.types.Object,
-    kind: PaintedKind,
-    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    obj: Object, kind: PaintedKind, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]
 ) -> WeightsChange:
     """Apply a function to the weights, within the paint mask."""
     raise_refusal(painting_refusal(obj, kind, needs_group=True))
-    group = cast("bpy.types.VertexGroup", painted_group(obj, kind))
+    group = cast("VertexGroup", painted_group(obj, kind))
     mesh = mesh_of(obj)
     sharing = [o.name for o in bpy.data.objects if o.data == mesh and o != obj]
     before = read_weights(mesh).of_group(group.index)
@@ -302,10 +293,10 @@ def _change(
     return WeightsChange(group.name, len(rows), len(considered), tuple(sorted(sharing)))
 
 
-def _chosen_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
+def _chosen_name(obj: Object, kind: PaintedKind) -> str:
     return getattr(settings_of(obj), PAINTED_GROUPS[kind].setting)
 
 
-def _target_name(obj: bpy.types.Object, kind: PaintedKind) -> str:
+def _target_name(obj: Object, kind: PaintedKind) -> str:
     """The name of the group, whether it exists or not."""
     return _chosen_name(obj, kind) or PAINTED_GROUPS[kind].name

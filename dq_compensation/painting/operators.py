@@ -11,8 +11,7 @@ from bpy.types import Context, Event, Object, Operator
 from ..errors import UserError
 from ..scene.copies import deformed_meshes
 from ..scene.settings.object_settings import settings_of
-from ..session.status import tag_redraw
-from ..ui_shared.reporting import OperatorResult, Refusing, reports_errors
+from ..ui_shared.reporting import OperatorResult, Outcome, Refusing, reports_errors
 from .compensation_weights import (
     PAINTED_GROUPS,
     PaintedKind,
@@ -54,7 +53,6 @@ def painting_target(context: Context) -> Object | None:
 class _WeightsOperator(Refusing):
     """The base of the operators here: the object, the group and the report."""
 
-    bl_options = {"REGISTER", "UNDO"}
     needs_group = False
 
     group: EnumProperty(
@@ -70,11 +68,8 @@ class _WeightsOperator(Refusing):
         return refusals[0] if all(refusals) else None
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        message = self.work(context, cast("Object", painting_target(context)), self.group)
-        tag_redraw()
-        cast("Operator", self).report({"INFO"}, message)
-        return {"FINISHED"}
+    def execute(self, context: Context) -> Outcome:
+        return self.work(context, cast("Object", painting_target(context)), self.group)
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
         """Change the weights; returns what was done."""

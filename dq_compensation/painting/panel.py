@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from bpy.types import Context, Object, UILayout
 
-from ..modifier.modifier_stack import our_modifier
-from ..scene.blender.rigging import find_rig
-from ..scene.blender.skinned_object import armature_modifier
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.character_skins import meshes_beside
 from ..session.status import status_of
@@ -17,8 +15,6 @@ from ..wording import rounded
 from .compensation_weights import PAINTED_GROUPS, PaintedKind, painted_group
 from .operators import DIRECTIONS, painting_target
 
-# The sub-panel of the overlay: colours for how far the vertices are moved.
-
 
 class OverlayPanel(SubPanel):
     """Colour the character by how far its vertices are moved."""
@@ -28,57 +24,46 @@ class OverlayPanel(SubPanel):
     help_section = "the-overlay"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
+    def subject(cls, context: Context) -> Object | None:
         obj = painting_target(context)
-        return obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
+        is_shown = obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
+        return obj if is_shown else None
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
-        if (obj := painting_target(context)) is not None:
-            _overlay(layout, context, obj)
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        settings, status = settings_of(subject), status_of(subject)
+        if reason := drawing_refusal():
+            draw_sentence(layout, context, f"No overlay. {reason}", "INFO")
+            return
+        column = layout.column()
+        column.prop(settings, "overlay")
+        if settings.overlay == "NONE":
+            return
+        if settings.overlay != "SUPPORT":
+            column.prop(settings, "overlay_maximum", text="Maximum (mm)")
+        if status.overlay_failure:
+            draw_sentence(layout, context, status.overlay_failure, "ERROR")
+        elif subject.mode != "OBJECT":
+            draw_sentence(layout, context, "It shows in Object Mode and Pose Mode.", "INFO")
+        elif settings.overlay == "SUPPORT":
+            layout.label(text=f"The support of {settings.support_bone}", icon="COLOR")
+        elif status.overlay_maximum:
+            maximum = rounded(status.overlay_maximum, 4)
+            layout.label(text=f"Colours from 0 to {maximum} mm", icon="COLOR")
+        if settings.overlay == "COMPENSATION" and not Settings.of(subject).compensates:
+            draw_sentence(layout, context, "This method does not compensate.", "INFO")
+        if after := _reshaping_after(SkinnedObject(subject)):
+            text = f"The colours lie on the mesh as it is before {after}."
+            draw_sentence(layout, context, text, "INFO")
 
 
-def _overlay(layout: UILayout, context: Context, obj: Object) -> None:
-    settings, status = settings_of(obj), status_of(obj)
-    if reason := drawing_refusal():
-        draw_sentence(layout, context, f"No overlay. {reason}", "INFO")
-        return
-    column = layout.column()
-    column.prop(settings, "overlay")
-    if settings.overlay == "NONE":
-        return
-    if settings.overlay != "SUPPORT":
-        column.prop(settings, "overlay_maximum", text="Maximum (mm)")
-    if status.overlay_failure:
-        draw_sentence(layout, context, status.overlay_failure, "ERROR")
-    elif obj.mode != "OBJECT":
-        draw_sentence(layout, context, "It shows in Object Mode and Pose Mode.", "INFO")
-    elif settings.overlay == "SUPPORT":
-        layout.label(text=f"The support of {settings.support_bone}", icon="COLOR")
-    elif status.overlay_maximum:
-        layout.label(
-            text=f"Colours from 0 to {rounded(status.overlay_maximum, 4)} mm", icon="COLOR"
-        )
-    if settings.overlay == "COMPENSATION" and not Settings.of(obj).compensates:
-        draw_sentence(layout, context, "This method does not compensate.", "INFO")
-    if after := _reshaping_after(obj):
-        text = f"The colours lie on the mesh as it is before {after}."
-        draw_sentence(layout, context, text, "INFO")
-
-
-def _reshaping_after(obj: Object) -> str | None:
+def _reshaping_after(skinned: SkinnedObject) -> str | None:
     """The first modifier that may move the surface away from the coloured mesh, or None."""
-    rig = armature_modifier(obj)
-    names = [modifier.name for modifier in obj.modifiers]
-    if rig is None or settings_of(obj).display == "GPU":
+    modifier, stack = skinned.find_modifier(), list(skinned.obj.modifiers)
+    if modifier is None or skinned.settings.display == "GPU":
         return None
-    ours = our_modifier(obj)
-    last = ours.name if ours is not None else rig.name
-    later = obj.modifiers[names.index(last) + 1 :]
+    later = stack[stack.index(skinned.ours or modifier) + 1 :]
     return next((modifier.name for modifier in later if modifier.show_viewport), None)
-
-
-# The sub-panel for painting where the deformation acts.
 
 
 class PaintPanel(SubPanel):
@@ -88,24 +73,22 @@ class PaintPanel(SubPanel):
     help_page = "painting"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
+    def subject(cls, context: Context) -> Object | None:
         obj = painting_target(context)
-        return obj is not None and obj.type == "MESH" and find_rig(obj) is not None
+        is_shown = obj is not None and obj.type == "MESH" and SkinnedObject(obj).find_rig()
+        return obj if is_shown else None
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
-        obj = painting_target(context)
-        if obj is None:
-            return
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
         column = layout.column(align=True)
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
-        column.prop_search(settings_of(obj), "softness_group", obj, "vertex_groups")
-        if settings_of(obj).is_enabled:
-            if meshes_beside(obj):
-                column.prop(settings_of(obj), "lies_on")
-                column.prop(settings_of(obj), "by_itself")
-            _weights(layout, obj)
+        column.prop_search(settings_of(subject), "softness_group", subject, "vertex_groups")
+        if settings_of(subject).is_enabled:
+            if meshes_beside(subject):
+                column.prop(settings_of(subject), "lies_on")
+                column.prop(settings_of(subject), "by_itself")
+            _weights(layout, subject)
 
 
 def _weights(layout: UILayout, obj: Object) -> None:

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import bpy
 import numpy as np
+from bpy.types import Context, Depsgraph, Object, Scene, ViewLayer
 from numpy.typing import NDArray
 
 from ..analysis.take_reduction import reduce_poses, reduced_values, skin_boxes
@@ -68,7 +69,7 @@ class KeyedMesh:
         reach: shape (V,), how far each moves a vertex at most at the value 1, armature units.
     """
 
-    obj: bpy.types.Object
+    obj: Object
     keys: ShapeKeys
     rows: NDArray[np.intp]
     reach: NDArray[np.float64]
@@ -86,7 +87,7 @@ class MotionSource:
         keyed: the meshes with shape keys.
     """
 
-    armature: bpy.types.Object
+    armature: Object
     binding: Binding
     nodes: NDArray[np.intp]
     names: tuple[str, ...]
@@ -96,12 +97,7 @@ class MotionSource:
     keyed: tuple[KeyedMesh, ...]
 
     @classmethod
-    def of(
-        cls,
-        armature: bpy.types.Object,
-        meshes: list[bpy.types.Object],
-        depsgraph: bpy.types.Depsgraph,
-    ) -> MotionSource:
+    def of(cls, armature: Object, meshes: list[Object], depsgraph: Depsgraph) -> MotionSource:
         """Read an armature object and at least one mesh that it deforms.
 
         Raises:
@@ -160,7 +156,7 @@ class SampledMotion:
 
 
 def _sample_motion(
-    source: MotionSource, scene: bpy.types.Scene, frames: tuple[int, ...]
+    source: MotionSource, scene: Scene, frames: tuple[int, ...]
 ) -> Generator[float, None, SampledMotion]:
     """Read every frame; yields the part that is done. Changes nothing.
 
@@ -192,7 +188,7 @@ def _sample_motion(
     return SampledMotion(poses, values, travels)
 
 
-def _values(source: MotionSource, depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
+def _values(source: MotionSource, depsgraph: Depsgraph) -> NDArray[np.float64]:
     """The current values of all shape keys that are sampled, shape (V,)."""
     found = (
         each.keys.values(each.obj.evaluated_get(depsgraph))[each.rows] for each in source.keyed
@@ -201,7 +197,7 @@ def _values(source: MotionSource, depsgraph: bpy.types.Depsgraph) -> NDArray[np.
 
 
 def _needed_nodes(
-    armature: bpy.types.Object, bindings: list[Binding], skeleton: Skeleton
+    armature: Object, bindings: list[Binding], skeleton: Skeleton
 ) -> NDArray[np.intp]:
     """The rows of bones that deform or have example poses, of their parents, and of segments."""
     names = deforming_bones(armature) | {
@@ -266,7 +262,6 @@ def _sampled_keys(
 
 
 # Caches takes: samples an armature, reduces the keys, keeps the result in the file.
-
 
 _ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
 _REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
@@ -354,13 +349,13 @@ class TakeReport:
         return text
 
 
-def default_name(armature: bpy.types.Object) -> str:
+def default_name(armature: Object) -> str:
     """The name for a take: that of the action that plays, else the armature's."""
     played = played_actions(armature)
     return played[0].action.name if played else armature.name
 
 
-def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> str | None:
+def take_refusal(armature: Object, view_layer: ViewLayer) -> str | None:
     """Why no take of an armature object can be cached, or None; cheap."""
     name = armature.name
     meshes = deformed_meshes(armature, view_layer)
@@ -377,12 +372,12 @@ def take_refusal(armature: bpy.types.Object, view_layer: bpy.types.ViewLayer) ->
     return None
 
 
-def takes_refusal(armature: bpy.types.Object) -> str | None:
+def takes_refusal(armature: Object) -> str | None:
     """Why the takes of an armature object cannot be changed, or None."""
     return linked_refusal(armature.name, [armature], _ADVICE_LINKED)
 
 
-def _motion_refusal(armature: bpy.types.Object) -> str | None:
+def _motion_refusal(armature: Object) -> str | None:
     """Why an armature object cannot move at all, or None."""
     played = played_actions(armature)
     constrained = any(len(bone.constraints) for bone in armature.pose.bones)
@@ -394,7 +389,7 @@ def _motion_refusal(armature: bpy.types.Object) -> str | None:
 
 
 def cache_take(
-    armature: bpy.types.Object, options: TakeOptions, context: bpy.types.Context
+    armature: Object, options: TakeOptions, context: Context
 ) -> Generator[Progress, None, list[TakeReport]]:
     """Cache a take of an armature object; closed before its end it has changed nothing.
 
@@ -462,9 +457,7 @@ def _make_take(
     """Make a take of what was sampled; yields the part that is done.
 
     Args:
-        frames: those that were sampled.
         tolerance: in armature units; a quarter of it is for shape keys, where some move.
-        fps: of the scene.
 
     Returns:
         the take, and how far its skin is off at most, armature units.
@@ -494,9 +487,9 @@ def _make_take(
 
 
 def _keep_take(
-    armature: bpy.types.Object, take: Take, options: TakeOptions, error: float
+    armature: Object, take: Take, options: TakeOptions, error: float
 ) -> DQCompensationTake:
-    """Write a take into the file, in the place of the one that has its name."""
+    """Write a take into the file; an earlier take of the same name is replaced."""
     settings = settings_of(armature)
     item = find_take(armature, options.name)
     if item is None:
@@ -516,7 +509,7 @@ def _keep_take(
     return item
 
 
-def remove_take(armature: bpy.types.Object, name: str) -> None:
+def remove_take(armature: Object, name: str) -> None:
     """Remove a take and free its data-block.
 
     Raises:
@@ -552,12 +545,13 @@ def _size(keys: int, sampled_keys: int, count: int) -> str:
 
 # Gives takes to another armature: bones are matched by name.
 
-
+_COPIED = ("name", "stored", "frame_start", "frame_end", "tolerance", "interpolation")
+_COPIED += ("error", "sampled_keys", "keys")
 _REFUSAL_NO_BONES = "{armature} has no bone of the take {take} of {source}."
 
 
-def copy_takes(source: bpy.types.Object, armature: bpy.types.Object) -> list[str]:
-    """Add the takes of an armature object to those of another one; both share the data-blocks.
+def copy_takes(source: Object, armature: Object) -> list[str]:
+    """Add the takes of an armature object to another armature; both share the data-blocks.
 
     Returns:
         sentences that name what the rigs do not have in common.
@@ -575,10 +569,8 @@ def copy_takes(source: bpy.types.Object, armature: bpy.types.Object) -> list[str
     settings = settings_of(armature)
     for item in copied:
         added = settings.takes.add()
-        added.name, added.stored = item.name, item.stored
-        added.frame_start, added.frame_end = item.frame_start, item.frame_end
-        added.tolerance, added.interpolation = item.tolerance, item.interpolation
-        added.error, added.sampled_keys, added.keys = item.error, item.sampled_keys, item.keys
+        for name in _COPIED:
+            setattr(added, name, getattr(item, name))
         added.is_copied = True
     settings.active_take = len(settings.takes) - 1
     note_change()
@@ -586,9 +578,7 @@ def copy_takes(source: bpy.types.Object, armature: bpy.types.Object) -> list[str
     return [f"Copied {takes} of {source.name} to {armature.name}.", *sentences]
 
 
-def differences(
-    name: str, take: Take, source: bpy.types.Object, armature: bpy.types.Object
-) -> list[str]:
+def differences(name: str, take: Take, source: Object, armature: Object) -> list[str]:
     """The differences between a take and an armature object, as sentences."""
     skeleton = with_bendy_bones(read_skeleton(armature), armature)
     rows = node_names(skeleton)
@@ -615,10 +605,10 @@ def differences(
 # Lets playback and crowds follow the new name of a take: they know takes by their names.
 
 
-def _on_renamed(item: DQCompensationTake, _context: bpy.types.Context) -> None:
+def _on_renamed(item: DQCompensationTake, _context: Context) -> None:
     """Each take has a name of its own."""
     owner = item.id_data
-    if not isinstance(owner, bpy.types.Object):
+    if not isinstance(owner, Object):
         return
     if not item.name and item.former_name:
         item.name = item.former_name
@@ -641,7 +631,7 @@ def _on_renamed(item: DQCompensationTake, _context: bpy.types.Context) -> None:
     item.former_name = name
 
 
-def _follow_in_crowds(owner: bpy.types.Object, former: str, name: str) -> None:
+def _follow_in_crowds(owner: Object, former: str, name: str) -> None:
     for crowd in all_crowds():
         for role in roles_of(crowd) if crowd.library is None else ():
             if role.character == owner:

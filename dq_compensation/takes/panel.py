@@ -8,13 +8,14 @@ from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout, ViewLayer
 
 from ..bake.panel import BakesFrames, draw_properties, report_sentences
-from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import NOTHING_SELECTED, deformed_meshes, target_meshes
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import DQCompensationTake, active_take, find_take, takes_of
 from ..session.known_takes import LOST, changed_since, is_take, take_problem
 from ..ui_shared.reporting import (
     OperatorResult,
+    Outcome,
     Refusing,
     RunsInSteps,
     draw_running,
@@ -25,19 +26,8 @@ from ..ui_shared.reporting import (
 )
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
 from ..wording import counted, listed
-from .caching import (
-    TakeOptions,
-    cache_take,
-    copy_takes,
-    default_name,
-    remove_take,
-    take_refusal,
-    take_size,
-    takes_refusal,
-)
+from . import caching
 from .take_checks import watch_takes
-
-# Caches takes of the selected character's armature, and removes them.
 
 
 def target_armature(context: Context) -> Object | None:
@@ -45,8 +35,14 @@ def target_armature(context: Context) -> Object | None:
     active = context.active_object
     if active is not None and active.type == "ARMATURE":
         return active
-    rigs = [rig for obj in target_meshes(context) if (rig := find_rig(obj)) is not None]
-    return rigs[0] if rigs else None
+    rigs = (SkinnedObject(obj).find_rig() for obj in target_meshes(context))
+    return next(filter(None, rigs), None)
+
+
+def armature_with_takes(context: Context) -> Object | None:
+    """The armature of `target_armature`; None where it has no takes."""
+    armature = target_armature(context)
+    return armature if armature is not None and takes_of(armature) else None
 
 
 class _ChangesTakes(Refusing, Operator):
@@ -60,7 +56,7 @@ class _ChangesTakes(Refusing, Operator):
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
         """Why nothing can be done with this armature, or None."""
-        return takes_refusal(armature)
+        return caching.takes_refusal(armature)
 
     @staticmethod
     def armature(context: Context) -> Object:
@@ -68,7 +64,7 @@ class _ChangesTakes(Refusing, Operator):
         return cast("Object", target_armature(context))
 
 
-@with_option_properties(TakeOptions)
+@with_option_properties(caching.TakeOptions)
 class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
     """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
 and shape keys. The take plays without the armature. Esc stops"""
@@ -78,11 +74,11 @@ and shape keys. The take plays without the armature. Esc stops"""
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
-        return take_refusal(armature, context.view_layer)
+        return caching.take_refusal(armature, context.view_layer)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self.first, self.last = self.range(context)
-        self.take_name = self.take_name or default_name(self.armature(context))
+        self.take_name = self.take_name or caching.default_name(self.armature(context))
         return self.ask(context, "Cache")
 
     def draw(self, context: Context) -> None:
@@ -95,8 +91,8 @@ and shape keys. The take plays without the armature. Esc stops"""
     def execute(self, context: Context) -> OperatorResult:
         armature = self.armature(context)
         first, last = self.range(context)
-        options = options_from(self, TakeOptions, first=first, last=last)
-        return self.run(context, report_sentences(cache_take(armature, options, context)))
+        options = options_from(self, caching.TakeOptions, first=first, last=last)
+        return self.run(context, report_sentences(caching.cache_take(armature, options, context)))
 
 
 class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
@@ -112,7 +108,7 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
             return f"{armature.name} has no take. Cache one."
         if item.is_copied:
             return f"{item.name} comes from another armature. Cache it there."
-        return take_refusal(armature, context.view_layer)
+        return caching.take_refusal(armature, context.view_layer)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True
@@ -122,14 +118,14 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
     def execute(self, context: Context) -> OperatorResult:
         armature = self.armature(context)
         item = cast("DQCompensationTake", active_take(armature))
-        options = TakeOptions(
+        options = caching.TakeOptions(
             item.name,
             item.frame_start,
             item.frame_end,
             tolerance=item.tolerance,
             interpolation=item.interpolation,
         )
-        return self.run(context, report_sentences(cache_take(armature, options, context)))
+        return self.run(context, report_sentences(caching.cache_take(armature, options, context)))
 
 
 class DQC_OT_take_remove(_ChangesTakes):
@@ -148,16 +144,15 @@ class DQC_OT_take_remove(_ChangesTakes):
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
         if active_take(armature) is None:
             return f"{armature.name} has no take."
-        return takes_refusal(armature)
+        return caching.takes_refusal(armature)
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> Outcome:
         armature = self.armature(context)
         name = self.take_name or cast("DQCompensationTake", active_take(armature)).name
-        remove_take(armature, name)
+        caching.remove_take(armature, name)
         watch_takes()
-        self.report({"INFO"}, f"Removed the take {name} of {armature.name}")
-        return {"FINISHED"}
+        return f"Removed the take {name} of {armature.name}"
 
 
 class DQC_OT_take_copy(_ChangesTakes):
@@ -171,29 +166,28 @@ name"""
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
         if not _other_armatures(armature, context):
             return f"Select an armature with takes, too, and {armature.name} last."
-        return takes_refusal(armature)
+        return caching.takes_refusal(armature)
 
     @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
+    def execute(self, context: Context) -> Outcome:
         armature = self.armature(context)
         messages = []
         for source in _other_armatures(armature, context):
-            messages += copy_takes(source, armature)
+            messages += caching.copy_takes(source, armature)
         watch_takes()
-        self.report({"INFO"}, " ".join(messages))
-        return {"FINISHED"}
+        return " ".join(messages)
 
 
 def _other_armatures(armature: Object, context: Context) -> list[Object]:
     """The other armatures with takes that the selection leads to."""
     found = dict.fromkeys(
-        obj if obj.type == "ARMATURE" else find_rig(obj) for obj in context.selected_objects
+        obj if obj.type == "ARMATURE" else SkinnedObject(obj).find_rig()
+        for obj in context.selected_objects
     )
     return [rig for rig in found if rig is not None and rig != armature and takes_of(rig)]
 
 
 # The sub-panels of playback: the takes of the character's armature, and how they play.
-
 
 _GPU_ONLY = "Takes play in the GPU display. Set Display of {objects} to GPU."
 _DISABLED = "Takes play on enabled objects. Enable {objects}."
@@ -220,26 +214,25 @@ class PlaybackPanel(SubPanel):
     help_section = "takes"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        return target_armature(context) is not None
+    def subject(cls, context: Context) -> Object | None:
+        return target_armature(context)
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
-        armature = target_armature(context)
-        if armature is None or draw_running(layout):
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        if draw_running(layout):
             return
         layout.operator("dqc.take_cache", icon="REC")
-        if _other_armatures(armature, context):
+        if _other_armatures(subject, context):
             layout.operator("dqc.take_copy", icon="COPYDOWN")
-        settings = settings_of(armature)
+        settings = settings_of(subject)
         if not len(settings.takes):
             return
         row = layout.row()
         row.template_list("DQC_UL_takes", "", settings, "takes", settings, "active_take", rows=3)
         row.operator("dqc.take_remove", text="", icon="REMOVE")
-        item = active_take(armature)
+        item = active_take(subject)
         if item is not None:
-            _take(layout, context, armature, item)
+            _take(layout, context, subject, item)
         PlayPanel.draw(layout, context)
 
 
@@ -252,7 +245,7 @@ def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensa
     count = item.frame_end - item.frame_start + 1
     column = layout.column(align=True)
     column.label(text=f"{counted(count, 'frame')} of {armature.name}", icon="TIME")
-    column.label(text=take_size(item), icon="KEYFRAME")
+    column.label(text=caching.take_size(item), icon="KEYFRAME")
     column.label(text=f"Skin off by {item.error:.2f} mm at most", icon="DRIVER_DISTANCE")
     if parts := changed_since(item):
         text = _OUT_OF_DATE.format(name=item.name, parts=listed(parts))
@@ -269,24 +262,18 @@ class PlayPanel(SubPanel):
     help_section = "takes"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        armature = target_armature(context)
-        return armature is not None and len(settings_of(armature).takes) > 0
+    def subject(cls, context: Context) -> Object | None:
+        return armature_with_takes(context)
 
     @classmethod
-    def fill_header(cls, header: UILayout, context: Context) -> None:
-        armature = target_armature(context)
-        if armature is not None:
-            header.prop(settings_of(armature).playback, "playing", text="")
+    def fill_header(cls, header: UILayout, subject: Object) -> None:
+        header.prop(settings_of(subject).playback, "playing", text="")
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
-        armature = target_armature(context)
-        if armature is None:
-            return
-        settings = settings_of(armature)
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        settings = settings_of(subject)
         playback = settings.playback
-        for text in followers_of_pose(armature, context.view_layer):
+        for text in followers_of_pose(subject, context.view_layer):
             draw_sentence(layout, context, text, "INFO")
         if playback.playing:
             text = "Renders follow the armature, not the take."
@@ -295,7 +282,7 @@ class PlayPanel(SubPanel):
         if playback.playing and not playback.take:
             draw_sentence(layout, context, "Choose a take.", "ERROR")
         for name in filter(None, (playback.take, playback.second_take)):
-            if problem := take_problem(armature, name):
+            if problem := take_problem(subject, name):
                 draw_sentence(layout, context, problem, "ERROR")
         column = layout.column(align=True)
         for name in ("loop", "phase", "speed"):
@@ -309,13 +296,9 @@ class PlayPanel(SubPanel):
 
 def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
     """Sentences about the meshes of a view layer on which no take of their armature plays."""
-    meshes = deformed_meshes(armature, view_layer)
-    disabled = [obj.name for obj in meshes if not settings_of(obj).is_enabled]
-    modified = [
-        obj.name
-        for obj in meshes
-        if settings_of(obj).is_enabled and settings_of(obj).display != "GPU"
-    ]
+    meshes = [(obj.name, settings_of(obj)) for obj in deformed_meshes(armature, view_layer)]
+    disabled = [name for name, own in meshes if not own.is_enabled]
+    modified = [name for name, own in meshes if own.is_enabled and own.display != "GPU"]
     told = ((_DISABLED, disabled), (_GPU_ONLY, modified))
     return [text.format(objects=listed(names)) for text, names in told if names]
 

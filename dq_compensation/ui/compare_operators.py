@@ -8,11 +8,9 @@ import bpy
 import rna_keymap_ui
 from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator, UILayout
 
-from ..lifecycle.enabling import linked_refusal
-from ..scene.copies import target_meshes
 from ..scene.settings.object_settings import ChosenMethod, settings_of
 from ..ui_shared.reporting import OperatorResult, Refusing
-from .operators import DQC_OT_disable, DQC_OT_enable
+from .operators import NOTHING_ENABLED, DQC_OT_disable, DQC_OT_enable, enabled_characters
 
 # Blender goes on with these while the key is held: playback, and the view.
 _PASSED = ("TIMER", "MOUSEMOVE", "MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF", "NUMPAD")
@@ -37,7 +35,7 @@ class DQC_OT_toggle(Refusing, Operator):
 
 
 def _toggled(context: Context) -> type[DQC_OT_enable | DQC_OT_disable]:
-    return DQC_OT_disable if _enabled(context) else DQC_OT_enable
+    return DQC_OT_disable if enabled_characters(context) else DQC_OT_enable
 
 
 class _Compare(Refusing):
@@ -48,11 +46,11 @@ class _Compare(Refusing):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        return None if _enabled(context) else "Select a character that DQ Compensation deforms"
+        return None if enabled_characters(context) else NOTHING_ENABLED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._key = event.type
-        self._methods = show_plain(_enabled(context), self.method)
+        self._methods = show_plain(enabled_characters(context), self.method)
         context.window_manager.modal_handler_add(cast("Operator", self))
         return {"RUNNING_MODAL"}
 
@@ -132,15 +130,6 @@ def _as_chosen(keys: KeyMap, item: KeyMapItem) -> tuple[KeyMap, KeyMapItem] | No
     chosen: Any = configuration and configuration.keymaps.get(keys.name)
     found: Any = chosen and chosen.keymap_items.find_from_operator(item.idname)
     return (chosen, found) if found else None
-
-
-def _enabled(context: Context) -> list[Object]:
-    """The selected characters that are enabled and can be changed."""
-    return [
-        obj
-        for obj in target_meshes(context)
-        if settings_of(obj).is_enabled and linked_refusal(obj) is None
-    ]
 
 
 CLASSES = (DQC_OT_toggle, DQC_OT_compare, DQC_OT_compare_volume)

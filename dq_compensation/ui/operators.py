@@ -11,16 +11,7 @@ from bpy.props import StringProperty
 from bpy.types import Context, Menu, Object, Operator, Panel
 
 from ..errors import UserError
-from ..lifecycle.enabling import (
-    coming_settings,
-    copied_modifier_warning,
-    disable,
-    enable_all,
-    linked_refusal,
-    refresh,
-    refusal,
-    settings_changed,
-)
+from ..lifecycle import enabling
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
@@ -34,8 +25,16 @@ from ..session.changes import writing_settings
 from ..ui_shared.reporting import OperatorResult, Refusing
 from ..wording import listed
 
+NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
+
 # Of an earlier bake: what acts on an enabled object, too.
 _LEFTOVERS = (acting_keys_warning, acting_helpers_warning)
+
+
+def enabled_characters(context: Context) -> list[Object]:
+    """The selected characters that are enabled and can be changed."""
+    enabled = (obj for obj in target_meshes(context) if settings_of(obj).is_enabled)
+    return [obj for obj in enabled if enabling.linked_refusal(obj) is None]
 
 
 def _join(sentences: list[str]) -> str:
@@ -56,7 +55,7 @@ stack, and Disable restores every setting"""
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         targets = target_meshes(context)
-        reasons = [linked_refusal(obj) or refusal(obj) for obj in targets]
+        reasons = [enabling.linked_refusal(obj) or enabling.refusal(obj) for obj in targets]
         if not all(reasons):
             return None
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
@@ -64,8 +63,8 @@ stack, and Disable restores every setting"""
     def execute(self, context: Context) -> OperatorResult:
         wanted = [obj for obj in target_meshes(context) if not settings_of(obj).is_enabled]
         local = [obj for obj in wanted if obj.library is None]
-        done, refused = enable_all(local, context.evaluated_depsgraph_get())
-        refused = [reason for obj in wanted if (reason := linked_refusal(obj))] + refused
+        done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
+        refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
         elif twice := [text for obj in done for find in _LEFTOVERS if (text := find(obj))]:
@@ -89,19 +88,20 @@ as it was before"""
         targets = target_meshes(context)
         if not targets:
             return NOTHING_SELECTED
-        reasons = [linked_refusal(obj) for obj in targets if settings_of(obj).is_enabled]
+        reasons = [enabling.linked_refusal(obj) for obj in targets if settings_of(obj).is_enabled]
         return reasons[0] if reasons and all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
         enabled = [
             obj
             for obj in target_meshes(context)
-            if obj.library is None and (settings_of(obj).is_enabled or copied_modifier_warning(obj))
+            if obj.library is None
+            and (settings_of(obj).is_enabled or enabling.copied_modifier_warning(obj))
         ]
         if not enabled:
             self.report({"INFO"}, "Disabled already")
             return {"CANCELLED"}
-        disable(*enabled)
+        enabling.disable(*enabled)
         self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
         return {"FINISHED"}
 
@@ -125,7 +125,7 @@ class DQC_OT_refresh(Refusing, Operator):
             if not settings_of(obj).is_enabled:
                 continue
             try:
-                binding = refresh(obj, context.evaluated_depsgraph_get())
+                binding = enabling.refresh(obj, context.evaluated_depsgraph_get())
             except UserError as error:
                 failed.append(str(error))
             else:
@@ -160,7 +160,7 @@ _SHIPPED = str(Path(__file__).parents[2])
 
 
 def _source_and_others(context: Context) -> tuple[Object | None, list[Object]]:
-    """The character whose settings are copied, the active one, and those that get them."""
+    """The active character, as the source of settings, and the characters that get them."""
     active, meshes = context.active_object, target_meshes(context)
     if active is None or not meshes:
         return None, meshes
@@ -181,15 +181,15 @@ enables nothing"""
         source, others = _source_and_others(context)
         if source is None or not others:
             return "Select other characters, and then the one whose settings they get"
-        reasons = [linked_refusal(obj) for obj in others]
+        reasons = [enabling.linked_refusal(obj) for obj in others]
         return reasons[0] if all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
         source, others = _source_and_others(context)
         assert source is not None
-        done = [obj for obj in others if linked_refusal(obj) is None]
+        done = [obj for obj in others if enabling.linked_refusal(obj) is None]
         missing = [text for obj in done for text in copy_settings(source, obj)]
-        missing += [reason for obj in others if (reason := linked_refusal(obj))]
+        missing += [reason for obj in others if (reason := enabling.linked_refusal(obj))]
         text = f"{listed([obj.name for obj in done])} got the settings of {source.name}."
         self.report({"WARNING" if missing else "INFO"}, " ".join((text, *missing)))
         return {"FINISHED"}
@@ -203,7 +203,7 @@ def copy_settings(source: Object, target: Object) -> list[str]:
     """
     given: Any = settings_of(source)
     settings: Any = settings_of(target)
-    coming = coming_settings(source)
+    coming = enabling.coming_settings(source)
     missing = []
     with writing_settings():
         for name in _SHARED:
@@ -214,7 +214,7 @@ def copy_settings(source: Object, target: Object) -> list[str]:
                 setattr(settings, name, group)
             else:
                 missing.append(f"{target.name} has no vertex group {group}.")
-    settings_changed(target)
+    enabling.settings_changed(target)
     return missing
 
 
@@ -230,15 +230,15 @@ class DQC_OT_preset_apply(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        reasons = [linked_refusal(obj) for obj in target_meshes(context)]
+        reasons = [enabling.linked_refusal(obj) for obj in target_meshes(context)]
         return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
         for obj in target_meshes(context):
-            if linked_refusal(obj) is None:
+            if enabling.linked_refusal(obj) is None:
                 with writing_settings(), context.temp_override(object=obj):
                     bpy.utils.execfile(self.filepath)
-                settings_changed(obj)
+                enabling.settings_changed(obj)
         return {"FINISHED"}
 
 

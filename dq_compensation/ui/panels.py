@@ -12,19 +12,12 @@ from ..bake.panel import BakePanel
 from ..crowds.panel import CrowdBakePanel, CrowdPanel
 from ..examples.operators import active_character
 from ..examples.panel import ExamplePanel
-from ..lifecycle.enabling import (
-    coming_display,
-    copied_modifier_warning,
-    linked_refusal,
-    notes_of,
-    problem_of,
-    refusal,
-)
+from ..lifecycle import enabling
 from ..modifier.written_record import JointBones, joint_bones, joint_counts
 from ..painting.panel import OverlayPanel, PaintPanel
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import LeftOut, Settings, settings_of, text_of_bones
@@ -35,14 +28,13 @@ from ..ui_shared.sidebar import RowsOfItems, SidebarPanel, SubPanel
 from ..viewport.look import display_hints
 from ..wording import counted
 from .compare_operators import DQC_OT_compare, DQC_OT_compare_volume, shortcut
-from .operators import VIEW3D_PT_dq_compensation_presets
+from .operators import NOTHING_ENABLED, VIEW3D_PT_dq_compensation_presets, enabled_characters
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
 
 
 # The sub-panel with the joints of a character: what is done at each, and a switch for it.
-
 
 _CHOICES: tuple[tuple[LeftOut, str, str], ...] = (
     (
@@ -74,11 +66,7 @@ class DQC_OT_leave_out(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        return (
-            None
-            if _changeable_characters(context)
-            else "Select a character that DQ Compensation deforms"
-        )
+        return None if enabled_characters(context) else NOTHING_ENABLED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self.both_sides = event.shift
@@ -86,7 +74,7 @@ class DQC_OT_leave_out(Refusing, Operator):
 
     def execute(self, context: Context) -> OperatorResult:
         bones = {self.bone, flipped_name(self.bone)} if self.both_sides else {self.bone}
-        characters = _changeable_characters(context)
+        characters = enabled_characters(context)
         first = active_character(context)
         shown = first if first in characters else characters[0]
         leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
@@ -99,15 +87,6 @@ class DQC_OT_leave_out(Refusing, Operator):
         text = f"{what} {'off' if leave_out else 'on'}: {', '.join(sorted(bones))}"
         self.report({"INFO"}, f"{text}, {counted(len(characters), 'object')}")
         return {"FINISHED"}
-
-
-def _changeable_characters(context: Context) -> list[Object]:
-    """The selected characters that are enabled and can be changed."""
-    return [
-        obj
-        for obj in target_meshes(context)
-        if settings_of(obj).is_enabled and linked_refusal(obj) is None
-    ]
 
 
 class DQC_UL_joints(RowsOfItems):
@@ -190,23 +169,19 @@ class JointsPanel(SubPanel):
     help_section = "joints"
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
+    def subject(cls, context: Context) -> Object | None:
         obj = active_character(context)
-        return (
-            obj is not None
-            and obj.type == "MESH"
-            and settings_of(obj).is_enabled
-            and Settings.of(obj).compensates
-        )
+        if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
+            return None
+        return obj if Settings.of(obj).compensates else None
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
-        obj = active_character(context)
-        rig = find_rig(obj) if obj is not None else None
-        if obj is None or rig is None:
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        rig = SkinnedObject(subject).find_rig()
+        if rig is None:
             return
-        draw_sentence(layout, context, _count(obj), "INFO")
-        bones, settings = armature_of(rig), settings_of(obj)
+        draw_sentence(layout, context, _count(subject), "INFO")
+        bones, settings = armature_of(rig), settings_of(subject)
         layout.template_list("DQC_UL_joints", "", bones, "bones", settings, "active_joint", rows=6)
 
 
@@ -223,9 +198,6 @@ def _count(obj: Object) -> str:
     if settings_of(obj).use_ball_joints and Settings.of(obj).acts("use_ball_joints"):
         text += f", and {counted(len(found.ball_joints), 'ball joint')}, counted apart"
     return f"{text}."
-
-
-# The panel in the 3D viewport's sidebar.
 
 
 _SUB_PANELS: tuple[type[SubPanel], ...] = (
@@ -269,12 +241,9 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     row.scale_y = 1.3
     if not all(enabled):
         row.operator("dqc.enable", icon="PLAY")
-    if any(enabled) or any(map(copied_modifier_warning, meshes)):
+    if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
         row.operator("dqc.disable", icon="X")
-    for operator, what in (
-        (DQC_OT_compare, ""),
-        (DQC_OT_compare_volume, " with Preserve Volume"),
-    ):
+    for operator, what in ((DQC_OT_compare, ""), (DQC_OT_compare_volume, " with Preserve Volume")):
         if any(enabled) and (key := shortcut(operator.bl_idname)):
             draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
     for obj in meshes:
@@ -318,33 +287,28 @@ def _settings(layout: UILayout, context: Context, obj: Object) -> None:
         column.use_property_decorate = True
         column.prop(settings, "twist_spread", slider=True)
         column.use_property_decorate = False
-    for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints")):
+    for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints", "use_ball_joints")):
         column.prop(settings, name)
-    if acts("use_ball_joints"):
-        column.prop(settings, "use_ball_joints")
     for name, text in (("vertex_group", "Vertex Group"), ("blend_group", "Blend Group")):
         if acts(name):
             column.prop_search(settings, name, obj, "vertex_groups", text=text)
 
 
 def _status(layout: UILayout, context: Context, obj: Object) -> None:
-    if not settings_of(obj).is_enabled:
+    settings = settings_of(obj)
+    if not settings.is_enabled:
         # With another display in the preferences, this would not be what Enable gives.
-        if settings_of(obj).display == coming_display(obj):
-            layout.row().prop(settings_of(obj), "display", expand=True)
-        if reason := refusal(obj) or copied_modifier_warning(obj):
+        if settings.display == enabling.coming_display(obj):
+            layout.row().prop(settings, "display", expand=True)
+        if reason := enabling.refusal(obj) or enabling.copied_modifier_warning(obj):
             draw_sentence(layout, context, reason, "ERROR")
         return
-    if reason := problem_of(obj):
+    if reason := enabling.problem_of(obj):
         draw_sentence(layout, context, reason, "ERROR")
     else:
-        for note in (*notes_of(obj), *display_hints(obj, context)):
+        for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
             draw_sentence(layout, context, note, "INFO")
     layout.operator("dqc.refresh", icon="FILE_REFRESH")
 
 
-CLASSES = (
-    DQC_OT_leave_out,
-    DQC_UL_joints,
-    VIEW3D_PT_dq_compensation,
-)
+CLASSES = (DQC_OT_leave_out, DQC_UL_joints, VIEW3D_PT_dq_compensation)

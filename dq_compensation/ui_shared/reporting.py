@@ -17,11 +17,13 @@ from ..session.status import tag_redraw
 from ..steps import Progress, run_through
 
 if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import IconItems
+    from bpy.stub_internal.rna_enums import IconItems, OperatorReturnItems
 
+    OperatorResult = set[OperatorReturnItems]
+else:
+    OperatorResult = set[str]
 
 # Draws sentences that are longer than a panel is wide.
-
 
 # Blender's own font of the interface, and its size where no style says it.
 _FONT = 0
@@ -109,17 +111,8 @@ def _measured(text: str, size: float) -> float:
     return blf.dimensions(_FONT, text)[0]
 
 
-# Shared by operators: their result, their refusals, and how they show an error.
-
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import OperatorReturnItems
-
-    OperatorResult = set[OperatorReturnItems]
-else:
-    OperatorResult = set[str]
-
-_Execute = TypeVar("_Execute", bound=Callable[..., Any])
+Outcome = str | tuple[str, bool]
+"""What an operator has done, in a sentence; False with it: something was left out."""
 
 
 class Refusing:
@@ -139,22 +132,30 @@ class Refusing:
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        """Why it cannot be done now, or None; cheap."""
+        """Why the operator cannot be pressed now, or None; cheap."""
         raise NotImplementedError
 
 
-def reports_errors(execute: _Execute) -> _Execute:
-    """Decorate an operator's ``execute``: report a `UserError` and cancel."""
+def reports_errors(
+    execute: Callable[[Any, Context], OperatorResult | Outcome],
+) -> Callable[..., OperatorResult]:
+    """Decorate an operator's ``execute``: report its outcome, or a `UserError`, and cancel then."""
 
     @wraps(execute)
-    def execute_and_report(self: Any, context: Context) -> Any:
+    def execute_and_report(self: Any, context: Context) -> OperatorResult:
         try:
-            return execute(self, context)
+            outcome = execute(self, context)
         except UserError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        if isinstance(outcome, set):
+            return outcome
+        summary, is_complete = (outcome, True) if isinstance(outcome, str) else outcome
+        tag_redraw()
+        self.report({"INFO" if is_complete else "WARNING"}, summary)
+        return {"FINISHED"}
 
-    return cast("_Execute", execute_and_report)
+    return execute_and_report
 
 
 # Gives operators the properties of declared options, and reads the options from them.
@@ -183,7 +184,6 @@ def with_setting_properties(
     They call nothing when they change.
 
     Args:
-        names: of the settings.
         prefix: before the names of the properties.
         defaults: of some of them, in the place of the settings' own.
     """
@@ -221,7 +221,6 @@ def property_names(task: type) -> tuple[str, ...]:
 
 
 # Runs a long bake: step by step with a progress bar while Blender stays alive, or in one go.
-
 
 # Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took
 # to draw the last frame, so that drawing a heavy scene takes half of the time at most.

@@ -13,7 +13,6 @@ from .reporting import OperatorResult
 
 # Opens the manual: a button in each panel, and F1 over the add-on's settings and operators.
 
-
 # The extension's folder: the zip has the pages as HTML, the project as it is written.
 _ROOT = Path(__file__).parents[2]
 _MANUAL, _SOURCES = _ROOT / "manual", _ROOT / "docs"
@@ -54,7 +53,6 @@ def page_address(page: str, section: str = "") -> str:
     """The address of a page of the manual on this computer.
 
     Args:
-        page: its name, as `painting`.
         section: as in `docs/painting.md#the-overlay`; empty: the top.
     """
     html = _MANUAL / f"{page}.html"
@@ -103,9 +101,6 @@ def unregister() -> None:
     bpy.utils.unregister_manual_map(manual_map)
 
 
-# The bases of the add-on's panels in the sidebar of the 3D viewport, and of their lists.
-
-
 class SidebarPanel(Panel):
     """A panel of the add-on's tab, with its page of the manual."""
 
@@ -141,32 +136,33 @@ class SubPanel:
     help_section: ClassVar[str] = ""
 
     @classmethod
-    def poll(cls, context: Context) -> bool:
-        """Whether it is there."""
+    def subject(cls, context: Context) -> Any:
+        """The object that the sub-panel is about, or its objects; None: there is no sub-panel."""
         raise NotImplementedError
 
     @classmethod
-    def fill_header(cls, header: UILayout, context: Context) -> None:
+    def fill_header(cls, header: UILayout, subject: Any) -> None:
         """Draw what is before the title."""
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context) -> None:
+    def fill(cls, layout: UILayout, context: Context, subject: Any) -> None:
         """Draw what is below the header, the names of properties beside them."""
         raise NotImplementedError
 
     @classmethod
     def draw(cls, layout: UILayout, context: Context) -> None:
         """Draw it into the layout of a panel or of another sub-panel."""
-        if not cls.poll(context):
+        subject = cls.subject(context)
+        if subject is None:
             return
         header, body = layout.panel(cls.__name__, default_closed=cls.default_closed)
         header.use_property_split = False
-        cls.fill_header(header, context)
+        cls.fill_header(header, subject)
         header.label(text=cls.title)
         _draw_help(header, cls.help_page, cls.help_section)
         if body is not None:
             _split(body)
-            cls.fill(body, context)
+            cls.fill(body, context, subject)
 
 
 def _split(layout: UILayout) -> None:

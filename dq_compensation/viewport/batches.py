@@ -9,8 +9,8 @@ from itertools import takewhile
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object
 from gpu.types import GPUTexture
 
 from ..errors import BindingError, PoseError
@@ -22,8 +22,6 @@ from .kernels import PosePaletteLayout, wanted_layout
 from .look import placements_texture
 from .members import Key, Member, SharedPoses, member_of
 from .played_takes import InstanceGroup, scene_time
-
-# Skins bound meshes, and batches of equal objects by one dispatch each.
 
 
 class SkinnedMesh:
@@ -185,17 +183,13 @@ class Batch(SkinnedMesh):
 
 
 def deformed_object(
-    obj: bpy.types.Object,
-    binding: Binding,
-    depsgraph: bpy.types.Depsgraph,
-    settings: Settings | None = None,
+    obj: Object, binding: Binding, depsgraph: Depsgraph, settings: Settings | None = None
 ) -> DeformedMesh:
     """The deformed mesh of an object for the state that a depsgraph is in, for scripts.
 
     Nothing of it is kept from frame to frame.
 
     Args:
-        obj: the original object.
         settings: how to deform; by default the object's own.
 
     Raises:
@@ -217,11 +211,10 @@ def deformed_object(
 # other object is a batch of one. Batches of the same armatures, as those of a character of many
 # meshes, share their poses.
 
-
 # How many batches of an object are kept: viewports may show different ones.
 _KEPT = 3
 
-Failed = Callable[[bpy.types.Object, Exception], None]
+Failed = Callable[[Object, Exception], None]
 """A function that leaves an object alone after an error."""
 
 
@@ -238,9 +231,7 @@ class Batches:
         # By the frame rate, the bones and the motions of members. Batches keep them.
         self._poses: WeakValueDictionary[Key, SharedPoses] = WeakValueDictionary()
 
-    def update(
-        self, objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph
-    ) -> list[Batch]:
+    def update(self, objects: Iterable[Object], depsgraph: Depsgraph) -> list[Batch]:
         """Pose and skin enabled objects for one drawing.
 
         An object that fails is left alone. One that does not fit its binding any more is shown as
@@ -263,10 +254,7 @@ class Batches:
         return stale + self._show(_batched(members), depsgraph, fail)
 
     def compare(
-        self,
-        obj: bpy.types.Object,
-        depsgraph: bpy.types.Depsgraph,
-        settings: Settings | None = None,
+        self, obj: Object, depsgraph: Depsgraph, settings: Settings | None = None
     ) -> list[Batch]:
         """Pose and skin an object alone, and as a reference once more by other settings.
 
@@ -306,7 +294,7 @@ class Batches:
     def _show(
         self,
         batched: Iterable[tuple[BatchKey, Sequence[Member]]],
-        depsgraph: bpy.types.Depsgraph,
+        depsgraph: Depsgraph,
         failed: Failed,
     ) -> list[Batch]:
         """Pose and skin the members of each batch; returns the batches that can be drawn."""
@@ -359,10 +347,8 @@ class Batches:
             if any(seen[each] >= _KEPT for each in shown):
                 del self._batches[uids, reference]
 
-    def _as_last(
-        self, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, reference: bool
-    ) -> list[Batch]:
-        """The batch of an object alone as it was skinned last, if there is one."""
+    def _as_last(self, obj: Object, depsgraph: Depsgraph, *, reference: bool) -> list[Batch]:
+        """The batch of a single object as the last drawing skinned it; none if there was none."""
         batch = self._batches.get(((obj.session_uid,), reference))
         if batch is None or not batch.revision:
             return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import is_not
 from weakref import WeakValueDictionary
@@ -43,20 +42,9 @@ from .kernels import (
 from .played_takes import MAX_INSTANCES, InstanceGroup
 from .shaders import pass_shader, skinning_shader
 
-# Uploads the static data of a binding: rest shape, influences, shape keys and topology.
 
-
-@dataclass(frozen=True, eq=False)
-class KeyOffsets:
-    """The offsets of some shape keys, as `shape_key_sum.glsl` reads them."""
-
-    starts: GPUTexture
-    offsets: GPUTexture
-
-    @property
-    def textures(self) -> dict[str, GPUTexture]:
-        """The textures by the names of their samplers."""
-        return {"key_starts": self.starts, "key_offsets": self.offsets}
+class KeyOffsets(dict[str, GPUTexture]):
+    """The offsets of some shape keys, by the samplers of `shape_key_sum.glsl`."""
 
 
 class GpuMesh:
@@ -194,7 +182,8 @@ def _packed_offsets(offsets: NDArray[np.floating]) -> KeyOffsets:
     rows = np.empty((len(vertices), 4), np.float32)
     rows[:, :3] = offsets[keys, vertices]
     rows[:, 3] = keys
-    return KeyOffsets(texture_from_array(starts, 1), texture_from_array(rows, 4))
+    textures = (texture_from_array(starts, 1), texture_from_array(rows, 4))
+    return KeyOffsets(zip(("key_starts", "key_offsets"), textures, strict=True))
 
 
 # Applies the shape keys of all instances of a mesh.
@@ -259,7 +248,6 @@ class GpuKeys:
 
         Args:
             named: of each key that may follow a take, the mesh and the key in takes.
-            examples: the example poses that act.
         """
         take_rows = {key: group.value_row(*name) for key, name in named.items()}
         sources = {
@@ -297,7 +285,7 @@ class GpuKeys:
         if self._offsets is None:
             self._offsets = mesh.key_offsets(self._resting)
         self._values = texture_from_array(values.reshape(-1), 1)
-        textures = {"rest": mesh.rest, "key_values": self._values, **self._offsets.textures}
+        textures = {"rest": mesh.rest, "key_values": self._values, **self._offsets}
         ints = {"mesh_rows": rows, "key_count": len(self._resting)}
         shader = pass_shader("shape_keys")
         shader.bind()
@@ -332,7 +320,7 @@ class MovingKeys:
     @property
     def textures(self) -> dict[str, GPUTexture]:
         """The textures that skinning reads, by the names of its samplers."""
-        return {**self._offsets.textures, "key_values": self.values}
+        return {**self._offsets, "key_values": self.values}
 
     @property
     def constants(self) -> dict[str, int]:
@@ -375,14 +363,6 @@ def _example_rows(examples: ExamplePoses) -> tuple[NDArray[np.floating], NDArray
     return np.concatenate(rows), places
 
 
-# Skins all instances of one mesh by one dispatch.
-#
-# mesh = GpuMesh(...)                                        # once, shared by all instances poses =
-# GivenPoses(skeleton, count, layout)                # or Playback deformed = DeformedMesh(mesh,
-# skeleton, count) ... poses.upload(matrices)                                     # each frame
-# deformed.deform(deformation, poses, poses.groups[0])
-
-
 # For each instance: two matrices, its factor and its spread.
 _SPACE_TEXELS = 7
 # What every driver allows for a texture.
@@ -401,12 +381,8 @@ def most_instances(vertex_count: int, group_count: int, bone_count: int) -> int:
     return min(_MAX_TEXTURE_ROWS // rows, MAX_TEXELS // joints, MAX_INSTANCES)
 
 
-@dataclass(frozen=True, eq=False)
-class _Uploaded:
-    """Textures at rest by their samplers, and the objects that they were made from."""
-
-    made_from: Sequence[object]
-    textures: dict[str, GPUTexture]
+_Uploaded = tuple[Sequence[object], dict[str, GPUTexture]]
+"""The objects that textures at rest were made from, and the textures by their samplers."""
 
 
 class DeformedMesh:
@@ -416,7 +392,6 @@ class DeformedMesh:
 
     Args:
         mesh: the static data, which all instances share.
-        skeleton: that moves it.
         count: of the instances; at most `most_instances`.
 
     Attributes:
@@ -460,7 +435,6 @@ class DeformedMesh:
         """Deform the vertices of instances, and find their normals.
 
         Args:
-            deformation: of the mesh.
             poses: of this frame; its layout includes `wanted_layout` of the deformation.
             group: one of `poses.groups`, with the skeleton of the mesh.
             objects_to_armature: shape (4, 4) for all or (I, 4, 4), A^-1 O of the world matrices; by
@@ -487,7 +461,7 @@ class DeformedMesh:
                 self.keys.find(posed)
             self._skin(deformation, posed)
             if with_normals and self.mesh.group_count:
-                self._find_normals(chosen)
+                self._find_normals(posed)
         finally:
             gpu.shader.unbind()
 
@@ -556,15 +530,14 @@ class DeformedMesh:
         """Textures at rest, by their samplers; uploaded where their sources have changed."""
         made_from = [getattr(deformation, name) for name in at_rest.made_from]
         uploaded = self._at_rest.get(at_rest)
-        if uploaded is None or any(map(is_not, uploaded.made_from, made_from)):
+        if uploaded is None or any(map(is_not, uploaded[0], made_from)):
+            pairs = zip(at_rest.samplers, at_rest.arrays(deformation), strict=True)
             textures = {
                 sampler: texture_from_array(array, 1 if array.ndim == 1 else array.shape[1])
-                for sampler, array in zip(
-                    at_rest.samplers, at_rest.arrays(deformation), strict=True
-                )
+                for sampler, array in pairs
             }
-            uploaded = self._at_rest[at_rest] = _Uploaded(made_from, textures)
-        return uploaded.textures
+            uploaded = self._at_rest[at_rest] = (made_from, textures)
+        return uploaded[1]
 
     def _pose(
         self, posing: PosedTexture, deformation: Deformation, posed: PosedGroup
@@ -583,15 +556,14 @@ class DeformedMesh:
             run_pass(shader, textures, written, count, instances, **constants)
         return texture
 
-    def _find_normals(self, chosen: ListPart | None) -> None:
+    def _find_normals(self, posed: PosedGroup) -> None:
         mesh = self.mesh
         if self.normals is None:
             self.normals = empty_texture(self.count * self.group_rows * TEXTURE_WIDTH, "RGBA16F")
-        shader, count = pass_shader("normals", listed=chosen is not None), self.count
+        shader, count = pass_shader("normals", listed=posed.listed), posed.count(self.count)
         shader.bind()
-        if chosen is not None:
-            chosen.bind(shader)
-            count = chosen.count
+        if posed.chosen is not None:
+            posed.chosen.bind(shader)
         textures = {"positions": self.positions, "groups": mesh.groups, "fans": mesh.fans}
         ints = {"mesh_rows": self.mesh_rows, "group_rows": self.group_rows}
         run_pass(shader, textures, ("normals", self.normals), mesh.group_count, count, **ints)

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import bpy
 import gpu
 import numpy as np
+from bpy.types import Context, Depsgraph, Object
 from gpu.types import GPUTexture, GPUUniformBuf
 
 from ..scene.binding.numpy_evaluator import support_of, support_weights
@@ -36,13 +37,10 @@ from .look import (
 from .overlay import ColouredObject, Legend, colour_block, draw_legends, reference_settings
 from .shaders import free_shaders
 
-# Draws deformed objects in the shading mode of a viewport.
-
-
 Look = TypeVar("Look")
 
 
-def draw_batch(batch: Batch, view: ViewUniforms, context: bpy.types.Context) -> None:
+def draw_batch(batch: Batch, view: ViewUniforms, context: Context) -> None:
     """Draw the objects of a batch: those that follow one another and look the same at once."""
     placements, count = batch.placements(), len(batch.members)
     # Seen through, each hides its own back and not those behind it.
@@ -52,7 +50,7 @@ def draw_batch(batch: Batch, view: ViewUniforms, context: bpy.types.Context) -> 
 
 
 def draw_as_shown(
-    surface: Callable[[float], None], wire: Callable[[], None], context: bpy.types.Context
+    surface: Callable[[float], None], wire: Callable[[], None], context: Context
 ) -> None:
     """Draw surfaces of an opacity, and wires, as the viewport shows them."""
     space, shading = context.space_data, _shading(context)
@@ -74,7 +72,7 @@ def draw_as_shown(
         wire()
 
 
-def has_wire(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+def has_wire(obj: Object, context: Context) -> bool:
     """Whether the region shows the edges of an object."""
     overlay = context.space_data.overlay
     edges = overlay.show_overlays and overlay.show_wireframes
@@ -82,11 +80,7 @@ def has_wire(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
 
 
 def _draw_run(
-    batch: Batch,
-    placements: GPUTexture,
-    run: DrawnRun,
-    view: ViewUniforms,
-    context: bpy.types.Context,
+    batch: Batch, placements: GPUTexture, run: DrawnRun, view: ViewUniforms, context: Context
 ) -> None:
     """Draw some of the objects of a batch."""
     deformed, shading = batch.deformed, _shading(context)
@@ -114,7 +108,7 @@ def _alike(looks: Iterable[Look], first: int) -> Iterator[tuple[Look, DrawnRun]]
         first += run.count
 
 
-def _wire_colour(obj: bpy.types.Object, context: bpy.types.Context) -> Rgb:
+def _wire_colour(obj: Object, context: Context) -> Rgb:
     layer = context.view_layer
     return wire_colour(
         obj,
@@ -124,19 +118,16 @@ def _wire_colour(obj: bpy.types.Object, context: bpy.types.Context) -> Rgb:
     )
 
 
-def _shading(context: bpy.types.Context) -> Any:
+def _shading(context: Context) -> Any:
     return context.space_data.shading
-
-
-# Draws the enabled objects and their overlays into every 3D viewport region.
 
 
 class Drawer(Protocol):
     """A drawer of `EXTRA_DRAWERS`: it draws something besides the enabled objects."""
 
     def in_region(
-        self, context: bpy.types.Context, enabled: Sequence[bpy.types.Object]
-    ) -> Callable[[ViewUniforms, bpy.types.Depsgraph], None] | None:
+        self, context: Context, enabled: Sequence[Object]
+    ) -> Callable[[ViewUniforms, Depsgraph], None] | None:
         """A function that draws into the current region, before the enabled objects are drawn.
 
         None where the view layer has nothing to draw; the data of that layer are freed then.
@@ -241,7 +232,7 @@ def free() -> None:
         drawer.free()
 
 
-def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None:
+def _keep_only_drawn(session: _Session, enabled: list[Object]) -> None:
     """Free the data of objects that we neither draw nor colour in any region."""
     coloured = {obj.session_uid for obj in enabled if settings_of(obj).overlay != "NONE"}
     drawn = {obj.session_uid for obj in enabled if settings_of(obj).display == "GPU"}
@@ -250,12 +241,12 @@ def _keep_only_drawn(session: _Session, enabled: list[bpy.types.Object]) -> None
         del session.coloured[uid]
 
 
-def _is_shown(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+def _is_shown(obj: Object, context: Context) -> bool:
     """Whether we draw an object in the region."""
     return settings_of(obj).native.hidden and is_drawn(obj) and is_visible(obj, context)
 
 
-def _is_shown_coloured(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+def _is_shown_coloured(obj: Object, context: Context) -> bool:
     """Whether we draw the overlay of an object in the region."""
     space = context.space_data
     return (
@@ -267,7 +258,7 @@ def _is_shown_coloured(obj: bpy.types.Object, context: bpy.types.Context) -> boo
     )
 
 
-def is_visible(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
+def is_visible(obj: Object, context: Context) -> bool:
     """Whether the current region shows an object."""
     return (
         context.view_layer.objects.get(obj.name) == obj
@@ -276,12 +267,7 @@ def is_visible(obj: bpy.types.Object, context: bpy.types.Context) -> bool:
     )
 
 
-def _draw_overlay(
-    session: _Session,
-    obj: bpy.types.Object,
-    depsgraph: bpy.types.Depsgraph,
-    context: bpy.types.Context,
-) -> None:
+def _draw_overlay(session: _Session, obj: Object, depsgraph: Depsgraph, context: Context) -> None:
     """Draw the overlay of one object, and note its legend."""
     evaluated = obj.evaluated_get(depsgraph)
     chosen, matrix = settings_of(evaluated), np.array(evaluated.matrix_world)

@@ -18,8 +18,6 @@ from gpu.types import (
 )
 from numpy.typing import NDArray
 
-# Tells whether the GPU display works in this session.
-
 
 def drawing_refusal() -> str | None:
     """The reason why nothing can be drawn in this session, or None."""
@@ -41,11 +39,8 @@ def _refusal(needed: str) -> str | None:
     return None
 
 
-# Makes the objects of Blender's gpu module from arrays, with the checks that Blender leaves out.
-#
 # The published types of that module lack its constructors' arguments and many results: they are set
 # right here, once.
-
 
 _gpu: Any = gpu
 
@@ -147,7 +142,6 @@ def _require_float32(array: NDArray[np.float32]) -> None:
 
 
 # Arrays in textures and back; array element i is pixel (i % 1024, i // 1024).
-
 
 # Pixel i of an array is at (i % TEXTURE_WIDTH, i // TEXTURE_WIDTH); the shaders say `& 1023`.
 TEXTURE_WIDTH = 1024

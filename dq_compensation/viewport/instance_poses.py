@@ -17,15 +17,12 @@ from .kernels import PosePaletteLayout
 from .played_takes import INSTANCE_STRIDE, InstanceGroup, Instances, TakeTables, rest_rows
 from .shaders import chain_bones_shader, pass_shader
 
-# Chooses some of all instances for a pass or a drawing, by a list of their numbers.
-
 
 @dataclass(frozen=True)
 class ListPart:
     """The entries of a list for one run of instances; they are neighbours.
 
     Attributes:
-        texture: the list.
         start, count: of the entries.
         first: the number of the run's first instance; shaders count from there.
     """
@@ -54,8 +51,6 @@ class InstanceList:
         return ListPart(self._texture, start, end - start, first)
 
 
-# Poses many instances on the GPU, by takes or by armatures that Blender has evaluated.
-#
 # A take is played in two passes, each one dispatch for all instances of all characters: what the
 # keys say of each bone, then the product down the hierarchy. `deformed_mesh` skins by the result.
 
@@ -139,7 +134,6 @@ class Playback(InstancePoses):
     Args:
         characters: the instances of each character.
         layout: what the meshes read of a pose; see `kernels.wanted_layout`.
-        fps: the frame rate of the scene.
 
     Raises:
         ValueError: of `TakeTables`.

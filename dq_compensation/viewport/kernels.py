@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,6 @@ from ..core.twist_limbs import TURNS, TwistLimbs
 from ..core.vectors import places_in_rows
 
 # Influences in 4 bytes each: 14 bits of bone and 16 bits of weight, in a float's bits.
-
 
 MAX_BONES = 1 << 14
 # The quantised weights of a vertex sum to this exactly, which is how the shaders find their end.
@@ -94,8 +94,6 @@ def quantised_weights(weights: NDArray[np.floating]) -> NDArray[np.int32]:
     return shares
 
 
-# Declares the kernels of skinning: the textures, the pass and the constants of each in one row.
-#
 # A new method is a row in `KERNELS` with the functions that fill its textures. Parts of kernels
 # that act for some deformations only are rows in `OPTIONS`.
 
@@ -224,7 +222,6 @@ class KernelOption:
 
     Attributes:
         acts: its numbers in a deformation; None where the deformation does not ask for it.
-        at_rest: what it reads.
         defines: more names and values for the compiler.
     """
 
@@ -259,11 +256,6 @@ def _twists_of(deformation: Deformation) -> TwistLimbs | None:
 def _blend_of(deformation: Deformation) -> NDArray[np.floating] | None:
     """The weights that take a deformation back to linear skinning, shape (n,); None without any."""
     return deformation.blend if deformation.method in BLENDED_METHODS else None
-
-
-def _mask_of(deformation: Deformation) -> NDArray[np.floating] | None:
-    """The weights by which vertices leave their places at rest, shape (n,); None: by 1."""
-    return deformation.mask
 
 
 def _measured_amounts(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
@@ -357,14 +349,9 @@ def _set_count(deformation: Deformation) -> int:
     return 0 if deformation.sets is None else deformation.sets.set_count
 
 
-def _blend_rows(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
-    assert deformation.blend is not None
-    return (deformation.blend,)
-
-
-def _mask_rows(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
-    assert deformation.mask is not None
-    return (deformation.mask,)
+def _weights(name: str) -> RestTextures:
+    """The texture of an attribute of the deformation: one weight for each vertex."""
+    return RestTextures((name,), (name,), lambda deformation: (getattr(deformation, name),))
 
 
 def _swing_rows(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
@@ -447,8 +434,9 @@ KERNELS: dict[Kernel, KernelTraits] = {
     ),
 }
 OPTIONS: dict[str, KernelOption] = {
-    "blend": KernelOption(_blend_of, RestTextures(("blend",), ("blend",), _blend_rows)),
-    "mask": KernelOption(_mask_of, RestTextures(("mask",), ("mask",), _mask_rows)),
+    "blend": KernelOption(_blend_of, _weights("blend")),
+    # The weights by which vertices leave their places at rest; without them by 1.
+    "mask": KernelOption(attrgetter("mask"), _weights("mask")),
     "swings": KernelOption(
         swings_of,
         RestTextures(("swings", "swing_joints"), _OF_COMPENSATION, _swing_rows),

@@ -12,6 +12,7 @@ from typing import Any
 import bpy
 import gpu
 import numpy as np
+from bpy.types import Context, Object, View3DShading
 from gpu.types import GPUShader, GPUTexture
 from mathutils import Color, Matrix, Vector
 from numpy.typing import NDArray
@@ -30,10 +31,7 @@ from .gpu_objects import (
 from .instance_poses import ListPart
 from .shaders import VIEW_TEXELS, surface_shader, wire_shader
 
-# Draws the instances of a deformed mesh together: solid with studio light, or as wire.
-#
 # The caller sets depth test and blending, with `drawing_state`.
-
 
 _MAX_LIGHTS = 4
 # In units of normalised depth: as little as keeps edges in front of their own surface.
@@ -145,7 +143,7 @@ def placements_texture(matrices: NDArray[np.floating]) -> GPUTexture:
 
 @dataclass(frozen=True)
 class DrawnRun:
-    """The instances of a mesh that are drawn, which are neighbours."""
+    """The drawn instances of a mesh, which are neighbours."""
 
     first: int
     count: int
@@ -264,9 +262,7 @@ Rgb = tuple[float, float, float]
 _GREY: Rgb = (0.8, 0.8, 0.8)
 
 
-def studio_lights(
-    shading: bpy.types.View3DShading, view_matrix: Matrix
-) -> tuple[Sequence[StudioLight], Rgb]:
+def studio_lights(shading: View3DShading, view_matrix: Matrix) -> tuple[Sequence[StudioLight], Rgb]:
     """The lamps and the ambient colour of a viewport.
 
     Flat is ambient light alone. Matcaps are pictures that Python cannot reach; they get the studio
@@ -300,9 +296,7 @@ def studio_lights(
     return lights, _triple(ambient)
 
 
-def surface_materials(
-    obj: bpy.types.Object, shading: bpy.types.View3DShading, alpha: float
-) -> list[SurfaceMaterial]:
+def surface_materials(obj: Object, shading: View3DShading, alpha: float) -> list[SurfaceMaterial]:
     """The surface of each material slot by the viewport's Color setting, with X-ray's alpha.
 
     Args:
@@ -328,9 +322,7 @@ def surface_materials(
     return materials or [_plain(_GREY, alpha)]
 
 
-def wire_colour(
-    obj: bpy.types.Object, shading: bpy.types.View3DShading, *, active: bool, selected: bool
-) -> Rgb:
+def wire_colour(obj: Object, shading: View3DShading, *, active: bool, selected: bool) -> Rgb:
     """The colour of an evaluated object's wire, linear."""
     if selected:
         theme = bpy.context.preferences.themes[0].view_3d
@@ -380,7 +372,7 @@ def surface_alpha(space: Any, mode: str) -> float:
     return shading.xray_alpha if xray or bone_xray else 1.0
 
 
-def display_hints(obj: bpy.types.Object, context: bpy.types.Context) -> list[str]:
+def display_hints(obj: Object, context: Context) -> list[str]:
     """Hints for the panel: what this viewport hides of an enabled object, and what to do."""
     space: Any = context.space_data
     if space is None or space.type != "VIEW_3D":
@@ -418,7 +410,7 @@ def hidden_from_camera_rays() -> bool:
     return not final_render_runs() and rendering_viewport_open()
 
 
-def camera_visibility_is_current(obj: bpy.types.Object) -> bool:
+def camera_visibility_is_current(obj: Object) -> bool:
     """Whether the visibility of an object for camera rays is as it must be now."""
     if hidden_from_camera_rays():
         return not obj.visible_camera

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import cast
 from weakref import WeakKeyDictionary
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object
 from mathutils import Matrix
 from numpy.typing import NDArray
 
@@ -25,9 +25,6 @@ from ..scene.settings.object_settings import Settings
 from .instance_poses import GivenPoses, Playback
 from .kernels import PosePaletteLayout
 from .played_takes import Instances, Playing, playing_of, take_driven_keys, value_mesh
-
-# Reads a mesh object for a drawing: its settings, its place and its shape keys.
-
 
 # A^-1 O of copies may differ by this share of the mesh's size; see `armature.same_place`.
 _SAME_PLACE = 5e-5
@@ -57,8 +54,8 @@ class Member:
         examples: the example poses that act.
     """
 
-    obj: bpy.types.Object
-    armature: bpy.types.Object
+    obj: Object
+    armature: Object
     binding: Binding
     settings: Settings
     to_armature: NDArray[np.float64]
@@ -71,9 +68,9 @@ class Member:
     examples: Examples | None = None
 
     @property
-    def original(self) -> bpy.types.Object:
+    def original(self) -> Object:
         """The object in the file."""
-        return cast("bpy.types.Object", self.obj.original)
+        return cast("Object", self.obj.original)
 
     @property
     def key_sources(self) -> Key:
@@ -106,9 +103,9 @@ class Member:
 
 
 def member_of(
-    obj: bpy.types.Object,
+    obj: Object,
     binding: Binding,
-    depsgraph: bpy.types.Depsgraph,
+    depsgraph: Depsgraph,
     settings: Settings | None = None,
     takes: tuple[Take, ...] | None = None,
 ) -> Member:
@@ -153,7 +150,7 @@ def _read_keys(member: Member, takes: tuple[Take, ...]) -> None:
 
 
 def _relative_place(
-    obj: bpy.types.Object, armature: bpy.types.Object, binding: Binding
+    obj: Object, armature: Object, binding: Binding
 ) -> tuple[NDArray[np.float64], bytes]:
     """`Member.to_armature` and `Member.place` of an evaluated object."""
     placed = _places.get(binding)
@@ -166,9 +163,6 @@ def _relative_place(
         rounded = np.rint(matrix[:3] / steps) + 0.0
         placed = _places[binding] = (world.copy(), above.copy(), matrix, rounded.tobytes())
     return placed[2], placed[3]
-
-
-# Poses the members of batches, by their takes or by their armatures.
 
 
 class SharedPoses:
@@ -198,7 +192,6 @@ class SharedPoses:
         Args:
             members: of one of the batches, in the same order as before.
             layout: what all batches of the drawing read of a pose.
-            frame, fps: of the scene.
 
         Raises:
             BindingError: an armature has other bones than the bindings.
@@ -259,11 +252,7 @@ class SharedPoses:
 
 
 def _read_poses(members: Sequence[Member]) -> NDArray[np.floating]:
-    """Shape (I, R, 4, 4), the poses of the armatures of members of one batch.
-
-    Raises:
-        BindingError: an armature has other bones than the bindings.
-    """
+    """Shape (I, R, 4, 4), the poses of the armatures of a batch; errors as `SharedPoses.pose`."""
     binding, armatures = members[0].binding, [each.armature for each in members]
     if binding.skeleton.bendy is None:
         return matrices_of_poses(armatures, binding.pose_order)

@@ -33,9 +33,6 @@ from .gpu_objects import (
 from .look import ViewUniforms, drawing_state
 from .shaders import COLOUR_STOPS, overlay_shader, pass_shader
 
-# Holds the colours of the overlay, and chooses the range of distances for them.
-
-
 # Viridis and Magma (van der Walt & Smith 2015, CC0) and Cividis (Nunez, Anderton & Renslow 2018) at
 # ten even places. Their lightness rises evenly, and stays in order for those who see red and green
 # as one, and in print without colours.
@@ -104,9 +101,6 @@ class AutomaticMaximum:
             maximum = min(max(step_above(largest / _SHRINK_BELOW), lowest), self.maximum)
         self.maximum = maximum
         return self.maximum
-
-
-# Colours an object by the distance of its deformation from another one.
 
 
 # In parts of the object's size, towards the eye: more than two evaluators differ, and still nothing
@@ -243,7 +237,6 @@ def colour_block(name: ColourMap) -> GPUUniformBuf:
 
 # Draws the legends of the overlays: the colours and their millimetres.
 
-
 _TITLES: dict[Overlay, str] = {
     "COMPENSATION": "Compensation",
     "LINEAR": "Distance from linear",
@@ -279,7 +272,7 @@ class Legend:
 
 
 def titled_legends(legends: Sequence[Legend]) -> list[tuple[str, Legend]]:
-    """One legend for all objects of the same colours, with titles that name them if they differ."""
+    """One legend for all objects of equal colours; several legends name their objects."""
     by_meaning: dict[tuple[Overlay, float, str], list[Legend]] = {}
     for legend in legends:
         meaning = (legend.overlay, legend.maximum, legend.bone)
@@ -306,7 +299,7 @@ def draw_legends(legends: Sequence[Legend], context: bpy.types.Context) -> None:
 
 
 def _draw_legend(title: str, legend: Legend, x: float, y: float, scale: float) -> None:
-    """Draw one; (x, y) is the lower left corner of its numbers."""
+    """Draw a legend; (x, y) is the lower left corner of its numbers."""
     width, line, padding = _BAR_WIDTH * scale, _LINE * scale, _PADDING * scale
     low, high = y + line, y + line + _BAR_HEIGHT * scale
     blf.size(_FONT, _TEXT_SIZE * scale)

@@ -24,7 +24,6 @@ from .kernels import MAX_TEXELS
 
 # Says which takes instances play and when, for one instance or as arrays for many.
 
-
 # What Blender appends to the name of a copy.
 _COPY_NUMBER = re.compile(r"\.\d{3,}$")
 
@@ -113,9 +112,6 @@ class Instances:
         return cls(takes, np.array(rows, INSTANCE))
 
 
-# Finds the takes that an armature object plays, fitted to the bones of a mesh.
-
-
 # By the take, and the bones that it moves.
 _fitted: WeakKeyDictionary[Take, dict[str, Take]] = WeakKeyDictionary()
 # By two fitted takes.
@@ -131,7 +127,7 @@ def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
 
 
 def playing_of(armature: bpy.types.Object, binding: Binding) -> Playing | None:
-    """The takes that an armature object plays on an object that it deforms.
+    """The takes that an armature object plays, fitted to an object below it.
 
     None where it plays none; then its pose counts.
     """
@@ -200,7 +196,6 @@ class InstanceGroup:
 
     Attributes:
         first_instance, first_row: among all instances, and all their rows.
-        count: of the instances.
         bone_rows: the rows of a pose of one instance.
         value_names: the mesh and the name of each shape key that its takes have; each has a row
             behind those of the pose.
@@ -230,7 +225,6 @@ class TakeTables:
         characters: the takes of each, fitted to its skeleton.
 
     Attributes:
-        characters: as given.
         scaled: whether a bone has a scale anywhere.
         tracks, key_frames, keys, bones: as the shaders `interpolate_keys` and `chain_bones` say,
             one texel a row.
@@ -280,17 +274,12 @@ class TakeTables:
         return tuple(groups)
 
     def rows(
-        self,
-        groups: Sequence[InstanceGroup],
-        characters: Sequence[Instances],
-        fps: float,
+        self, groups: Sequence[InstanceGroup], characters: Sequence[Instances], fps: float
     ) -> NDArray[np.float32]:
         """The texels of all instances, as `instance_rows.glsl` says.
 
         Args:
-            groups: of `groups`.
             characters: the instances of each, whose takes are those of the tables.
-            fps: the frame rate of the scene.
 
         Returns:
             shape (5 I, 4).
@@ -330,11 +319,7 @@ class TakeTables:
         return row_texels.reshape(-1, 4)
 
     def _timings(
-        self,
-        group: InstanceGroup,
-        takes: tuple[Take, ...],
-        timings: NDArray[np.void],
-        fps: float,
+        self, group: InstanceGroup, takes: tuple[Take, ...], timings: NDArray[np.void], fps: float
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """The texels 1 and 2, or 3 and 4, of instances: shapes (I, 4) and (I, 2)."""
         of_takes = np.array(

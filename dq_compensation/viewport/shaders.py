@@ -24,7 +24,6 @@ from .played_takes import BONE_STRIDE, INSTANCE_STRIDE
 
 # Reads the bodies of shaders from the folder ``shaders``, with their includes.
 
-
 SHADERS_DIRECTORY = Path(__file__).resolve().parents[2] / "shaders"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[ \t]*$', re.MULTILINE)
@@ -68,7 +67,6 @@ def shader_source(name: str, directory: Path = SHADERS_DIRECTORY) -> str:
 # A shader's body is a file in ``shaders``; no binding is declared there. Everything here needs the
 # GPU: call it from a draw handler, a timer or a frame handler, never from a thread.
 
-
 VIEW_TEXELS = 21
 COLOUR_STOPS = 10
 
@@ -105,17 +103,17 @@ class Bindings:
 
     Attributes:
         samplers: names of the textures it fetches from.
+        image: name and format of the image that a compute shader writes.
+        push_constants: types by names; 128 bytes at most.
         blocks: names of the uniform buffers, with their number of vec4.
-        images: names of the images that it writes, with their formats.
-        push_constants: types and names; 128 bytes at most.
         smooth, flat: types and names of what the vertex shader passes on to the fragment shader.
     """
 
-    samplers: tuple[str, ...] = ()
-    blocks: tuple[tuple[str, int], ...] = ()
-    images: tuple[tuple[str, str], ...] = ()
-    push_constants: tuple[tuple[str, str], ...] = ()
+    samplers: tuple[str, ...]
+    image: tuple[str, str] | None = None
+    push_constants: dict[str, str] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
+    blocks: tuple[tuple[str, int], ...] = ()
     smooth: tuple[tuple[str, str], ...] = ()
     flat: tuple[tuple[str, str], ...] = ()
 
@@ -126,12 +124,18 @@ class Bindings:
             declared.sampler(slot, "FLOAT_2D", name)
         for slot, (name, texels) in enumerate(self.blocks):
             declared.uniform_buf(slot, "vec4", f"{name}[{texels}]")
-        for slot, (name, image_format) in enumerate(self.images):
-            declared.image(slot, image_format, "FLOAT_2D", name, qualifiers={"WRITE"})
-        for kind, name in self.push_constants:
+        if self.image is not None:
+            name, image_format = self.image
+            declared.image(0, image_format, "FLOAT_2D", name, qualifiers={"WRITE"})
+        for name, kind in self.push_constants.items():
             declared.push_constant(kind, name)
         for name, value in self.defines.items():
             declared.define(name, value)
+
+
+def _ints(*names: str) -> dict[str, str]:
+    """Push constants that are integers."""
+    return dict.fromkeys(names, "INT")
 
 
 def compute_shader(name: str, bindings: Bindings) -> GPUShader:
@@ -172,53 +176,40 @@ def _compiled(name: str, info: GPUShaderCreateInfo) -> GPUShader:
         raise ShaderError(f"The shader {name} does not compile on this GPU") from error
 
 
-# Lists the shaders with their inputs and outputs. A shader is compiled at its first use.
+# A shader is compiled at its first use.
 #
 # With `listed`, a shader is for the instances of a list alone; see `ListPart`.
-
-
-_LIST = (("INT", "list_start"), ("INT", "list_first"))
 
 PASSES = {
     # Finds the transforms between keys.
     "interpolate_keys": Bindings(
-        samplers=("instances", "tracks", "key_frames", "keys"),
-        images=(("locals", "RGBA32F"),),
-        push_constants=(("FLOAT", "frame"),),
+        ("instances", "tracks", "key_frames", "keys"), ("locals", "RGBA32F"), {"frame": "FLOAT"}
     ),
     # Finds the values of the shape keys that follow poses.
     "key_values": Bindings(
-        samplers=("key_sources", "locals", "examples"),
-        images=(("key_values", "R32F"),),
-        push_constants=(("INT", "key_count"),),
+        ("key_sources", "locals", "examples"), ("key_values", "R32F"), _ints("key_count")
     ),
     # Adds shape keys to the rest positions.
     "shape_keys": Bindings(
-        samplers=("rest", "key_starts", "key_offsets", "key_values"),
-        images=(("shaped", "RGBA32F"),),
-        push_constants=(("INT", "mesh_rows"), ("INT", "key_count")),
+        ("rest", "key_starts", "key_offsets", "key_values"),
+        ("shaped", "RGBA32F"),
+        _ints("mesh_rows", "key_count"),
     ),
     # Finds the normals of the deformed surfaces.
     "normals": Bindings(
-        samplers=("positions", "groups", "fans"),
-        images=(("normals", "RGBA16F"),),
-        push_constants=(("INT", "mesh_rows"), ("INT", "group_rows")),
+        ("positions", "groups", "fans"), ("normals", "RGBA16F"), _ints("mesh_rows", "group_rows")
     ),
     # Finds how far two deformations of a mesh are apart.
     "overlay_distances": Bindings(
-        samplers=("positions", "reference"),
-        images=(("distances", "R32F"),),
-        push_constants=(("MAT4", "object_matrix"),),
+        ("positions", "reference"), ("distances", "R32F"), {"object_matrix": "MAT4"}
     ),
     # Those before the kernels.
     **{
         posed.shader: Bindings(
-            samplers=posed.at_rest.samplers,
-            images=((posed.name, "RGBA32F"),),
-            push_constants=(("INT", posed.constant),) if posed.constant else (),
+            posed.at_rest.samplers, (posed.name, "RGBA32F"), _ints(*traits.constants)
         )
-        for posed in (traits.posed for traits in KERNELS.values())
-        if posed is not None
+        for traits in KERNELS.values()
+        if (posed := traits.posed) is not None
     },
 }
 
@@ -249,8 +240,8 @@ def chain_bones_shader(
 ) -> GPUShader:
     """The pass that writes the palettes; `given`: from matrices, without chaining bones."""
     bindings = Bindings(
-        samplers=("instances", "bones", "matrices" if given else "locals"),
-        images=(("palettes", "RGBA32F"),),
+        ("instances", "bones", "matrices" if given else "locals"),
+        ("palettes", "RGBA32F"),
         defines=_of_scale(scaled) | layout.places | ({"GIVEN": "1"} if given else {}),
     )
     return compute_shader("chain_bones", _listed(bindings, listed))
@@ -282,12 +273,7 @@ def skinning_shader(
         else:
             samplers += OPTIONS[name].at_rest.samplers
             defines |= OPTIONS[name].defines
-    bindings = Bindings(
-        samplers=tuple(samplers),
-        images=(("positions", "RGBA32F"),),
-        push_constants=tuple(("INT", name) for name in constants),
-        defines=defines,
-    )
+    bindings = Bindings(tuple(samplers), ("positions", "RGBA32F"), _ints(*constants), defines)
     return compute_shader(traits.source, _listed(_posed(layout, bindings), listed))
 
 
@@ -295,14 +281,10 @@ def skinning_shader(
 def surface_shader(listed: bool = False) -> GPUShader:
     """Draws all instances of a deformed surface with studio light."""
     bindings = Bindings(
-        samplers=("positions", "normals", "groups"),
+        ("positions", "normals", "groups"),
+        push_constants=_ints("mesh_rows", "group_rows")
+        | dict.fromkeys(("base_colour", "material"), "VEC4"),
         blocks=(("view", VIEW_TEXELS),),
-        push_constants=(
-            ("INT", "mesh_rows"),
-            ("INT", "group_rows"),
-            ("VEC4", "base_colour"),
-            ("VEC4", "material"),
-        ),
         smooth=(("VEC3", "view_normal"), ("VEC3", "view_position")),
         flat=(("FLOAT", "mirrored"),),
     )
@@ -313,9 +295,9 @@ def surface_shader(listed: bool = False) -> GPUShader:
 def wire_shader(listed: bool = False) -> GPUShader:
     """Draws the edges of all instances of a deformed mesh."""
     bindings = Bindings(
-        samplers=("positions",),
+        ("positions",),
+        push_constants={"mesh_rows": "INT", "depth_bias": "FLOAT", "wire_colour": "VEC4"},
         blocks=(("view", VIEW_TEXELS),),
-        push_constants=(("INT", "mesh_rows"), ("FLOAT", "depth_bias"), ("VEC4", "wire_colour")),
     )
     return draw_shader("wire", _placed(bindings, listed))
 
@@ -324,14 +306,10 @@ def wire_shader(listed: bool = False) -> GPUShader:
 def overlay_shader() -> GPUShader:
     """Draws the deformed surface in the colours of distances."""
     bindings = Bindings(
-        samplers=("positions", "normals", "groups", "distances"),
+        ("positions", "normals", "groups", "distances"),
+        push_constants={"object_matrix": "MAT4"}
+        | dict.fromkeys(("maximum", "lift", "alpha"), "FLOAT"),
         blocks=(("view", VIEW_TEXELS), ("colours", COLOUR_STOPS)),
-        push_constants=(
-            ("MAT4", "object_matrix"),
-            ("FLOAT", "maximum"),
-            ("FLOAT", "lift"),
-            ("FLOAT", "alpha"),
-        ),
         smooth=(("VEC3", "view_normal"), ("VEC3", "view_position"), ("FLOAT", "share")),
     )
     return draw_shader("overlay", bindings)
@@ -359,11 +337,7 @@ def _posed(layout: PosePaletteLayout, bindings: Bindings) -> Bindings:
     return replace(
         bindings,
         samplers=(*bindings.samplers, "palettes"),
-        push_constants=(
-            ("INT", "instance_first_row"),
-            ("INT", "instance_rows"),
-            *bindings.push_constants,
-        ),
+        push_constants=_ints("instance_first_row", "instance_rows") | bindings.push_constants,
         defines=bindings.defines | layout.places,
     )
 
@@ -375,14 +349,14 @@ def _listed(bindings: Bindings, listed: bool) -> Bindings:
     return replace(
         bindings,
         samplers=(*bindings.samplers, "listed"),
-        push_constants=(*bindings.push_constants, *_LIST),
-        defines={**bindings.defines, "LISTED": "1"},
+        push_constants=bindings.push_constants | _ints("list_start", "list_first"),
+        defines=bindings.defines | {"LISTED": "1"},
     )
 
 
 def _placed(bindings: Bindings, listed: bool) -> Bindings:
     """The bindings of a shader that draws instances at their places."""
-    given = bindings.push_constants
-    place = ("MAT4", "figure_from_object") if listed else ("INT", "first_instance")
+    place = {"figure_from_object": "MAT4"} if listed else {"first_instance": "INT"}
     samplers = (*bindings.samplers, "placements")
-    return _listed(replace(bindings, samplers=samplers, push_constants=(place, *given)), listed)
+    constants = place | bindings.push_constants
+    return _listed(replace(bindings, samplers=samplers, push_constants=constants), listed)

@@ -105,7 +105,7 @@ def test_the_overlay_says_where_nothing_compensates(
     replace_everywhere(monkeypatch, drawing_refusal, lambda: None)
     replace_everywhere(monkeypatch, draw_sentence, lambda *args: words.append(args[2]))
     chosen.dq_compensation.overlay = "COMPENSATION"
-    panel._overlay(MagicMock(), MagicMock(), chosen)
+    panel.OverlayPanel.fill(MagicMock(), MagicMock(), chosen)
     chosen.dq_compensation.overlay = "NONE"
     says_so = "This method does not compensate." in words
     assert says_so == ("factor" not in drawn_settings(chosen))

@@ -241,9 +241,9 @@ def test_what_is_sculpted_on_the_posed_copy_is_what_the_character_shows(
     # Posed elsewhere meanwhile: the copy stays in the pose in which it was begun.
     turn(human, bone, 20.0)
     copy.data.attributes["position"].data.foreach_set("vector", wanted.astype(np.float32).ravel())
-    applied = apply_copy(copy)
-    assert applied.summary.startswith("flexed has your shape")
-    assert applied.is_complete
+    summary, is_complete = apply_copy(copy)
+    assert summary.startswith("flexed has your shape")
+    assert is_complete
     assert not obj.hide_get()
     assert posed_copy_of(obj) is None
     turn(human, bone, 100.0)

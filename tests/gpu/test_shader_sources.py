@@ -81,6 +81,6 @@ def test_every_driver_takes_the_bindings(listed: bool, monkeypatch: pytest.Monke
     for name, bindings in declared.items():
         assert len(bindings.samplers) <= 16, name
         size = 0
-        for kind, _ in bindings.push_constants:
+        for kind in bindings.push_constants.values():
             size += -size % min(sizes[kind], 16) + sizes[kind]
         assert size <= 128, name

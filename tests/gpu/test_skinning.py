@@ -162,7 +162,7 @@ def test_no_invocation_reads_shape_keys_past_their_texture(humans: dict[str, Any
     kept = GpuMesh(human.rest, human.influences, shape_offsets=offsets).key_offsets((0,))
     invocations = TEXTURE_WIDTH * row_count(count)
     assert invocations > count
-    starts = array_from_texture(kept.starts, invocations + 1)[:, 0]
+    starts = array_from_texture(kept["key_starts"], invocations + 1)[:, 0]
     np.testing.assert_array_equal(starts, np.minimum(np.arange(invocations + 1), count))
 
 
