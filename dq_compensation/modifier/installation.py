@@ -62,7 +62,7 @@ from .modifier_stack import (
     take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import keep_shape, remove_tree, shape_keepers
+from .nodes.own_trees import keep_shape, remove_tree, shape_keepers, use_tree
 from .palette_object import compute_what_is_read, ensure_palette, reads_bones
 from .soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from .soft_copy_object import ensure_soft_copy
@@ -137,8 +137,7 @@ def install(
         modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
-    if modifier.node_group != tree:
-        modifier.node_group = tree
+    use_tree(modifier, tree)
     values: dict[str, object] = {
         "Palette": palette,
         "Factor": settings.factor,

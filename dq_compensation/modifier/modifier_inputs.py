@@ -11,6 +11,7 @@ import bpy
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import FOLLOWED_SETTINGS, Settings
+from ..session.changes import remember_new
 
 # Reads and writes the inputs of a Geometry Nodes modifier, on every version of Blender.
 
@@ -40,6 +41,7 @@ def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> No
     if isinstance(value, bpy.types.ID):
         # Blender notes that the modifier depends on it when the tree is set, not when an input is.
         modifier.node_group = modifier.node_group
+        remember_new(value)  # as a tree: see `use_tree`
 
 
 def set_inputs(modifier: bpy.types.NodesModifier, values: Mapping[str, object]) -> bool:

@@ -39,7 +39,14 @@ from .nodes.bone_nodes import (
 )
 from .nodes.measured_nodes import rigid_limbs, with_limbs, with_swings, with_twists
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
-from .nodes.own_trees import TreeInput, ensure_tree, in_one_group, is_unedited, new_modifier_tree
+from .nodes.own_trees import (
+    TreeInput,
+    ensure_tree,
+    in_one_group,
+    is_unedited,
+    new_modifier_tree,
+    use_tree,
+)
 from .nodes.vertex_nodes import pair_offset
 from .palette_points import (
     COUNTS_PROPERTY,
@@ -364,8 +371,7 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
     write_joints(palette)
     kind = _kind_for(palette, tables, bones=bones)
     tree = ensure_tree(kind.key, partial(_build_palette_tree, kind)) if kind is not None else None
-    if nodes.node_group != tree:
-        nodes.node_group = tree
+    use_tree(nodes, tree)
     palette[_MESH_PROPERTY] = _mesh_digest(palette, tables)
     if kind is None:
         return

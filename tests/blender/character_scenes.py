@@ -42,6 +42,20 @@ def limb_in_two(at: float) -> tuple[list[bpy.types.Object], bpy.types.Object]:
     return [near, far], rig
 
 
+def dressed_limb() -> tuple[list[bpy.types.Object], bpy.types.Object]:
+    """The same with a sleeve over it, all selected."""
+    parts, rig = limb_in_two(0.52)
+    sleeve = parts[0].copy()
+    sleeve.data, sleeve.name = parts[0].data.copy(), "Sleeve"
+    for vertex in sleeve.data.vertices:
+        vertex.co.yz *= 1.05
+    bpy.context.collection.objects.link(sleeve)
+    parts.append(sleeve)
+    for obj in parts:
+        obj.select_set(True)
+    return parts, rig
+
+
 @dataclass(frozen=True, eq=False)
 class CutHuman:
     """The human whole and cut into parts, each on an armature of its own.

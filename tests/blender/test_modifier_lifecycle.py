@@ -19,6 +19,8 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.session.changes import forget_new, is_new
+from tests.blender.enabled_scenes import ours
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import (
     add_armature,
@@ -379,3 +381,15 @@ def _dump(obj: bpy.types.Object) -> dict[str, Any]:
         "materials": len(mesh.materials),
         "display": (obj.display_type, obj.hide_viewport, obj.hide_render, obj.visible_camera),
     }
+
+
+def test_a_tree_that_a_modifier_gets_back_counts_as_new(limb: bpy.types.Object) -> None:
+    """An undo may read a step without it, and leave the modifier in memory as it is: a crash."""
+    of_joints = ours(limb).node_group
+    limb.dq_compensation.curve = "FITTED"
+    bpy.context.view_layer.update()
+    forget_new()
+    limb.dq_compensation.curve = "MEASURED"
+    bpy.context.view_layer.update()
+    assert ours(limb).node_group == of_joints
+    assert is_new(of_joints)

@@ -11,6 +11,7 @@ import bpy
 
 import dq_compensation
 from dq_compensation.scene.blender.own_objects import is_hidden
+from tests.blender.character_scenes import dressed_limb
 from tests.blender.enabled_scenes import select
 from tests.limb import build_bendy_limb, build_limb, pose_limb
 from tests.soak.choosing import Action, any_mesh, is_crowded, object_mode
@@ -21,7 +22,7 @@ NO_STEP = ("undo", "save", "new file")
 
 
 def start() -> None:
-    """Two enabled characters that move: one has a take, one has bendy bones."""
+    """Three enabled characters that move: with a take, with bendy bones, in three meshes."""
     _, rig = build_limb("Arm")
     _move(rig)
     bpy.ops.dqc.enable()
@@ -29,6 +30,12 @@ def start() -> None:
     _, bendy = build_bendy_limb(3)
     bendy.location.y = 1.0
     _move(bendy)
+    bpy.ops.dqc.enable()
+    meshes, rig = dressed_limb()
+    rig.location.y = 2.0
+    _move(rig)
+    for obj in meshes:
+        obj.dq_compensation.softness, obj.dq_compensation.twist_spread = 0.3, 1.0
     bpy.ops.dqc.enable()
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 6
 

@@ -21,6 +21,7 @@ from dq_compensation.lifecycle.enabling import (
     problem_of,
     refresh,
 )
+from dq_compensation.lifecycle.following_softness import waiting_objects
 from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
@@ -90,6 +91,7 @@ def faults(seen: Seen) -> list[str]:
         found.append(f"handlers: {now} instead of {seen.handlers}")
     for obj in enabled_objects():
         found += _faults_of_enabled(obj, seen)
+    found += [f"{obj.name}: soft weights of an earlier state" for obj in waiting_objects()]
     for obj in bpy.data.objects:
         if obj.type == "MESH" and obj.library is None and not settings_of(obj).enabled:
             found += _faults_of_plain(obj)

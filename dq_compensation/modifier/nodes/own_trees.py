@@ -92,6 +92,18 @@ def ensure_tree(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.
     return tree
 
 
+def use_tree(nodes: bpy.types.NodesModifier, tree: bpy.types.NodeTree | None) -> None:
+    """Give a modifier another tree.
+
+    It counts as new, even if it is older: an undo that leaves the modifier in memory as it is may
+    read a step that lacks the tree.
+    """
+    if nodes.node_group != tree:
+        nodes.node_group = tree
+        if tree is not None:
+            remember_new(tree)
+
+
 def new_with_key(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
     """A new tree that `ensure_tree` finds by its key."""
     tree = build()
@@ -196,7 +208,7 @@ def keep_shape(obj: bpy.types.Object, armature: bpy.types.Modifier, *, wanted: b
         obj.modifiers.remove(each)
     if wanted:
         keeper = cast("bpy.types.NodesModifier", obj.modifiers.new(NAME, "NODES"))
-        keeper.node_group = ensure_tree(_KEY, _build_tree)
+        use_tree(keeper, ensure_tree(_KEY, _build_tree))
         keeper.show_expanded = False
         keeper.show_in_editmode = armature.show_in_editmode
         stack = list(obj.modifiers)
