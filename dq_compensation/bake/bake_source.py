@@ -149,8 +149,9 @@ class Source:
         Args:
             evaluated: the evaluated mesh object.
         """
-        known = self.binding.shape_keys
-        if known is None:
+        bound = self.binding.shape_keys
+        known = self.binding.with_written_keys(evaluated).shape_keys
+        if bound is None or known is None:
             return self.binding.rest
         key = mesh_of(evaluated).shape_keys
         blocks = key.key_blocks if key is not None else ()
@@ -159,7 +160,8 @@ class Source:
         of_name = dict(zip((block.name for block in blocks), values, strict=True))
         rows = np.zeros(known.row_count, np.float32)
         for row, name in enumerate(known.key_names):
-            if row != known.basis_key and name not in self.replaced:
+            is_other = name in bound.key_names and name not in self.replaced
+            if row != known.basis_key and is_other:
                 rows[row] = of_name.get(name, 0.0)
         return known.positions(rows)
 

@@ -13,7 +13,7 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 from ..errors import UserError
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import names_in, settings_of
 from ..steps import Progress
 from ..ui_shared.reporting import (
     OperatorResult,
@@ -295,17 +295,12 @@ class ChoosesJoints(RunsInSteps):
         Raises:
             UserError: no bone is selected.
         """
-        names = names_in(self.bone_names)
+        names = list(names_in(self.bone_names))
         if not names and self.bones == "SELECTED":
             names = _selected_bones(context)
             if not names:
                 raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
         return tuple(names)
-
-
-def names_in(text: str) -> list[str]:
-    """The names in a text, which commas separate."""
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _selected_bones(context: Context) -> list[str]:

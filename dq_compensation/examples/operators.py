@@ -17,7 +17,6 @@ from ..bake.panel import (
     Bakes,
     draw_outcome,
     draw_properties,
-    names_in,
     report_sentences,
     selected_characters,
 )
@@ -35,7 +34,7 @@ from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import NOTHING_SELECTED, character_of, deformed_meshes, open_copy_of
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.settings.object_settings import Settings, names_in, settings_of
 from ..session.changes import writing_settings
 from ..ui_shared.reporting import (
     OperatorResult,

@@ -188,6 +188,7 @@ def disable(*objects: bpy.types.Object) -> None:
         # What an enabled object keeps goes with its modifier.
         skinned.settings.is_enabled = False
         put_armature_modifier_back(skinned)
+        skinned.before_enable.replaced_uid = 0
         # A posed copy that is open stays, beside it.
         show_again(obj)
         forget_status(obj)

@@ -51,10 +51,14 @@ from ..modifier.modifier_stack import (
     vertex_count_difference,
 )
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
-from ..modifier.written_record import PLACE, changed_parts, changed_parts_of_linked_mesh
+from ..modifier.written_record import (
+    PLACE,
+    changed_parts,
+    changed_parts_of_linked_mesh,
+    newer_parts_of_linked_mesh,
+)
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
-    differing_in_renders,
     examples_refusal,
     followed_modifiers,
     is_animated,
@@ -62,6 +66,7 @@ from ..scene.binding.content import (
     mesh_signature,
     modifiers_read,
     object_signature,
+    other_renders_warning,
     reshaping_modifiers,
 )
 from ..scene.blender.animation_curves import animated_paths
@@ -135,6 +140,11 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
             f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
         )
+    if has_linked_mesh(skinned) and (newer := newer_parts_of_linked_mesh(skinned, acting)):
+        found.append(
+            f"The modifier of {obj.name} is older than the linked file. Changed there since: "
+            f"{listed(newer)}. Press Refresh and save in that file."
+        )
     if binding is not None and acting.acts("twist_spread") and acting.twist_spread > 0.0:
         found.append(_about_twists(binding.twist_limbs(acting)))
     if binding is not None and acting.by_example:
@@ -185,13 +195,8 @@ def _notes_on_followed(skinned: SkinnedObject, acting: Settings, *, drawn: bool)
     Args:
         drawn: whether the GPU display shows it.
     """
-    obj, found = skinned.obj, list[str]()
-    names = listed([each.name for each in differing_in_renders(skinned)])
-    if names:
-        found.append(
-            f"{obj.name} gets another mesh from {names} in renders, where the Armature modifier "
-            f"alone deforms it. Give {names} the same settings in the viewport and in renders."
-        )
+    obj = skinned.obj
+    found = [*filter(None, (other_renders_warning(obj),))]
     followed = followed_modifiers(skinned)
     if followed and status_of(obj).misfit is None:
         paths = animated_paths(obj)

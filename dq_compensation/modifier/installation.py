@@ -35,7 +35,9 @@ from ..scene.blender.own_objects import (
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, named_bones
 from ..session.changes import note_removed
+from ..wording import listed
 from .attribute_names import Base, ExampleCounts, kind_for, slots_for
+from .hooks import release_hooks
 from .modifier_inputs import (
     as_written,
     drive_settings,
@@ -100,7 +102,7 @@ def install(
 
     Raises:
         BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
-            poses; the message is for the panel.
+            poses, or something else shows the Armature modifier; the message is for the panel.
     """
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
@@ -239,6 +241,7 @@ def uninstall(skinned: SkinnedObject) -> None:
     active = obj.modifiers.active
     for modifier in (*own_modifiers(obj), *shape_keepers(obj)):
         obj.modifiers.remove(modifier)
+    release_hooks(obj)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
     elif (armature := skinned.find_modifier()) is not None:
@@ -339,10 +342,16 @@ def replace_armature_modifier(
         nodes = install(skinned, binding, settings, **options)
         if is_new:
             nodes.show_in_editmode = armature.show_in_editmode
-    elif changed_parts_of_linked_mesh(skinned, settings):
+    elif changed := changed_parts_of_linked_mesh(skinned, settings):
+        linked = f"The mesh of {skinned.obj.name} is linked from another file"
+        if "mesh" not in changed and not {"settings", "soft weights"}.isdisjoint(changed):
+            raise BindingError(
+                f"{linked}, where it was enabled with other settings. Change them there, or make "
+                "the mesh local."
+            )
         raise BindingError(
-            f"The mesh of {skinned.obj.name} is linked from another file, where it was enabled "
-            "with other settings. Change them there, or make the mesh local."
+            f"{linked}, and its modifier does not fit any more. Changed since: {listed(changed)}. "
+            "Press Refresh and save in that file, or make the mesh local."
         )
     else:
         take_over_modifier(skinned, base_of(nodes), settings)
@@ -377,7 +386,7 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
     came_with_ours = nodes is not None and not before.replaced_modifier
     if came_with_ours and armature is not None and not acts(armature):
         # It came hidden, with ours, from another object.
-        before.replaced_modifier = armature.name
+        before.replaced_modifier, before.replaced_uid = armature.name, armature.persistent_uid
         before.replaced_show_viewport = before.replaced_show_render = True
     uninstall(skinned)
 

@@ -7,16 +7,18 @@ from typing import Any, cast
 import bpy
 
 from ..core.deform import RULES, Deformation
+from ..errors import BindingError
 from ..scene.binding.content import acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
-from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import ATTRIBUTE_OBJECT_PROPERTY, linked_refusal, own_modifiers
+from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..session.changes import remember_new
 from ..wording import listed
 from .attribute_names import MISFIT, Base
+from .hooks import hooks_are_kept, keep_hooks
 from .modifier_inputs import get_input
 from .nodes.node_tree import BASE_PROPERTY, READS_SHAPE_PROPERTY
 from .nodes.own_trees import shape_is_kept
@@ -71,13 +73,18 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     if modifier is None or len(ours) != 1:
         return False
     place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name)
-    return place + 1 == obj.modifiers.find(ours[0].name) and shape_is_kept(
-        obj, modifier, wanted=reads_shape(ours[0])
+    return (
+        place + 1 == obj.modifiers.find(ours[0].name)
+        and shape_is_kept(obj, modifier, wanted=reads_shape(ours[0]))
+        and hooks_are_kept(obj)
     )
 
 
 def put_in_place(skinned: SkinnedObject) -> None:
-    """Move the node modifier there, and remove copies of it: each would deform again."""
+    """Move the node modifier there, and remove copies of it: each would deform again.
+
+    Hooks below it go on moving their vertices.
+    """
     obj = skinned.obj
     ours, *copies = own_modifiers(obj)
     if obj.override_library is not None:
@@ -90,6 +97,7 @@ def put_in_place(skinned: SkinnedObject) -> None:
     place -= int(start < place)
     if start != place:
         obj.modifiers.move(start, place)
+    keep_hooks(obj)
 
 
 def installation_refusal(skinned: SkinnedObject) -> str | None:
@@ -159,10 +167,21 @@ def base_for(
 
     Args:
         soft: whether soft weights move it.
+
+    Raises:
+        BindingError: the Armature modifier has to be hidden, and something else shows it.
     """
+    base = _base_for(skinned, deformation, examples, soft=soft)
+    if reason := hiding_refusal(skinned, base):
+        raise BindingError(reason)
+    return base
+
+
+def _base_for(
+    skinned: SkinnedObject, deformation: Deformation, examples: Examples | None, *, soft: bool
+) -> Base:
     modifier = skinned.modifier
-    owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
-    if f"{owner}.use_deform_preserve_volume" in animated_paths(skinned.obj):
+    if what_animates(skinned.obj, modifier, ["use_deform_preserve_volume"]):
         return "OWN"  # something else sets it
     method = deformation.method
     if (
@@ -181,6 +200,22 @@ def base_for(
     # the Armature modifier does.
     does_more = deformation.segments is not None or modifier.use_bone_envelopes
     return base if does_more or skinned.mixed_modifiers else "OWN"
+
+
+def hiding_refusal(skinned: SkinnedObject, base: Base) -> str | None:
+    """Why the Armature modifier cannot be hidden as a base needs it, or None."""
+    modifier = skinned.find_modifier()
+    if base == "ARMATURE" or modifier is None:
+        return None
+    cause = what_animates(skinned.obj, modifier, VISIBILITY)
+    if cause is None:
+        return None
+    obj, name = skinned.obj.name, modifier.name
+    return (
+        f"{name} of {obj} is turned on and off by {cause}, and has to be off for these settings: "
+        f"{obj} would be deformed twice. Remove that from its visibility, or choose the method "
+        f"Compensated, without Blend Group and without a vertex group in {name}."
+    )
 
 
 def mixing_refusal(skinned: SkinnedObject) -> str | None:
@@ -260,7 +295,7 @@ def restore_modifier(skinned: SkinnedObject) -> None:
             show_viewport=before.replaced_show_viewport or modifier.show_viewport,
             show_render=before.replaced_show_render or modifier.show_render,
         )
-    before.replaced_modifier, before.replaced_uid = "", 0
+    before.replaced_modifier = ""
     before.base_left_on = before.base_let_go = False
     show_replaced(skinned, viewport=False, renders=False)
 

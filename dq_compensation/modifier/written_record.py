@@ -39,6 +39,7 @@ from .modifier_stack import (
     ATTRIBUTES_INPUT,
     attribute_mesh,
     base_of,
+    hiding_refusal,
     is_in_place,
     mask_of,
     shown_in_viewport,
@@ -138,14 +139,23 @@ def changed_parts(
     return tuple(found)
 
 
-def changed_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> tuple[str, ...]:
-    """The settings that have changed since the modifier of an object with a linked mesh was made.
+# A modifier that was made before these have changed still fits the mesh and the bones.
+_OLDER = frozenset({"vertex groups", "shape keys", "bones", "envelopes", "Armature modifier"})
 
-    That the object has moved is a note; a modifier of an earlier version serves. What followed
-    modifiers make otherwise in this file passes.
+
+def changed_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> tuple[str, ...]:
+    """The parts for which the modifier of an object with a linked mesh does not fit any more.
+
+    That the object has moved is a note, and so are `newer_parts_of_linked_mesh`; a modifier of an
+    earlier version serves. What followed modifiers make otherwise in this file passes.
     """
-    found = changed_parts(skinned, settings)
-    return tuple(part for part in found if part not in {PLACE, BASE, VERSION, FOLLOWED})
+    found, passing = changed_parts(skinned, settings), _OLDER | {PLACE, BASE, VERSION, FOLLOWED}
+    return tuple(part for part in found if part not in passing)
+
+
+def newer_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> tuple[str, ...]:
+    """What has changed in its file since the modifier of an object with a linked mesh was made."""
+    return tuple(part for part in changed_parts(skinned, settings) if part in _OLDER)
 
 
 def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict[str, Any]) -> bool:
@@ -239,6 +249,16 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
+def _in_its_file(obj: bpy.types.Object | None) -> bpy.types.ID | None:
+    """An object, or of a library override what it overrides.
+
+    An overridden object that is opened again points to the soft copy of the other file; its
+    modifier reads the override of that.
+    """
+    override = None if obj is None else obj.override_library
+    return obj if override is None else override.reference
+
+
 def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Digests:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
     obj, found = skinned.obj, structure.copy()
@@ -258,13 +278,16 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
     for name in DRIVEN_INPUTS:
         inputs.pop(name, None)
     intact = palette is not None and is_intact(palette, rig)
-    is_own_copy = copy is None or (copy == soft_copy(skinned) and is_tied(copy, skinned))
+    of_object = _in_its_file(copy) == _in_its_file(soft_copy(skinned))
+    is_own_copy = copy is None or (of_object and is_tied(copy, skinned))
     # The base, and where it is shown: what is not deformed is not compensated.
     base: tuple[object, ...] = (base_of(modifier),)
     if base_of(modifier) == "ARMATURE":
         armature = skinned.modifier
         shown = (shown_in_viewport(skinned), armature.show_render, armature.show_in_editmode)
         base = ("ARMATURE", *shown, *mask_of(skinned, "ARMATURE"))
+    elif reason := hiding_refusal(skinned, base_of(modifier)):
+        base = (*base, reason)
     return found | {
         "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
         "modifier's inputs": digest(sorted(inputs.items()), are_driven(obj, modifier)),

@@ -24,7 +24,7 @@ from ..scene.binding.content import (
     soft_copy,
     write_points,
 )
-from ..scene.binding.shape_key_offsets import ShapeKeys
+from ..scene.binding.shape_key_offsets import ShapeKeys, written_by_drivers
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.armature import deforming_bones
 from ..scene.blender.mesh import (
@@ -35,7 +35,13 @@ from ..scene.blender.mesh import (
     read_positions,
     read_weights,
 )
-from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
+from ..scene.blender.rigging import (
+    VISIBILITY,
+    deformation_refusal,
+    find_rig,
+    rig_of,
+    what_animates,
+)
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import settings_of
@@ -323,6 +329,12 @@ def softness_refusal(skinned: SkinnedObject) -> str | None:
             f"Softness does not act on {obj.name}, into which {names} is mixed (Multi Modifier). "
             "Turn that off, or press Soften Weights."
         )
+    if cause := what_animates(obj, skinned.modifier, VISIBILITY):
+        name = skinned.modifier.name
+        return (
+            f"Softness does not act on {obj.name}, whose modifier {name} is turned on and off by "
+            f"{cause}. Remove that from its visibility, or press Soften Weights."
+        )
     names = listed([each.name for each in followed_modifiers(skinned)])
     if names:
         return (
@@ -355,7 +367,7 @@ def content_digests(skinned: SkinnedObject) -> tuple[str, str]:
 
 def _varying(skinned: SkinnedObject, keys: ShapeKeys | None) -> NDArray[np.intp]:
     """The vertices that shape keys or modifiers move before the Armature modifier."""
-    if reshaping_modifiers(skinned):
+    if reshaping_modifiers(skinned) or written_by_drivers(skinned.mesh):
         return np.arange(len(skinned.mesh.vertices))
     if keys is None:
         return np.zeros(0, np.intp)

@@ -28,7 +28,7 @@ from ..core.vectors import transformed_points
 from ..errors import UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
-from ..scene.binding.shape_key_offsets import ShapeKeys
+from ..scene.binding.shape_key_offsets import ShapeKeys, written_by_drivers
 from ..scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
 from ..scene.blender.armature import (
     armature_of,
@@ -320,6 +320,7 @@ class TakeReport:
         error: how far the skin is off between keys at most, millimetres.
         shape_keys: how many shape keys have their values in it.
         travels: whether the armature moves as an object, too, which is not in the take.
+        leaves_shapes: whether drivers that run Python may shape keys, which is not in it either.
     """
 
     armature_name: str
@@ -331,6 +332,7 @@ class TakeReport:
     error: float
     shape_keys: int
     travels: bool
+    leaves_shapes: bool = False
 
     def sentence(self) -> str:
         """For the status line and the panel."""
@@ -346,6 +348,8 @@ class TakeReport:
                 f" {self.armature_name} moves as an object: the take has the motion of its bones "
                 "alone."
             )
+        if self.leaves_shapes:
+            text += " Shapes that drivers write with Python are not in it."
         return text
 
 
@@ -442,6 +446,7 @@ def cache_take(
             error=item.error,
             shape_keys=len(take.values.names),
             travels=sampled.travels,
+            leaves_shapes=any(written_by_drivers(mesh_of(each.obj)) for each in source.keyed),
         )
     ]
 

@@ -12,6 +12,7 @@ from bpy.types import Context, Menu, Object, Operator, Panel
 
 from ..errors import UserError
 from ..lifecycle import enabling
+from ..scene.binding.content import other_renders_warning
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
@@ -27,8 +28,8 @@ from ..wording import listed
 
 NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
 
-# Of an earlier bake: what acts on an enabled object, too.
-_LEFTOVERS = (acting_keys_warning, acting_helpers_warning)
+# What of an earlier bake acts on an enabled object, too, and what renders do not show.
+_WARNINGS = (acting_keys_warning, acting_helpers_warning, other_renders_warning)
 
 
 def enabled_characters(context: Context) -> list[Object]:
@@ -67,8 +68,8 @@ stack, and Disable restores every setting"""
         refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
-        elif twice := [text for obj in done for find in _LEFTOVERS if (text := find(obj))]:
-            self.report({"WARNING"}, " ".join(twice))
+        elif warnings := [text for obj in done for find in _WARNINGS if (text := find(obj))]:
+            self.report({"WARNING"}, " ".join(warnings))
         elif done:
             self.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")
         else:

@@ -20,7 +20,7 @@ from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
-from ..scene.settings.object_settings import LeftOut, Settings, settings_of, text_of_bones
+from ..scene.settings.object_settings import LeftOut, Settings, settings_of, text_of_names
 from ..softness.operators import draw_softness
 from ..takes.panel import PlaybackPanel
 from ..ui_shared.reporting import OperatorResult, Refusing, draw_sentence
@@ -81,7 +81,7 @@ class DQC_OT_leave_out(Refusing, Operator):
         for obj in characters:
             names = Settings.of(obj).bones_left_out(self.setting)
             kept = [name for name in names if name not in bones]
-            text = text_of_bones([*kept, *sorted(bones)] if leave_out else kept)
+            text = text_of_names([*kept, *sorted(bones)] if leave_out else kept)
             setattr(settings_of(obj), self.setting, text)
         what = next(label for setting, label, _ in _CHOICES if setting == self.setting)
         text = f"{what} {'off' if leave_out else 'on'}: {', '.join(sorted(bones))}"

@@ -392,8 +392,9 @@ def display_hints(obj: Object, context: Context) -> list[str]:
         return hints
     if surface_alpha(space, context.mode) == 1.0:
         xray = "Bone X-Ray" if posing else "X-ray"
+        picture = "GPU picture" if drawn else "overlay"
         hints.append(
-            f"{rig.name} is set to In Front, but the GPU picture covers its bones. Turn on {xray} "
+            f"{rig.name} is set to In Front, but the {picture} covers its bones. Turn on {xray} "
             "(Alt Z) to see them through the surface."
         )
     return hints

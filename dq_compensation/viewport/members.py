@@ -124,6 +124,8 @@ def member_of(
     armature = rig.evaluated_get(depsgraph)
     settings = settings or Settings.of(evaluated)
     playing = playing_of(rig, binding) if takes is None else None
+    if takes is None:
+        binding = binding.with_written_keys(evaluated)
     to_armature, place = _relative_place(evaluated, armature, binding)
     member = Member(evaluated, armature, binding, settings, to_armature, place, playing)
     if binding.shape_keys is not None:

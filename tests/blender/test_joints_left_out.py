@@ -15,12 +15,14 @@ from dq_compensation.modifier.installation import evaluate_by_modifier
 from dq_compensation.modifier.written_record import joint_bones
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
-from dq_compensation.scene.settings.object_settings import Settings, settings_of, text_of_bones
+from dq_compensation.scene.settings.object_settings import Settings, settings_of, text_of_names
 from dq_compensation.ui.operators import copy_settings
 from dq_compensation.ui.panels import DQC_OT_leave_out, _listed
 from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions
+from tests.kept_files import new_file
+from tests.limb import build_posed_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -124,5 +126,25 @@ def test_names_follow_bones_and_copies(human: Human) -> None:
 
 
 def test_names_in_one_text_are_read_as_written() -> None:
-    names = ("a", "b, c", 'd"e', "f.L")
-    assert Settings(joints_left_out=text_of_bones(names)).bones_left_out("joints_left_out") == names
+    names = ("a", "b, c", 'd"e', "f.L", "Lower ", " x", '"', " ", "g, ")
+    assert Settings(joints_left_out=text_of_names(names)).bones_left_out("joints_left_out") == names
+
+
+def test_a_joint_whose_name_ends_in_a_space_is_switched_off_and_on() -> None:
+    """3ds Max exports such names. The right answer is that of the same limb under a plain name."""
+    shapes = []
+    for name in ("Lower", "Lower "):
+        new_file()
+        obj, rig = build_posed_limb()
+        rig.data.bones["Lower"].name = name
+        enable(obj)
+        on = evaluated_positions(obj)
+        bpy.ops.dqc.leave_out(bone=name)
+        check()
+        shapes.append(evaluated_positions(obj))
+        assert np.abs(shapes[-1] - on).max() > 0.003  # metres
+        bpy.ops.dqc.leave_out(bone=name)
+        check()
+        assert settings_of(obj).joints_left_out == ""
+        np.testing.assert_array_equal(evaluated_positions(obj), on)
+    np.testing.assert_array_equal(*shapes)

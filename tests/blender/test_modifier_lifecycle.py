@@ -20,7 +20,7 @@ from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.changes import forget_new, is_new
-from tests.blender.enabled_scenes import ours
+from tests.blender.enabled_scenes import enabled_limb, ours
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import (
     add_armature,
@@ -385,6 +385,7 @@ def _dump(obj: bpy.types.Object) -> dict[str, Any]:
 
 def test_a_tree_that_a_modifier_gets_back_counts_as_new(limb: bpy.types.Object) -> None:
     """An undo may read a step without it, and leave the modifier in memory as it is: a crash."""
+    enabled_limb("Other")  # it keeps the tree
     of_joints = ours(limb).node_group
     limb.dq_compensation.curve = "FITTED"
     bpy.context.view_layer.update()

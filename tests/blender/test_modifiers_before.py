@@ -598,6 +598,15 @@ BASES = pytest.mark.parametrize("method", ["COMPENSATED", "SPHERICAL_JOINT"])
 """On the Armature modifier, and on our own skinning."""
 
 
+def test_enable_says_that_renders_show_another_mesh(
+    limb: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    obj, _ = limb
+    put_first(obj, "SUBSURF", levels=1, render_levels=2)
+    enable(obj)
+    assert "Warning: Limb gets another mesh from Subsurf in renders" in capsys.readouterr().out
+
+
 @BASES
 def test_renders_with_other_vertices_show_blenders_own(
     limb: Pair, rendered: Callable[[], NDArray[np.float32]], method: str
@@ -611,12 +620,15 @@ def test_renders_with_other_vertices_show_blenders_own(
     enable(obj)
     check()
     assert any("Limb gets another mesh from Subsurf" in note for note in notes_of(obj))
+    (issue,) = [issue for issue in api.check(obj) if issue.key == "other_in_renders"]
+    assert "Limb gets another mesh from Subsurf" in issue.message
     assert distance(rendered(), expected) < TOLERANCE
     is_right(obj)
     assert not {issue.key for issue in api.check(obj)} & {"twice", "turned_off"}
     subsurf.render_levels = 1
     check()
     assert not any("renders" in note for note in notes_of(obj))
+    assert "other_in_renders" not in {issue.key for issue in api.check(obj)}
     assert distance(rendered(), api.evaluate(obj)) < TOLERANCE
     subsurf.render_levels = 2
     check()

@@ -78,4 +78,5 @@ def test_the_overlay_covers_bones_too(drawn_limb: bpy.types.Object) -> None:
     context = SimpleNamespace(space_data=viewport(), mode="POSE")
     assert not display_hints(drawn_limb, context)
     settings.overlay = "LINEAR"
-    assert "Bone X-Ray" in "".join(display_hints(drawn_limb, context))
+    (hint,) = display_hints(drawn_limb, context)
+    assert "the overlay covers its bones. Turn on Bone X-Ray" in hint

@@ -24,7 +24,9 @@ from tests.blender.scene_builders import linked_copy
 from tests.counted_work import instructions_of
 from tests.hand import FINGERS, build_hand, pose_fingers
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
+from tests.limb import build_posed_limb
 from tests.replaced_functions import count_calls
+from tests.written_keys import lift, written_key
 
 # Of the object's size. Weights are kept in 16 bits on the GPU, positions in 32.
 TOLERANCE = 1e-4
@@ -120,6 +122,17 @@ def test_ball_joints_reach_the_gpu_and_leave_it(posed_human: Scene) -> None:
     assert np.abs(with_it - before).max() > 10.0 * TOLERANCE * _size(before)
     settings.use_ball_joints = False
     np.testing.assert_array_equal(api.evaluate(body, evaluator="GPU"), before)
+
+
+def test_keys_that_drivers_write_reach_the_gpu(addon: None) -> None:
+    obj, _ = build_posed_limb()
+    with written_key(obj):
+        shown = Shown(obj)
+        for height in (0.2, 0.06):
+            lift(obj, height)
+            expected = api.evaluate(obj)
+            assert np.abs(shown.update() - expected).max() <= TOLERANCE * _size(expected)
+            _assert_same_result(obj, "COMPENSATED")
 
 
 def test_spread_twists_reach_the_gpu_and_leave_it(posed_human: Scene) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, partial
 from typing import TypeVar
@@ -27,12 +28,12 @@ from ...core.topology import MeshArrays, Topology, topology
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, transformed_points
 from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
-from ..blender.mesh import VertexGroupWeights
+from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
 from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
 from .character_skin import CharacterSkin, with_mesh_joints
 from .content import Digests, digest
 from .layers import LayerMesh
-from .shape_key_offsets import ExampleItem, Examples, ShapeKeys
+from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_drivers
 
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
@@ -111,6 +112,7 @@ class Binding:
     _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
     )
+    _written: list[Binding] = field(default_factory=list, repr=False, init=False)
     _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
 
     def renamed(
@@ -443,6 +445,30 @@ class Binding:
             return None
         examples = self.examples(settings.limb_axis)
         return examples if examples.poses.pose_count else None
+
+    def with_written_keys(self, obj: bpy.types.Object) -> Binding:
+        """The same with the points of shape keys that drivers have written; mostly itself.
+
+        Args:
+            obj: the evaluated mesh object: only its keys have such points.
+        """
+        known = self.shape_keys
+        if known is None or not written_by_drivers(mesh_of(obj)):
+            return self
+        own = self._weights if not self.followed else read_weights(mesh_of(obj.original))
+        now = ShapeKeys.read(obj, own)
+        last = self._written[0].shape_keys if self._written else known
+        assert now is not None
+        assert last is not None
+        if not np.array_equal(now.own_offsets, last.own_offsets):
+            if known.follow is not None:
+                through = {"follow": known.follow, "same_vertices": known.same_vertices}
+                now = replace(now, basis=known.basis, **through)
+            # All else that was found is true of both.
+            found = copy(self)
+            found.__dict__.update(shape_keys=now, _written=[])
+            self._written[:] = [found]
+        return self._written[0] if self._written else self
 
     def shape(self, values: NDArray[np.floating] | None) -> NDArray[np.float32]:
         """The shape before skinning, (n, 3), float32, object space. Not to be written to.

@@ -165,6 +165,8 @@ _DEFORM = frozenset(
     | {"LAPLACIANSMOOTH", "LATTICE", "MESH_CACHE", "MESH_DEFORM", "SHRINKWRAP", "SIMPLE_DEFORM"}
     | {"SMOOTH", "SOFT_BODY", "SURFACE_DEFORM", "WARP", "WAVE"}
 )
+MOVING = _DEFORM | {"ARMATURE", "CLOTH", "COLLISION", "PARTICLE_SYSTEM", "SURFACE"}
+"""The modifiers that give the mesh that they get, with moved vertices; all others make one."""
 # Modifiers that move vertices, in each frame, and may make others, too.
 _SIMULATE = frozenset({"CLOTH", "FLUID", "MESH_SEQUENCE_CACHE", "OCEAN"})
 # Modifiers that leave every vertex what it is, and where it is.
@@ -237,6 +239,18 @@ def differing_in_renders(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
         and not _keeps_mesh(each, skinned.obj)
         and (each.show_viewport != each.show_render or _has_other_levels(each))
     ]
+
+
+def other_renders_warning(obj: bpy.types.Object) -> str | None:
+    """Why renders do not show the deformation of an enabled object, and what to do, or None."""
+    skinned = SkinnedObject(obj)
+    names = listed([each.name for each in differing_in_renders(skinned)])
+    if not names:
+        return None
+    return (
+        f"{obj.name} gets another mesh from {names} in renders, where the Armature modifier alone "
+        f"deforms it. Give {names} the same settings in the viewport and in renders."
+    )
 
 
 def signature_before(skinned: SkinnedObject) -> tuple[object, ...]:
@@ -312,6 +326,8 @@ def _reshapes(modifier: bpy.types.Modifier) -> bool:
     if modifier.type == "NODES":
         tree = cast("bpy.types.NodesModifier", modifier).node_group
         return tree is not None and not _tree_keeps_shape(tree)
+    if modifier.type == "ARMATURE":
+        return cast("bpy.types.ArmatureModifier", modifier).object is not None
     return modifier.type in _DEFORM or modifier.type in _SIMULATE
 
 

@@ -109,6 +109,7 @@ def evaluate(
         BindingError: the object no longer fits the binding, or has no size.
         PoseError: a bone's matrix is not finite.
     """
+    binding = binding.with_written_keys(obj)
     deformer = PosedDeformer.of_current_pose(binding, settings, obj, armature, matrices)
     keys, examples = binding.shape_keys, binding.acting_examples(settings)
     if shape is None:

@@ -194,6 +194,13 @@ class ShapeKeys:
         )
 
 
+def written_by_drivers(mesh: bpy.types.Mesh) -> bool:
+    """Whether drivers may write the points of shape keys: those that run Python, as SDEF of MMD."""
+    animation = getattr(mesh.shape_keys, "animation_data", None)
+    drivers = (curve.driver for curve in animation.drivers) if animation is not None else ()
+    return any(each.type == "SCRIPTED" and not each.is_simple_expression for each in drivers)
+
+
 def shape_key_signature(mesh: bpy.types.Mesh) -> tuple[object, ...]:
     """A value that changes when keys are added, removed, renamed or set up in another way."""
     key = mesh.shape_keys

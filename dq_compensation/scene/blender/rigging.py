@@ -5,11 +5,14 @@ Everything here is cheap enough for every redraw of a panel: no vertex is looked
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import bpy
 import numpy as np
 
 from ...errors import BindingError
 from ...wording import listed
+from .animation_curves import animated_paths
 from .armature import armature_of, deforming_bones, is_invertible
 from .mesh import read_property
 from .own_objects import is_hidden, is_own_modifier
@@ -94,6 +97,18 @@ def _state_refusal(skinned: SkinnedObject, rig: bpy.types.Object) -> str | None:
     return None
 
 
+VISIBILITY = ("show_viewport", "show_render")
+
+
+def what_animates(
+    obj: bpy.types.Object, modifier: bpy.types.Modifier, settings: Iterable[str]
+) -> str | None:
+    """What changes one of these settings of a modifier, for messages; None: nothing does."""
+    owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
+    causes = animated_paths(obj)
+    return next(filter(None, (causes.get(f"{owner}.{name}") for name in settings)), None)
+
+
 def broken_pose(rig: bpy.types.Object) -> str | None:
     """Which bones have a pose that is not a number, for instance by a driver; or None."""
     if rig.pose is None:
@@ -162,7 +177,10 @@ def _stack_notes(
         mixed = skinned.mixed_modifiers
         names = [m.name for m in others if m not in mixed]
         if names:
-            found.append(f"More Armature modifiers deform the result again: {', '.join(names)}.")
+            found.append(
+                f"{skinned.obj.name} is deformed more than once: by {modifier.name} and by "
+                f"{listed(names)}."
+            )
         return found
     if others:
         names = [m.name for m in others]

@@ -45,18 +45,21 @@ class SkinnedObject:
         return self.settings.native
 
     def find_modifier(self) -> bpy.types.ArmatureModifier | None:
-        """The Armature modifier that our modifier replaces; None without any.
+        """The Armature modifier that our modifier works with; None without any.
 
-        The first one that has an armature; when none has, the first one.
+        The first one that has an armature; when none has, the first one. Of an enabled object it
+        stays the same one when another tool adds its own above it.
         """
-        found: bpy.types.ArmatureModifier | None = None
-        for each in self.obj.modifiers:
-            if each.type == "ARMATURE":
-                modifier = cast("bpy.types.ArmatureModifier", each)
-                if modifier.object is not None:
-                    return modifier
-                found = found or modifier
-        return found
+        found = [each for each in self.obj.modifiers if each.type == "ARMATURE"]
+        found = cast("list[bpy.types.ArmatureModifier]", found)
+        complete = [each for each in found if each.object is not None]
+        if len(complete) > 1:
+            before = self.before_enable
+            uid, name = before.replaced_uid, before.replaced_modifier
+            for each in complete:
+                if each.persistent_uid == uid if uid else each.name == name:
+                    return each
+        return next(iter(complete or found), None)
 
     @property
     def modifier(self) -> bpy.types.ArmatureModifier:

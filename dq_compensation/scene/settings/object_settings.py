@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -198,7 +198,7 @@ class JointSettings(Declaration):
     joints_left_out: str = props.StringProperty(
         name="Joints Left Out",
         description="The bones at whose heads nothing is compensated: names with commas between "
-        "them",
+        "them, those with a space at an end in quotes",
         default="",
         **_ACTING,
     )
@@ -233,7 +233,7 @@ class MethodSettings(JointSettings):
     twist_left_out: str = props.StringProperty(
         name="Twists Left Out",
         description="The bones of limbs along which no twist is to be spread: names with commas "
-        "between them",
+        "between them, those with a space at an end in quotes",
         default="",
         **_ACTING,
     )
@@ -302,8 +302,9 @@ class DQCompensationNativeState(PropertyGroup):
     They live in the file, so that undo, duplicates and saved files carry them along.
     """
 
-    # The Armature modifier that ours works with: its name, its number in the stack, which renaming
-    # does not change, and how it was shown and whether it had Preserve Volume.
+    # The Armature modifier that ours works with: its name, empty while the user has it back; its
+    # number, which renaming does not change, until the object is disabled; how it was shown, and
+    # whether it had Preserve Volume.
     replaced_modifier: str = props.StringProperty()
     replaced_uid: int = props.IntProperty()
     replaced_show_viewport: bool = props.BoolProperty()
@@ -445,10 +446,24 @@ def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
     return obj.dq_compensation  # type: ignore[attr-defined]
 
 
-def text_of_bones(names: Iterable[str]) -> str:
-    """Names of bones as one text, with commas between them; those that have some in quotes."""
+def text_of_names(names: Sequence[str]) -> str:
+    """Names as one text, with commas between them.
+
+    A name with a comma, a quote, or a space at an end is in quotes.
+    """
+    plain = (set(name).isdisjoint({",", '"'}) and name == name.strip() for name in names)
     quoted = ('"' + name.replace('"', '""') + '"' for name in names)
-    return ", ".join(text if set(text[1:-1]) & {",", '"'} else text[1:-1] for text in quoted)
+    return ", ".join(q[1:-1] if p else q for p, q in zip(plain, quoted, strict=True))
+
+
+# Either a name in quotes, in which a quote is written twice, or one without spaces at its ends.
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,]*?))\s*(?:,|$)')
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names in a text, as `text_of_names` writes them."""
+    found = (quoted.replace('""', '"') or plain for quoted, plain in _NAME.findall(text))
+    return tuple(filter(None, found))
 
 
 def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
@@ -510,9 +525,8 @@ class Settings(MethodSettings):
         return replace(self, factor=1.0, twist_spread=float(self.twist_spread > 0.0))
 
     def bones_left_out(self, setting: LeftOut) -> tuple[str, ...]:
-        """The names in a setting, as `text_of_bones` writes them."""
-        rows = csv.reader([getattr(self, setting)], skipinitialspace=True)
-        return tuple(name for row in rows for each in row if (name := each.strip()))
+        """The names in a setting."""
+        return names_in(getattr(self, setting))
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -570,7 +584,7 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
     for setting in LEFT_OUT:
         left_out = Settings.of(obj).bones_left_out(setting)
         if not renamed.keys().isdisjoint(left_out):
-            text = text_of_bones(renamed.get(bone, bone) for bone in left_out)
+            text = text_of_names([renamed.get(bone, bone) for bone in left_out])
             setattr(settings, setting, text)
     for name in ("example_bone", "support_bone"):
         if (bone := getattr(settings, name)) in renamed:

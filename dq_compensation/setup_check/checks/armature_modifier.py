@@ -9,10 +9,11 @@ import bpy
 import numpy as np
 
 from ...modifier.modifier_stack import preserves_volume, replaced_modifier
-from ...scene.binding.content import acts
+from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import read_property
+from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue
 from ..subject import Subject
@@ -39,9 +40,14 @@ def _find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> 
     meant = native.base_left_on or native.passing or native.passing_in_renders
     if replaced is not None and not meant and acts(replaced):
         yield _twice(subject.obj.name, replaced)
-    if (off := _first_turned_off(subject)) is not None:
+    if replaced is not None and (said := other_renders_warning(subject.obj)) is not None:
+        yield Issue("other_in_renders", "WARNING", said)
+    off = _first_turned_off(subject)
+    # What is animated is turned off by intention.
+    if off is not None and not what_animates(subject.obj, off, VISIBILITY):
         yield _turned_off(subject, off)
-    if replaced is not None and preserves_volume(subject):
+    animated = what_animates(subject.obj, modifier, ["use_deform_preserve_volume"])
+    if replaced is not None and not animated and preserves_volume(subject):
         yield _preserve_volume(subject.obj.name, modifier)
 
 
