@@ -314,6 +314,7 @@ BETWEEN = (
     "tests/blender/test_preferences.py*",
     "tests/blender/test_settings_operators.py*",
     "tests/blender/test_own_objects.py*",
+    "tests/blender/test_hidden_objects.py*",
     "tests/blender/test_mishaps.py*",
     "tests/blender/test_undo_and_reports.py*",
     "tests/blender/test_handlers_of_others.py*",

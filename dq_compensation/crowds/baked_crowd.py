@@ -29,6 +29,7 @@ from ..scene.blender.armature import object_to_armature, world_matrix
 from ..scene.blender.mesh import mesh_of, write_attribute
 from ..scene.blender.own_objects import (
     CROWD_BAKE_PROPERTY,
+    HIDDEN_PROPERTY,
     POSE_TABLE_PROPERTY,
     link_beside,
     own_modifiers,
@@ -594,7 +595,8 @@ def _write_table(name: str, chosen: Sequence[ChosenPoses]) -> tuple[Object, NDAr
     mesh.vertices.add(len(rows))
     write_attribute(mesh, POSE, rows)
     table = bpy.data.objects.new(mesh.name, mesh)
-    table[CROWD_BAKE_PROPERTY] = table[POSE_TABLE_PROPERTY] = True
+    for each in (CROWD_BAKE_PROPERTY, POSE_TABLE_PROPERTY, HIDDEN_PROPERTY):
+        table[each] = True
     return table, np.cumsum([0, *map(len, tables[:-1])])
 
 

@@ -41,7 +41,7 @@ from .following_softness import detach_new_soft_copy
 
 
 def _on_edit(changes: Changes) -> None:
-    if not final_render_runs() and changes.enabled:
+    if not final_render_runs() and (changes.enabled or memories(Status)):
         following.follow(changes, patient=_has_window())
 
 

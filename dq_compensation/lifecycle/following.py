@@ -139,6 +139,10 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     forget_removed()
     try:
         _reconcile(objects, changes.depsgraph, patient=patient)
+        if concerned.everything:
+            # A tool may duplicate and remove an object before any check. After an undo the objects
+            # have taken their soft copies back by now.
+            _forget_gone(changes.enabled)
     finally:
         _is_following = False
     if forget_removed():
@@ -220,13 +224,18 @@ def _mark_edited_trees() -> None:
     mark_edited(tree for tree in trees if tree is not None and tree.library is None)
 
 
-def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
-    """Reconcile every enabled object; returns whether one has to be looked at again."""
-    enabled = enabled_objects()
+def _forget_gone(enabled: list[bpy.types.Object]) -> None:
+    """Forget objects that are gone or not enabled any more, and remove what only they needed."""
     uids = {obj.session_uid for obj in enabled}
     if keep_only(Status, uids):
         remove_unused()
     keep_only(Binding, uids)
+
+
+def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
+    """Reconcile every enabled object; returns whether one has to be looked at again."""
+    enabled = enabled_objects()
+    _forget_gone(enabled)
     keep_apart()
     keep_only(_Edited, {obj.data.session_uid for obj in enabled if obj.data is not None})
     written, waits = _reconcile(enabled, depsgraph, patient=patient)

@@ -11,7 +11,12 @@ from ..errors import BindingError
 from ..scene.binding.content import acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import ATTRIBUTE_OBJECT_PROPERTY, linked_refusal, own_modifiers
+from ..scene.blender.own_objects import (
+    ATTRIBUTE_OBJECT_PROPERTY,
+    linked_refusal,
+    new_hidden,
+    own_modifiers,
+)
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
@@ -461,9 +466,7 @@ def ensure_attribute_object(skinned: SkinnedObject, count: int) -> bpy.types.Obj
     others = (each for each in bpy.data.objects if each != obj and each.type == "MESH")
     of_others = (attribute_object_of(ours) for each in others for ours in own_modifiers(each))
     if known is None or known.library is not None or known in of_others:
-        name = f"DQ Compensation attributes: {obj.name}"
-        known = bpy.data.objects.new(name, bpy.data.meshes.new(name))
-        known[ATTRIBUTE_OBJECT_PROPERTY] = True
+        known = new_hidden(f"DQ Compensation attributes: {obj.name}", ATTRIBUTE_OBJECT_PROPERTY)
         remember_new(known)
     mesh = mesh_of(known)
     if len(mesh.vertices) != count:

@@ -19,13 +19,19 @@ from operator import add
 from typing import Any, Literal
 
 import bpy
-from mathutils import Matrix
 
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import digest
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import PALETTE_PROPERTY, TREE_PROPERTY, is_palette
+from ..scene.blender.own_objects import (
+    PALETTE_PROPERTY,
+    TREE_PROPERTY,
+    is_palette,
+    is_placed_at,
+    new_hidden,
+    place_at,
+)
 from ..session.changes import remember_new
 from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, TREE_VERSION
 from .modifier_inputs import get_input, set_input
@@ -214,14 +220,6 @@ _EDITION_PROPERTY = "dq_compensation_palette_edition"
 
 _NODES_NAME = "DQ Compensation"
 
-_PLACE: dict[str, object] = {
-    "matrix_parent_inverse": Matrix.Identity(4),
-    "matrix_basis": Matrix.Identity(4),
-    "parent_type": "OBJECT",
-    "delta_location": (0.0, 0.0, 0.0),
-    "delta_rotation_euler": (0.0, 0.0, 0.0),
-    "delta_scale": (1.0, 1.0, 1.0),
-}
 _SHOWN: dict[str, object] = {"show_viewport": True, "show_render": True}
 _MODIFIER: dict[str, object] = _SHOWN | {
     "use_vertex_groups": True,
@@ -261,7 +259,7 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
     if (
         palette.type != "MESH"
         or modifier is None
-        or _differing(palette, _PLACE | {"parent": armature})
+        or not is_placed_at(palette, armature)
         or _differing(modifier, _MODIFIER | {"object": armature})
     ):
         return False
@@ -319,9 +317,7 @@ def ensure_palette(
     palette, skeleton = find_palette(armature), binding.skeleton
     kept: list[BoneGroup] = []
     if palette is None:
-        name = f"DQ Compensation palette: {armature.name}"
-        palette = bpy.data.objects.new(name, bpy.data.meshes.new(name))
-        palette[PALETTE_PROPERTY] = True
+        palette = new_hidden(f"DQ Compensation palette: {armature.name}", PALETTE_PROPERTY)
         remember_new(palette)
     else:
         groups, written = bone_groups(palette), str(palette.get(_SIGNATURE_PROPERTY)).split()
@@ -450,20 +446,16 @@ def _modifier_of(palette: bpy.types.Object, kind: Literal["ARMATURE", "NODES"]) 
 
 
 def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
-    """Put a palette object at its armature, and let the armature pose it.
-
-    Blender itself moves it away: *Apply* and *Set Origin* keep an armature's children in place.
-    """
+    """Put a palette object at its armature, and let the armature pose it."""
+    place_at(palette, armature)
     modifier = _modifier_of(palette, "ARMATURE")
     if modifier is None:
         modifier = palette.modifiers.new("Armature", "ARMATURE")
-    palette.parent, modifier.object = armature, armature
-    for owner, settings in ((palette, _PLACE), (modifier, _MODIFIER)):
-        for name, value in settings.items():
-            setattr(owner, name, value)
+    modifier.object = armature
+    for name, value in _MODIFIER.items():
+        setattr(modifier, name, value)
 
 
 def _differing(owner: object, wanted: dict[str, object]) -> bool:
-    """Whether a setting of a palette or its modifier has another value than it needs."""
-    found = ((getattr(owner, name), value) for name, value in wanted.items())
-    return any((tuple(v) if isinstance(w, tuple) else v) != w for v, w in found)
+    """Whether a setting of a palette's modifier has another value than it needs."""
+    return any(getattr(owner, name) != value for name, value in wanted.items())

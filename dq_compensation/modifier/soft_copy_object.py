@@ -9,11 +9,16 @@ from __future__ import annotations
 from typing import cast
 
 import bpy
-from mathutils import Matrix
 
 from ..scene.binding.content import soft_copy
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import SOFT_COPY_PROPERTY
+from ..scene.blender.own_objects import (
+    SOFT_COPY_PROPERTY,
+    is_placed_at,
+    new_hidden,
+    place_at,
+    placed_at,
+)
 from ..scene.blender.skinned_object import SkinnedObject
 from ..session.changes import remember_new
 
@@ -34,22 +39,20 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
     That of another object gives its weights.
     """
     obj, known = skinned.obj, soft_copy(skinned)
-    if known is not None and known.library is None and known.parent in {obj, None}:
+    if known is not None and known.library is None and placed_at(known) in {obj, None}:
         copy = known
     else:
         name = f"DQ Compensation soft weights: {obj.name}"
         if known is None:
-            copy = bpy.data.objects.new(name, bpy.data.meshes.new(name))
+            copy = new_hidden(name, SOFT_COPY_PROPERTY)
         else:
             copy = cast("bpy.types.Object", known.copy())
             copy.data = mesh_of(known).copy()
             copy.name = copy.data.name = name
-        copy[SOFT_COPY_PROPERTY] = True
         remember_new(copy)
         skinned.before_enable.soft_copy = copy
     if not is_tied(copy, skinned):
-        copy.parent = obj
-        copy.matrix_parent_inverse = copy.matrix_basis = Matrix.Identity(4)
+        place_at(copy, obj)
         if not len(copy.modifiers):
             copy.modifiers.new("Armature", "ARMATURE")
         for name, value in _modifier_of(skinned).items():
@@ -60,8 +63,7 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
 def is_tied(copy: bpy.types.Object, skinned: SkinnedObject) -> bool:
     """Whether a soft copy is where its object is, and posed as it is to be."""
     return (
-        copy.parent == skinned.obj
-        and copy.matrix_parent_inverse == copy.matrix_basis == Matrix.Identity(4)
+        is_placed_at(copy, skinned.obj)
         and len(copy.modifiers) == 1
         and all(
             getattr(copy.modifiers[0], name, None) == value

@@ -17,6 +17,7 @@ from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.own_objects import is_placed_at
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.changes import forget_new, is_new
@@ -66,7 +67,8 @@ def test_the_palette_is_in_no_collection_and_shared() -> None:
     palette = find_palette(armature)
     assert palette is not None
     assert palette.users_collection == ()
-    assert palette.parent == armature
+    assert palette.parent is None
+    assert is_placed_at(palette, armature)
     assert palette.name.startswith("DQ Compensation palette: Rig")
     assert len(palette.data.vertices) == 4 * (1 + 3)
     assert get_input(our_modifier(second), "Palette") == palette

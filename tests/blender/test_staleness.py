@@ -112,11 +112,15 @@ def palette_of(rig: Object) -> Object:
 
 
 def palette_moved(_obj: Object, rig: Object) -> None:
-    palette_of(rig).location.x += 0.2
+    palette_of(rig).constraints[0].influence = 0.5
 
 
-def palette_without_parent(_obj: Object, rig: Object) -> None:
-    palette_of(rig).parent = None
+def palette_without_place(_obj: Object, rig: Object) -> None:
+    palette_of(rig).constraints.clear()
+
+
+def palette_parented(_obj: Object, rig: Object) -> None:
+    palette_of(rig).parent = rig
 
 
 def palette_without_modifier(_obj: Object, rig: Object) -> None:
@@ -248,7 +252,8 @@ RIGHT: list[Edit] = [
     vertices,
     move_bone,
     palette_moved,
-    palette_without_parent,
+    palette_without_place,
+    palette_parented,
     palette_without_modifier,
     palette_modifier_off,
     palette_nodes_off,
@@ -276,6 +281,7 @@ RIGHT: list[Edit] = [
 LIKE_ANIMATION = (
     pose_that_was_no_number,
     palette_moved,
+    palette_without_place,
     palette_modifier_off,
     palette_nodes_off,
     palette_table_removed,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import bpy
+from mathutils import Matrix
 
 from ..settings.object_settings import settings_of
 from .mesh import mesh_of
@@ -33,8 +34,63 @@ TREE_PROPERTY = "dq_compensation_tree"
 # Of the node tree that keeps the arriving shape: True.
 KEEPS_SHAPE_PROPERTY = "dq_compensation_keeps_shape"
 
-# Of the objects that only node modifiers and settings use.
+# Of every object in no collection that the add-on has made: True. Scripts of others look for it.
+HIDDEN_PROPERTY = "dq_compensation_hidden"
+
+# Of the objects that only node modifiers and settings use. Those of earlier versions, in files that
+# cannot be written, have only these.
 _HIDDEN = (PALETTE_PROPERTY, ATTRIBUTE_OBJECT_PROPERTY, SOFT_COPY_PROPERTY)
+
+# The constraint that keeps a hidden object where another one is. As a child, exporters would write
+# it, and tools that take the children of an armature would fail.
+_PLACE: dict[str, object] = {
+    "type": "COPY_TRANSFORMS",
+    "mute": False,
+    "influence": 1.0,
+    "mix_mode": "REPLACE",
+    "remove_target_shear": False,
+    "owner_space": "WORLD",
+    "target_space": "WORLD",
+}
+
+
+def new_hidden(name: str, kind: str) -> bpy.types.Object:
+    """A new mesh object in no collection; `kind` is the property of its kind."""
+    obj = bpy.data.objects.new(name, bpy.data.meshes.new(name))
+    obj[HIDDEN_PROPERTY] = obj[kind] = True
+    return obj
+
+
+def place_at(hidden: bpy.types.Object, owner: bpy.types.Object) -> None:
+    """Keep a hidden object where another one is."""
+    if is_placed_at(hidden, owner):
+        return
+    hidden.parent = None
+    hidden.constraints.clear()
+    constraint: Any = hidden.constraints.new("COPY_TRANSFORMS")
+    constraint.target = owner
+
+
+def is_placed_at(hidden: bpy.types.Object, owner: bpy.types.Object) -> bool:
+    """Whether a hidden object is kept where another one is.
+
+    In files of earlier versions it is a child; that is right where it cannot be written.
+    """
+    if hidden.parent is not None:
+        is_kept = hidden.library is not None or hidden.override_library is not None
+        inverse, own = hidden.matrix_parent_inverse, hidden.matrix_basis
+        return is_kept and hidden.parent == owner and inverse == own == Matrix.Identity(4)
+    if len(hidden.constraints) != 1:
+        return False
+    constraint, wanted = hidden.constraints[0], _PLACE | {"target": owner}
+    return all(getattr(constraint, name, None) == value for name, value in wanted.items())
+
+
+def placed_at(hidden: bpy.types.Object) -> bpy.types.Object | None:
+    """The object where a hidden one is kept; None without one, and when it was deleted."""
+    if hidden.parent is not None:
+        return hidden.parent
+    return next((getattr(each, "target", None) for each in hidden.constraints), None)
 
 
 def is_palette(obj: bpy.types.Object) -> bool:
@@ -48,12 +104,20 @@ def is_hidden(obj: bpy.types.Object) -> bool:
 
 
 def keep_apart() -> None:
-    """Take hidden objects out of collections, where appending puts them."""
+    """Take hidden objects out of collections, where appending puts them.
+
+    What an earlier version has made is a child of the object that it belongs to: no more.
+    """
     for obj in bpy.data.objects:
         if obj.library is None and (is_hidden(obj) or POSE_TABLE_PROPERTY in obj):
             for collection in obj.users_collection:
                 if collection.library is None:
                     collection.objects.unlink(obj)
+            if obj.override_library is None:
+                if HIDDEN_PROPERTY not in obj:
+                    obj[HIDDEN_PROPERTY] = True
+                if obj.parent is not None:
+                    place_at(obj, obj.parent)
 
 
 def remove_hidden(obj: bpy.types.Object) -> None:

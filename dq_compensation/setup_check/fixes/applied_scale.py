@@ -21,7 +21,7 @@ from ...scene.blender.animation_curves import (
 )
 from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.mesh import mesh_of, read_property
-from ...scene.blender.own_objects import is_palette
+from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
 from ..issue import FixError
@@ -322,7 +322,7 @@ def _keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Mat
 def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
     """What holds an inverse of a place of an armature, with the name of the matrix."""
     for other in bpy.data.objects:
-        if other.library is not None or is_palette(other):  # palettes are made anew
+        if other.library is not None or is_hidden(other):  # palettes are made anew
             continue
         for constraint in other.constraints:
             if constraint.type == "CHILD_OF" and getattr(constraint, "target", None) == obj:
@@ -343,6 +343,7 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
     } | {
         other.name
         for other in bpy.data.objects
+        if not is_hidden(other)
         for constraint in other.constraints
         if constraint.type in _WORLD_SCALE and getattr(constraint, "target", None) == obj
     }

@@ -192,7 +192,7 @@ def require_children_can_follow(obj: bpy.types.Object) -> None:
 def kept_children(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The children that would move when their parent's scale is applied, by name.
 
-    Our own palettes are none of the user's: they are made anew.
+    In overrides of files of earlier versions hidden objects of ours are among them.
     """
     children = (child for child in obj.children if child.parent_type not in _VERTEX_PARENTS)
     kept = (child for child in children if not is_hidden(child))

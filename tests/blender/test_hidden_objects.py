@@ -1,0 +1,246 @@
+"""What others find of our hidden objects: no children, nothing in exports; files from before.
+
+Distances are in parts of the object's size; 1e-4 is what all evaluators promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from bpy.types import Object
+from numpy.typing import NDArray
+
+import dq_compensation
+from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.scene.blender.own_objects import placed_at
+from tests.blender.enabled_scenes import check, distance, error, select, without_addon
+from tests.blender.libraries import collected, load_collection, overridden
+from tests.blender.scene_builders import evaluated_positions
+from tests.blender.softness_scenes import soft_limb
+from tests.kept_files import new_file
+from tests.limb import build_posed_limb, pose_limb
+
+TOLERANCE = 1e-4
+# As docs/scripting.md says.
+HIDDEN = "dq_compensation_hidden"
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+Files = dict[str, tuple[Callable[..., object], Callable[..., object]]]
+# Default options; importers say what is in a file.
+FILES: Files = {
+    "glb": (bpy.ops.export_scene.gltf, bpy.ops.import_scene.gltf),
+    "fbx": (bpy.ops.export_scene.fbx, bpy.ops.import_scene.fbx),
+    "usdc": (bpy.ops.wm.usd_export, bpy.ops.wm.usd_import),
+    "abc": (bpy.ops.wm.alembic_export, bpy.ops.wm.alembic_import),
+    "obj": (bpy.ops.wm.obj_export, bpy.ops.wm.obj_import),
+}
+
+
+def soft_and_turned() -> tuple[Object, Object]:
+    """The soft limb on an armature whose place has a rotation, a shear and a mirror."""
+    obj, rig = soft_limb()
+    above = bpy.data.objects.new("Above", None)
+    bpy.context.scene.collection.objects.link(above)
+    above.scale, above.rotation_euler = (1.0, 2.0, 1.0), (0.0, 0.0, 0.4)
+    rig.parent, rig.rotation_euler, rig.scale = above, (0.3, 0.2, 0.1), (1.0, 1.0, -1.0)
+    rig.location = (0.5, 1.0, 1.5)
+    check()
+    return obj, rig
+
+
+def hidden_objects() -> list[Object]:
+    return [obj for obj in bpy.data.objects if HIDDEN in obj]
+
+
+def made_by_us() -> list[Object]:
+    return [obj for obj in bpy.data.objects if obj.name.startswith("DQ Compensation")]
+
+
+def assert_out_of_sight() -> None:
+    """There are a palette and a soft copy; they say what they are, and nothing leads to them."""
+    assert len(made_by_us()) == 2
+    assert hidden_objects() == made_by_us()
+    for obj in made_by_us():
+        assert obj.parent is None
+        assert not obj.users_collection
+
+
+def content(kind: str, path: Path) -> list[str]:
+    """The names of objects and bones that an export with default options has."""
+    export, read = FILES[kind]
+    export(filepath=str(path))
+    new_file()
+    options = {"as_background_job": False} if kind == "abc" else {}
+    read(filepath=str(path), **options)
+    bones = [bone.name for armature in bpy.data.armatures for bone in armature.bones]
+    return sorted(obj.name for obj in bpy.data.objects) + bones
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_exports_have_what_they_have_without_us(kind: str, tmp_path: Path) -> None:
+    new_file()
+    build_posed_limb()
+    expected = content(kind, tmp_path / f"plain.{kind}")
+    soft_limb()
+    assert len(hidden_objects()) == 2
+    assert content(kind, tmp_path / f"soft.{kind}") == expected
+
+
+def test_no_child_no_collection_and_one_property() -> None:
+    obj, rig = soft_and_turned()
+    assert_out_of_sight()
+    assert rig.children_recursive == [obj]
+    select(*rig.children_recursive)
+    assert error(obj) <= TOLERANCE
+
+
+def test_they_are_exactly_where_their_objects_are() -> None:
+    soft_and_turned()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for hidden in hidden_objects():
+        owner = placed_at(hidden)
+        assert owner is not None
+        place, expected = (each.evaluated_get(depsgraph).matrix_world for each in (hidden, owner))
+        assert place == expected
+
+
+def of_whole_file() -> set[str]:
+    """All objects, and the meshes of objects: a tool leaves the meshes of those that it removes."""
+    names = {obj.name for obj in bpy.data.objects}
+    return names | {mesh.name for mesh in bpy.data.meshes if mesh.users}
+
+
+@pytest.mark.parametrize("removes_original", [False, True])
+def test_a_tool_that_duplicates_and_removes_leaves_nothing(removes_original: bool) -> None:
+    obj, _ = soft_limb()
+    before, shown = of_whole_file(), evaluated_positions(obj)
+    for _ in range(2):
+        copy = obj.copy()
+        copy.data = obj.data.copy()
+        bpy.context.scene.collection.objects.link(copy)
+        bpy.context.view_layer.update()
+        assert len(hidden_objects()) == 3
+        bpy.data.objects.remove(copy)
+        bpy.context.view_layer.update()
+        assert of_whole_file() == before
+    assert distance(evaluated_positions(obj), shown) <= TOLERANCE
+    if removes_original:
+        bpy.data.objects.remove(obj)
+        bpy.context.view_layer.update()
+        assert not made_by_us()
+
+
+# Files of earlier versions, in which palettes and soft copies are children.
+
+
+def saved_by_an_earlier_version(path: Path) -> NDArray[np.float32]:
+    """Write a file with the soft limb; returns its shown vertices."""
+    obj, rig = soft_and_turned()
+    collected("Character", obj, rig, bpy.data.objects["Above"])
+    check()
+    shown = evaluated_positions(obj)
+    dq_compensation.unregister()  # it would take them over as it saves
+    for hidden in hidden_objects():
+        hidden.parent = placed_at(hidden)
+        hidden.constraints.clear()
+        del hidden[HIDDEN]
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=True)
+    dq_compensation.register()
+    return shown
+
+
+def assert_follows(obj: Object, rig: Object, shown: NDArray[np.float32]) -> None:
+    """It is shown as it was, and right in another pose and at another place."""
+    assert problem_of(obj) is None
+    assert distance(evaluated_positions(obj), shown) <= TOLERANCE
+    pose_limb(rig, bend=0.7)
+    rig.location.x += 2.0
+    check()
+    assert error(obj) <= TOLERANCE
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> tuple[Path, NDArray[np.float32]]:
+    path = tmp_path / "earlier.blend"
+    shown = saved_by_an_earlier_version(path)
+    return path, shown
+
+
+Earlier = tuple[Path, NDArray[np.float32]]
+
+
+def test_an_earlier_file_is_taken_over(earlier: Earlier) -> None:
+    path, shown = earlier
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    assert_out_of_sight()
+    assert_follows(bpy.data.objects["Limb"], bpy.data.objects["Limb Rig"], shown)
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    found = without_addon(path, "[o.parent is None for o in D.objects if o.name[:3] == 'DQ ']")
+    assert found == [True, True]
+
+
+def test_an_earlier_file_is_right_without_the_addon(earlier: Earlier) -> None:
+    path, shown = earlier
+    assert distance(np.array(without_addon(path, "shown('Limb')")), shown) <= TOLERANCE
+
+
+def test_a_file_is_right_without_the_addon(tmp_path: Path) -> None:
+    obj, _ = soft_and_turned()
+    shown = evaluated_positions(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "new.blend"))
+    found = np.array(without_addon(tmp_path / "new.blend", "shown('Limb')"))
+    assert distance(found, shown) <= TOLERANCE
+
+
+def test_an_appended_character_of_an_earlier_file_is_taken_over(earlier: Earlier) -> None:
+    path, shown = earlier
+    new_file()
+    objects = load_collection(path, "Character", linked=False).objects
+    check()
+    assert_out_of_sight()
+    assert_follows(objects["Limb"], objects["Limb Rig"], shown)
+
+
+def test_a_linked_character_of_an_earlier_file_stays_as_it_is(earlier: Earlier) -> None:
+    path, shown = earlier
+    new_file()
+    objects = load_collection(path, "Character").objects
+    check()
+    assert problem_of(objects["Limb"]) is None
+    assert distance(evaluated_positions(objects["Limb"]), shown) <= TOLERANCE
+    assert {obj.parent for obj in made_by_us()} == {objects["Limb"], objects["Limb Rig"]}
+
+
+def test_an_override_of_an_earlier_file_follows_its_own_armature(earlier: Earlier) -> None:
+    path, shown = earlier
+    new_file()
+    obj, rig = overridden(load_collection(path, "Character"))
+    check()
+    assert_follows(obj, rig, shown)
+
+
+def test_an_override_goes_on_when_its_library_is_taken_over(
+    earlier: Earlier, tmp_path: Path
+) -> None:
+    library, _ = earlier
+    new_file()
+    obj, _ = overridden(load_collection(library, "Character"))
+    obj.dq_compensation.as_painted = True  # an override does not keep its own Softness
+    check()
+    shown = evaluated_positions(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "scene.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(library))
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "scene.blend"))
+    obj = next(each for each in bpy.data.objects if each.name == "Limb" and not each.library)
+    for hidden in made_by_us():
+        owner = placed_at(hidden)
+        assert hidden.parent is None
+        assert owner is not None
+        assert owner.library == hidden.library
+    assert distance(evaluated_positions(obj), shown) <= TOLERANCE
