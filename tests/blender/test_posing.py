@@ -6,7 +6,8 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import following
-from dq_compensation.lifecycle.reconcile import _rest, reconcile
+from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.scene.blender.armature import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.status import is_playing
@@ -35,7 +36,7 @@ def body(addon: None) -> tuple[list[Object], Object]:
 @pytest.fixture
 def calls(body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch) -> Calls:
     """How often an object is reconciled, the bones are read, and the file is looked through."""
-    calls = count_calls(monkeypatch, reconcile, _rest)
+    calls = count_calls(monkeypatch, reconcile, bendy_state)
 
     def counted() -> list[Object]:
         calls["enabled_objects"] += 1
@@ -49,7 +50,7 @@ def test_a_pose_looks_at_the_bones_once_and_at_no_mesh(
     body: tuple[list[Object], Object], calls: Calls
 ) -> None:
     pose_limb(body[1], bend=1.0)
-    assert calls == {"_rest": 1}
+    assert calls == {"bendy_state": 1}
 
 
 def test_a_frame_that_plays_looks_at_nothing(
@@ -89,7 +90,7 @@ def test_a_frame_looks_at_no_contents(body: tuple[list[Object], Object], calls: 
     for frame in (3, 4):
         scene.frame_set(frame)
     assert not calls["reconcile"]
-    assert not calls["_rest"]
+    assert not calls["bendy_state"]
     rig.data.bones["Hand"].name = "Fist"
     scene.frame_set(5)
     assert calls["reconcile"] == len(meshes)
