@@ -295,6 +295,8 @@ class Fitting:
         balls: the bones whose swing takes skin along chords and whose twist takes it on arcs.
         most: influences of a vertex; 0 for any number.
         pull: metres; see `_fitted_weights`.
+        pieces: shape (n,), the rigid piece of each vertex, -1 for none; None: there are none. All
+            vertices of a piece get the same weights.
     """
 
     skeleton: Skeleton
@@ -305,6 +307,7 @@ class Fitting:
     balls: Collection[int]
     most: int
     pull: float
+    pieces: NDArray[np.integer] | None = None
 
     def vertices_of(self, parent: int, child: int) -> NDArray[np.intp]:
         """The vertices that both bones move."""
@@ -535,11 +538,13 @@ class FitOptions:
         most_influences: of a vertex, helpers included; 0: any number.
         tolerance: above 0, metres of the armature's space, root mean square over the poses; pairs
             whose linear blending is off by less get no helper.
+        pieces: shape (n,), of `Fitting`.
     """
 
     helpers: int = 0
     most_influences: int = 4
     tolerance: float = 0.0005
+    pieces: NDArray[np.integer] | None = None
 
 
 def shared_pairs(influences: Influences, skeleton: Skeleton) -> NDArray[np.int32]:
@@ -598,7 +603,7 @@ def fit_helpers(
     bones = _dense(influences, skeleton.bone_count).astype(np.float64)
     pull = _PULL * options.tolerance
     most = options.most_influences
-    fitting = Fitting(skeleton, bones, rest, poses, live, balls, most, pull)
+    fitting = Fitting(skeleton, bones, rest, poses, live, balls, most, pull, options.pieces)
     needed = np.ceil(np.sqrt(_chord_errors(fitting, pairs) / options.tolerance) - 1.0)
     counts = needed.clip(0, MOST_HELPERS).astype(int)
     helpers: list[Helper] = []
@@ -657,8 +662,31 @@ def _fit_weights(
             indices[rows, :width] = np.take_along_axis(ids, order, axis=1)
             done += len(rows)
             yield _CHOOSING + (1.0 - _CHOOSING) * done / len(bones)
+    for piece in _blended_pieces(fitting):
+        ids = np.flatnonzero(candidates[piece[0]])
+        gram = _gram_matrices(
+            matrices,
+            np.tile(ids, (len(piece), 1)),
+            fitting.rest[piece],
+            fitting.live[:, piece],
+        ).mean(axis=0, keepdims=True)
+        before = np.where(ids < count, bones[piece[0], np.minimum(ids, count - 1)], 0.0)
+        found = sparse_convex_weights(gram + _pulled(before[None], fitting.pull), most)[0]
+        order = np.argsort(-found, kind="stable")[:most]
+        indices[piece, : len(order)], weights[piece, : len(order)] = ids[order], found[order]
     indices[weights == 0.0] = 0
     return indices, weights
+
+
+def _blended_pieces(fitting: Fitting) -> list[NDArray[np.intp]]:
+    """The vertices of each rigid piece that several bones move."""
+    if fitting.pieces is None:
+        return []
+    several = np.count_nonzero(fitting.weights, axis=1) > 1
+    rows = np.flatnonzero(several & (fitting.pieces >= 0))
+    rows = rows[np.argsort(fitting.pieces[rows], kind="stable")]
+    ends = np.flatnonzero(np.diff(fitting.pieces[rows])) + 1
+    return [piece for piece in np.split(rows, ends) if len(piece)]
 
 
 def _without_unused(

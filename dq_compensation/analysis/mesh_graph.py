@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.influences import Influences
 from ..core.vectors import places_in_rows
 
 # Vertices and the edges between them, and functions on the vertices that are smooth along these.
@@ -161,6 +162,66 @@ def islands(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.int64]:
                 break
             labels = shorter
     return labels
+
+
+# How far weights may differ that count as the same.
+_ALIKE = 1e-5
+
+
+def points_of_vertices(positions: NDArray[np.floating], influences: Influences) -> NDArray[np.intp]:
+    """Shape (n,), 0 to m - 1: vertices in one place with the same weights are one of m points."""
+    if not len(positions):
+        return np.zeros(0, np.intp)
+    order = np.lexsort(positions.T)
+    steps = (positions[order[1:]] != positions[order[:-1]]).any(axis=1)
+    places = np.empty(len(positions), np.intp)
+    places[order] = np.append(0, np.cumsum(steps))
+    first = np.unique(places, return_index=True)[1][places]
+    alone = ~_same_weights(influences, first)
+    places[alone] = places.max() + 1 + np.arange(np.count_nonzero(alone))
+    return np.unique(places, return_inverse=True)[1].reshape(-1)
+
+
+def rigid_pieces(
+    positions: NDArray[np.floating], influences: Influences, edges: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """The rigid piece that each vertex belongs to: armour, a robot's part, a button, an eye.
+
+    A rigid piece is a connected part of the mesh, of more than one point, whose vertices all have
+    the same weights: it follows its bones as one thing. Vertices in one place with the same weights
+    are one point, so that a piece may be split along its seams.
+
+    Args:
+        positions: shape (n, 3), at rest.
+        influences: of the n vertices, as they are painted.
+        edges: shape (m, 2), vertices.
+
+    Returns:
+        shape (n,); one number for the vertices of a piece, -1 for vertices of none.
+    """
+    rigid = _whole(_same_weights(influences, labels := islands(edges, len(positions))), labels)
+    if not rigid[edges].any():  # most characters: this costs little
+        return np.full(len(positions), -1, np.int64)
+    points = points_of_vertices(positions, influences)
+    ends = points[edges]
+    labels = islands(ends[ends[:, 0] != ends[:, 1]], int(points.max()) + 1)[points]
+    first = np.unique(labels, return_index=True, return_inverse=True)[1:]
+    rigid = _whole(_same_weights(influences, first[0][first[1].reshape(-1)]), labels)
+    rigid &= np.bincount(labels, (labels != points))[labels] > 0
+    return np.where(rigid, labels, -1)
+
+
+def _whole(alike: NDArray[np.bool_], labels: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Shape (n,): whether all vertices with the same label are alike."""
+    return np.bincount(labels, ~alike)[labels] == 0
+
+
+def _same_weights(influences: Influences, others: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Shape (n,): whether each vertex has the weights of another one, shape (n,)."""
+    bones, weights = influences.bones, influences.weights
+    same = np.abs(weights - weights[others]) <= _ALIKE
+    same &= (bones == bones[others]) | (weights <= _ALIKE)
+    return same.all(axis=1)
 
 
 def spread_weights(

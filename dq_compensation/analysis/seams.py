@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.influences import Influences
 from ..core.vectors import extent
-from .soft_weights import points_of_vertices
+from .mesh_graph import points_of_vertices
 
 # How far vertices of a seam may lie apart, in sizes of the character, and their weights differ.
 _APART, _ALIKE = 1e-5, 1e-3

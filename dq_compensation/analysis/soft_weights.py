@@ -14,7 +14,7 @@ from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Skeleton
 from ..core.vectors import cross, dots
-from .mesh_graph import MeshGraph, smooth_values
+from .mesh_graph import MeshGraph, points_of_vertices, smooth_values
 
 # The surface that weights are diffused over: vertices in one place are one, quads have no side.
 
@@ -23,8 +23,6 @@ from .mesh_graph import MeshGraph, smooth_values
 _MOST_COTANGENT = 5.0
 # The least pull of an edge: of the diagonals of rectangles, which have none.
 _LEAST_PULL = 1e-3
-# How far weights in one place may differ, so that they are one vertex.
-_ALIKE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +127,6 @@ class SkinSurface:
         result = np.array(values, np.float64)
         result[moved] = smooth_values(self.graph, values, moved, masses, still)
         return result
-
-
-def points_of_vertices(positions: NDArray[np.floating], influences: Influences) -> NDArray[np.intp]:
-    """Shape (v,): vertices in one place with the same weights are one point."""
-    if not len(positions):
-        return np.zeros(0, np.intp)
-    places = np.unique(positions, axis=0, return_inverse=True)[1].reshape(-1)
-    first = np.unique(places, return_index=True)[1][places]
-    weights = np.abs(influences.weights - influences.weights[first]) <= _ALIKE
-    bones = (influences.bones == influences.bones[first]) | (influences.weights <= _ALIKE)
-    alone = ~(weights & bones).all(axis=1)
-    places[alone] = places.max() + 1 + np.arange(np.count_nonzero(alone))
-    return np.unique(places, return_inverse=True)[1].reshape(-1)
 
 
 # How thick limbs are where a vertex is, and the bones that are no limbs: features of a face.

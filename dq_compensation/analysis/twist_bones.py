@@ -46,7 +46,7 @@ class TwistedRig:
         skeleton: Skeleton,
         influences: Influences,
         rest: NDArray[np.floating],
-        spreads: Sequence[tuple[TwistLimbs, float, slice]],
+        spreads: Sequence[tuple[TwistLimbs, float, NDArray[np.intp]]],
         chosen: Collection[int],
     ) -> TwistedRig:
         """Give limbs twist bones.
@@ -54,8 +54,9 @@ class TwistedRig:
         Args:
             influences: of the skeleton's bones.
             rest: shape (n, 3), armature space.
-            spreads: of meshes that spread twists: their limbs, how much of it, 0 to 1, and where
-                their vertices are. A limb of several meshes twists as the first one says.
+            spreads: of meshes that spread twists: their limbs, how much of it, 0 to 1, and the
+                vertices that follow twist bones. A limb of several meshes twists as the first one
+                says.
             chosen: the bones that may get any.
         """
         chains: dict[int, _Chain] = {}
@@ -169,7 +170,7 @@ def _shared_out(
     rest: NDArray[np.floating],
     first: NDArray[np.int32],
     chains: dict[int, _Chain],
-    spreads: Sequence[tuple[TwistLimbs, float, slice]],
+    spreads: Sequence[tuple[TwistLimbs, float, NDArray[np.intp]]],
 ) -> Influences:
     """The influences with the weights of limbs on their twist bones; `first` of each bone."""
     count, bones = len(rest), len(first)

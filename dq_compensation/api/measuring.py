@@ -16,7 +16,8 @@ import numpy as np
 from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
 from ..core.example_poses import limb_pieces
-from ..core.limb_joints import LimbJoints, SkinAtRest
+from ..core.limb_joints import SkinAtRest
+from ..core.measured_joints import MeasuredJoints
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
@@ -53,6 +54,7 @@ from .characters import skinned_meshes
 _PIECES = "pieces of an arm or a leg"
 _ANOTHER_PART = "another part of the body begins there"
 _LITTLE_SKIN = "too little skin bends there"
+_ROPE = "their weights are wider than the bones, as those of a tail or a rope"
 _NO_JOINT = "they have no joint that moves skin"
 # The confidence (`hinge_confidence`) below which a bone begins another part of the body.
 _SURE = 0.5
@@ -68,16 +70,16 @@ def without_twist_joints(bends: Sequence[JointBend]) -> tuple[list[JointBend], l
 
 
 def bones_without_bends(
-    binding: Binding, limbs: LimbJoints, bends: Sequence[JointBend], wanted: Iterable[str]
+    binding: Binding, measured: MeasuredJoints, bends: Sequence[JointBend], wanted: Iterable[str]
 ) -> list[LeftOut]:
     """The bones whose joints cannot be measured.
 
     Args:
-        limbs: those of the compensation.
+        measured: the compensation.
         bends: the joints that can be measured.
         wanted: names of bones; empty: all bones that have a joint.
     """
-    skeleton = limbs.skeleton
+    limbs, skeleton, ropes = measured.limbs, measured.limbs.skeleton, measured.rope_bones
     moves = binding.influences.moving_bones(skeleton.bone_count)
     skin = SkinAtRest(
         binding.rest,
@@ -90,13 +92,14 @@ def bones_without_bends(
     has_joint = moves & (parents >= 0)
     confidence = np.zeros(skeleton.bone_count)
     np.maximum.at(confidence, limbs.children, limbs.hinge_confidence)
-    measured = {int(limbs.children[bend.joint]) for bend in bends}
+    bent = {int(limbs.children[bend.joint]) for bend in bends}
     wanted = frozenset(wanted)
-    found: dict[str, list[str]] = {_ANOTHER_PART: [], _LITTLE_SKIN: [], _NO_JOINT: []}
+    found: dict[str, list[str]] = {_ROPE: [], _ANOTHER_PART: [], _LITTLE_SKIN: [], _NO_JOINT: []}
     for bone, name in enumerate(skeleton.names):
-        if bone in measured or not (name in wanted if wanted else has_joint[bone]):
+        if bone in bent or not (name in wanted if wanted else has_joint[bone]):
             continue
         reason = _LITTLE_SKIN if confidence[bone] >= _SURE else _ANOTHER_PART
+        reason = _ROPE if bone in ropes else reason
         found[reason if has_joint[bone] else _NO_JOINT].append(name)
     return _reasons(found)
 
@@ -555,7 +558,7 @@ def _joints(
     names, children = binding.skeleton.names, measured.limbs.children
     bends = joint_bends(rest, measured, binding.skeleton, degrees)
     twists: list[LeftOut] = []
-    left_out = bones_without_bends(binding, measured.limbs, bends, wanted)
+    left_out = bones_without_bends(binding, measured, bends, wanted)
     if wanted:
         bends = [bend for bend in bends if names[children[bend.joint]] in wanted]
     else:

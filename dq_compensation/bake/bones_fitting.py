@@ -419,7 +419,9 @@ def fit_bones(
         live,
         rig.pairs(pairs),
         balls=np.flatnonzero(np.isin(rig.origin, source.ball_joints())).tolist(),
-        options=FitOptions(options.helpers, options.influences, options.tolerance / unit),
+        options=FitOptions(
+            options.helpers, options.influences, options.tolerance / unit, source.pieces
+        ),
     )
     skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)
     count = len(skinning.helpers) + len(rig.used(skinning))

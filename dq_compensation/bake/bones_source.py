@@ -130,11 +130,22 @@ class RigSource:
                 found.update(swings.children[joints].tolist())
         return sorted(found)
 
+    @property
+    def pieces(self) -> NDArray[np.int64]:
+        """Shape (N,), the rigid piece of each vertex, -1 for none."""
+        found, start = [], 0
+        for source in self.sources:
+            pieces = source.binding.pieces
+            found.append(np.where(pieces >= 0, pieces + start, -1))
+            start += source.vertex_count
+        return np.concatenate(found)
+
     def twisted(self, pairs: NDArray[np.integer]) -> TwistedRig:
         """The rig with twist bones in the limbs among these pairs of bones whose twists spread."""
         spreads, start = [], 0
         for source in self.sources:
-            part = slice(start, start := start + source.vertex_count)
+            part = start + np.flatnonzero(source.binding.pieces < 0)
+            start += source.vertex_count
             deformation = source.binding.deformation(Settings.of(source.obj))
             if deformation.twist_limbs is not None:
                 spreads.append((deformation.twist_limbs, deformation.twist_spread, part))
@@ -228,7 +239,14 @@ def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> B
     binding = replace(binding_with_current_softness(obj, depsgraph, follow=False), mask=None)
     if kept_record(obj) is not None:
         influences = kept_influences(obj, binding.skeleton.names)
-        binding = replace(binding, influences=influences, painted_influences=influences)
+        first = binding.first_influences
+        first = influences if first is binding.painted_influences else first
+        binding = replace(
+            binding,
+            influences=influences,
+            painted_influences=influences,
+            first_influences=first,
+        )
         binding = with_softness(obj, binding, softness_of(SkinnedObject(obj)))
     _require_straight_bones(obj, binding)
     return binding

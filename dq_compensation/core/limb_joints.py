@@ -6,7 +6,7 @@ The limbs of a joint are two rays from it: forth along the child's limb, back al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,7 @@ class SkinAtRest:
         left_out: the bones that have no joint, or no limb, of the kind that is looked for.
         whole: the skin of all meshes of the character, on the same bones: its limbs and joints are
             those of this skin. None: this mesh alone.
+        painted: the influences as they were painted, where softer ones act; None: the same.
     """
 
     positions: NDArray[np.floating]
@@ -45,11 +46,19 @@ class SkinAtRest:
     sides: NDArray[np.integer] | None = None
     left_out: Sequence[int] = ()
     whole: SkinAtRest | None = None
+    painted: Influences | None = None
 
     @property
     def body(self) -> SkinAtRest:
         """The skin on which limbs are found: of the character, or this one."""
         return self if self.whole is None else self.whole
+
+    @cached_property
+    def as_painted(self) -> SkinAtRest:
+        """The same with the weights as they were painted."""
+        if self.painted is None or self.painted is self.influences:
+            return self
+        return replace(self, influences=self.painted, painted=None)
 
     @cached_property
     def moves(self) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from .influences import Influences
 from .limb_joints import LimbJoints, SkinAtRest
 from .pose import Pose
 from .swing_joints import SwingJoints
-from .vectors import dots, smooth_step
+from .vectors import dots, smooth_step, unit_or
 
 # The joints between the bones of a vertex, and the one that bends its skin most.
 #
@@ -37,6 +38,10 @@ from .vectors import dots, smooth_step
 #
 # A *row* is a part of the tree of bones that move the mesh (`body_tree`) in which none branches
 # off: a finger without the palm, an arm from the collarbone to the hand.
+#
+# A *rope* (a tail, a tentacle, a hose, a fin) has bones in a row and weights that are wider than
+# these. Its middle is the smooth curve that dual quaternions make, not the line from joint to
+# joint: nothing bulges there, and skin that went back to that line would make lumps.
 
 
 # Distances from the joint, in lengths of the shorter limb, between which compensation fades: beyond
@@ -46,6 +51,18 @@ _NEAR, _FAR = 0.5, 1.0
 _AT_JOINT = 0.05
 # Stands for a length of 0 where one divides by it.
 _SHORTEST = 1e-30
+# A rope is where weights cross over as wide as this, in radii of the skin, and no skin between two
+# joints follows its own bone alone by as much as this: from the first number to the second. As they
+# are painted elbows have 0.6 to 1.3 and 0.96 to 1, ropes 2.4 to 13 and 0.36 to 0.82.
+_WIDE, _ALONE = (1.1, 1.5), (0.85, 0.93)
+# So wide are hoses, whatever is alone: between straight pieces of a limb there are up to 2.7.
+_VERY_WIDE = (3.0, 4.0)
+# So many vertices of a joint show a rope: from the first number to the second.
+_ENOUGH = (8.0, 16.0)
+# The least radius of skin, in lengths of the shorter limb.
+_THIN = 1e-3
+# The mean of shares to this power is nearly the largest one.
+_LARGEST = 16
 # Cosines of the angle between two bones of a row: below the first a limb ends there, above the
 # second it goes on straight.
 _BENT, _STRAIGHT = 0.8, 0.95
@@ -103,8 +120,59 @@ class JointCandidates:
         bones = limbs.children[joints_of]
         return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
 
-    def chosen(
+    def ropes(self, skin: SkinAtRest) -> NDArray[np.float64]:
+        """Shape (J,), 0 to 1: how surely each joint is one of a rope, and not of a limb.
+
+        With the width c of `_widths`, and the larger share u of `_alone` of its two bones, it rises
+        smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
+        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Fewer than 8
+        vertices show no rope: fingers of low-poly meshes have wide weights.
+
+        Args:
+            skin: that of the candidates, with the weights as they are painted.
+        """
+        alone = _alone(skin)
+        limbs = self.limbs
+        largest = np.maximum(alone[limbs.children], alone[limbs.parents])
+        largest[largest < 0.0] = 1.0
+        widths, counts = self._widths(skin.positions)
+        limbs_alone = smooth_step(largest, *_ALONE) * (1.0 - smooth_step(widths, *_VERY_WIDE))
+        wide = smooth_step(widths, *_WIDE) * smooth_step(counts, *_ENOUGH)
+        return wide * (1.0 - limbs_alone)
+
+    def _widths(
         self, positions: NDArray[np.floating]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Over how many radii of the skin the weights of each joint cross over, shape (J,).
+
+        The share x of what is behind the joint is taken for a step that a Gaussian of the width c
+        has smoothed: x = 1/2 (1 + erf(z / (c r sqrt 2))), z along the limb. c is found by least
+        squares of z by the quantile of x (Tukey's lambda distribution has it to 0.3 %). Vertices
+        count by (x (1 - x))^2, so that c changes with the weights and never jumps.
+
+        Returns:
+            the widths; and how many vertices that are alike would say as much, shape (J,).
+        """
+        limbs, joints, both = self.limbs, self.joints, self.below + self.above
+        count, shares = len(limbs.heads), self.below / both
+        amounts = (shares * (1.0 - shares)) ** 2 * both
+        sums = np.maximum(np.bincount(joints, amounts, count), _SHORTEST)
+
+        def means(values: NDArray[np.floating]) -> NDArray[np.float64]:
+            return np.bincount(joints, amounts * values, count) / sums
+
+        along = unit_or(limbs.forth - limbs.back, limbs.forth)[joints]
+        away = positions[self.vertices] - limbs.heads[joints]
+        z = dots(away, along)
+        radii = means(np.linalg.norm(away - z[:, None] * along, axis=1))
+        quantiles = (shares**0.135 - (1.0 - shares) ** 0.135) / 0.1975
+        quantiles -= means(quantiles)[joints]
+        widths = means(quantiles * z) / np.maximum(means(quantiles**2), 1e-12)
+        counts = sums**2 / np.maximum(np.bincount(joints, amounts**2, count), _SHORTEST)
+        return widths / np.maximum(radii, np.maximum(_THIN * limbs.lengths, _SHORTEST)), counts
+
+    def chosen(
+        self, positions: NDArray[np.floating], ropes: NDArray[np.float64]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
         """The joint that bends each vertex most: that with the largest score.
 
@@ -115,13 +183,16 @@ class JointCandidates:
         which joint is chosen: vertices beside a bone are measured against it from either end. So
         `near` is the largest of the row then. A joint of another row has another limb: with s the
         largest score of these, `alone = 1 - (s / score)^4` falls to 0 before it is chosen.
+        `limb` is 1 less the mean of `ropes` over all candidates, by x (1 - x) (below + above):
+        how much each of them bends the skin.
 
         Args:
             positions: shape (n, 3), armature space, at rest and without shape keys.
+            ropes: shape (J,), of `rope_joints`.
 
         Returns:
             three arrays of shape (m,): the vertices that have a joint, rising; which of the
-            candidates it is; `alone near`.
+            candidates it is; `alone near limb`.
         """
         limbs, vertices, both = self.limbs, self.vertices, self.below + self.above
         apart = np.linalg.norm(positions[vertices] - limbs.heads[self.joints], axis=1)
@@ -137,9 +208,60 @@ class JointCandidates:
         rivals, nearest = np.zeros(len(positions)), np.zeros(len(positions))
         rivals[vertices[~in_row]] = scores[rising[~in_row]]
         np.maximum.at(nearest, vertices[in_row], near[rising[in_row]])
+        limb = np.ones(len(positions))
+        if ropes.any():
+            shares = (self.below * self.above / both)[rising]
+            roped = np.bincount(vertices, shares * ropes[self.joints[rising]], len(positions))
+            limb -= roped / np.maximum(np.bincount(vertices, shares, len(positions)), _SHORTEST)
         found = np.flatnonzero(best >= 0)
         best = best[found]
-        return found, best, (1.0 - (rivals[found] / scores[best]) ** 4) * nearest[found]
+        alone = 1.0 - (rivals[found] / scores[best]) ** 4
+        return found, best, alone * nearest[found] * limb[found]
+
+
+def rope_joints(
+    skin: SkinAtRest, limbs: LimbJoints, candidates: JointCandidates | None = None
+) -> NDArray[np.float64]:
+    """Shape (J,), 0 to 1: how surely each joint is one of a rope; see `JointCandidates.ropes`.
+
+    They are found on all meshes of the character. Softness changes no limb into a rope: the weights
+    count as they were painted.
+
+    Args:
+        candidates: of the skin, if they are known.
+    """
+    body = skin.body
+    if body not in _ropes_of_bodies:
+        painted = body.as_painted
+        if candidates is None or painted is not skin:
+            candidates = JointCandidates.of(painted, limbs)
+        _ropes_of_bodies[body] = candidates.ropes(painted)
+    return _ropes_of_bodies[body]
+
+
+# All meshes of a character ask for the same.
+_ropes_of_bodies: WeakKeyDictionary[SkinAtRest, NDArray[np.float64]] = WeakKeyDictionary()
+
+
+def _alone(skin: SkinAtRest) -> NDArray[np.float64]:
+    """Shape (B,): how much of the skin between its two joints a bone has alone, 0 to 1.
+
+    It is the largest share, but for a few vertices: sum of w^17 / sum of w^16. -1 for bones that
+    have no joint at one of their ends.
+    """
+    influences, skeleton, parents = skin.influences, skin.skeleton, skin.body_parents
+    count = skeleton.bone_count
+    hangs = (parents >= 0) & skin.moves
+    between = (parents >= 0) & (np.bincount(parents[hangs], minlength=count) > 0)
+    ways = skeleton.limb_directions(skin.limb_axis, parents)
+    lengths = skeleton.limb_lengths(np.where(parents >= 0, parents, np.arange(count)))
+    sums = np.zeros((2, count))
+    for rows, bones, weights in influences.slots():
+        along = dots(skin.positions[rows] - skeleton.heads[bones], ways[bones])
+        inside = (along > 0.0) & (along < lengths[bones])
+        powers = inside * weights.astype(np.float64) ** _LARGEST
+        sums += np.stack([np.bincount(bones, each, count) for each in (powers, powers * weights)])
+    return np.where(between, sums[1] / np.maximum(sums[0], _SHORTEST), -1.0)
 
 
 def _of_tree(
@@ -239,19 +361,20 @@ class MeasuredJoints:
     (`JointCandidates`): limbs may be split into several bones, and weights may be wide. With
     `below` and `above` what hangs on the joint on either side, the amount is
 
-        (below + above) own alone near together hinged (`hinge_confidence` of the joint)
+        (below + above) own alone near limb together hinged (`hinge_confidence` of the joint)
 
     `own = max(0, 1 - r / (min(below, above) / 2 + 0.05))` fades where other bones move the vertex,
-    too: r is what is left of its weights. `alone` and `near` are of `JointCandidates.chosen`.
-    `together` rises smoothly from 0 where the nearer limb has no share in `below + above` to 1
-    where it has 0.35: what only one limb moves cannot go to the other, and what is beside it must
-    not go alone. `hinged` is 1 without `swings`; with them it falls to 0 where bones of other parts
-    of the body move the vertex, too (`swing_joints`).
+    too: r is what is left of its weights. `alone`, `near` and `limb` are of
+    `JointCandidates.chosen`. `together` rises smoothly from 0 where the nearer limb has no share in
+    `below + above` to 1 where it has 0.35: what only one limb moves cannot go to the other, and
+    what is beside it must not go alone. `hinged` is 1 without `swings`; with them it falls to 0
+    where bones of other parts of the body move the vertex, too (`swing_joints`).
 
     Attributes:
         joints: shape (n,), int32; rows of `limbs`.
         bones: shape (n,), int32; the bone of the limb that is nearer: the joint's child or parent.
         amounts: shape (n,), 0 to 1, of the dtype of the positions; what is compensated.
+        ropes: shape (J,), 0 to 1, of `rope_joints`.
         swings: what happens where limbs leave the body, afterwards; None where nothing does.
     """
 
@@ -259,6 +382,7 @@ class MeasuredJoints:
     joints: NDArray[np.int32]
     bones: NDArray[np.int32]
     amounts: NDArray[np.floating]
+    ropes: NDArray[np.float64]
     swings: SwingJoints | None = None
 
     @classmethod
@@ -279,11 +403,11 @@ class MeasuredJoints:
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
         swings = SwingJoints.of(skin) if ball_joints else None
-        measured = cls(limbs, joints, bones, amounts, swings)
         if skin.influences.width < 2 or not count:
-            return measured
+            return cls(limbs, joints, bones, amounts, np.zeros(len(limbs.heads)), swings)
         candidates = JointCandidates.of(skin, limbs)
-        rows, chosen, fades = candidates.chosen(positions)
+        ropes = rope_joints(skin, limbs, candidates)
+        rows, chosen, fades = candidates.chosen(positions, ropes)
         found = candidates.joints[chosen]
         below, above = candidates.below[chosen], candidates.above[chosen]
         from_joint = positions[rows] - limbs.heads[found]
@@ -301,7 +425,12 @@ class MeasuredJoints:
         joints[rows] = found
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
         amounts[rows] = both * fades
-        return measured
+        return cls(limbs, joints, bones, amounts, ropes, swings)
+
+    @property
+    def rope_bones(self) -> NDArray[np.int32]:
+        """The bones at whose heads a rope bends: nothing is compensated there, or little."""
+        return np.unique(self.limbs.children[self.ropes > 0.5])
 
     @property
     def joint_counts(self) -> tuple[int, int]:

@@ -22,7 +22,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .limb_joints import SHORTEST_RAY, SkinAtRest
+from .limb_joints import SHORTEST_RAY, LimbJoints, SkinAtRest
+from .measured_joints import rope_joints
 from .pose import Pose
 from .skeleton import Skeleton
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, two_across, unit_or
@@ -45,7 +46,7 @@ _INSIDE = 0.5
 # no angle is a twist: that of 120 degrees.
 SWUNG_FAR = 0.25
 
-Reason = Literal["SHORT", "BENDY", "TWIST_BONES", "NAMED"]
+Reason = Literal["SHORT", "BENDY", "TWIST_BONES", "NAMED", "ROPE"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,9 @@ class TwistLimbs:
         limbs: shape (n, k), int32, rows of the above; 0 in unused places, which are last. k is 1 to
             TURNS: as many as any vertex needs.
         amounts: shape (n, k, 2), of the dtype of the positions; -w (1 - t) and w t, for the twists
-            at the beginning and at the end. Where more than `TURNS` limbs move a vertex, those with
-            the largest weights count, each times 1 - (c / w)^4, c the largest that is left out.
+            at the beginning and at the end, each times 1 less `rope_joints` there. Where more than
+            `TURNS` limbs move a vertex, those with the largest weights count, each times
+            1 - (c / w)^4, c the largest that is left out.
         left_out: why other bones that one other bone continues are no such limbs, by their indices.
     """
 
@@ -105,9 +107,14 @@ class TwistLimbs:
         ends = at_end & ~begins
         behind[parents[ends]] = every[ends]
         is_limb[list(reasons)] = False
-        bones = np.flatnonzero(is_limb & ((before != every) | (behind != every))).astype(np.int32)
-        twists = np.stack((before[bones] != bones, behind[bones] != bones), axis=1)
-        limbs, amounts = _amounts(skin, lines, bones, twists)
+        is_limb &= (before != every) | (behind != every)
+        ropes = _ropes(skin) if is_limb.any() else np.zeros(skeleton.bone_count)
+        twists = np.stack((before != every, behind != every), axis=1)
+        twists = twists * (1.0 - np.stack((ropes, ropes[behind]), axis=1))
+        for bone in np.flatnonzero(is_limb & ~twists.any(axis=1)).tolist():
+            reasons[bone] = "ROPE"
+        bones = np.flatnonzero(is_limb & twists.any(axis=1)).astype(np.int32)
+        limbs, amounts = _amounts(skin, lines, bones, twists[bones])
         line = lines.heads[bones], lines.axes[bones], lines.lengths[bones]
         beside = before[bones], behind[bones]
         return cls(skeleton, bones, *beside, *line, limbs, amounts, reasons)
@@ -266,6 +273,14 @@ def _along_and_apart(
     return along, np.linalg.norm(away - along[:, None] * axes, axis=1)
 
 
+def _ropes(skin: SkinAtRest) -> NDArray[np.float64]:
+    """Shape (B,), of `rope_joints` at the head of each bone: the smooth curve twists already."""
+    limbs = LimbJoints.of(skin.skeleton, skin.limb_axis, skin.mesh_parents)
+    found = np.zeros(skin.skeleton.bone_count)
+    np.maximum.at(found, limbs.children, rope_joints(skin, limbs))
+    return found
+
+
 def _refusal(bone: int, lines: _Lines, skin: SkinAtRest, moves: NDArray[np.bool_]) -> Reason | None:
     """Why a bone with a next one is no limb that twists; None where it is one."""
     bendy = skin.skeleton.bendy
@@ -306,12 +321,12 @@ def _amounts(
     skin: SkinAtRest,
     lines: _Lines,
     bones: NDArray[np.int32],
-    twists: NDArray[np.bool_],
+    twists: NDArray[np.float64],
 ) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
     """`limbs` and `amounts` of `TwistLimbs`, of these bones (L,).
 
     Args:
-        twists: shape (L, 2), whether limbs twist at their beginnings and ends.
+        twists: shape (L, 2), 0 to 1, how much limbs twist at their beginnings and ends.
     """
     positions, influences = skin.positions, skin.influences
     count, row_of = len(positions), np.full(len(lines.lengths), -1)

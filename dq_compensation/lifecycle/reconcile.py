@@ -105,6 +105,7 @@ _LEFT_OUT: dict[Reason, str] = {
     "BENDY": "bendy bones twist along themselves",
     "TWIST_BONES": "it has twist bones",
     "NAMED": "left out by you",
+    "ROPE": "weights wider than the bones, as of a tail or a rope, twist softly already",
 }
 
 

@@ -23,14 +23,12 @@ from ..scene.binding.content import (
     Digests,
     changed_digests,
     digest,
-    parsed_record,
-    record_in,
     soft_copy,
     structure_of,
 )
 from ..scene.blender.armature import has_moved
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import TREE_PROPERTY
+from ..scene.blender.own_objects import TREE_PROPERTY, parsed_record, record_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from .attribute_names import PREFIX, TREE_VERSION, Base
@@ -102,6 +100,8 @@ def remember(
         swings = compensation.swings
         bones["joints"] = compensation.joint_bones.tolist()
         bones["ball_joints"] = [] if swings is None else swings.joint_bones.tolist()
+    if isinstance(compensation, MeasuredJoints):
+        bones["ropes"] = compensation.rope_bones.tolist()
     named = {kind: [names[bone] for bone in found] for kind, found in bones.items()}
     obj[BONES_PROPERTY] = json.dumps(named)
 
@@ -222,11 +222,13 @@ class JointBones:
         joints: those at whose heads skin is compensated.
         ball_joints: those at whose heads *Ball Joints* acts.
         limbs: those of limbs that twist along themselves.
+        ropes: those at whose heads a tail or another rope bends, which needs no compensation.
     """
 
     joints: frozenset[str] = frozenset()
     ball_joints: frozenset[str] = frozenset()
     limbs: frozenset[str] = frozenset()
+    ropes: frozenset[str] = frozenset()
 
 
 def joint_bones(obj: bpy.types.Object) -> JointBones:

@@ -15,9 +15,8 @@ from ..core.influences import Influences
 from ..core.vectors import places_in_rows
 from ..errors import raise_refusal
 from ..wording import listed
-from .binding.content import record_in
 from .blender.mesh import AttributeType, mesh_of, read_attribute, read_weights, write_attribute
-from .blender.own_objects import linked_refusal
+from .blender.own_objects import linked_refusal, record_in
 from .blender.rna_properties import texts_of_inputs
 from .settings.object_settings import settings_of
 

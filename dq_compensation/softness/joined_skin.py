@@ -44,6 +44,7 @@ class Skin:
         amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
         locked: shape (B,), bones that keep their weights.
         lies_on: the mesh below it that the user has chosen; None: it is found.
+        pieces: shape (n,), of `Binding.pieces`: a rigid piece changes as one, or not at all.
     """
 
     obj: bpy.types.Object
@@ -55,6 +56,7 @@ class Skin:
     amounts: NDArray[np.float64]
     locked: NDArray[np.bool_]
     lies_on: bpy.types.Object | None
+    pieces: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -91,7 +93,10 @@ class Skin:
         if chosen is not None:
             amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
         faces, sides, below = binding.mesh_arrays, binding.bone_sides, settings_of(obj).lies_on
-        return cls(obj, mesh, binding.skeleton, sides, faces, painted, amounts, locked, below)
+        rigid = binding.pieces
+        return cls(
+            obj, mesh, binding.skeleton, sides, faces, painted, amounts, locked, below, rigid
+        )
 
     @property
     def influences(self) -> Influences:
@@ -114,9 +119,19 @@ class Skin:
         before, after, own = body.painted, body.influences, self.painted
         if change is not None:
             before, after, own = after, with_soft_rows(after, change), self.influences
-        corners, shares, _ = body.mesh.nearest(self.mesh.positions)
+        # A rigid piece changes as the body does at its middle.
+        corners, shares, _ = body.mesh.nearest(self._of_pieces(self.mesh.positions))
         amounts, changes = self.amounts_beside(self.locked), (before, after)
+        amounts = self._of_pieces(amounts[:, None])[:, 0]
         return followed_weights(own, (corners, shares), changes, amounts, self.locked, most)
+
+    def _of_pieces(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values (n, k) with the means of rigid pieces at all their vertices."""
+        result, rows = values.copy(), np.flatnonzero(self.pieces >= 0)
+        piece = np.unique(self.pieces[rows], return_inverse=True)[1].reshape(-1)
+        for column in result.T:
+            column[rows] = (np.bincount(piece, column[rows]) / np.bincount(piece))[piece]
+        return result
 
     def amounts_beside(self, locked: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The amounts, 0 where a locked bone moves a vertex."""
@@ -181,7 +196,10 @@ class JoinedSkin:
         count, results = len(self.skins), list[SoftWeights]()
         for chosen, locked in self._parts_by_locks():
             pairs = zip(self.skins, chosen, strict=True)
-            spread = [amount * skin.amounts_beside(locked) * one for skin, one in pairs]
+            spread = [
+                np.where(skin.pieces < 0, amount * skin.amounts_beside(locked) * one, 0.0)
+                for skin, one in pairs
+            ]
             steps = soft_weights(
                 self.surface,
                 self.influences,

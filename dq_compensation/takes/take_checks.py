@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..scene.binding.content import Digests, changed_digests, digest, digest_of_bones, parsed_record
+from ..scene.binding.content import Digests, changed_digests, digest, digest_of_bones
 from ..scene.binding.shape_key_offsets import shape_key_signature
 from ..scene.blender.animation_curves import (
     PlayedAction,
@@ -23,7 +23,7 @@ from ..scene.blender.animation_curves import (
 )
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of, read_property
-from ..scene.blender.own_objects import is_hidden
+from ..scene.blender.own_objects import is_hidden, parsed_record
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.rna_properties import properties_of
 from ..scene.settings.object_settings import settings_of

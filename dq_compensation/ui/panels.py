@@ -98,11 +98,8 @@ class DQC_UL_joints(RowsOfItems):
             return
         acting, settings, found = Settings.of(obj), settings_of(obj), joint_bones(obj)
         row.label(text=item.name, icon="BONE_DATA")
-        done = [
-            text
-            for text, names in (("joint", found.joints), ("ball joint", found.ball_joints))
-            if item.name in names
-        ]
+        kinds = {"joint": found.joints, "ball joint": found.ball_joints, "rope": found.ropes}
+        done = [text for text, names in kinds.items() if item.name in names]
         if acting.by_example and settings.example_bones.get(item.name) is not None:
             done.append("examples")
         said = row.row()
@@ -136,7 +133,7 @@ class DQC_UL_joints(RowsOfItems):
 def _listed(obj: Object) -> frozenset[str]:
     """The names of the bones in the list."""
     acting, found = Settings.of(obj), joint_bones(obj)
-    names = found.joints | found.ball_joints | found.limbs
+    names = found.joints | found.ball_joints | found.limbs | found.ropes
     names = names.union(acting.bones_left_out("joints_left_out"))
     if acting.twist_spread:
         names = names.union(acting.bones_left_out("twist_left_out"))

@@ -62,7 +62,8 @@ def soft_deformers(body: Body) -> dict[str, Deformer]:
     found = {}
     for name, most in SOFTENED.items():
         soft = softened(body, most)
-        joints = MeasuredJoints.of(SkinAtRest(body.rest, soft, body.skeleton), ball_joints=True)
+        skin = SkinAtRest(body.rest, soft, body.skeleton, painted=body.influences)
+        joints = MeasuredJoints.of(skin, ball_joints=True)
         found[name] = _by_core(Deformation("COMPENSATED", soft, joints), body.rest)
     return found
 

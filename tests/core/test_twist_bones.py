@@ -29,7 +29,7 @@ def test_skin_at_twist_bones_goes_where_spread_twist_takes_it() -> None:
     skeleton = chain(3)
     rest, influences = tube(skeleton)
     limbs = TwistLimbs.of(SkinAtRest(rest, influences, skeleton))
-    spreads = [(limbs, 0.8, slice(None))]
+    spreads = [(limbs, 0.8, np.arange(len(rest)))]
     rig = TwistedRig.of(skeleton, influences, rest, spreads, range(3))
     assert {twist.limb for twist in rig.twists} == set(limbs.bones.tolist())
     assert rig.skeleton.bone_count == 3 + len(rig.twists)
@@ -72,7 +72,7 @@ def test_pairs_are_those_of_the_joints_and_of_the_limbs() -> None:
     )
     limbs = TwistLimbs.of(SkinAtRest(rest, influences, skeleton))
     plain = np.array([[0, 1], [1, 2]], np.int32)
-    rig = TwistedRig.of(skeleton, influences, rest, [(limbs, 1.0, slice(None))], range(3))
+    rig = TwistedRig.of(skeleton, influences, rest, [(limbs, 1.0, np.arange(len(rest)))], range(3))
     pairs = rig.pairs(plain)
     origins = {tuple(pair) for pair in rig.origin[pairs].tolist()}
     assert origins <= {(0, 1), (1, 2), (0, 0), (1, 1), (2, 2)}

@@ -34,6 +34,7 @@ from ..blender.mesh import (
 from ..blender.own_objects import temporary_copy
 from ..blender.rigging import deformation_refusal, group_refusal
 from ..blender.skinned_object import SkinnedObject
+from ..vertex_groups import PAINTED, kept_influences
 from .binding import Binding
 from .content import (
     Digests,
@@ -320,6 +321,9 @@ def _bind(
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     there = transformed_points(to_armature, rest)
     influences = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)
+    first = as_painted
+    if holder == obj and PAINTED.record in skinned.mesh:
+        first = kept_influences(obj, skeleton.names, PAINTED)
     if copy is not None and len(rest) == len(skinned.mesh.vertices):
         soft = read_soft_weights(copy, len(rest))
         influences = modifier_influences(copy, modifier, soft, skeleton, there)
@@ -337,6 +341,7 @@ def _bind(
         shape_keys=shape_keys,
         influences=influences,
         painted_influences=as_painted,
+        first_influences=first,
         mask=mask,
         modifier_does_more=modifier.use_bone_envelopes or bool(skinned.mixed_modifiers),
         skeleton=skeleton,

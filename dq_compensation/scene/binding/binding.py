@@ -16,6 +16,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.mesh_graph import rigid_pieces
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
@@ -56,6 +57,8 @@ class Binding:
         shape_keys: None when the mesh has none.
         influences: of every vertex, on the bones of `skeleton`; soft ones where softness acts.
         painted_influences: by the weights that are painted; the same object where it does not.
+        first_influences: by the weights that were painted before *Soften Weights*; the same object
+            where none are kept. They say what is a limb.
         mask: shape (n,), float32; how much of the deformation the vertex group of the Armature
             modifier lets through; None without it.
         modifier_does_more: whether the Armature modifier does what our node trees cannot: bone
@@ -84,6 +87,7 @@ class Binding:
     shape_keys: ShapeKeys | None
     influences: Influences
     painted_influences: Influences
+    first_influences: Influences
     mask: NDArray[np.float32] | None
     modifier_does_more: bool
     skeleton: Skeleton
@@ -167,7 +171,9 @@ class Binding:
         """The mesh as a part of its character."""
         positions = transformed_points(self.object_to_armature, self.rest.astype(np.float64))
         faces = self.mesh_arrays
-        return LayerMesh(positions, self.influences, faces.corner_vertex[faces.triangle_corners])
+        triangles = faces.corner_vertex[faces.triangle_corners]
+        pieces = rigid_pieces(self.rest, self.painted_influences, faces.edges)
+        return LayerMesh(positions, self.influences, triangles, pieces, self.first_influences)
 
     @cached_property
     def alone(self) -> CharacterSkin:
@@ -201,7 +207,10 @@ class Binding:
             names = keys.key_names
             rows = [names.index(item.key) for item in self.example_items if item.key in names]
             shapes = keys.own_offsets[rows]
-        weights = (ours.bones, ours.weights, ours.blending_order, self.not_compensated)
+        as_skinned = self.not_compensated | (self.part.pieces >= 0)
+        weights = (ours.bones, ours.weights, ours.blending_order, as_skinned)
+        if self.first_influences is not self.painted_influences:
+            weights += (self.first_influences.bones, self.first_influences.weights)
         return {
             "vertices": digest(self.rest),
             "weights": digest(*weights),
@@ -224,12 +233,26 @@ class Binding:
             return np.zeros(self.vertex_count, np.bool_)
         return (self.mask > _NEAR) & (self.mask < 1.0 - _NEAR)
 
+    @cached_property
+    def pieces(self) -> NDArray[np.int64]:
+        """Shape (n,), the rigid piece of each vertex, -1 for none: `mesh_graph.rigid_pieces`.
+
+        A piece follows its bones as dual quaternions blend them: it keeps its shape. What is joined
+        with the skin of another mesh of the character is none.
+        """
+        return self.part.pieces if self.whole is None else self.whole.pieces(self.part)
+
+    @cached_property
+    def _as_skinned(self) -> NDArray[np.bool_]:
+        """Shape (n,): the vertices to whose skinning nothing is added."""
+        return self.not_compensated | (self.pieces >= 0)
+
     def _acting(self, found: _Amounts) -> _Amounts:
-        """The same without amounts for the vertices that are not compensated."""
-        if not self.not_compensated.any():
+        """The same without amounts for the vertices to whose skinning nothing is added."""
+        if not self._as_skinned.any():
             return found
         amounts = found.amounts.copy()
-        amounts[self.not_compensated] = 0.0
+        amounts[self._as_skinned] = 0.0
         return replace(found, amounts=amounts)
 
     @cached_property
@@ -397,10 +420,21 @@ class Binding:
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         if self.whole is not None:
             whole = self.whole.at_rest(key[0], use_mesh_joints=key[1])
-            skin = replace(whole, positions=rest, influences=self.influences, whole=whole)
+            skin = replace(
+                whole,
+                positions=rest,
+                influences=self.influences,
+                painted=self.first_influences,
+                whole=whole,
+            )
         else:
             skin = SkinAtRest(
-                rest, self.influences, self.skeleton, settings.limb_axis, sides=self.bone_sides
+                rest,
+                self.influences,
+                self.skeleton,
+                settings.limb_axis,
+                sides=self.bone_sides,
+                painted=self.first_influences,
             )
             skin = with_mesh_joints(skin) if settings.use_mesh_joints else skin
         self._skins.clear()

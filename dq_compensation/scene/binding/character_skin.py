@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.limbs import Limbs, mesh_parents
+from ...analysis.seams import seam_points
 from ...core.influences import Influences
-from ...core.limb_joints import SkinAtRest
+from ...core.limb_joints import LimbJoints, SkinAtRest
+from ...core.measured_joints import rope_joints
 from ...core.skeleton import LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
 from .content import digest
@@ -63,7 +65,36 @@ class CharacterSkin:
             *(skin.skeleton.rest, skin.skeleton.tails, skin.moves, skin.body_parents),
             *(skin.mesh_parents, limbs.bones, limbs.before, limbs.behind),
             sorted(limbs.left_out.items()),
+            np.round(rope_joints(skin, LimbJoints.of(skin.skeleton, "AUTO", skin.mesh_parents)), 3),
+            *(joined for joined in self._pieces if joined is not None),
         )
+
+    def pieces(self, part: LayerMesh) -> NDArray[np.int64]:
+        """Shape (n,), the rigid pieces of one of its meshes, which no skin of another one joins."""
+        for mesh, joined in zip(self.parts, self._pieces, strict=True):
+            if joined is not None and np.array_equal(mesh.positions, part.positions):
+                return joined
+        return part.pieces
+
+    @cached_property
+    def _pieces(self) -> list[NDArray[np.int64] | None]:
+        """Of each mesh; None where no piece is joined with other skin."""
+        starts = np.cumsum([0, *(len(mesh.positions) for mesh in self.parts)])
+        pairs = list(zip(self.parts, starts.tolist(), strict=False))
+        pieces = np.concatenate([np.where(m.pieces < 0, -1, m.pieces + at) for m, at in pairs])
+        kept = pieces >= 0
+        if len(self.parts) < 2 or not kept.any():
+            return [None] * len(self.parts)
+        points = seam_points([mesh.seam_mesh for mesh in self.parts])
+        while True:
+            others = np.bincount(points, ~kept)[points] > 0
+            joined = kept & np.isin(pieces, np.unique(pieces[kept & others]))
+            if not joined.any():
+                break
+            kept &= ~joined
+        found = (np.where(kept[at : at + len(m.pieces)], m.pieces, -1) for m, at in pairs)
+        changed = zip(self.parts, found, strict=True)
+        return [None if np.array_equal(m.pieces, each) else each for m, each in changed]
 
     def at_rest(self, limb_axis: LimbAxis, *, use_mesh_joints: bool) -> SkinAtRest:
         """The skin with the limbs and joints that it shows; the same object each time."""
@@ -76,6 +107,7 @@ class CharacterSkin:
                 self.skeleton,
                 limb_axis,
                 sides=self.sides,
+                painted=joined_influences([mesh.painted for mesh in inner]),
             )
             self._skins[key] = with_mesh_joints(skin) if use_mesh_joints else skin
         return self._skins[key]

@@ -11,7 +11,6 @@ mesh. Blender names both when a setting is changed, as if they had been edited.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
@@ -33,28 +32,11 @@ from ..blender.mesh import (
     read_weights,
     write_attribute,
 )
-from ..blender.own_objects import SOFT_COPY_PROPERTY, is_own_modifier
+from ..blender.own_objects import SOFT_COPY_PROPERTY, is_own_modifier, record_in
 from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
 from ..blender.skinned_object import SkinnedObject
 from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, settings_of
 from .shape_key_offsets import example_items, shape_key_signature
-
-# Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
-
-
-def parsed_record(text: object) -> dict[str, Any]:
-    """A record from its text; empty where that is none."""
-    try:
-        found = json.loads(str(text))
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def record_in(owner: bpy.types.ID, name: str) -> dict[str, Any]:
-    """The record in a custom property of a datablock."""
-    return parsed_record(owner.get(name))
-
 
 # The soft copy of a character: a hidden mesh with its vertices, which has the soft weights.
 #

@@ -12,6 +12,7 @@ from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
+from ...analysis.seams import SeamMesh
 from ...analysis.soft_weights import distances_to_bones, limb_radii
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
@@ -40,11 +41,21 @@ class LayerMesh:
         positions: shape (n, 3), armature space.
         influences: of the n vertices.
         triangles: shape (t, 3), vertices.
+        pieces: shape (n,), of `rigid_pieces`.
+        painted: of `SkinAtRest`.
     """
 
     positions: NDArray[np.float64]
     influences: Influences
     triangles: NDArray[np.integer]
+    pieces: NDArray[np.int64]
+    painted: Influences
+
+    @property
+    def seam_mesh(self) -> SeamMesh:
+        """The mesh as seams are found by it."""
+        starts = 3 * np.arange(len(self.triangles))
+        return SeamMesh(self.positions, self.influences, starts, self.triangles.reshape(-1))
 
     @cached_property
     def _tree(self) -> BVHTree:

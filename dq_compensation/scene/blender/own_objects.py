@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, cast
@@ -11,6 +12,23 @@ from mathutils import Matrix
 
 from ..settings.object_settings import settings_of
 from .mesh import mesh_of
+
+# Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
+
+
+def parsed_record(text: object) -> dict[str, Any]:
+    """A record from its text; empty where that is none."""
+    try:
+        found = json.loads(str(text))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def record_in(owner: bpy.types.ID, name: str) -> dict[str, Any]:
+    """The record in a custom property of a datablock."""
+    return parsed_record(owner.get(name))
+
 
 # Recognises what the add-on has made by a custom property, never by its name.
 

@@ -2,13 +2,13 @@
 
 The model is a straight, round limb that is as thick on both sides of the joint: a finger, an arm, a
 leg. Joints at which a bone branches off (shoulder blades, hips) are not measured, nor are those of
-bones that are short for the thickness of the body (spines, palms).
+bones that are short for the thickness of the body (spines, palms), nor those of ropes and tails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
@@ -25,6 +25,8 @@ from ...analysis.transitions import (
     reshape_transition,
     thickness_ratio,
 )
+from ...core.limb_joints import LimbJoints, SkinAtRest
+from ...core.measured_joints import rope_joints
 from ...errors import UserError
 from ...scene.binding.content import acting_soft_copy
 from ...scene.blender.armature import flipped_name
@@ -66,6 +68,8 @@ _RIGHT_WIDTHS, _RIGHT_SHIFT = (0.5, 0.8), 0.15
 _NARROW = 1.0 / 3.0
 # How far from a joint its weights are softened, in radii.
 _AROUND = 2.5
+# The width from which a joint may be one of a rope, in radii.
+_WIDE = 1.0
 # How much thicker one side of the joint may be than the other.
 _EVEN = 1.5
 
@@ -77,6 +81,7 @@ class MeasuredTransitions:
     Attributes:
         positions: shape (n, 3), armature space, at rest.
         outside: shape (B,), whether the joint lies outside of the limb that it bends.
+        ropes: shape (B,), whether it is one of a tail or another rope: wide weights are right.
     """
 
     subject: Subject
@@ -85,6 +90,7 @@ class MeasuredTransitions:
     joints: TransitionJoints
     transitions: Transitions
     outside: NDArray[np.bool_]
+    ropes: NDArray[np.bool_]
 
     @classmethod
     def of(cls, subject: Subject) -> MeasuredTransitions | None:
@@ -98,14 +104,19 @@ class MeasuredTransitions:
         joints = TransitionJoints.of(skeleton, deforms, axis)
         measured = measure_transitions(positions, subject.influences, joints)
         outside = (np.abs(measured.shifts) > _FAR) | (measured.offsets > _OUTSIDE)
-        return cls(subject, skeleton.names, positions, joints, measured, outside)
+        none = np.zeros(skeleton.bone_count, np.bool_)
+        found = cls(subject, skeleton.names, positions, joints, measured, outside, none)
+        if not (found.sound(_WIDER) & (measured.widths > _WIDE)).any():
+            return found
+        skin = SkinAtRest(positions, subject.influences, skeleton, axis)
+        return replace(found, ropes=rope_joints(skin, LimbJoints.of(skeleton, axis)) > 0.5)
 
     def sound(self, wider: float = 1.0) -> NDArray[np.bool_]:
         """Shape (B,): where the model fits; the limits are wider by this factor."""
         joints, measured = self.joints, self.transitions
         sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
         sound &= wider * joints.lengths >= _LONG * measured.radii
-        sound &= measured.spreads <= wider * _SCATTERED
+        sound &= (measured.spreads <= wider * _SCATTERED) & ~self.ropes
         return sound & (measured.tilts <= wider * _TILTED)
 
     def pair(self, joint: int) -> tuple[str, str]:
