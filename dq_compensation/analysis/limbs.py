@@ -31,6 +31,9 @@ _MOST, _NEARLY_ALL = 0.5, 0.9
 _ONE_WAY = 0.99
 # From this weight on skin is a bone's own. What it shares lies about its ends only.
 _OWN = 0.5
+# Skin tells where a limb runs if its middle is farther from the head than this, in lengths by which
+# it spreads about the middle: an eye is all around its head.
+_BESIDE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +57,25 @@ class Limbs:
     ) -> Limbs:
         """The limbs of a skin's bones.
 
-        Along the axis that the user has named. AUTO: along the bones, but for bones that stand
-        alone: none above or below them moves vertices. Where most of these that have skin of their
-        own do not end with it, the limbs of all go through the middle of their skin, and as far
-        again.
+        Along the axis that the user has named. AUTO: along the bones, with two exceptions. Where
+        most bones with one child do not point to it, limbs lead to the middle of the children's
+        heads, of those on their side of the body if there are any; and those without children go
+        through the middle of their skin to its end. Bones that stand alone (none above or below
+        them moves vertices) go through the middle of their skin, and as far again, where most of
+        these that have skin of their own do not end with it.
         """
         influences, skeleton = skin.influences, skin.skeleton
         by_tails = np.zeros(skeleton.bone_count, np.bool_)
         if skin.limb_axis != "AUTO":
-            lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[:, None]
-            tails = skeleton.heads + lengths * skeleton.limb_directions(skin.limb_axis)
+            own = np.arange(skeleton.bone_count, dtype=np.int32)
+            parents = np.where(skeleton.parents >= 0, skeleton.parents, own)
+            ways = skeleton.limb_lengths(parents)[:, None] * skeleton.limb_directions(
+                skin.limb_axis
+            )
+            tails = skeleton.heads + ways
             return cls(skin, replace(skeleton, tails=tails), by_tails)
+        if not _lead_to_children(skeleton, influences.moving_bones(skeleton.bone_count)):
+            return cls._across(skin)
         own = by_tails.copy()
         own[influences.bones[:, :1][influences.weights[:, :1] > _OWN]] = True
         if np.count_nonzero(_alone(skeleton, own)) < 2:  # most characters: this costs nothing
@@ -73,13 +84,28 @@ class Limbs:
         telling = alone & own
         if np.count_nonzero(telling) < 2:
             return cls(skin, skeleton, by_tails)
-        to_skin = _to_skin(skin)
+        to_skin = _to_skin(skin)[0]
         if _tails_tell(skeleton.tails[telling] - skeleton.heads[telling], to_skin[telling]):
             return cls(skin, skeleton, by_tails)
         tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
         tails[alone] = skeleton.heads[alone] + 2.0 * to_skin[alone]
         rest[alone, :3, 1] = unit_or(to_skin[alone], rest[alone, :3, 1])
         return cls(skin, replace(skeleton, tails=tails, rest=rest), alone)
+
+    @classmethod
+    def _across(cls, skin: SkinAtRest) -> Limbs:
+        """The limbs of a skin's bones whose tails lie anywhere."""
+        skeleton = skin.skeleton
+        to_skin, spreads = _to_skin(skin)
+        ends = skeleton.to_children(_parents_of_side(skin))
+        inner = skeleton.has_length(ends)
+        beside = np.linalg.norm(to_skin, axis=1) > _BESIDE * spreads
+        tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
+        tails[beside] = (skeleton.heads + _to_end_of_skin(skin, to_skin))[beside]
+        tails[inner] = (skeleton.heads + ends)[inner]
+        along = np.where(beside[:, None], to_skin, ends)
+        rest[:, :3, 1] = unit_or(along, rest[:, :3, 1])
+        return cls(skin, replace(skeleton, tails=tails, rest=rest), beside & ~inner)
 
     def joined(self, parents: NDArray[np.int32]) -> Skeleton:
         """The skeleton with limbs that the skin shows along the heads of the bones.
@@ -97,6 +123,29 @@ class Limbs:
         directions = replace(skeleton, rest=rest).limb_directions("AUTO", parents)
         rest[self.by_skin, :3, 1] = directions[self.by_skin]
         return replace(skeleton, rest=rest)
+
+
+def _parents_of_side(skin: SkinAtRest) -> NDArray[np.int32]:
+    """The parents, shape (B,); -1 for bones beside a sibling of their parent's own side.
+
+    A chest goes on to the neck, not to the collarbones.
+    """
+    parents, sides = skin.skeleton.parents, skin.sides
+    if sides is None:
+        return parents
+    own = (parents >= 0) & (sides == sides[parents])
+    goes_on = np.bincount(parents[own], minlength=len(parents)) > 0
+    return np.where(own | ~goes_on[parents], parents, -1).astype(np.int32)
+
+
+def _lead_to_children(skeleton: Skeleton, moves: NDArray[np.bool_]) -> bool:
+    """Whether most bones that move vertices and have one child elsewhere point to it."""
+    ways = skeleton.to_children()
+    several = np.bincount(skeleton.parents[skeleton.parents >= 0], minlength=len(moves)) > 1
+    telling = moves & ~several & skeleton.has_length(ways)
+    along = unit_or(skeleton.tails - skeleton.heads, 0.0)
+    fits = dots(unit_or(ways, 0.0), along)[telling] > _ALONG_SKIN
+    return not len(fits) or bool(np.mean(fits) >= _MOST)
 
 
 def _alone(skeleton: Skeleton, moves: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -119,17 +168,36 @@ def _tails_tell(tails: NDArray[np.floating], middles: NDArray[np.floating]) -> b
     return bool(np.mean(fits) >= (_NEARLY_ALL if one_way else _MOST))
 
 
-def _to_skin(skin: SkinAtRest) -> NDArray[np.float64]:
-    """Shape (B, 3): from the head of each bone to the middle of its skin; 0 without any."""
-    positions, skeleton = skin.positions, skin.skeleton
-    sums = np.zeros((skeleton.bone_count, 4))
-    points = np.column_stack((positions, np.ones(len(positions))))
+def _to_skin(skin: SkinAtRest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """From the head of each bone to the middle of its skin, and how far that is about the middle.
+
+    Shapes (B, 3), and (B,) for the root of the mean square; 0 without any skin.
+    """
+    skeleton = skin.skeleton
+    points = skin.positions.astype(np.float64)
+    points = points - points.mean(axis=0)  # squares of what is far away would be lost
+    sums = np.zeros((skeleton.bone_count, 5))
+    points = np.column_stack((points, dots(points, points), np.ones(len(points))))
     for rows, bones, weights in skin.influences.slots():
-        for column in range(4):
+        for column in range(5):
             weighted = weights * points[rows, column]
             sums[:, column] += np.bincount(bones, weighted, skeleton.bone_count)
-    amounts = sums[:, 3:]
-    return np.where(amounts > 0.0, sums[:, :3] / np.maximum(amounts, TINY) - skeleton.heads, 0.0)
+    means = sums / np.maximum(sums[:, 4:], TINY)
+    squares = means[:, 3] - dots(means[:, :3], means[:, :3])
+    middles = means[:, :3] + skin.positions.astype(np.float64).mean(axis=0)
+    to_skin = np.where(sums[:, 4:] > 0.0, middles - skeleton.heads, 0.0)
+    return to_skin, np.sqrt(np.maximum(squares, 0.0))
+
+
+def _to_end_of_skin(skin: SkinAtRest, to_skin: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From the head of each bone through the middle of its skin, as far as that is its own."""
+    influences, along = skin.influences, unit_or(to_skin, 0.0)
+    rows = np.flatnonzero(influences.weights[:, 0] > _OWN)
+    bones = influences.bones[rows, 0]
+    lengths = np.linalg.norm(to_skin, axis=1)
+    away = skin.positions[rows] - skin.skeleton.heads[bones]
+    np.maximum.at(lengths, bones, dots(away, along[bones]))
+    return lengths[:, None] * along
 
 
 # Finds bones that are not parent and child although the mesh goes on from one to the other.
@@ -337,9 +405,9 @@ def joints_of(gaps: list[Gap], limbs: Limbs) -> list[Gap]:
 def joined_skeleton(skin: SkinAtRest) -> tuple[Skeleton, NDArray[np.int32]]:
     """The skeleton with the hierarchy that the mesh shows, if bones have no other one.
 
-    It is the skeleton itself where all bones that continue others on the mesh have a bone above
-    them that moves vertices. Where the skin tells the limbs of bones, their Y axes point along
-    these, and the other two are any.
+    The hierarchy is its own where all bones that continue others on the mesh have a bone above them
+    that moves vertices. Where limbs run elsewhere than the tails, the Y axes point along the limbs,
+    and the other two are any.
 
     Args:
         skin: whose `sides` are known.
@@ -350,12 +418,14 @@ def joined_skeleton(skin: SkinAtRest) -> tuple[Skeleton, NDArray[np.int32]]:
     influences, skeleton, count = skin.influences, skin.skeleton, skin.skeleton.bone_count
     limbs = Limbs.of(skin)
     found = mesh_parents(limbs)
-    if not ((found >= 0) & ~_has_ancestor(skeleton, influences.moving_bones(count))).any():
+    is_flat = ((found >= 0) & ~_has_ancestor(skeleton, influences.moving_bones(count))).any()
+    if not is_flat and limbs.skeleton is skeleton:
         return skeleton, np.arange(count, dtype=np.int32)
-    parents, rest = skeleton.joined_parents(found), skeleton.rest.copy()
-    along = limbs.joined(parents).rest[limbs.by_skin, :3, 1]
-    across, other = two_across(along)
-    rest[limbs.by_skin, :3, :3] = np.stack((other, along, across), axis=2)
+    parents = skeleton.joined_parents(found) if is_flat else skeleton.parents
+    rest, along = skeleton.rest.copy(), limbs.joined(parents).rest[:, :3, 1]
+    turned = (along != rest[:, :3, 1]).any(axis=1)
+    across, other = two_across(along[turned])
+    rest[turned, :3, :3] = np.stack((other, along[turned], across), axis=2)
     place = Ancestry.of(parents).enter.astype(np.int32)
     order = np.argsort(place)
     above = np.where(parents >= 0, place[parents], -1)[order].astype(np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,12 +35,14 @@ class SkinSurface:
         graph: edges pull by half the cotangents of the angles across them (Pinkall and Polthier
             1993, Computing discrete minimal surfaces).
         areas: shape (n,), a third of the triangles around; 0 for loose points.
+        area_vectors: shape (n, 3), the same with the directions of these triangles.
     """
 
     point_of_vertex: NDArray[np.intp]
     vertices: NDArray[np.intp]
     graph: MeshGraph
     areas: NDArray[np.float64]
+    area_vectors: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -73,14 +75,16 @@ class SkinSurface:
             for step in (-1, 0, 1)
         ]
         at = [np.asarray(positions, np.float64)[vertices[each]] for each in ends]
-        areas = 0.5 * np.linalg.norm(cross(at[1] - at[0], at[2] - at[0]), axis=1)
+        turns = 0.5 * cross(at[1] - at[0], at[2] - at[0])
+        areas = np.linalg.norm(turns, axis=1)
         # Of the polygon: half the sum of the cross products of neighbouring corners.
         swept = cross(at[1] - at[1][face_starts[face]], at[2] - at[1][face_starts[face]])
         whole = np.stack([np.bincount(face, axis, len(sizes)) for axis in swept.T], axis=1)
         whole = 0.5 * np.linalg.norm(whole, axis=1)
         covered = np.bincount(face, areas, len(sizes))
         shares = np.divide(whole, covered, out=np.zeros_like(whole), where=covered > 0.0)[face]
-        edges, pulls, of_points = [], [], np.zeros(len(vertices))
+        edges, pulls, of_points = [], [], np.zeros((len(vertices), 4))
+        parts = np.column_stack((turns, areas)) * shares[:, None] / 3.0
         for corner in range(3):
             one, other = (corner + 1) % 3, (corner + 2) % 3
             cosines = dots(at[one] - at[corner], at[other] - at[corner])
@@ -88,7 +92,8 @@ class SkinSurface:
             cotangents = cosines / np.maximum(2.0 * areas, 1e-30)
             pulls.append(0.5 * shares * cotangents.clip(0.0, _MOST_COTANGENT))
             edges.append(np.stack((ends[one], ends[other]), axis=1))
-            of_points += np.bincount(ends[corner], shares * areas / 3.0, len(vertices))
+            for column, part in enumerate(parts.T):
+                of_points[:, column] += np.bincount(ends[corner], part, len(vertices))
         # Each edge once, with the sum of its pulls.
         ordered = np.sort(np.concatenate(edges), axis=1).astype(np.int64)
         count = max(len(vertices), 1)
@@ -98,7 +103,7 @@ class SkinSurface:
         apart = pairs[:, 0] != pairs[:, 1]
         sums = np.maximum(sums[apart], _LEAST_PULL)
         graph = MeshGraph.of(pairs[apart], sums, len(vertices))
-        return cls(points, vertices, graph, of_points)
+        return cls(points, vertices, graph, of_points[:, 3], of_points[:, :3])
 
     @cached_property
     def connected(self) -> NDArray[np.bool_]:
@@ -136,6 +141,10 @@ class SkinSurface:
 # the axis of the limb that it hangs on, in radii: lips, lids and jaw of the human 1.2 to 1.8, its
 # breasts 1.4; its toes from 1.96 on, thumbs 2.5, heads and limbs more. Twist bones end within.
 _BENEATH_SKIN, _OUT_OF_SKIN = 0.8, 1.9
+# Stubby arms and thumbs end there, too. A limb has more than this share of the skin that it moves
+# for itself (limbs of the human 0.77 to 0.96, its face 0.05 to 0.61), and its skin is larger than
+# the opening in which it begins by this factor (2.9 to 15; jaws 2.4, breasts 1.2).
+_OWN, _OUT = 0.7, 2.6
 
 
 def distances_to_bones(
@@ -161,7 +170,7 @@ def limb_radii(
 
 def feature_bones(
     positions: NDArray[np.floating],
-    areas: NDArray[np.floating],
+    areas: tuple[NDArray[np.floating], NDArray[np.floating]],
     influences: Influences,
     skeleton: Skeleton,
     sides: NDArray[np.integer] | None = None,
@@ -170,7 +179,7 @@ def feature_bones(
 
     Args:
         positions: shape (n, 3), armature space, at rest.
-        areas: shape (n,), of the skin.
+        areas: of the skin, shape (n,), and their vectors, (n, 3), as `SkinSurface` has them.
         sides: of `SkinAtRest`.
 
     Returns:
@@ -180,7 +189,7 @@ def feature_bones(
     parents = SkinAtRest(positions, influences, skeleton, sides=sides).body_parents
     skin, reached = np.zeros(count), np.zeros(count)
     for rows, bones, weights in influences.slots():
-        amounts = weights * areas[rows]
+        amounts = weights * areas[0][rows]
         apart = distances_to_bones(positions[rows], skeleton, bones)
         skin += np.bincount(bones, amounts, count)
         reached += np.bincount(bones, amounts * apart, count)
@@ -201,11 +210,37 @@ def feature_bones(
     hangs = moves & (parents >= 0) & branches[parents]
     ratios = farthest / np.maximum(radii[parents], 1e-30)
     features = hangs & (ratios > _BENEATH_SKIN) & (ratios < _OUT_OF_SKIN)
+    for bone in np.flatnonzero(features).tolist():
+        features[bone] = not _sticks_out(_hanging_on(bone, parents), areas, influences)
     above = parents
     while (above >= 0).any():
         features |= features[above] & (above >= 0)
         above = np.where(above >= 0, parents[above], -1)
     return features & moves
+
+
+def _hanging_on(bone: int, parents: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Shape (B,): a bone and those that hang on it."""
+    found, above = np.arange(len(parents)) == bone, parents
+    while (going := above >= 0).any():
+        found |= going & (above == bone)
+        above = np.where(going, parents[above], -1)
+    return found
+
+
+def _sticks_out(
+    bones: NDArray[np.bool_],
+    areas: tuple[NDArray[np.floating], NDArray[np.floating]],
+    influences: Influences,
+) -> bool:
+    """Whether bones, shape (B,), have skin of their own that leaves the body: a limb.
+
+    The vectors of its area add up to that of the opening in which it begins: a patch is as large as
+    its opening, half a ball twice.
+    """
+    shares = (influences.weights * bones[influences.bones]).sum(axis=1, dtype=np.float64)
+    skin, opening = shares @ areas[0], np.linalg.norm(shares @ areas[1])
+    return bool(shares**2 @ areas[0] > _OWN * skin and skin > _OUT * opening)
 
 
 # Weights that change over a part of the limb's radius: what delta mush does, done once.
@@ -243,6 +278,13 @@ class SoftWeights:
     bones: NDArray[np.int32]
     weights: NDArray[np.float32]
 
+    def cut(self, most: int) -> SoftWeights:
+        """With so many influences of a vertex at most: `cut_weights`."""
+        falling = np.argsort(-self.weights, axis=1, kind="stable")
+        weights = cut_weights(np.take_along_axis(self.weights, falling, 1), most)
+        bones = np.take_along_axis(self.bones, falling, 1)
+        return SoftWeights(self.vertices, bones, weights.astype(np.float32))
+
 
 def soft_weights(
     surface: SkinSurface,
@@ -250,7 +292,9 @@ def soft_weights(
     radii: NDArray[np.floating],
     amounts: NDArray[np.floating],
     kept: NDArray[np.bool_],
+    *,
     most: int,
+    limbs: NDArray[np.integer],
 ) -> Generator[float, None, SoftWeights]:
     """Diffuse the weights over the surface, by `amounts` times the radius of the limb.
 
@@ -266,7 +310,9 @@ def soft_weights(
         influences: shapes (v, j), of all vertices.
         radii, amounts: shape (v,), the amounts 0 where weights stay.
         kept: shape (B,), bones whose weights stay.
-        most: influences of a vertex; see `cut_weights`.
+        most: limbs that a vertex follows; see `cut_weights`.
+        limbs: shape (B,), the bone whose limb each bone is of: the weights of a limb change as if
+            one bone had them all. Within it they are softened where those of limbs are.
 
     Yields:
         how much is done, 0 to 1.
@@ -277,7 +323,7 @@ def soft_weights(
     shares = free.sum(axis=1)
     start = free / np.maximum(shares, 1e-9)[:, None]
     start[shares < _LEAST_WEIGHT] = 0.0
-    lengths = _lengths(surface, bones, start, radii[at], amounts[at])
+    lengths = _lengths(surface, *_of_limbs(bones, start, limbs), radii[at], amounts[at])
     moved = np.flatnonzero((lengths > 0.0) & surface.connected & (shares >= _LEAST_WEIGHT))
     yield 0.1
 
@@ -285,18 +331,20 @@ def soft_weights(
     row[moved] = np.arange(len(moved))
     near = np.unique(np.append(moved, surface.graph.neighbours[:, moved]))
     present = np.unique(bones[near[near < points]][start[near[near < points]] > 0.0])
+    present = present[np.argsort(limbs[present], kind="stable")]
     found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
-    for first in range(0, len(present), _TOGETHER):
-        chosen = present[first : first + _TOGETHER]
+    for first, last in _whole_limbs(limbs[present]):
+        chosen = present[first:last]
         column = np.full(len(kept), -1)
         column[chosen] = np.arange(len(chosen))
         vertices, slots = np.nonzero((column[bones] >= 0) & (start > 0.0))
         values = np.zeros((points, len(chosen)))
         values[vertices, column[bones[vertices, slots]]] = start[vertices, slots]
         diffused = surface.diffused(values, lengths, _STILL, np.maximum(shares, _LEAST_WEIGHT))
-        rows, columns = np.nonzero(diffused[moved] > _LEAST_WEIGHT)
-        found.append((rows, chosen[columns], diffused[moved[rows], columns] - _LEAST_WEIGHT))
-        yield 0.1 + 0.9 * min(1.0, (first + _TOGETHER) / len(present))
+        lasting = _lasting(diffused[moved], limbs[chosen])
+        rows, columns = np.nonzero(lasting)
+        found.append((rows, chosen[columns], lasting[rows, columns]))
+        yield 0.1 + 0.9 * last / len(present)
 
     rows, of, found_weights = (np.concatenate(each) for each in zip(*found, strict=True))
     sums = np.maximum(np.bincount(rows, found_weights, len(moved)), 1e-30)
@@ -309,10 +357,23 @@ def soft_weights(
         ),
         len(moved),
     )
-    new_weights = cut_weights(soft.weights, most).astype(np.float32)
+    new_weights = _cut_limbs(soft, most, limbs).astype(np.float32)
     vertices = np.flatnonzero(row[surface.point_of_vertex] >= 0)
     of_point = row[surface.point_of_vertex[vertices]]
     return SoftWeights(vertices, soft.bones[of_point], new_weights[of_point])
+
+
+def _cut_limbs(
+    influences: Influences, most: int, limbs: NDArray[np.integer]
+) -> NDArray[np.floating]:
+    """The weights (m, k) of influences, so that each row follows so many limbs at most."""
+    if _are_bones(limbs):
+        return cut_weights(influences.weights, most)
+    of_limbs = influences.of_bones(limbs)
+    parts = cut_weights(of_limbs.weights, most) / np.maximum(of_limbs.weights, 1e-30)
+    same = limbs[influences.bones][:, :, None] == of_limbs.bones[:, None]
+    same &= of_limbs.weights[:, None] > 0.0
+    return influences.weights * (same * parts[:, None]).sum(axis=2)
 
 
 def cut_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.float64]:
@@ -332,6 +393,51 @@ def cut_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.float64]
         tied = result[:, 0] <= 0.0
         result[tied, :most] = 1.0
     return result / result.sum(axis=1, keepdims=True)
+
+
+def _are_bones(limbs: NDArray[np.integer]) -> bool:
+    """Whether each bone is a limb of its own."""
+    return bool((limbs == np.arange(len(limbs))).all())
+
+
+def _whole_limbs(limbs: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
+    """Parts of the bones whose limbs these are, (m,), rising: each has whole limbs."""
+    first = 0
+    for last in np.append(np.flatnonzero(np.diff(limbs)) + 1, len(limbs)).tolist():
+        if last - first >= _TOGETHER or last == len(limbs) > first:
+            yield first, last
+            first = last
+
+
+def _lasting(weights: NDArray[np.floating], limbs: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The weights (n, m) of bones without what fades away of each limb.
+
+    Args:
+        limbs: shape (m,), rising.
+    """
+    firsts = np.flatnonzero(np.diff(limbs, prepend=-1))
+    place = np.cumsum(np.diff(limbs, prepend=limbs[:1]) != 0)
+    found = np.maximum(weights - _LEAST_WEIGHT, 0.0)
+    if len(firsts) == len(limbs):
+        return found
+    lasting = np.maximum(np.add.reduceat(weights, firsts, axis=1) - _LEAST_WEIGHT, 0.0)
+    sums = np.maximum(np.add.reduceat(found, firsts, axis=1), 1e-30)
+    return found * (lasting / sums)[:, place]
+
+
+def _of_limbs(
+    bones: NDArray[np.integer], start: NDArray[np.floating], limbs: NDArray[np.integer]
+) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
+    """The limbs of the bones (n, k) of each point, and their weights, each once and then 0."""
+    if _are_bones(limbs):
+        return bones, start
+    bones, start = limbs[bones], start.copy()
+    for slot in range(1, bones.shape[1]):
+        for first in range(slot):
+            same = bones[:, first] == bones[:, slot]
+            start[same, first] += start[same, slot]
+            start[same, slot] = 0.0
+    return bones, start
 
 
 def _lengths(

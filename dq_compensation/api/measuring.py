@@ -70,24 +70,18 @@ def without_twist_joints(bends: Sequence[JointBend]) -> tuple[list[JointBend], l
 
 
 def bones_without_bends(
-    binding: Binding, measured: MeasuredJoints, bends: Sequence[JointBend], wanted: Iterable[str]
+    skin: SkinAtRest, measured: MeasuredJoints, bends: Sequence[JointBend], wanted: Iterable[str]
 ) -> list[LeftOut]:
     """The bones whose joints cannot be measured.
 
     Args:
+        skin: with whole limbs.
         measured: the compensation.
         bends: the joints that can be measured.
         wanted: names of bones; empty: all bones that have a joint.
     """
     limbs, skeleton, ropes = measured.limbs, measured.limbs.skeleton, measured.rope_bones
-    moves = binding.influences.moving_bones(skeleton.bone_count)
-    skin = SkinAtRest(
-        binding.rest,
-        binding.influences,
-        skeleton,
-        mesh_parents=limbs.mesh_parents,
-        sides=binding.bone_sides,
-    )
+    moves = skin.influences.moving_bones(skeleton.bone_count)
     parents = skin.body_parents
     has_joint = moves & (parents >= 0)
     confidence = np.zeros(skeleton.bone_count)
@@ -558,7 +552,7 @@ def _joints(
     names, children = binding.skeleton.names, measured.limbs.children
     bends = joint_bends(rest, measured, binding.skeleton, degrees)
     twists: list[LeftOut] = []
-    left_out = bones_without_bends(binding, measured, bends, wanted)
+    left_out = bones_without_bends(binding.whole_limbs(settings), measured, bends, wanted)
     if wanted:
         bends = [bend for bend in bends if names[children[bend.joint]] in wanted]
     else:

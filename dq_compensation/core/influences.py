@@ -125,6 +125,16 @@ class Influences:
         moves[self.bones[self.weights > 0.0]] = True
         return moves
 
+    def of_bones(self, bones: NDArray[np.integer]) -> Influences:
+        """The influences with the weights of each bone given to another one: shape (B,)."""
+        if (bones == np.arange(len(bones))).all():
+            return self
+        used = np.flatnonzero(self.weights > 0.0)
+        given = bones[self.bones.take(used)]
+        return Influences.from_triples(
+            used // self.width, given, self.weights.take(used), self.vertex_count
+        )
+
     def in_blending_order(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The bones and weights, shapes (n, k), in the order in which Blender adds them up."""
         if self.blending_order is None:

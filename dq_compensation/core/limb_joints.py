@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .influences import Influences
+from .limb_leaves import limbs_of_leaves
 from .pose import Pose, limb_straightness
 from .skeleton import LimbAxis, Skeleton, depths
 from .vectors import dots, extent, smooth_step, unit_or
@@ -64,6 +65,32 @@ class SkinAtRest:
     def moves(self) -> NDArray[np.bool_]:
         """Shape (B,), which bones move a vertex of the body."""
         return self.body.influences.moving_bones(self.skeleton.bone_count)
+
+    @cached_property
+    def limbs_of_bones(self) -> NDArray[np.int32]:
+        """The bone whose limb each bone lies on, shape (B,): `limbs_of_leaves` of the body."""
+        if self.whole is not None:
+            return self.whole.limbs_of_bones
+        return limbs_of_leaves(self.positions, self.influences, self.skeleton)
+
+    @cached_property
+    def with_whole_limbs(self) -> SkinAtRest:
+        """The same skin as if its leaves on limbs were not there: their limbs have their weights.
+
+        Leaves are bones of their own there, without parents and without skin.
+        """
+        limbs = self.limbs_of_bones
+        is_leaf = limbs != np.arange(len(limbs))
+        if not is_leaf.any():
+            return self
+        parents = np.where(is_leaf, -1, self.skeleton.parents).astype(np.int32)
+        return replace(
+            self,
+            influences=self.influences.of_bones(limbs),
+            painted=None if self.painted is None else self.painted.of_bones(limbs),
+            skeleton=replace(self.skeleton, parents=parents),
+            whole=None if self.whole is None else self.whole.with_whole_limbs,
+        )
 
     @cached_property
     def body_parents(self) -> NDArray[np.int32]:
@@ -245,16 +272,6 @@ class LimbJoints:
         confidence = hinge_confidence(continues)
         confidence = np.where(is_child & long, confidence, 0.0)
         return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
-
-    @cached_property
-    def mesh_parents(self) -> NDArray[np.int32] | None:
-        """Shape (B,), the bone that each bone continues on the mesh; -1 for none. None: all -1."""
-        count = self.skeleton.bone_count
-        if len(self.children) == count:
-            return None
-        found = np.full(count, -1, np.int32)
-        found[self.children[count:]] = self.parents[count:]
-        return found
 
     @cached_property
     def identity(self) -> bytes:

@@ -172,18 +172,30 @@ class Skeleton:
             column = "XYZ".index(axis[-1])
             return unit_or(self.rest[:, :3, column] * (-1.0 if axis[0] == "-" else 1.0), _NO_LIMB)
         own = unit_or(self.rest[:, :3, 1], _NO_LIMB)
+        ways = self.to_children(parents)
+        return np.where(self.has_length(ways)[:, None], unit_or(ways, _NO_LIMB), own)
+
+    def to_children(self, parents: NDArray[np.int32] | None = None) -> NDArray[np.float64]:
+        """From the head of each bone to the middle of its children's heads, shape (B, 3).
+
+        Those that coincide with its own do not count; 0 without any others.
+
+        Args:
+            parents: of `limb_directions`.
+        """
         parents = self.parents if parents is None else parents
         children = np.flatnonzero(parents >= 0)
         parents = parents[children]
         to_child = self.heads[children] - self.heads[parents]
-        size = extent(self.heads)
-        apart = np.linalg.norm(to_child, axis=1) > 1e-5 * size
-        sums = np.zeros_like(own)
+        apart = self.has_length(to_child)
+        sums = np.zeros((self.bone_count, 3))
         np.add.at(sums, parents[apart], to_child[apart])
         counts = np.bincount(parents[apart], minlength=self.bone_count)
-        means = sums / np.maximum(counts, 1)[:, None]
-        has_direction = np.linalg.norm(means, axis=1) > 1e-5 * size
-        return np.where(has_direction[:, None], unit_or(means, _NO_LIMB), own)
+        return sums / np.maximum(counts, 1)[:, None]
+
+    def has_length(self, ways: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Shape (m,), whether ways (m, 3) between bones are more than rounding."""
+        return np.linalg.norm(ways, axis=1) > 1e-5 * extent(self.heads)
 
     def limbs_at_joints(
         self, parents: NDArray[np.int32]

@@ -21,7 +21,7 @@ from ..analysis.soft_weights import (
 )
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
-from ..core.skeleton import Skeleton
+from ..core.skeleton import LimbAxis, Skeleton
 from ..core.topology import MeshArrays
 from ..core.vectors import cross
 from ..errors import UserError
@@ -51,6 +51,7 @@ class Skin:
     mesh: LayerMesh
     skeleton: Skeleton
     sides: NDArray[np.int8]
+    limb_axis: LimbAxis
     faces: MeshArrays
     painted: Influences
     amounts: NDArray[np.float64]
@@ -92,11 +93,9 @@ class Skin:
         chosen = masked_vertices(obj) if only is None else only
         if chosen is not None:
             amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
-        faces, sides, below = binding.mesh_arrays, binding.bone_sides, settings_of(obj).lies_on
-        rigid = binding.pieces
-        return cls(
-            obj, mesh, binding.skeleton, sides, faces, painted, amounts, locked, below, rigid
-        )
+        settings, faces, sides = settings_of(obj), binding.mesh_arrays, binding.bone_sides
+        bones, below = (binding.skeleton, sides, settings.limb_axis), settings.lies_on
+        return cls(obj, mesh, *bones, faces, painted, amounts, locked, below, binding.pieces)
 
     @property
     def influences(self) -> Influences:
@@ -148,6 +147,7 @@ class JoinedSkin:
         positions, influences: of all their vertices, one mesh behind the other.
         surface: likewise.
         skeleton: with the limbs that the skin shows.
+        limbs: shape (B,), of `SkinAtRest.limbs_of_bones`.
         features: shape (B,), bones of a face: they keep their weights.
     """
 
@@ -156,6 +156,7 @@ class JoinedSkin:
     influences: Influences
     surface: SkinSurface
     skeleton: Skeleton
+    limbs: NDArray[np.int32]
     features: NDArray[np.bool_]
 
     @classmethod
@@ -181,18 +182,24 @@ class JoinedSkin:
         mesh_of_point = np.searchsorted(vertices, surface.vertices, side="right") - 1
         points = np.flatnonzero(np.isin(mesh_of_point, inner))
         rows = surface.vertices[points]
-        skin = positions[rows], Influences(influences.bones[rows], influences.weights[rows])
-        skeleton = Limbs.of(SkinAtRest(*skin, first.skeleton)).skeleton
-        features = feature_bones(skin[0], surface.areas[points], skin[1], skeleton, first.sides)
-        return cls(tuple(skins), positions, influences, surface, skeleton, features)
+        of_points = Influences(influences.bones[rows], influences.weights[rows])
+        skin = SkinAtRest(
+            positions[rows], of_points, first.skeleton, first.limb_axis, sides=first.sides
+        )
+        whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
+        skeleton = Limbs.of(whole).skeleton
+        areas = surface.areas[points], surface.area_vectors[points]
+        features = feature_bones(whole.positions, areas, whole.influences, skeleton, first.sides)
+        return cls(tuple(skins), positions, influences, surface, skeleton, limbs, features[limbs])
 
     def softened(self, amount: float, most: int) -> Generator[float, None, list[SoftWeights]]:
         """The new weights of each mesh, spread over this much of the limb's radius.
 
         Args:
-            most: influences of a vertex.
+            most: limbs that a vertex follows.
         """
-        radii = limb_radii(self.positions, self.influences, self.skeleton)
+        of_limbs = self.influences.of_bones(self.limbs)
+        radii = limb_radii(self.positions, of_limbs, self.skeleton)
         count, results = len(self.skins), list[SoftWeights]()
         for chosen, locked in self._parts_by_locks():
             pairs = zip(self.skins, chosen, strict=True)
@@ -206,7 +213,8 @@ class JoinedSkin:
                 radii,
                 np.concatenate(spread),
                 locked | self.features,
-                most,
+                most=most,
+                limbs=self.limbs,
             )
             soft = yield from steps
             results.append(soft)
@@ -280,7 +288,7 @@ def softened_together(
 
     Args:
         amounts: of each mesh, over how much of the radius its weights are spread.
-        most: influences of a vertex.
+        most: limbs that a vertex follows; influences of clothes.
         body: which all others lie on; it may be another mesh, softened before. None: what lies on
             what is found.
     """

@@ -215,7 +215,8 @@ def soften_weights(
         softened += yield from with_progress(steps, doing, *part)
     reports: dict[bpy.types.Object, SofteningReport] = {}
     for each in softened:
-        obj, changed = each.skin.obj, _write(each)
+        cut = replace(each, soft=each.soft.cut(options.influences))
+        obj, changed = each.skin.obj, _write(cut)
         if only is None and settings_of(obj).softness:
             settings_of(obj).softness = 0.0  # it would soften what is soft
         by = "" if each.body is None else each.body.obj.name
@@ -313,7 +314,7 @@ def _write(softened: Softened) -> int:
 # they were made from is in the copy as a record, so that a file says whether they are right.
 
 
-# The most bones that a vertex follows: Blender needs no limit, and more are not seen.
+# The most limbs that a vertex follows: Blender needs no limit, and more are not seen.
 _INFLUENCES = 8
 # The data paths that move an object.
 _MOVING = ("location", "rotation", "scale", "delta_")

@@ -11,6 +11,7 @@ from dq_compensation.analysis.soft_weights import (
     soft_weights,
 )
 from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.steps import run_through, with_progress
 from quality.body import Body
 
@@ -24,14 +25,17 @@ def softened(body: Body, most: int = 8) -> Influences:
     count = len(rest)
     corners = body.faces.shape[1] * np.arange(len(body.faces))
     surface = SkinSurface.of(rest, influences, corners, body.faces.ravel())
-    areas = surface.areas[surface.point_of_vertex]
+    areas = tuple(each[surface.point_of_vertex] for each in (surface.areas, surface.area_vectors))
+    skin = SkinAtRest(rest, influences, skeleton)
+    whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
     steps = soft_weights(
         surface,
         influences,
-        limb_radii(rest, influences, skeleton),
+        limb_radii(rest, whole.influences, whole.skeleton),
         np.full(count, AMOUNT),
-        feature_bones(rest, areas, influences, skeleton),
-        most,
+        feature_bones(rest, areas, whole.influences, whole.skeleton)[limbs],
+        most=most,
+        limbs=limbs,
     )
     soft = run_through(with_progress(steps, ""))
     stay = np.ones(count, np.bool_)

@@ -80,6 +80,12 @@ def surface_of(
     return SkinSurface.of(positions, influences, starts, faces.ravel())
 
 
+def areas_of(surface: SkinSurface) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of the vertices: their areas, shape (n,), and the vectors of these."""
+    at = surface.point_of_vertex
+    return surface.areas[at], surface.area_vectors[at]
+
+
 def softened(
     positions: NDArray[np.float64],
     faces: NDArray[np.int32],
@@ -96,7 +102,8 @@ def softened(
     held[list(kept)] = True
     radii = limb_radii(positions, influences, skeleton)
     amounts = np.full(len(positions), amount)
-    found = run(soft_weights(surface, influences, radii, amounts, held, most))
+    limbs = np.arange(skeleton.bone_count)
+    found = run(soft_weights(surface, influences, radii, amounts, held, most=most, limbs=limbs))
     return with_rows(dense(influences, skeleton.bone_count), found)
 
 
@@ -247,9 +254,32 @@ def test_features_are_told_from_limbs() -> None:
     skeleton = Skeleton(("head", "lip", "finger", "twist"), parents, rest, tails)
     influences = influences_of(weights)
     surface = surface_of(positions, faces, influences)
-    areas = surface.areas[surface.point_of_vertex]
-    found = feature_bones(positions, areas, influences, skeleton)
+    found = feature_bones(positions, areas_of(surface), influences, skeleton)
     assert found.tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("sticks_out", [True, False])
+def test_a_stubby_arm_is_a_limb_and_a_patch_is_none(*, sticks_out: bool) -> None:
+    """Both bones end 1.5 radii from the trunk's axis, as lips do."""
+    trunk, faces, _ = tube(41, 24)
+    arm, arm_faces, _ = tube(21, 12)
+    around, along = 0.2 * arm[:, :2], RADIUS * arm[:, 2:] / 1.6
+    arm = np.hstack((1.25 * RADIUS + along, around))
+    if not sticks_out:  # a disk in its place
+        arm = np.hstack((np.full_like(along, 1.5 * RADIUS), around * (0.5 + 1.2 * along / RADIUS)))
+    positions = np.concatenate((trunk, arm))
+    weights = np.zeros((len(positions), 3))
+    weights[: len(trunk), 0] = weights[len(trunk) :, 1] = 1.0
+    weights[0] = (0.0, 0.0, 1.0)  # of two bones that hang on the trunk
+    rest = np.tile(np.eye(4), (3, 1, 1))
+    rest[:, :3, 3] = (0.0, 0.0, -0.4), (RADIUS, 0.0, 0.0), (0.0, 0.0, 0.2)
+    tails = np.array([[0.0, 0.0, 0.4], [1.5 * RADIUS, 0.0, 0.0], [0.0, 0.0, 0.4]])
+    skeleton = Skeleton(("trunk", "arm", "other"), np.array([-1, 0, 0], np.int32), rest, tails)
+    influences = influences_of(weights)
+    all_faces = np.concatenate((faces, arm_faces + len(trunk)))
+    surface = surface_of(positions, all_faces, influences)
+    found = feature_bones(positions, areas_of(surface), influences, skeleton)
+    assert found.tolist() == [False, not sticks_out, False]
 
 
 def test_clothes_of_the_same_weights_change_as_the_body() -> None:

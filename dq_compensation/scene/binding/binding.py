@@ -31,7 +31,7 @@ from ...core.vectors import extent, transformed_points
 from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
 from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
-from .character_skin import CharacterSkin, with_mesh_joints
+from .character_skin import CharacterSkin, with_limbs
 from .content import Digests, digest
 from .layers import LayerMesh
 from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_drivers
@@ -374,8 +374,9 @@ class Binding:
         known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
-        skin, ball_joints = self._skin(settings, to_armature), settings.use_ball_joints
+        ball_joints = settings.use_ball_joints
         sides = self.bone_sides if ball_joints else None
+        skin = self.whole_limbs(settings, to_armature)
         skin = replace(skin, left_out=left_out, sides=sides)
         if settings.curve == "MEASURED":
             found = MeasuredJoints.of(skin, ball_joints=ball_joints)
@@ -408,10 +409,17 @@ class Binding:
         names = frozenset(settings.bones_left_out(setting))
         return tuple(bone for bone, name in enumerate(self.skeleton.names) if name in names)
 
+    def whole_limbs(
+        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+    ) -> SkinAtRest:
+        """The skin by which compensation finds joints; leaves on limbs are parts of these."""
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        return self._skin(settings, to_armature).with_whole_limbs
+
     def _skin(self, settings: Settings, to_armature: NDArray[np.float64]) -> SkinAtRest:
         """The skin at rest in armature space, with the limbs and joints that the mesh shows.
 
-        Without *Mesh Joints* the skeleton is as it is, and there are no such joints.
+        Without *Mesh Joints* there are no such joints.
         """
         key = (settings.limb_axis, settings.use_mesh_joints)
         known = self._skins.get(key)
@@ -436,7 +444,7 @@ class Binding:
                 sides=self.bone_sides,
                 painted=self.first_influences,
             )
-            skin = with_mesh_joints(skin) if settings.use_mesh_joints else skin
+            skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints)
         self._skins.clear()
         self._skins[key] = (to_armature, skin)
         return skin

@@ -60,12 +60,13 @@ class CharacterSkin:
         skin = self.at_rest("AUTO", use_mesh_joints=True)
         no_vertex = Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
         bare = replace(skin, positions=np.zeros((0, 3)), influences=no_vertex, whole=skin)
-        limbs = TwistLimbs.of(bare)
+        limbs, whole = TwistLimbs.of(bare), skin.with_whole_limbs
+        joints = LimbJoints.of(whole.skeleton, "AUTO", whole.mesh_parents)
         return digest(
             *(skin.skeleton.rest, skin.skeleton.tails, skin.moves, skin.body_parents),
-            *(skin.mesh_parents, limbs.bones, limbs.before, limbs.behind),
+            *(skin.limbs_of_bones, skin.mesh_parents, limbs.bones, limbs.before, limbs.behind),
             sorted(limbs.left_out.items()),
-            np.round(rope_joints(skin, LimbJoints.of(skin.skeleton, "AUTO", skin.mesh_parents)), 3),
+            np.round(rope_joints(whole, joints), 3),
             *(joined for joined in self._pieces if joined is not None),
         )
 
@@ -109,7 +110,7 @@ class CharacterSkin:
                 sides=self.sides,
                 painted=joined_influences([mesh.painted for mesh in inner]),
             )
-            self._skins[key] = with_mesh_joints(skin) if use_mesh_joints else skin
+            self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
         return self._skins[key]
 
 
@@ -125,10 +126,18 @@ def joined_influences(parts: Sequence[Influences]) -> Influences:
     )
 
 
-def with_mesh_joints(skin: SkinAtRest) -> SkinAtRest:
-    """A skin with the limbs and joints that its mesh shows where the hierarchy knows none."""
-    limbs = Limbs.of(skin)
-    parents = mesh_parents(limbs)
-    skeleton = limbs.joined(parents) if limbs.by_skin.any() else skin.skeleton
-    joined = parents if (parents >= 0).any() else None
-    return replace(skin, skeleton=skeleton, mesh_parents=joined)
+def with_limbs(skin: SkinAtRest, *, use_mesh_joints: bool) -> SkinAtRest:
+    """A skin with its limbs where tails do not tell them, and the joints that its mesh shows.
+
+    Args:
+        use_mesh_joints: whether joints count where the hierarchy knows none.
+    """
+    # A twist bone may end where the next limb begins: that is no joint of theirs.
+    whole = skin.with_whole_limbs
+    limbs, parents = Limbs.of(whole), np.full(skin.skeleton.bone_count, -1, np.int32)
+    if use_mesh_joints:
+        parents = mesh_parents(limbs)
+    if limbs.skeleton is not whole.skeleton:
+        joined = replace(limbs.joined(parents), parents=skin.skeleton.parents)
+        skin = replace(skin, skeleton=joined)
+    return replace(skin, mesh_parents=parents) if (parents >= 0).any() else skin

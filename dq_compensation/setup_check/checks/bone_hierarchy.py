@@ -45,7 +45,7 @@ def _gaps(subject: Subject, positions: NDArray[np.float64]) -> tuple[dict[str, l
     names, bones = subject.skeleton.names, armature_of(subject.rig).bones
     sides = np.array([bone_side(name) for name in names], np.int8)
     skin = SkinAtRest(positions, subject.influences, subject.skeleton, axis, sides=sides)
-    limbs, found = Limbs.of(skin), dict[str, list[Gap]]()
+    limbs, found = Limbs.of(skin.with_whole_limbs), dict[str, list[Gap]]()
     for gap in find_gaps(limbs):
         if not any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child)):
             found.setdefault(_key_of(subject, gap), []).append(gap)

@@ -1,8 +1,8 @@
 """Check: the bones that deform point along their limbs, or the Limb Axis setting makes up for it.
 
 FBX and glTF files of other programs often have bones whose Y lies across the limb. With Limb Axis
-Automatic the limb of a bone runs to its children, whatever its Y; a bone without children has only
-its own Y.
+Automatic the limb of a bone runs to its children, whatever its Y. A bone without children has only
+its skin, which tells it to some degrees, or its own Y.
 """
 
 from __future__ import annotations
@@ -95,11 +95,12 @@ def _message(
         )
     if ends_off.any():
         names = _names(axes, ends_off)
-        used = "Y" if subject.settings.limb_axis == "AUTO" else label
+        automatic = subject.settings.limb_axis == "AUTO"
+        used = "goes by their skin or their Y" if automatic else f"follows their {label}"
         runs = f"runs along {axes.own_axis}" if axes.own_axis is not None else "runs elsewhere"
         parts.append(
             f"{counted(len(names), 'bone')} at the ends of limbs ({listed(names)}): Limb Axis "
-            f"{label} follows their {used} axis, but in this armature the limb {runs}."
+            f"{label} {used} axis, but in this armature the limb {runs}."
         )
     return " ".join(parts)
 

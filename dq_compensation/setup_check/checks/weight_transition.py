@@ -101,15 +101,16 @@ class MeasuredTransitions:
         skeleton = subject.skeleton
         deforms = np.array([name in subject.deforming_bones for name in skeleton.names])
         axis = subject.settings.limb_axis
-        joints = TransitionJoints.of(skeleton, deforms, axis)
+        # Leaves on limbs share out a twist: their weights do not change at a joint.
+        whole = SkinAtRest(positions, subject.influences, skeleton, axis).with_whole_limbs
+        joints = TransitionJoints.of(whole.skeleton, deforms, axis)
         measured = measure_transitions(positions, subject.influences, joints)
         outside = (np.abs(measured.shifts) > _FAR) | (measured.offsets > _OUTSIDE)
         none = np.zeros(skeleton.bone_count, np.bool_)
         found = cls(subject, skeleton.names, positions, joints, measured, outside, none)
         if not (found.sound(_WIDER) & (measured.widths > _WIDE)).any():
             return found
-        skin = SkinAtRest(positions, subject.influences, skeleton, axis)
-        return replace(found, ropes=rope_joints(skin, LimbJoints.of(skeleton, axis)) > 0.5)
+        return replace(found, ropes=rope_joints(whole, LimbJoints.of(whole.skeleton, axis)) > 0.5)
 
     def sound(self, wider: float = 1.0) -> NDArray[np.bool_]:
         """Shape (B,): where the model fits; the limits are wider by this factor."""

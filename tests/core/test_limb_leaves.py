@@ -1,0 +1,171 @@
+"""Leaves on limbs: which bones they are, and that joints do not see them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from bodies import deformation_of, posed, skeleton_of_points, turn
+from numpy.typing import NDArray
+
+from dq_compensation.core.compensation import Curve
+from dq_compensation.core.deform import deform
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
+from dq_compensation.core.limb_leaves import limbs_of_leaves
+from dq_compensation.core.skeleton import Skeleton
+
+UPPER, LOWER, HAND, LEAF = range(4)
+# The limb lies along Z: elbow at 4, wrist at 8; the radius is 1.
+HEADS = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 4.0], [0.0, 0.0, 8.0]])
+ALONG, ACROSS = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
+RINGS, SIDES = 101, 24
+
+
+def arm(*leaves: tuple[int, tuple[float, float, float]], tail: tuple[float, ...]) -> Skeleton:
+    """Upper arm, forearm and hand, and leaves: the bone on which each hangs, and its head."""
+    heads = np.vstack((HEADS, *(head for _, head in leaves)))
+    tails = np.vstack((HEADS + (0.0, 0.0, 4.0), heads[3:] + tail))
+    return skeleton_of_points(heads, tails, [-1, UPPER, LOWER, *(bone for bone, _ in leaves)])
+
+
+def tube() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Positions (n, 3), from 0 to 10 along Z, and the weights (n, 3) of the three bones."""
+    z, angles = np.meshgrid(
+        np.linspace(0.0, 10.0, RINGS), 2.0 * np.pi * np.arange(SIDES) / SIDES, indexing="ij"
+    )
+    positions = np.stack((np.cos(angles), np.sin(angles), z), axis=-1).reshape(-1, 3)
+    behind = np.clip((positions[:, 2:] - (4.0, 8.0)) / 2.4 + 0.5, 0.0, 1.0)
+    return positions, np.stack((1.0 - behind[:, 0], behind[:, 0] - behind[:, 1], behind[:, 1]), 1)
+
+
+def shared(
+    weights: NDArray[np.float64], bone: int, shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The weights with one bone more, to which a bone gives these shares of its own."""
+    given = weights[:, bone] * shares
+    weights = weights.copy()
+    weights[:, bone] -= given
+    return np.column_stack((weights, given))
+
+
+def influences_of(weights: NDArray[np.float64]) -> Influences:
+    vertices, bones = np.nonzero(weights)
+    return Influences.from_triples(vertices, bones, weights[vertices, bones], len(weights))
+
+
+def _leaf_scene(kind: str, tail: tuple[float, ...]) -> tuple[Skeleton, Influences]:
+    positions, weights = tube()
+    x, z = positions[:, 0], positions[:, 2]
+    if kind == "twist above":
+        return arm((UPPER, (0.0, 0.0, 2.0)), tail=tail), influences_of(
+            shared(weights, UPPER, np.clip((z - 2.0) / 1.5, 0.0, 1.0))
+        )
+    if kind == "twist below":
+        return arm((LOWER, (0.0, 0.0, 7.0)), tail=tail), influences_of(
+            shared(weights, LOWER, np.clip((z - 4.0) / 4.0, 0.0, 0.9))
+        )
+    if kind == "share":
+        return arm((LOWER, (0.0, 0.0, 4.0)), tail=tail), influences_of(
+            shared(weights, LOWER, np.clip(5.5 - z, 0.0, 0.8))
+        )
+    assert kind == "corrective"
+    return arm((LOWER, (-0.9, 0.0, 4.0)), tail=tail), influences_of(
+        shared(weights, LOWER, np.clip(-x, 0.0, 1.0) * np.clip(5.5 - z, 0.0, 1.0))
+    )
+
+
+KINDS = ("twist above", "twist below", "share", "corrective")
+
+
+@pytest.mark.parametrize("tail", [ALONG, ACROSS, (0.3, -0.5, -0.9)])
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_leaf_that_rests_in_its_parent_changes_nothing(
+    kind: str, curve: Curve, tail: tuple[float, ...]
+) -> None:
+    """The independent answer: the three bones alone."""
+    positions, weights = tube()
+    skeleton, influences = _leaf_scene(kind, tail)
+    rotations = np.array([turn(ACROSS, 20.0), turn(ACROSS, 80.0), turn(ALONG, 60.0)])
+    rest = np.array([[1.0, 0.0, 0.0, 0.0]])
+    alone = skeleton_of_points(HEADS, HEADS + (0.0, 0.0, 4.0), [-1, UPPER, LOWER])
+    skin = SkinAtRest(positions, influences, skeleton).with_whole_limbs
+    with_leaf = replace(
+        deformation_of("COMPENSATED", positions, skin.influences, skin.skeleton, curve),
+        influences=influences,
+    )
+    found, _ = deform(with_leaf, positions, None, posed(skeleton, np.vstack((rotations, rest))))
+    without = deformation_of("COMPENSATED", positions, influences_of(weights), alone, curve)
+    expected, _ = deform(without, positions, None, posed(alone, rotations))
+    plain = replace(without, method="DUAL_QUATERNION")
+    bulging, _ = deform(plain, positions, None, posed(alone, rotations))
+    assert np.abs(expected - bulging).max() > 0.05
+    # Weights are float32: they add up to 1 within 1e-7.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_bones_below_a_leaf_are_of_the_limb_too() -> None:
+    """As Unreal's: a bone without skin that carries correctives."""
+    positions, weights = tube()
+    skeleton = arm(
+        (LOWER, (0.0, 0.0, 4.0)), (3, (-0.9, 0.0, 4.2)), (3, (0.9, 0.0, 4.2)), tail=ACROSS
+    )
+    weights = np.column_stack((weights, np.zeros(len(weights))))
+    for side in (-1.0, 1.0):
+        near = np.clip(side * positions[:, 0], 0.0, 1.0) * np.clip(5.5 - positions[:, 2], 0.0, 0.5)
+        weights = shared(weights, LOWER, near)
+    found = limbs_of_leaves(positions, influences_of(weights), skeleton)
+    assert found.tolist() == [UPPER, LOWER, HAND, LOWER, LOWER, LOWER]
+
+
+def test_a_limb_whose_own_bone_has_no_skin() -> None:
+    """As Character Creator's: two twist bones have all of it."""
+    positions, weights = tube()
+    skeleton = arm((LOWER, (0.0, 0.0, 4.0)), (LOWER, (0.0, 0.0, 6.0)), tail=ALONG)
+    heads = np.vstack((skeleton.heads, (0.0, 0.0, 9.5)))  # a finger
+    skeleton = skeleton_of_points(
+        heads, np.vstack((skeleton.tails, (0.0, 0.0, 10.0))), [*skeleton.parents.tolist(), HAND]
+    )
+    weights = shared(weights, LOWER, np.clip(positions[:, 2] / 2.0 - 2.5, 0.0, 1.0))
+    weights = shared(weights, LOWER, np.ones(len(weights)))[:, [0, 1, 2, 4, 3]]
+    found = limbs_of_leaves(positions, influences_of(weights), skeleton)
+    assert found.tolist() == [UPPER, LOWER, HAND, LOWER, LOWER, 5]
+
+
+def test_a_bone_on_the_side_of_the_skin_is_no_leaf() -> None:
+    """A bag at the hip: its skin lies farther out than the limb is thick."""
+    positions, weights = tube()
+    bag = np.tile((2.0, 0.0, 2.0), (30, 1)) + np.random.default_rng(3).uniform(-0.5, 0.5, (30, 3))
+    skeleton = arm((UPPER, (0.9, 0.0, 2.0)), tail=ACROSS)
+    all_weights = np.zeros((len(weights) + 30, 4))
+    all_weights[: len(weights), :3], all_weights[len(weights) :, 3] = weights, 1.0
+    found = limbs_of_leaves(np.vstack((positions, bag)), influences_of(all_weights), skeleton)
+    assert found[LEAF] == LEAF
+
+
+def test_fingers_that_all_hang_on_the_hand_are_no_leaves() -> None:
+    """The flat hand of a headset: a finger's bones lie on one line from the wrist."""
+    positions, weights = tube()
+    skeleton = skeleton_of_points(HEADS, HEADS + (0.0, 0.0, 1.0), [-1, 0, 0])
+    found = limbs_of_leaves(positions, influences_of(weights), skeleton)
+    assert found.tolist() == [0, 1, 2]
+
+
+def test_a_short_limb_has_no_leaves() -> None:
+    """A head: its bones of a face lie within it as leaves do on a limb."""
+    positions, weights = tube()
+    skeleton = arm((UPPER, (0.0, 0.0, 2.0)), tail=ACROSS)
+    weights = shared(weights, UPPER, np.clip((positions[:, 2] - 2.0) / 1.5, 0.0, 1.0))
+    thick = positions * (1.7, 1.7, 1.0)
+    assert limbs_of_leaves(positions, influences_of(weights), skeleton)[LEAF] == UPPER
+    assert limbs_of_leaves(thick, influences_of(weights), skeleton)[LEAF] == LEAF
+
+
+def test_ends_without_skin_do_not_bend_the_limb() -> None:
+    """A socket beside the forearm: the limb still leads to the hand."""
+    positions, weights = tube()
+    skeleton = arm((LOWER, (0.8, 0.0, 6.0)), tail=ACROSS)
+    whole = SkinAtRest(positions, influences_of(weights), skeleton).with_whole_limbs
+    np.testing.assert_allclose(whole.skeleton.limb_directions()[LOWER], ALONG, atol=1e-12)
