@@ -6,6 +6,7 @@ import bpy
 
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
+from ..modifier.nodes.own_trees import remove_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..modifier.soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from ..scene.blender.skinned_object import SkinnedObject
@@ -105,13 +106,13 @@ def _before_undo(*_args: object) -> None:
         used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours), copy)
         if any(map(is_new, used)):
             release_settings(skinned)
-            obj.modifiers.remove(ours)
+            remove_for_undo(ours)
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True
     for palette in own_palettes():
         nodes = nodes_of_palette(palette)
         if nodes is not None and is_new(nodes.node_group):
-            palette.modifiers.remove(nodes)
+            remove_for_undo(nodes)
     forget_new()
 
 

@@ -28,7 +28,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update, forget_removed
 from ..session.character_skins import in_character, is_behind, meshes_beside
-from ..session.known_objects import enabled_objects
+from ..session.known_objects import enabled_objects, uids_of
 from ..session.memory import keep_only, memories, memory_of
 from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
 from ..softness.softening import softness_refusal, with_softness
@@ -142,7 +142,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
         if concerned.everything:
             # A tool may duplicate and remove an object before any check. After an undo the objects
             # have taken their soft copies back by now.
-            _forget_gone(changes.enabled)
+            _forget_others(set(uids_of(bpy.data.objects).tolist()))
     finally:
         _is_following = False
     if forget_removed():
@@ -224,9 +224,8 @@ def _mark_edited_trees() -> None:
     mark_edited(tree for tree in trees if tree is not None and tree.library is None)
 
 
-def _forget_gone(enabled: list[bpy.types.Object]) -> None:
-    """Forget objects that are gone or not enabled any more, and remove what only they needed."""
-    uids = {obj.session_uid for obj in enabled}
+def _forget_others(uids: set[int]) -> None:
+    """Forget all other objects than those with these session_uid, and remove what they needed."""
     if keep_only(Status, uids):
         remove_unused()
     keep_only(Binding, uids)
@@ -235,7 +234,7 @@ def _forget_gone(enabled: list[bpy.types.Object]) -> None:
 def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
     """Reconcile every enabled object; returns whether one has to be looked at again."""
     enabled = enabled_objects()
-    _forget_gone(enabled)
+    _forget_others({obj.session_uid for obj in enabled})
     keep_apart()
     keep_only(_Edited, {obj.data.session_uid for obj in enabled if obj.data is not None})
     written, waits = _reconcile(enabled, depsgraph, patient=patient)

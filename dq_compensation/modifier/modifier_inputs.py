@@ -31,7 +31,8 @@ def _identifiers(modifier: bpy.types.NodesModifier) -> dict[str, str]:
 
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
     """Write one input, if it has another value; KeyError where the tree has none of that name."""
-    if get_inputs(modifier)[name] == value:
+    before = get_inputs(modifier)[name]
+    if before == value:
         return
     identifier, nodes = _identifiers(modifier)[name], cast("Any", modifier)
     if _ARE_PROPERTIES:
@@ -41,7 +42,8 @@ def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> No
     if isinstance(value, bpy.types.ID):
         # Blender notes that the modifier depends on it when the tree is set, not when an input is.
         modifier.node_group = modifier.node_group
-        remember_new(value)  # as a tree: see `use_tree`
+        if before is not None:
+            remember_new(value)  # as a tree: see `use_tree`
 
 
 def set_inputs(modifier: bpy.types.NodesModifier, values: Mapping[str, object]) -> bool:

@@ -46,7 +46,7 @@ class KnownObjects:
         their places, or after `forget`.
         """
         objects = bpy.data.objects
-        uids = _uids_of(objects)
+        uids = uids_of(objects)
         if self._are_known(uids):
             if len(self._places) <= _FEW:
                 found = [objects[place] for place in self._places]
@@ -65,7 +65,7 @@ class KnownObjects:
 
     def any(self) -> bool:
         """Whether there are any; cheaper than `all`."""
-        if not self._are_known(_uids_of(bpy.data.objects)):
+        if not self._are_known(uids_of(bpy.data.objects)):
             self.all()
         return bool(self._places)
 
@@ -83,7 +83,7 @@ class KnownObjects:
         return self._uids is not None and np.array_equal(uids, self._uids)
 
 
-def _uids_of(objects: Any) -> NDArray[np.int32]:
+def uids_of(objects: Any) -> NDArray[np.int32]:
     """The session_uid of each; 0.04 ms for 1,000 objects more than counting them."""
     return read_property(objects, "session_uid", np.int32)
 

@@ -157,7 +157,7 @@ def node_tree(*kinds: str) -> Callable[[Object], Any]:
             tree.links.new(one.outputs[0], other.inputs[0])
         for node in nodes:
             if node.bl_idname == "GeometryNodeStoreNamedAttribute":
-                node.inputs["Name"].default_value, node.inputs["Value"].default_value = "Hand", 0.5
+                node.inputs["Name"].default_value, node.inputs["Value"].default_value = "Hand", 0.1
         put_first(obj, "NODES", node_group=tree)
         return nodes
 

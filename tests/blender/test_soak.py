@@ -104,9 +104,9 @@ def _a_status_is_kept(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def _more_palettes(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(invariants, "check", lambda: None)
-    for _ in range(3):
+    for _ in range(4):
         bpy.data.objects.new("Palette", bpy.data.meshes.new("Palette"))[PALETTE_PROPERTY] = True
-    return "5 palettes for 2 armatures"
+    return "7 palettes for 3 armatures"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import bpy
 from ...scene.binding.content import digest
 from ...scene.blender.own_objects import KEEPS_SHAPE_PROPERTY, TREE_PROPERTY
 from ...session.changes import remember_new
+from ...session.memory import memory_of
 from ..attribute_names import ARRIVING, TREE_VERSION
 from .node_values import Geometry, TreeBuilder
 
@@ -92,15 +93,29 @@ def ensure_tree(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.
     return tree
 
 
+class _HadTree:
+    """The session_uid of the tree that an object's modifier had when it was removed for an undo."""
+
+    uid = 0
+
+
+def remove_for_undo(nodes: bpy.types.NodesModifier) -> None:
+    """Remove a modifier whose tree the older step may lack; `use_tree` knows the tree again."""
+    obj = cast("bpy.types.Object", nodes.id_data)
+    if nodes.node_group is not None:
+        memory_of(obj, _HadTree).uid = nodes.node_group.session_uid
+    obj.modifiers.remove(nodes)
+
+
 def use_tree(nodes: bpy.types.NodesModifier, tree: bpy.types.NodeTree | None) -> None:
     """Give a modifier another tree.
 
-    It counts as new, even if it is older: an undo that leaves the modifier in memory as it is may
-    read a step that lacks the tree.
+    It counts as new, even if it is older, unless the modifier had it before an undo: an undo that
+    leaves the modifier's object in memory as it is may read a step that lacks the tree.
     """
     if nodes.node_group != tree:
         nodes.node_group = tree
-        if tree is not None:
+        if tree is not None and memory_of(nodes.id_data, _HadTree).uid != tree.session_uid:
             remember_new(tree)
 
 

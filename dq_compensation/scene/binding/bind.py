@@ -322,7 +322,7 @@ def _bind(
     there = transformed_points(to_armature, rest)
     influences = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)
     first = as_painted
-    if holder == obj and PAINTED.record in skinned.mesh:
+    if PAINTED.record in skinned.mesh and len(rest) == len(skinned.mesh.vertices):
         first = kept_influences(obj, skeleton.names, PAINTED)
     if copy is not None and len(rest) == len(skinned.mesh.vertices):
         soft = read_soft_weights(copy, len(rest))
