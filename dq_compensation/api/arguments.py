@@ -20,16 +20,24 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import bpy
 
 from ..errors import BindingError, UserError
-from ..scene.blender.rigging import REFUSAL_NOT_A_MESH
+from ..scene.blender.own_objects import is_posed_copy
+from ..scene.blender.rigging import REFUSAL_NO_MESH, REFUSAL_NOT_A_MESH
+from ..scene.copies import deformed_meshes
 from ..scene.settings.declaration import Declared, declared_in
 from ..steps import Progress
 from ..wording import bounded
 
 Objects = bpy.types.Object | Iterable[bpy.types.Object]
-"""One object or several."""
+"""One object or several; an armature stands for all its meshes."""
 
 AnyPath = str | os.PathLike[str]
 """A path; ``//`` is the folder of the blend file."""
+
+OnProgress = Callable[[float, str], None]
+"""Gets how much is done, 0 to 1, and what is being done, as in the status line."""
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
 def original(obj: bpy.types.Object) -> bpy.types.Object:
@@ -59,11 +67,57 @@ def mesh_object(obj: bpy.types.Object) -> bpy.types.Object:
     return obj
 
 
-def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
-    """The originals of one object or several, each once.
+def meshes_of(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The original of a mesh object, or the meshes of an armature, by name.
 
     Raises:
-        BindingError: one of them is not a mesh.
+        UserError: it is no object.
+        BindingError: it is neither, or an armature that deforms no mesh.
+    """
+    obj = original(obj)
+    if obj.type != "ARMATURE":
+        return [mesh_object(obj)]
+    found = deformed_meshes(obj, bpy.data)
+    found = [each for each in found if each.users_scene and not is_posed_copy(each)]
+    if not found:
+        raise BindingError(REFUSAL_NO_MESH.format(armature=obj.name))
+    return found
+
+
+def one_or_all(obj: bpy.types.Object, results: list[_Result]) -> _Result | list[_Result]:
+    """The results for the meshes of an armature; the only one for a mesh."""
+    return results if obj.type == "ARMATURE" else results[0]
+
+
+def of_characters(
+    function: Callable[Concatenate[bpy.types.Object, _Arguments], _Result],
+) -> Callable[Concatenate[bpy.types.Object, _Arguments], Any]:
+    """Decorate a function of a mesh object: of an armature, it gives a list for all its meshes."""
+
+    @wraps(function)
+    def of_each(obj: bpy.types.Object, *args: Any, **kwargs: Any) -> Any:
+        meshes = meshes_of(obj)
+        progress = kwargs.get("progress")
+        results = []
+        for number, mesh in enumerate(meshes):
+            if callable(progress):
+                kwargs["progress"] = _part(progress, number, len(meshes))
+            results.append(function(mesh, *args, **kwargs))
+        return one_or_all(obj, results)
+
+    return of_each
+
+
+def _part(progress: OnProgress, number: int, count: int) -> OnProgress:
+    """The progress of one of several equal parts."""
+    return lambda share, doing: progress((number + share) / count, doing)
+
+
+def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
+    """The originals of one object or several, each once; of an armature all its meshes.
+
+    Raises:
+        BindingError: one of them is neither a mesh nor an armature that deforms one.
         UserError: there are none.
     """
     found: list[Any] = list(objects) if isinstance(objects, Iterable) else [objects]
@@ -71,7 +125,7 @@ def mesh_objects(objects: Objects) -> list[bpy.types.Object]:
         found = [objects]
     if not found:
         raise UserError("No object is given.")
-    return list(dict.fromkeys(mesh_object(obj) for obj in found))
+    return list(dict.fromkeys(mesh for obj in found for mesh in meshes_of(obj)))
 
 
 def several(values: Any) -> tuple[Any, ...]:
@@ -209,10 +263,8 @@ def selection_kept() -> Generator[None]:
 # Gives functions for scripts the options of a dataclass as arguments, for callers and `help`.
 
 
-_Arguments = ParamSpec("_Arguments")
 _Object = TypeVar("_Object")
 _Options = TypeVar("_Options")
-_Result = TypeVar("_Result")
 
 
 def with_option_arguments(
@@ -297,9 +349,6 @@ def _described(option: Declared) -> str:
 
 # Runs what operators run in steps to its end, and keeps Ctrl C from leaving half of it.
 
-
-OnProgress = Callable[[float, str], None]
-"""Gets how much is done, 0 to 1, and what is being done, as in the status line."""
 
 NOTHING_CHANGED = "Stopped. Nothing has changed."
 NOT_CHECKED = "Stopped. The bake is whole, but its result was not checked."

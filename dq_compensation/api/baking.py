@@ -28,9 +28,10 @@ from .arguments import (
     OnProgress,
     file_path,
     interrupts_wait,
-    mesh_object,
     mesh_objects,
+    meshes_of,
     objects_of_scene,
+    one_or_all,
     original,
     require_choice,
     require_number,
@@ -66,29 +67,28 @@ class _TakeArguments(TakeOptions):
 
 
 @with_option_arguments(PoseOptions)
-def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport:
+def bake_pose(obj: bpy.types.Object, options: PoseOptions) -> PoseReport | list[PoseReport]:
     """Make the current pose a shape key, at value 0. The character stays enabled.
 
     Args:
-        obj: a mesh object, enabled or not.
+        obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
         {options}
 
     Raises:
         UserError: it cannot be baked; nothing has changed then.
     """
-    obj = mesh_object(obj)
     with interrupts_wait(), selection_kept():
-        return bake_current_pose([obj], options)[0]
+        return one_or_all(obj, bake_current_pose(meshes_of(obj), options))
 
 
 @with_option_arguments(_RangeArguments)
-def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport:
+def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport | list[RangeReport]:
     """Make each frame of a range a shape key with keyframes; the timeline plays the deformation.
 
     The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
 
     Args:
-        obj: a mesh object, enabled or not.
+        obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
         first, last: frames.
         {options}
         progress: called after each frame.
@@ -96,30 +96,32 @@ def bake_frames(obj: bpy.types.Object, options: _RangeArguments) -> RangeReport:
     Raises:
         UserError: it cannot be baked; nothing has changed then.
     """
-    obj = mesh_object(obj)
+    found = meshes_of(obj)
     with selection_kept():
-        return run_steps(bake_range([obj], options), options.progress)[0]
+        return one_or_all(obj, run_steps(bake_range(found, options), options.progress))
 
 
 @with_option_arguments(_CorrectiveArguments)
-def bake_correctives(obj: bpy.types.Object, options: _CorrectiveArguments) -> CorrectiveReport:
+def bake_correctives(
+    obj: bpy.types.Object, options: _CorrectiveArguments
+) -> CorrectiveReport | list[CorrectiveReport]:
     """Give an object shape keys that follow its bones, by drivers.
 
     The object, or its copy, is disabled afterwards: its Armature modifier deforms it.
 
     Args:
-        obj: a mesh object, enabled or not.
+        obj: a mesh object, enabled or not, or an armature: a list for all its meshes then.
         {options}
         progress: called after each frame.
 
     Raises:
         UserError: it cannot be baked; nothing has changed then.
     """
-    obj = mesh_object(obj)
+    found = meshes_of(obj)
     angles, twists = checked_angles(options.angles), checked_angles(options.twists)
     options = replace(options, angles=angles, twists=twists)
     with selection_kept():
-        return run_steps(corrective_steps([obj], options), options.progress)[0]
+        return one_or_all(obj, run_steps(corrective_steps(found, options), options.progress))
 
 
 @with_option_arguments(_BonesArguments)
@@ -130,7 +132,7 @@ def bake_bones(objects: Objects, options: _BonesArguments) -> list[BonesReport]:
     are disabled afterwards: their plain Armature modifiers deform them.
 
     Args:
-        objects: a mesh object or several, enabled or not.
+        objects: mesh objects, enabled or not, or armatures.
         {options}
         progress: called after each step.
 

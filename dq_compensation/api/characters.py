@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict, get_type_hints
 
@@ -13,6 +14,7 @@ import bpy
 
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
+from ..lifecycle.character_settings import leave_character
 from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
 from ..lifecycle.following import changing_together
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
@@ -21,15 +23,17 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
+    FOLLOWED_SETTINGS,
     GROUP_SETTINGS,
     CharacterChoices,
+    Settings,
     settings_of,
 )
 from ..session.changes import writing_settings
 from ..session.status import status_of
 from ..setup_check import fixing
 from ..setup_check.catalogue import CHECKS, find_issues
-from ..setup_check.issue import Fix, Issue
+from ..setup_check.issue import Fix, FixError, Issue
 from ..softness import softening
 from ..softness.softening import SofteningOptions, SofteningReport
 from .arguments import (
@@ -39,7 +43,10 @@ from .arguments import (
     interrupts_wait,
     mesh_object,
     mesh_objects,
+    meshes_of,
     objects_of_scene,
+    of_characters,
+    one_or_all,
     require_type,
     require_value,
     run_steps,
@@ -76,14 +83,18 @@ class CharacterSettings(CharacterChoices):
     enabled: bool
 
 
+@of_characters
 def settings(obj: bpy.types.Object) -> CharacterSettings:
-    """The settings of an object, enabled or not.
+    """The settings of an object, enabled or not; of an armature a list for all its meshes.
 
     Raises:
-        BindingError: it is not a mesh.
+        BindingError: it is neither a mesh nor an armature that deforms one.
     """
-    chosen: Any = settings_of(mesh_object(obj))
+    obj = mesh_object(obj)
+    chosen: Any = settings_of(obj)
     values = {name: getattr(chosen, name) for name in CHARACTER_CHOICES}
+    acting: Any = Settings.of(obj)
+    values |= {name: getattr(acting, name) for name in FOLLOWED_SETTINGS}
     return CharacterSettings(enabled=chosen.is_enabled, **values)
 
 
@@ -91,7 +102,7 @@ def change_settings(objects: Objects, **settings: Any) -> None:
     """Change settings of objects together; enabled objects follow at once.
 
     Args:
-        objects: a mesh object or several.
+        objects: mesh objects, or armatures for all their meshes.
         settings: by their names; see `CharacterSettings`.
 
     Raises:
@@ -123,9 +134,10 @@ def changed_settings(
     try:
         for obj in objects:
             _write(obj, values)
+        leave_character(objects, values)
         yield
+        settings_changed(*objects)
         for obj, known_problem in zip(objects, known, strict=True):
-            settings_changed(obj)
             problem = status_of(obj).problem if settings_of(obj).is_enabled else None
             if problem not in (None, known_problem):
                 raise BindingError(problem)
@@ -134,7 +146,7 @@ def changed_settings(
             _write(obj, own)
             for name in values.keys() - own.keys():
                 settings_of(obj).property_unset(name)
-            settings_changed(obj)
+        settings_changed(*objects)
         raise
 
 
@@ -199,7 +211,7 @@ def enable(objects: Objects, **settings: Any) -> None:
     the same on every computer.
 
     Args:
-        objects: a mesh object or several.
+        objects: mesh objects, or armatures for all their meshes.
         settings: of the objects, by their names; see `CharacterSettings`.
 
     Raises:
@@ -245,7 +257,7 @@ def disable(objects: Objects) -> None:
     """Give objects back to their Armature modifiers, every setting as before; harmless twice.
 
     Args:
-        objects: a mesh object or several.
+        objects: mesh objects, or armatures for all their meshes.
 
     Raises:
         BindingError: one of them is not a mesh.
@@ -278,7 +290,7 @@ def soften_weights(objects: Objects, options: _Arguments) -> list[SofteningRepor
     with a paint mask only the chosen vertices change.
 
     Args:
-        objects: a mesh object or several.
+        objects: mesh objects, or armatures for all their meshes.
         {options}
         progress: called after each step.
 
@@ -296,7 +308,7 @@ def restore_weights(objects: Objects) -> None:
     """Give mesh objects the weights back that they had before they were softened, exactly.
 
     Args:
-        objects: a mesh object or several.
+        objects: mesh objects, or armatures for all their meshes.
 
     Raises:
         UserError: one of them has none, or they cannot be written; nothing has changed then.
@@ -316,10 +328,12 @@ Agree = Callable[[Issue, Fix], bool]
 """Answers the question of a fix, `Fix.question`: whether to carry it out."""
 
 
+@of_characters
 def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None) -> list[Issue]:
     """The issues that Setup Check finds in an object, enabled or not. Changes nothing.
 
     Args:
+        obj: a mesh object, or an armature: a list for all its meshes then.
         depsgraph: the state to look at; by default the current one.
 
     Returns:
@@ -341,13 +355,14 @@ def fix(
     key: str | None = None,
     fix: str | None = None,
     agree: bool | Agree = False,
-) -> list[fixing.FixResult]:
+) -> list[fixing.FixResult] | list[list[fixing.FixResult]]:
     """Fix issues that Setup Check finds in an object, enabled or not.
 
     Without further arguments it does what *Fix All* does: it carries out the first fix of every
     issue, unless that asks first, because it changes the look, the animation or other objects.
 
     Args:
+        obj: a mesh object, or an armature: a list for all its meshes then.
         check: the name of a check, `Issue.check`: only its issues.
         key: the key of an issue, `Issue.key`: only this one.
         fix: the name of a fix, `Fix.name`, in the place of the first one of each issue: issues
@@ -363,7 +378,9 @@ def fix(
         UserError: there is no such check or issue, or none of these checks has such a fix, or
             `agree` is no answer.
     """
-    obj = mesh_object(obj)
+    meshes = meshes_of(obj)
+    for mesh in meshes:
+        raise_refusal(fixing.fixing_refusal(mesh), FixError)
     if not callable(agree):
         require_type("agree", agree, bool, "True, False or a function")
     checks = tuple(each for each in CHECKS if check in (None, each.name))
@@ -384,10 +401,18 @@ def fix(
     with interrupts_wait(), selection_kept():
         fixing.leave_edit_mode(bpy.context)
         keys = [
-            issue.key
-            for issue in find_issues(obj, chosen_depsgraph(None))
-            if check in (None, issue.check)
+            [
+                issue.key
+                for issue in find_issues(mesh, chosen_depsgraph(None))
+                if check in (None, issue.check)
+            ]
+            for mesh in meshes
         ]
-        if key not in (None, *keys):
-            raise UserError(f"There is no issue {key}. The issues are {', '.join(keys) or 'none'}.")
-        return fixing.fix_all(obj, chosen, checks, key).results
+        if key not in (None, *chain(*keys)):
+            names = ", ".join(dict.fromkeys(chain(*keys))) or "none"
+            raise UserError(f"There is no issue {key}. The issues are {names}.")
+        results = [
+            fixing.fix_all(mesh, chosen, checks, key).results if key in (None, *known) else []
+            for mesh, known in zip(meshes, keys, strict=True)
+        ]
+        return one_or_all(obj, results)

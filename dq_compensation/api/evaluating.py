@@ -34,6 +34,7 @@ from .arguments import (
     OnProgress,
     chosen_depsgraph,
     mesh_object,
+    of_characters,
     require_choice,
     require_number,
     require_progress,
@@ -43,6 +44,7 @@ Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 Space = Literal["LOCAL", "WORLD"]
 
 
+@of_characters
 def evaluate(
     obj: bpy.types.Object,
     *,
@@ -55,7 +57,7 @@ def evaluate(
     """The deformed vertices of an object, enabled or not, in the current pose.
 
     Args:
-        obj: a mesh object with an Armature modifier.
+        obj: a mesh object with an Armature modifier, or an armature: a list for all its meshes.
         method: how to deform; by default the object's own setting.
         factor: of the compensation, 0 to 1; by default the object's own setting.
         evaluator: 'NUMPY' computes in float64; 'GPU' runs the compute shaders of the viewport and
@@ -82,6 +84,7 @@ def evaluate(
     return wanted.positions(obj, _bound(obj, depsgraph), depsgraph)
 
 
+@of_characters
 def iterate_frames(
     obj: bpy.types.Object,
     frames: Iterable[float],
@@ -117,6 +120,7 @@ def iterate_frames(
     return _each_frame(obj, frames, binding, wanted)
 
 
+@of_characters
 def evaluate_frames(
     obj: bpy.types.Object,
     frames: Iterable[float],

@@ -42,6 +42,7 @@ from .arguments import (
     OnProgress,
     interrupts_wait,
     mesh_object,
+    of_characters,
     require_number,
     require_progress,
     require_type,
@@ -475,6 +476,7 @@ def _target(curve: Any) -> str:
     return variables[0].targets[0].data_path if len(variables) else ""
 
 
+@of_characters
 def report(
     obj: bpy.types.Object,
     *,
@@ -489,6 +491,7 @@ def report(
     has. Its pose and its settings are as before afterwards.
 
     Args:
+        obj: a mesh object, or an armature: a list for all its meshes then.
         degrees: by which each joint is bent, one at a time, in the plane of its limbs.
         bones: behind the joints to measure; by default all joints, without those between the
             pieces of an arm or leg, such as twist bones: they do not bend.

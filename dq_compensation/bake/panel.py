@@ -11,7 +11,8 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
-from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.copies import NOTHING_SELECTED
+from ..scene.selected_characters import meshes_of_characters
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import names_in, settings_of
 from ..steps import Progress
@@ -50,7 +51,7 @@ KEY_OPTIONS = ("target", "tolerance", "name_pattern", "onto", "overwrite")
 
 def selected_characters(context: Context) -> list[Object]:
     """The selected characters that are enabled, or all of them; hidden ones where none is shown."""
-    found = [obj for obj in target_meshes(context) if obj.type == "MESH"]
+    found = [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
     found = [obj for obj in found if obj.visible_get()] or found
     return [obj for obj in found if settings_of(obj).enabled] or found
 
@@ -420,7 +421,7 @@ class BakePanel(SubPanel):
 
     @classmethod
     def subject(cls, context: Context) -> list[Object] | None:
-        return None if is_crowd(context.active_object) else target_meshes(context)
+        return None if is_crowd(context.active_object) else meshes_of_characters(context)
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: list[Object]) -> None:

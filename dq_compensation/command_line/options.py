@@ -18,6 +18,7 @@ from bpy.types import Object
 
 from .. import api
 from ..errors import FileError, UserError, raise_refusal
+from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import MOST_FRAME
 from ..scene.settings.declaration import Declared, declared_in
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
@@ -64,7 +65,7 @@ def add_input_options(parser: ArgumentParser, objects: str) -> None:
     """Add the files and objects."""
     meaning = ".blend files, or patterns such as 'shots/*.blend'"
     add_several_option(parser, "files", "--file", required=True, metavar="FILE", help=meaning)
-    meaning = f"{objects}, by names or patterns; without it all {objects}"
+    meaning = f"{objects}, by names or patterns, or the armature of some; without it all {objects}"
     add_several_option(parser, "objects", "--object", help=meaning)
     meaning = "the scene to work in; without it the one that was saved"
     parser.add_argument("--scene", metavar="NAME", help=meaning)
@@ -264,6 +265,8 @@ CROWDS = Kind("crowd", "crowds", "no Empty that Add Crowd has made", api.crowds)
 def chosen_objects(file: Path, patterns: Sequence[str], kind: Kind = SKINNED) -> list[Object]:
     """The objects of the scene that names and patterns mean; without any, all of the kind.
 
+    The name of an armature means all its meshes.
+
     Args:
         file: that is open, for messages.
 
@@ -274,7 +277,12 @@ def chosen_objects(file: Path, patterns: Sequence[str], kind: Kind = SKINNED) ->
     among = kind.found()
     found: dict[Object, None] = {} if patterns else dict.fromkeys(among)
     for pattern in patterns:
-        named = [obj for obj in bpy.context.scene.objects if pattern in {obj.name, obj.name_full}]
+        named = [
+            each
+            for obj in bpy.context.scene.objects
+            if pattern in {obj.name, obj.name_full}
+            for each in ([mesh for mesh in among if find_rig(mesh) == obj] or [obj])
+        ]
         matches = named or [obj for obj in among if fnmatchcase(obj.name, pattern)]
         if not matches:
             raise UserError(_unknown(file, pattern, among, kind))

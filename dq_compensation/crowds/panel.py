@@ -14,7 +14,8 @@ from ..bake.shape_key_bakes import MUCH_MEMORY
 from ..errors import UserError
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.copies import NOTHING_SELECTED
+from ..scene.selected_characters import meshes_of_characters
 from ..scene.settings.crowd_settings import DQCompensationCrowd, crowd_of, is_crowd, roles_of
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import takes_of
@@ -54,7 +55,7 @@ def characters(context: Context) -> dict[Object, list[Object]]:
     Those with takes are first.
     """
     found: dict[Object, list[Object]] = {}
-    for obj in target_meshes(context):
+    for obj in meshes_of_characters(context):
         rig = SkinnedObject(obj).find_rig()
         if rig is not None:
             found.setdefault(rig, []).extend([obj] if settings_of(obj).is_enabled else [])

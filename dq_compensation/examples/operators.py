@@ -22,7 +22,7 @@ from ..bake.panel import (
 )
 from ..core.example_poses import CLOSEST, ExampleError
 from ..errors import UserError
-from ..lifecycle.enabling import settings_changed
+from ..lifecycle.enabling import settings_changed, share_settings
 from ..painting.operators import enter_weight_paint
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -403,6 +403,7 @@ the mode applies the shape"""
                 settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
                 of = settings.example_base.replace("_", " ").title()
                 summary += f" The method of {obj.name} is By Example now, on top of {of}."
+        share_settings(obj)
         posed_copy.follow_now(obj)
         if shaped:
             graph = context.evaluated_depsgraph_get()

@@ -22,7 +22,6 @@ from ..session.changes import (
     are_settings_being_written,
     forget_new,
     is_new,
-    note_adjusted,
 )
 from ..session.known_objects import enabled_objects
 from ..session.memory import memories
@@ -37,7 +36,7 @@ from ..session.status import (
 )
 from ..viewport.draw_handler import free
 from . import following
-from .enabling import settings_changed
+from .enabling import reconcile_together, settings_changed, share_settings
 from .following_softness import detach_new_soft_copy
 
 
@@ -61,19 +60,20 @@ def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> 
     obj = owner.id_data
     if isinstance(obj, bpy.types.Object):
         settings_changed(obj)
-        if not are_settings_being_written() and settings_of(obj).is_enabled:
-            note_adjusted(obj)
 
 
-def _on_followed_setting(owner: DQCompensationSettings, context: bpy.types.Context) -> None:
+def _on_followed_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:
     """Leave the modifier to its drivers, unless there is a spread now and there was none, or so."""
     obj = owner.id_data
-    if not owner.is_enabled or not isinstance(obj, bpy.types.Object):
+    if not isinstance(obj, bpy.types.Object):
         return
-    if status_of(obj).has_spread != (owner.twist_spread > 0.0):
-        _on_setting(owner, context)
-    else:
-        note_adjusted(obj)
+    meshes, spreads = share_settings(obj), owner.twist_spread > 0.0
+    reconcile_together([mesh for mesh in meshes if status_of(mesh).has_spread != spreads])
+
+
+def _on_shown_setting(*_about: object) -> None:
+    if not are_settings_being_written():
+        tag_redraw()
 
 
 def _before_load(*_args: object) -> None:
@@ -167,7 +167,7 @@ FOLLOWS = (
     (PLAYED, check_soon),
     (SETTING_CHANGED, _on_setting),
     (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
-    (SHOWN_CHANGED, tag_redraw),
+    (SHOWN_CHANGED, _on_shown_setting),
 )
 
 

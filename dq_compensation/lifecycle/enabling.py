@@ -16,29 +16,45 @@ from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
+from ..scene.settings.character_armature import armature_with_settings
 from ..scene.settings.object_settings import Display, settings_of
-from ..session.changes import are_settings_being_written
+from ..session.changes import are_settings_being_written, note_adjusted
 from ..session.known_objects import enabled
-from ..session.status import discard_binding, forget_status, status_of
+from ..session.status import discard_binding, forget_status, status_of, tag_redraw
 from ..viewport.gpu_objects import drawing_refusal
-from .following import changing_together, finish, finish_others, reconcile_now
+from .character_settings import (
+    armature_changed,
+    give_if_alone,
+    has_settings,
+    is_alike,
+    leave_character,
+    meshes_changed,
+    values_of,
+)
+from .following import changing_together, finish, finish_others, flush
 from .reconcile import Comparison, State, compare_with_file, reconcile
 
 # Gives characters that are enabled for the first time the settings of new characters.
 
 
 def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[str, Any]:
-    """The settings that *Enable* gives to a new character, where it has no value of its own.
+    """The settings that *Enable* gives to a new mesh, where it has no value of its own.
 
-    A character that was enabled before gets none: its defaults belong to its look, too.
+    They are those of its character, once that has any, or those of new characters. A mesh that was
+    enabled before gets none, unless it goes with its character: its defaults belong to its look.
 
     Args:
         by_script: the preferences do not act: a script does the same on every computer.
     """
     settings: Any = settings_of(obj)
+    armature = SkinnedObject(obj).find_rig()
+    wanted = values_of(armature) if armature is not None and has_settings(armature) else None
+    if wanted is not None and armature_with_settings(obj) == armature:
+        return wanted
     if settings.is_property_set("is_enabled"):
         return {}
-    wanted = UNLIKE_OLD_CHARACTERS if by_script else settings_of_new_characters()
+    if wanted is None:
+        wanted = UNLIKE_OLD_CHARACTERS if by_script else settings_of_new_characters()
     return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
 
 
@@ -53,17 +69,23 @@ def settings_of_a_new_character(
 ) -> Generator[None]:
     """Give an object its `coming_settings`; it is as new as before where it cannot be enabled."""
     settings: Any = settings_of(obj)
-    is_new = not settings.is_property_set("is_enabled")
+    is_new, mark = not settings.is_property_set("is_enabled"), settings.character
     coming = coming_settings(obj, by_script=by_script)
     # Nobody follows the settings of an object that is not enabled.
     for name, value in coming.items():
         setattr(settings, name, value)
+    was_enabled, armature = settings.is_enabled, SkinnedObject(obj).find_rig()
+    if armature is not None and not was_enabled and is_alike(obj, armature):
+        settings.character = settings_of(armature).character
     try:
         yield
     except BaseException:
         for name in (*coming, "is_enabled") if is_new else ():
             settings.property_unset(name)
+        settings.character = mark
         raise
+    if not was_enabled:
+        give_if_alone(obj)
 
 
 # Enables and disables objects, and gives the panel's sentences on them.
@@ -211,8 +233,46 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     return status.binding
 
 
-def settings_changed(obj: bpy.types.Object) -> None:
-    """Follow a change of an object's settings at once, unless more settings follow."""
-    is_followed = settings_of(obj).is_enabled and obj.library is None
-    if is_followed and not are_settings_being_written():
-        reconcile_now(obj, bpy.context.evaluated_depsgraph_get())
+def settings_changed(*objects: bpy.types.Object) -> list[bpy.types.Object]:
+    """Follow a change of the settings of meshes and characters at once, unless more follow.
+
+    Args:
+        objects: mesh objects, and the armature objects of characters.
+
+    Returns:
+        the meshes that are right now.
+    """
+    meshes = share_settings(*objects)
+    reconcile_together(meshes)
+    return meshes
+
+
+def reconcile_together(meshes: list[bpy.types.Object]) -> None:
+    """Bring meshes up to date whose settings have changed; Blender evaluates them once."""
+    if not meshes:
+        return
+    # What was written to their armatures is no edit.
+    note_adjusted(*meshes)
+    flush(meshes)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    with changing_together():
+        finish([obj for obj in meshes if reconcile(obj, depsgraph).state is State.OUT_OF_DATE])
+    note_adjusted(*meshes)
+    tag_redraw()
+
+
+def share_settings(*objects: bpy.types.Object) -> list[bpy.types.Object]:
+    """Let meshes and their characters agree on settings that have changed.
+
+    Returns:
+        the enabled meshes that have other settings now; none while more settings follow.
+    """
+    if are_settings_being_written():
+        return []
+    leave_character(objects)
+    meshes = [obj for obj in objects if settings_of(obj).is_enabled and obj.library is None]
+    meshes_changed(meshes)
+    for armature in (obj for obj in objects if obj.type == "ARMATURE"):
+        meshes += armature_changed(armature)
+    note_adjusted(*meshes)
+    return meshes

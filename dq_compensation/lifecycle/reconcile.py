@@ -40,7 +40,7 @@ from ..modifier.installation import (
     replace_armature_modifier,
     show_armature_result,
 )
-from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, own_drivers
+from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, moves_spread, own_drivers
 from ..modifier.modifier_stack import (
     has_linked_mesh,
     hide,
@@ -92,6 +92,7 @@ from ..session.status import (
 from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
 from ..wording import counted, listed
+from .character_settings import begin_character, has_settings, stay_with_character
 from .following_softness import follow_softness
 
 # The notes on an enabled object in the panel: what its deformation leaves out.
@@ -321,6 +322,7 @@ class _LastPose:
     rest: tuple[object, ...] = ()
     place: Matrix | None = None
     broken: str | None = None
+    spreads: bool = False
 
 
 def only_posed(update: Update, changes: Changes) -> bool:
@@ -335,7 +337,8 @@ def only_posed(update: Update, changes: Changes) -> bool:
     if changed.type == "ARMATURE":
         # Also when it is animated: we read no settings of its own.
         return _keeps_place(changed)
-    if update.transform or update.shading:
+    # What a palette hangs on moves it along.
+    if update.shading or (update.transform and not is_palette(changed)):
         return False
     skinned = SkinnedObject(changed)
     if is_hidden(changed):
@@ -354,10 +357,11 @@ def _may_be_renamed(changes: Changes) -> bool:
 
 
 def _keeps_place(rig: bpy.types.Object) -> bool:
-    """Whether an armature object is where it was, and its pose as sound."""
-    known, place, broken = memory_of(rig, _LastPose), rig.matrix_world.copy(), broken_pose(rig)
-    same = (known.place, known.broken) == (place, broken)
-    known.place, known.broken = place, broken
+    """Whether an armature object is where it was, its pose as sound, its twists as animated."""
+    known, spreads = memory_of(rig, _LastPose), has_settings(rig) and moves_spread(rig)
+    place, broken = rig.matrix_world.copy(), broken_pose(rig)
+    same = (known.place, known.broken, known.spreads) == (place, broken, spreads)
+    known.place, known.broken, known.spreads = place, broken, spreads
     return same
 
 
@@ -403,6 +407,8 @@ def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
             is_local_mesh = other.type == "MESH" and other.library is None
             if is_local_mesh and SkinnedObject(other).find_rig() == rig:
                 rename_bones(other, renamed)
+        if rig.library is None:
+            rename_bones(rig, renamed)
     remember_names(palette)
     return True
 
@@ -516,6 +522,7 @@ def reconcile(
     rests = rests and set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
     waits = edited and (rests or (patient and _is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
+    stay_with_character(skinned)
     try:
         if not (rests or waits):
             status.softness.is_old, status.softness.problem = False, None
@@ -537,6 +544,7 @@ def reconcile(
     status.problem = None if extra or found.reason is None else found.reason + meanwhile
     if not rests:
         _rebind_if_needed(skinned, depsgraph, found, binding)
+        begin_character(skinned)
     rig = skinned.find_rig()
     status.pose_problem = broken_pose(rig) if rig is not None and status.problem is None else None
     status.notes = find_notes(skinned) + extra
@@ -557,7 +565,7 @@ def _remember_state(skinned: SkinnedObject, binding: Binding | None, *, read: bo
     """
     obj, rig, status = skinned.obj, skinned.find_rig(), status_of(skinned.obj)
     status.key_values = key_values(obj)
-    status.has_spread = skinned.settings.twist_spread > 0.0
+    status.has_spread = Settings.of(obj).twist_spread > 0.0
     poses = memories(_LastPose)
     if rig is not None and rig.session_uid not in poses:
         _keeps_place(rig)

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import bpy
 
-from ..scene.blender.animation_curves import animated_paths
+from ..scene.blender.animation_curves import is_played
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import FOLLOWED_SETTINGS, Settings
+from ..scene.settings.character_armature import armature_with_settings
+from ..scene.settings.object_settings import FOLLOWED_SETTINGS, Settings, settings_of
 from ..session.changes import remember_new
 
 # Reads and writes the inputs of a Geometry Nodes modifier, on every version of Blender.
@@ -91,24 +92,34 @@ def as_written(obj: bpy.types.Object, settings: Settings) -> Settings:
 
     There may be some in other frames where the setting is animated or driven.
     """
-    spreads = settings.acts("twist_spread") and (
-        settings.twist_spread > 0.0 or FOLLOWED_PATHS["twist_spread"] in animated_paths(obj)
-    )
-    return replace(settings, twist_spread=float(spreads))
+    moves = settings.twist_spread > 0.0 or moves_spread(_owner_of_settings(obj))
+    return replace(settings, twist_spread=float(settings.acts("twist_spread") and moves))
+
+
+def moves_spread(owner: bpy.types.Object) -> bool:
+    """Whether the spread of an object is animated or driven."""
+    return is_played(owner, FOLLOWED_PATHS["twist_spread"])
+
+
+def _owner_of_settings(obj: bpy.types.Object) -> bpy.types.Object:
+    """The armature with whose settings a mesh goes; the mesh itself, where it has its own."""
+    return armature_with_settings(obj) or obj
 
 
 def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:
-    """Let inputs of the modifier follow the object's settings, where its tree reads them.
+    """Let inputs of the modifier follow the settings of the object, or those of its character.
+
+    The tree has to read them.
 
     Where the add-on is not installed the object's properties do not exist: the drivers fall back to
     the values that `keep_values` has left.
     """
-    obj, inputs = skinned.obj, _driven_inputs(nodes)
+    obj, inputs, owner = skinned.obj, _driven_inputs(nodes), _owner_of_settings(skinned.obj)
     release_settings(skinned, kept=frozenset(inputs.values()))
     for setting, path in inputs.items():
         animation = obj.animation_data
         known = animation.drivers.find(path) if animation is not None else None
-        if known is not None and _follows(known, obj, setting):
+        if known is not None and _follows(known, owner, setting):
             continue
         if known is None:
             if not own_drivers(obj):
@@ -121,29 +132,29 @@ def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> No
         variable.type = "SINGLE_PROP"
         target = variable.targets[0]
         # A copy of the object brings a driver that still looks at the original.
-        target.id = obj
+        target.id = owner
         target.data_path = FOLLOWED_PATHS[setting]
         target.use_fallback_value = True
-        target.fallback_value = getattr(skinned.settings, setting)
+        target.fallback_value = getattr(settings_of(owner), setting)
 
 
 def are_driven(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bool:
-    """Whether the inputs follow the object's settings; users can remove or mute the drivers."""
-    inputs, animation = _driven_inputs(nodes), obj.animation_data
+    """Whether the inputs follow the right settings; users can remove or mute the drivers."""
+    inputs, animation, owner = _driven_inputs(nodes), obj.animation_data, _owner_of_settings(obj)
     if animation is None:
         return not inputs
     drivers = ((animation.drivers.find(path), setting) for setting, path in inputs.items())
-    return all(known is not None and _follows(known, obj, setting) for known, setting in drivers)
+    return all(known is not None and _follows(known, owner, setting) for known, setting in drivers)
 
 
 def keep_values(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:
     """Store the current values in the modifier, for Blender without the add-on."""
-    animation = skinned.obj.animation_data
+    animation, owner = skinned.obj.animation_data, _owner_of_settings(skinned.obj)
     for setting, path in _driven_inputs(nodes).items() if animation is not None else ():
         known = animation.drivers.find(path)
-        if known is None or not _follows(known, skinned.obj, setting):
+        if known is None or not _follows(known, owner, setting):
             continue
-        target, value = known.driver.variables[0].targets[0], getattr(skinned.settings, setting)
+        target, value = known.driver.variables[0].targets[0], getattr(settings_of(owner), setting)
         # Writing it makes Blender sort out all dependencies anew.
         if target.fallback_value != value:
             target.fallback_value = value
@@ -178,15 +189,15 @@ def own_drivers(obj: bpy.types.Object) -> list[bpy.types.FCurve]:
     return found
 
 
-def _follows(curve: bpy.types.FCurve, obj: bpy.types.Object, setting: str) -> bool:
-    """Whether a driver gives the value of a setting of the object."""
+def _follows(curve: bpy.types.FCurve, owner: bpy.types.Object, setting: str) -> bool:
+    """Whether a driver gives the value of a setting of an object."""
     if curve.mute or curve.driver.type != "AVERAGE":
         return False
     variables = curve.driver.variables
     if len(variables) != 1 or variables[0].type != "SINGLE_PROP":
         return False
     target = variables[0].targets[0]
-    return target.id == obj and target.data_path == FOLLOWED_PATHS[setting]
+    return target.id == owner and target.data_path == FOLLOWED_PATHS[setting]
 
 
 def _driven_inputs(nodes: bpy.types.NodesModifier) -> dict[str, str]:

@@ -25,13 +25,16 @@ NOTHING_SELECTED = "Select a character's mesh, its armature or the Empty above t
 
 
 def deformed_meshes(
-    armature: bpy.types.Object, view_layer: bpy.types.ViewLayer
+    armature: bpy.types.Object, place: bpy.types.ViewLayer | bpy.types.BlendData
 ) -> list[bpy.types.Object]:
-    """The meshes of a view layer whose Armature modifier has this armature, by name."""
+    """The meshes of a view layer, or of the file, whose Armature modifier has this armature.
+
+    They are sorted by name.
+    """
     return sorted(
         (
             obj
-            for obj in view_layer.objects
+            for obj in place.objects
             if obj.type == "MESH"
             and not is_hidden(obj)
             and SkinnedObject(obj).find_rig() == armature

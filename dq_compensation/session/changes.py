@@ -157,12 +157,13 @@ class _Adjusted:
     """Marks an object that needs no other look at a setting that has just been changed."""
 
 
-def note_adjusted(obj: bpy.types.Object) -> None:
-    """Note that a setting of an object was changed, and that its modifier is right with it.
+def note_adjusted(*objects: bpy.types.Object) -> None:
+    """Note that a setting of objects was changed, and that their modifiers are right with it.
 
-    Blender names the object and its mesh next, as if both had been edited.
+    Blender names the objects and their meshes next, as if both had been edited.
     """
-    memory_of(obj, _Adjusted)
+    for obj in objects:
+        memory_of(obj, _Adjusted)
 
 
 class Changes:

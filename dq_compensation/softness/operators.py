@@ -9,7 +9,8 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..lifecycle.following_softness import SOFTNESS_IS_OLD, resume, soften_waiting, stop_waiting
 from ..scene.blender.mesh import mesh_of
-from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.copies import NOTHING_SELECTED
+from ..scene.selected_characters import meshes_of_characters
 from ..scene.settings.object_settings import settings_of
 from ..session.status import status_of, tag_redraw
 from ..ui_shared.reporting import (
@@ -44,7 +45,7 @@ def _softened_meshes(context: Context) -> list[Object]:
     active = context.active_object
     if active is not None and active.mode == "WEIGHT_PAINT":
         return [active]
-    return target_meshes(context)
+    return meshes_of_characters(context)
 
 
 @with_option_properties(SofteningOptions)
@@ -155,20 +156,25 @@ def _start() -> None:
         operators.dqc.update_softness("INVOKE_DEFAULT")
 
 
-def draw_softness(layout: UILayout, context: Context, obj: Object) -> None:
-    """Draw the slider of an enabled object, and what there is to know of its soft weights."""
-    settings, known = settings_of(obj), status_of(obj).softness
+def draw_softness(layout: UILayout, context: Context, owner: Object, meshes: list[Object]) -> None:
+    """Draw the slider, and what there is to know of the soft weights.
+
+    Args:
+        owner: the armature of a character, or a mesh.
+        meshes: the enabled meshes that have its settings.
+    """
+    settings, known = settings_of(owner), [status_of(mesh).softness for mesh in meshes]
     layout.prop(settings, "softness", slider=True)
     if not settings.softness:
         return
     layout.prop(settings, "as_painted")
-    if known.problem:
-        draw_sentence(layout, context, known.problem, "ERROR")
-    elif known.is_old:
+    for problem in dict.fromkeys(each.problem for each in known if each.problem):
+        draw_sentence(layout, context, problem, "ERROR")
+    if any(each.is_old for each in known):
         if not draw_running(layout):
             draw_sentence(layout, context, "The soft weights are of an earlier state.", "INFO")
             layout.operator(DQC_OT_update_softness.bl_idname, icon="FILE_REFRESH")
-    else:
+    elif not any(each.problem for each in known):
         draw_sentence(layout, context, _EXPORTS, "INFO")
 
 

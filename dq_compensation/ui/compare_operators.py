@@ -8,7 +8,9 @@ import bpy
 import rna_keymap_ui
 from bpy.types import Context, Event, KeyMap, KeyMapItem, Object, Operator, UILayout
 
+from ..lifecycle.enabling import reconcile_together
 from ..scene.settings.object_settings import ChosenMethod, settings_of
+from ..session.changes import writing_settings
 from ..ui_shared.reporting import OperatorResult, Refusing
 from .operators import NOTHING_ENABLED, DQC_OT_disable, DQC_OT_enable, enabled_characters
 
@@ -86,24 +88,29 @@ def show_plain(
 ) -> dict[str, ChosenMethod]:
     """Deform objects by a method, by default as their Armature modifiers would.
 
+    Their characters keep their settings.
+
     Returns:
         their own methods, by their names.
     """
-    methods = {}
-    for obj in objects:
-        settings = settings_of(obj)
-        methods[obj.name] = settings.method
-        volume = settings.native.replaced_preserve_volume
-        settings.method = method or ("DUAL_QUATERNION" if volume else "LINEAR")
+    methods: dict[str, ChosenMethod] = {}
+    with writing_settings():
+        for obj in objects:
+            settings = settings_of(obj)
+            methods[obj.name] = settings.method
+            volume = settings.native.replaced_preserve_volume
+            settings.method = method or ("DUAL_QUATERNION" if volume else "LINEAR")
+    reconcile_together(objects)
     return methods
 
 
 def show_methods(methods: dict[str, ChosenMethod]) -> None:
     """Deform objects by their methods again, of `show_plain`."""
-    for name, method in methods.items():
-        obj = bpy.data.objects.get(name)
-        if obj is not None:
-            settings_of(obj).method = method
+    found = {name: obj for name in methods if (obj := bpy.data.objects.get(name)) is not None}
+    with writing_settings():
+        for name, obj in found.items():
+            settings_of(obj).method = methods[name]
+    reconcile_together(list(found.values()))
 
 
 def shortcut(operator: str) -> str:

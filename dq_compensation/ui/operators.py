@@ -10,12 +10,21 @@ from bl_ui.utils import PresetPanel
 from bpy.props import StringProperty
 from bpy.types import Context, Menu, Object, Operator, Panel
 
-from ..errors import UserError
+from ..errors import UserError, raise_refusal
 from ..lifecycle import enabling
+from ..lifecycle.character_settings import (
+    has_settings,
+    moving_settings,
+    use_character_settings,
+    use_own_settings,
+)
 from ..scene.binding.content import other_renders_warning
-from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.blender.rigging import find_rig
+from ..scene.copies import NOTHING_SELECTED
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
+from ..scene.selected_characters import Character, meshes_of_characters, selected_characters
+from ..scene.settings.character_armature import armature_with_settings
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
     GROUP_SETTINGS,
@@ -23,7 +32,7 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..session.changes import writing_settings
-from ..ui_shared.reporting import OperatorResult, Refusing
+from ..ui_shared.reporting import OperatorResult, Refusing, reports_errors
 from ..wording import listed
 
 NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
@@ -34,7 +43,7 @@ _WARNINGS = (acting_keys_warning, acting_helpers_warning, other_renders_warning)
 
 def enabled_characters(context: Context) -> list[Object]:
     """The selected characters that are enabled and can be changed."""
-    enabled = (obj for obj in target_meshes(context) if settings_of(obj).is_enabled)
+    enabled = (obj for obj in meshes_of_characters(context) if settings_of(obj).is_enabled)
     return [obj for obj in enabled if enabling.linked_refusal(obj) is None]
 
 
@@ -55,14 +64,14 @@ stack, and Disable restores every setting"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        targets = target_meshes(context)
+        targets = meshes_of_characters(context)
         reasons = [enabling.linked_refusal(obj) or enabling.refusal(obj) for obj in targets]
         if not all(reasons):
             return None
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
 
     def execute(self, context: Context) -> OperatorResult:
-        wanted = [obj for obj in target_meshes(context) if not settings_of(obj).is_enabled]
+        wanted = [obj for obj in meshes_of_characters(context) if not settings_of(obj).is_enabled]
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
         refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
@@ -86,7 +95,7 @@ as it was before"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        targets = target_meshes(context)
+        targets = meshes_of_characters(context)
         if not targets:
             return NOTHING_SELECTED
         reasons = [enabling.linked_refusal(obj) for obj in targets if settings_of(obj).is_enabled]
@@ -95,7 +104,7 @@ as it was before"""
     def execute(self, context: Context) -> OperatorResult:
         enabled = [
             obj
-            for obj in target_meshes(context)
+            for obj in meshes_of_characters(context)
             if obj.library is None
             and (settings_of(obj).is_enabled or enabling.copied_modifier_warning(obj))
         ]
@@ -115,14 +124,14 @@ class DQC_OT_refresh(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        if any(settings_of(obj).is_enabled for obj in target_meshes(context)):
+        if any(settings_of(obj).is_enabled for obj in meshes_of_characters(context)):
             return None
         return "Select an object that DQ Compensation deforms"
 
     def execute(self, context: Context) -> OperatorResult:
         summaries: list[str] = []
         failed: list[str] = []
-        for obj in target_meshes(context):
+        for obj in meshes_of_characters(context):
             if not settings_of(obj).is_enabled:
                 continue
             try:
@@ -139,6 +148,94 @@ class DQC_OT_refresh(Refusing, Operator):
         else:
             self.report({"INFO"}, _join(summaries))
         return {"FINISHED"} if summaries else {"CANCELLED"}
+
+
+# The switches in the list of a character's meshes, and a mesh with settings of its own.
+
+
+class DQC_OT_switch_mesh(Refusing, Operator):
+    """Deform this mesh of the character with DQ Compensation. Off: its Armature modifier does"""
+
+    bl_idname = "dqc.switch_mesh"
+    bl_label = "Switch Mesh"
+
+    mesh: StringProperty(name="Mesh", description="The name of the mesh object")
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if selected_characters(context) else NOTHING_SELECTED
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        found = [obj for obj in meshes_of_characters(context) if obj.name == self.mesh]
+        if not found:
+            raise UserError(f"No selected character has a mesh {self.mesh}.")
+        raise_refusal(enabling.linked_refusal(found[0]))
+        if settings_of(found[0]).is_enabled:
+            enabling.disable(found[0])
+            return {"FINISHED"}
+        _, refused = enabling.enable_all(found, context.evaluated_depsgraph_get())
+        raise_refusal(next(iter(refused), None))
+        return {"FINISHED"}
+
+
+class _OfActiveMesh(Refusing):
+    """The base of the operators on the settings of the active mesh and its character."""
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        obj = context.active_object
+        if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
+            return "Select a mesh that DQ Compensation deforms"
+        return enabling.linked_refusal(obj) or cls.refusal_of(obj, find_rig(obj))
+
+    @classmethod
+    def refusal_of(cls, mesh: Object, armature: Object | None) -> str | None:
+        """Why it cannot be done with a mesh, or None."""
+        raise NotImplementedError
+
+
+class DQC_OT_own_settings(_OfActiveMesh, Operator):
+    """Let the active mesh have settings of its own: it keeps the present ones while those of the \
+character change"""
+
+    bl_idname = "dqc.own_settings"
+    bl_label = "Own Settings"
+
+    @classmethod
+    def refusal_of(cls, mesh: Object, armature: Object | None) -> str | None:
+        has_own = armature_with_settings(mesh) is None
+        return f"{mesh.name} has settings of its own" if has_own else None
+
+    def execute(self, context: Context) -> OperatorResult:
+        assert context.active_object is not None
+        use_own_settings(context.active_object)
+        return {"FINISHED"}
+
+
+class DQC_OT_character_settings(_OfActiveMesh, Operator):
+    """Give the active mesh the settings of its character, and let it follow them"""
+
+    bl_idname = "dqc.character_settings"
+    bl_label = "Use the Character's Settings"
+
+    @classmethod
+    def refusal_of(cls, mesh: Object, armature: Object | None) -> str | None:
+        if armature is None or not has_settings(armature):
+            return f"The armature of {mesh.name} has no settings"
+        if armature_with_settings(mesh) is not None:
+            return f"{mesh.name} has them"
+        moving = listed(moving_settings(mesh))
+        return f"{mesh.name} has keys or drivers of {moving}. Remove them" if moving else None
+
+    def execute(self, context: Context) -> OperatorResult:
+        mesh = context.active_object
+        armature = find_rig(mesh) if mesh is not None else None
+        assert mesh is not None
+        assert armature is not None
+        use_character_settings(mesh, armature)
+        enabling.reconcile_together([mesh])
+        return {"FINISHED"}
 
 
 # Gives the settings of a character to others: copies to what is selected, and presets.
@@ -160,14 +257,26 @@ _PRESETS = "dq_compensation"
 _SHIPPED = str(Path(__file__).parents[2])
 
 
-def _source_and_others(context: Context) -> tuple[Object | None, list[Object]]:
-    """The active character, as the source of settings, and the characters that get them."""
-    active, meshes = context.active_object, target_meshes(context)
-    if active is None or not meshes:
-        return None, meshes
-    # The meshes of the active object come first.
-    source = active if active.type == "MESH" else meshes[0]
-    return source, [obj for obj in meshes if obj != source]
+def _source_and_others(context: Context) -> tuple[Character | None, list[Character]]:
+    """The character whose settings are copied, that of the active object, and those that get them.
+
+    The character of the active object comes first.
+    """
+    found = selected_characters(context)
+    return (found[0] if found and context.active_object is not None else None), found[1:]
+
+
+def _changeable(characters: list[Character]) -> list[Object]:
+    """The objects in this file that have the settings of characters."""
+    return [
+        obj for each in characters for obj in each.owners if enabling.linked_refusal(obj) is None
+    ]
+
+
+def _owners_refusal(characters: list[Character]) -> str | None:
+    """Why the settings of none of these characters can be changed, or None."""
+    reasons = [enabling.linked_refusal(obj) for each in characters for obj in each.owners]
+    return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
 
 
 class DQC_OT_settings_copy(Refusing, Operator):
@@ -182,37 +291,56 @@ enables nothing"""
         source, others = _source_and_others(context)
         if source is None or not others:
             return "Select other characters, and then the one whose settings they get"
-        reasons = [enabling.linked_refusal(obj) for obj in others]
-        return reasons[0] if all(reasons) else None
+        return _owners_refusal(others)
 
     def execute(self, context: Context) -> OperatorResult:
         source, others = _source_and_others(context)
         assert source is not None
-        done = [obj for obj in others if enabling.linked_refusal(obj) is None]
-        missing = [text for obj in done for text in copy_settings(source, obj)]
-        missing += [reason for obj in others if (reason := enabling.linked_refusal(obj))]
-        text = f"{listed([obj.name for obj in done])} got the settings of {source.name}."
+        given = source.shown(context.active_object)
+        done = [each for each in others if _changeable([each])]
+        missing: list[str] = []
+        for character in done:
+            for obj in _changeable([character]):
+                copy_settings(given, obj)
+            if len(source.meshes) == len(character.meshes) == 1:
+                missing += copy_groups(source.meshes[0], character.meshes[0])
+        owners = [obj for each in others for obj in each.owners]
+        missing += [reason for obj in owners if (reason := enabling.linked_refusal(obj))]
+        text = f"{listed([each.name for each in done])} got the settings of {source.name}."
         self.report({"WARNING" if missing else "INFO"}, " ".join((text, *missing)))
         return {"FINISHED"}
 
 
-def copy_settings(source: Object, target: Object) -> list[str]:
-    """Give the settings of an object, or those that it gets when it is enabled, to another one.
+def copy_settings(source: Object, target: Object) -> None:
+    """Give the settings of a mesh or a character, or those that come with *Enable*, to another.
 
-    Returns:
-        a sentence for each vertex group that the other one does not have: it keeps its own.
+    Args:
+        source, target: a mesh object, or the armature object of a character.
     """
     given: Any = settings_of(source)
     settings: Any = settings_of(target)
-    coming = enabling.coming_settings(source)
-    missing = []
+    coming = enabling.coming_settings(source) if source.type == "MESH" else {}
     with writing_settings():
         for name in _SHARED:
             setattr(settings, name, coming.get(name, getattr(given, name)))
+    enabling.settings_changed(target)
+
+
+def copy_groups(source: Object, target: Object) -> list[str]:
+    """Let the settings of a mesh name the same vertex groups as those of another one.
+
+    Returns:
+        a sentence for each vertex group that it does not have: it keeps its own.
+    """
+    if enabling.linked_refusal(target) is not None:
+        return []
+    given: Any = settings_of(source)
+    missing = []
+    with writing_settings():
         for name in GROUP_SETTINGS:
             group = getattr(given, name)
             if not group or group in target.vertex_groups:
-                setattr(settings, name, group)
+                setattr(settings_of(target), name, group)
             else:
                 missing.append(f"{target.name} has no vertex group {group}.")
     enabling.settings_changed(target)
@@ -231,15 +359,15 @@ class DQC_OT_preset_apply(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        reasons = [enabling.linked_refusal(obj) for obj in target_meshes(context)]
-        return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
+        return _owners_refusal(selected_characters(context))
 
     def execute(self, context: Context) -> OperatorResult:
-        for obj in target_meshes(context):
-            if enabling.linked_refusal(obj) is None:
-                with writing_settings(), context.temp_override(object=obj):
+        owners = _changeable(selected_characters(context))
+        with writing_settings():
+            for obj in owners:
+                with context.temp_override(object=obj):
                     bpy.utils.execfile(self.filepath)
-                enabling.settings_changed(obj)
+        enabling.settings_changed(*owners)
         return {"FINISHED"}
 
 
@@ -265,10 +393,11 @@ class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        return None if target_meshes(context) else NOTHING_SELECTED
+        return None if selected_characters(context) else NOTHING_SELECTED
 
     def execute(self, context: Context) -> OperatorResult:
-        with context.temp_override(object=target_meshes(context)[0]):
+        shown = selected_characters(context)[0].shown(context.active_object)
+        with context.temp_override(object=shown):
             return super().execute(context)
 
 
@@ -327,6 +456,9 @@ CLASSES = (
     DQC_OT_enable,
     DQC_OT_disable,
     DQC_OT_refresh,
+    DQC_OT_switch_mesh,
+    DQC_OT_own_settings,
+    DQC_OT_character_settings,
     DQC_OT_settings_copy,
     DQC_OT_preset_apply,
     DQC_MT_presets,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -17,8 +18,9 @@ from ..modifier.written_record import JointBones, joint_bones, joint_counts
 from ..painting.panel import OverlayPanel, PaintPanel
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig
+from ..scene.copies import NOTHING_SELECTED
+from ..scene.selected_characters import Character, selected_characters
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import LeftOut, Settings, settings_of, text_of_names
 from ..softness.operators import draw_softness
@@ -26,9 +28,15 @@ from ..takes.panel import PlaybackPanel
 from ..ui_shared.reporting import OperatorResult, Refusing, draw_sentence
 from ..ui_shared.sidebar import RowsOfItems, SidebarPanel, SubPanel
 from ..viewport.look import display_hints
-from ..wording import counted
+from ..wording import counted, listed
 from .compare_operators import DQC_OT_compare, DQC_OT_compare_volume, shortcut
-from .operators import NOTHING_ENABLED, VIEW3D_PT_dq_compensation_presets, enabled_characters
+from .operators import (
+    NOTHING_ENABLED,
+    DQC_OT_character_settings,
+    DQC_OT_own_settings,
+    DQC_OT_switch_mesh,
+    VIEW3D_PT_dq_compensation_presets,
+)
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
@@ -66,7 +74,7 @@ class DQC_OT_leave_out(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        return None if enabled_characters(context) else NOTHING_ENABLED
+        return None if _joint_owners(context) else NOTHING_ENABLED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self.both_sides = event.shift
@@ -74,19 +82,33 @@ class DQC_OT_leave_out(Refusing, Operator):
 
     def execute(self, context: Context) -> OperatorResult:
         bones = {self.bone, flipped_name(self.bone)} if self.both_sides else {self.bone}
-        characters = enabled_characters(context)
-        first = active_character(context)
-        shown = first if first in characters else characters[0]
+        owners, first = _joint_owners(context), active_character(context)
+        shown = first if first is not None and settings_of(first).is_enabled else owners[0]
         leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
-        for obj in characters:
+        for obj in owners:
             names = Settings.of(obj).bones_left_out(self.setting)
             kept = [name for name in names if name not in bones]
             text = text_of_names([*kept, *sorted(bones)] if leave_out else kept)
             setattr(settings_of(obj), self.setting, text)
         what = next(label for setting, label, _ in _CHOICES if setting == self.setting)
         text = f"{what} {'off' if leave_out else 'on'}: {', '.join(sorted(bones))}"
-        self.report({"INFO"}, f"{text}, {counted(len(characters), 'object')}")
+        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
         return {"FINISHED"}
+
+
+def _joint_owners(context: Context) -> list[Object]:
+    """The objects whose settings are switched: armatures of characters, or enabled meshes.
+
+    An active mesh with settings of its own is switched alone.
+    """
+    active, characters = context.active_object, selected_characters(context)
+    alone = [obj for each in characters for obj in each.with_own if obj == active]
+    owners = [
+        obj
+        for each in characters
+        for obj in (each.enabled if each.keeper is None or not each.together else [each.keeper])
+    ]
+    return [obj for obj in alone or owners if enabling.linked_refusal(obj) is None]
 
 
 class DQC_UL_joints(RowsOfItems):
@@ -174,7 +196,7 @@ class JointsPanel(SubPanel):
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
-        rig = SkinnedObject(subject).find_rig()
+        rig = find_rig(subject)
         if rig is None:
             return
         draw_sentence(layout, context, _count(subject), "INFO")
@@ -216,7 +238,7 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
     help_page = "guide"
 
     def draw_header_preset(self, context: Context) -> None:
-        if target_meshes(context):
+        if selected_characters(context):
             VIEW3D_PT_dq_compensation_presets.draw_panel_header(self.layout)
         super().draw_header_preset(context)
 
@@ -226,14 +248,18 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
             panel.draw(layout, context)
 
 
+# How many characters are shown when more are selected.
+_MOST = 6
+
+
 def _draw_characters(layout: UILayout, context: Context) -> None:
     """Draw the buttons and settings of the characters, or why there are none."""
-    meshes, text = _shown_meshes(context)
+    characters, text = shown_characters(context)
     if text:
         draw_sentence(layout, context, text, "INFO")
         return
-    active = context.active_object
-    enabled = [settings_of(obj).is_enabled for obj in meshes]
+    meshes = [mesh for character in characters for mesh in character.meshes]
+    enabled = [settings_of(mesh).is_enabled for mesh in meshes]
     row = layout.row(align=True)
     row.scale_y = 1.3
     if not all(enabled):
@@ -243,69 +269,163 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     for operator, what in ((DQC_OT_compare, ""), (DQC_OT_compare_volume, " with Preserve Volume")):
         if any(enabled) and (key := shortcut(operator.bl_idname)):
             draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
-    for obj in meshes:
-        if len(meshes) > 1 or obj != active:
-            icon = "CHECKMARK" if settings_of(obj).is_enabled else "BLANK1"
+    active = context.active_object
+    for character in characters[:_MOST]:
+        if len(characters) > 1 or active not in (character.armature, *character.meshes):
             layout.separator()
-            layout.label(text=obj.name, icon=icon)
-        if settings_of(obj).is_enabled:
-            _settings(layout, context, obj)
-        _status(layout, context, obj)
+            layout.label(text=character.name, icon="CHECKMARK" if character.enabled else "BLANK1")
+        draw_character(layout, context, character)
+    if len(characters) > _MOST:
+        layout.label(text=f"And {counted(len(characters) - _MOST, 'character')} more")
 
 
-def _shown_meshes(context: Context) -> tuple[list[Object], str]:
-    """The meshes that the panel shows, or why it shows none."""
+def shown_characters(context: Context) -> tuple[list[Character], str]:
+    """The characters that the panel shows, or why it shows none."""
     active = context.active_object
     if active is not None and (is_posed_copy(active) or is_hidden(active)):
         return [], f"{active.name} belongs to a character that DQ Compensation deforms."
     if is_crowd(active):
         return [], ""
-    meshes = target_meshes(context)
-    if active is not None and active in meshes:
-        return [active], ""
-    if not meshes and active is not None and active.type == "ARMATURE":
-        return [], f"{active.name} deforms no mesh. Parent one to it (Ctrl P, Armature Deform)."
-    return meshes, "" if meshes else f"{NOTHING_SELECTED}."
+    characters = selected_characters(context)
+    if not characters and active is not None and active.type == "ARMATURE":
+        return [], REFUSAL_NO_MESH.format(armature=active.name)
+    return characters, "" if characters else f"{NOTHING_SELECTED}."
 
 
-def _settings(layout: UILayout, context: Context, obj: Object) -> None:
-    settings = settings_of(obj)
+def draw_character(layout: UILayout, context: Context, character: Character) -> None:
+    """Draw a character once: its settings, what there is to know of its meshes, and their list."""
+    active = context.active_object
+    shown, enabled = character.shown(active), character.enabled
+    if enabled:
+        meshes = character.together if shown == character.keeper else [shown]
+        _settings(layout, context, shown, meshes)
+    elif shown == character.keeper or (
+        # With another display in the preferences, this would not be what Enable gives.
+        len(character.meshes) == 1 and settings_of(shown).display == enabling.coming_display(shown)
+    ):
+        layout.row().prop(settings_of(shown), "display", expand=True)
+    mesh = active if active in enabled else enabled[0] if len(enabled) == 1 else None
+    if mesh is not None:
+        _groups(layout, mesh)
+    _status(layout, context, character)
+    if enabled:
+        layout.operator("dqc.refresh", icon="FILE_REFRESH")
+    if len(character.meshes) > 1:
+        _draw_meshes(layout, character)
+        if mesh is not None and mesh == active and shown != mesh:
+            _draw_own_settings(layout, context, character, mesh)
+
+
+def _settings(layout: UILayout, context: Context, owner: Object, meshes: list[Object]) -> None:
+    """Draw the settings of an object.
+
+    Args:
+        owner: the armature of a character, or a mesh.
+        meshes: the enabled meshes that have these settings.
+    """
+    settings = settings_of(owner)
     column = layout.column()
     column.row().prop(settings, "display", expand=True)
     column.prop(settings, "method")
-    acts = Settings.of(obj).acts
+    acts = Settings.of(owner).acts
     if acts("factor"):
         column.use_property_decorate = True
         column.prop(settings, "factor", slider=True)
         column.use_property_decorate = False
     if acts("softness"):
-        draw_softness(column, context, obj)
+        draw_softness(column, context, owner, meshes)
     if acts("twist_spread"):
         column.use_property_decorate = True
         column.prop(settings, "twist_spread", slider=True)
         column.use_property_decorate = False
     for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints", "use_ball_joints")):
         column.prop(settings, name)
+
+
+def _groups(layout: UILayout, mesh: Object) -> None:
+    """Draw the settings of a mesh that name its vertex groups."""
+    acts, column = Settings.of(mesh).acts, layout.column()
     for name, text in (("vertex_group", "Vertex Group"), ("blend_group", "Blend Group")):
         if acts(name):
-            column.prop_search(settings, name, obj, "vertex_groups", text=text)
+            column.prop_search(settings_of(mesh), name, mesh, "vertex_groups", text=text)
 
 
-def _status(layout: UILayout, context: Context, obj: Object) -> None:
-    settings = settings_of(obj)
-    if not settings.is_enabled:
-        # With another display in the preferences, this would not be what Enable gives.
-        if settings.display == enabling.coming_display(obj):
-            layout.row().prop(settings, "display", expand=True)
-        if reason := enabling.refusal(obj) or enabling.copied_modifier_warning(obj):
-            draw_sentence(layout, context, reason, "ERROR")
+def _status(layout: UILayout, context: Context, character: Character) -> None:
+    """Say each problem and each note once, with the meshes that it is about."""
+    problems: dict[Object, list[str | None]] = {}
+    notes: dict[Object, list[str | None]] = {}
+    for mesh in character.meshes:
+        if not settings_of(mesh).is_enabled:
+            problems[mesh] = [enabling.refusal(mesh) or enabling.copied_modifier_warning(mesh)]
+        elif reason := enabling.problem_of(mesh):
+            problems[mesh] = [reason]
+        else:
+            notes[mesh] = [*enabling.notes_of(mesh), *display_hints(mesh, context)]
+    for text in said_once(problems):
+        draw_sentence(layout, context, text, "ERROR")
+    for text in said_once(notes):
+        draw_sentence(layout, context, text, "INFO")
+
+
+def said_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
+    """Each sentence on meshes once; behind it the others that it is about, too.
+
+    Sentences that differ in the name of the mesh alone are the same.
+    """
+    about: dict[str, dict[str, str]] = {}
+    for mesh, sentences in said.items():
+        for text in filter(None, sentences):
+            about.setdefault(text.replace(mesh.name, "\0"), {})[mesh.name] = text
+    found = []
+    for alike in about.values():
+        (name, text), *others = alike.items()
+        if others and not (name not in text and len(alike) == len(said)):
+            names = [other for other, _ in others] if name in text else list(alike)
+            text += f" Also {listed(names)}." if name in text else f" It is about {listed(names)}."
+        found.append(text)
+    return found
+
+
+def _draw_meshes(layout: UILayout, character: Character) -> None:
+    """Draw the list of the meshes, which opens and closes."""
+    on, count = len(character.enabled), len(character.meshes)
+    header, body = layout.panel(f"dqc_meshes_{character.name}", default_closed=True)
+    own = len(character.with_own)
+    text = f"Meshes: {on} of {count} on"
+    header.label(text=f"{text}, {own} own" if own and character.keeper else text)
+    if body is None:
         return
-    if reason := enabling.problem_of(obj):
-        draw_sentence(layout, context, reason, "ERROR")
-    else:
-        for note in (*enabling.notes_of(obj), *display_hints(obj, context)):
-            draw_sentence(layout, context, note, "INFO")
-    layout.operator("dqc.refresh", icon="FILE_REFRESH")
+    rows = body.column(align=True)
+    rows.use_property_split = False
+    own_ones = character.with_own if character.keeper is not None else []
+    for mesh in character.meshes:
+        row = rows.row(align=True)
+        is_on = settings_of(mesh).is_enabled
+        icon: IconItems = "CHECKBOX_HLT" if is_on else "CHECKBOX_DEHLT"
+        button: Any = row.operator(
+            DQC_OT_switch_mesh.bl_idname, text="", icon=icon, emboss=False, depress=is_on
+        )
+        button.mesh = mesh.name
+        row.label(text=mesh.name)
+        if mesh in own_ones:
+            row.label(text="own settings")
+        if is_on and enabling.problem_of(mesh) is not None:
+            row.label(text="", icon="ERROR")
+
+
+def _draw_own_settings(
+    layout: UILayout, context: Context, character: Character, mesh: Object
+) -> None:
+    """Draw the settings that the active mesh has of its own, or the button that gives it some."""
+    if character.keeper is None:
+        return
+    if mesh not in character.with_own:
+        layout.operator(DQC_OT_own_settings.bl_idname, text=f"Own Settings for {mesh.name}")
+        return
+    layout.separator()
+    layout.label(text=f"Own settings of {mesh.name}", icon="MESH_DATA")
+    layout.operator(DQC_OT_character_settings.bl_idname, icon="LOOP_BACK")
+    _settings(layout, context, mesh, [mesh])
 
 
 CLASSES = (DQC_OT_leave_out, DQC_UL_joints, VIEW3D_PT_dq_compensation)

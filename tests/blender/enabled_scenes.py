@@ -43,9 +43,10 @@ def enable(obj: bpy.types.Object, display: str = "MODIFIER") -> bpy.types.NodesM
 
 
 def disable(obj: bpy.types.Object) -> None:
-    """Disable by the operator."""
+    """Disable one mesh by its switch in the panel; *Disable* takes all of its character."""
     select(obj)
-    assert bpy.ops.dqc.disable() == {"FINISHED"}
+    assert obj.dq_compensation.enabled
+    assert bpy.ops.dqc.switch_mesh(mesh=obj.name) == {"FINISHED"}
 
 
 def enabled_character(display: str = "MODIFIER") -> tuple[bpy.types.Object, bpy.types.Object]:

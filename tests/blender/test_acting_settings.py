@@ -67,7 +67,8 @@ def chosen(request: pytest.FixtureRequest, limb: bpy.types.Object) -> bpy.types.
 
 def drawn_settings(obj: bpy.types.Object) -> set[str]:
     layout = MagicMock()
-    panels._settings(layout, bpy.context, obj)
+    panels._settings(layout, bpy.context, obj, [obj])
+    panels._groups(layout, obj)
     column = layout.column.return_value
     calls = [*column.prop.call_args_list, *column.prop_search.call_args_list]
     return {call.args[1] for call in calls} & set(OTHER_VALUES)

@@ -381,8 +381,6 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda _: api.enable(None), "None is not an object"),
         (lambda _: api.bake_bones("Limb"), "'Limb' is not an object"),
         (lambda _: api.bake_bones([]), "No object is given"),
-        (lambda obj: api.settings(obj.parent), "Limb Rig is not a mesh"),
-        (lambda obj: api.check(obj.parent), "Limb Rig is not a mesh"),
         (lambda obj: api.evaluate(obj, method="WAX"), "method cannot be 'WAX'"),
         (lambda obj: api.evaluate(obj, factor=-1.0), "factor -1.0 cannot be used"),
         (lambda obj: api.evaluate(obj, factor="0.5"), "factor '0.5' cannot be used"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import bpy
 import pytest
 
+from dq_compensation import api
 from dq_compensation.bake.bones_baking import bake_bones
 from dq_compensation.bake.bones_poses import BonesOptions
 from dq_compensation.scene.helper_rig import helper_names
@@ -107,9 +108,10 @@ def test_refused(
 def test_helpers_of_other_meshes_count_for_the_limit(limb: bpy.types.Object) -> None:
     """Three bones, four helpers that the other mesh follows, and four more."""
     other = linked_copy(limb, own_data=True)
-    bake(limb)
-    refused(other, "11 deforming bones, 4 of them helpers", bone_limit=10)
-    bake(limb, bone_limit=7)
+    api.bake_bones(limb, helpers=2)
+    with pytest.raises(api.UserError, match="11 deforming bones, 4 of them helpers"):
+        api.bake_bones(other, helpers=2, bone_limit=10)
+    api.bake_bones(limb, helpers=2, bone_limit=7)
 
 
 def test_edit_mode_is_refused(limb: bpy.types.Object) -> None:

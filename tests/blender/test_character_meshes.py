@@ -25,7 +25,7 @@ from tests.blender.character_scenes import (
     limb_in_two,
     pose,
 )
-from tests.blender.enabled_scenes import check, distance, enable, select
+from tests.blender.enabled_scenes import check, distance, select
 from tests.blender.scene_builders import evaluated_positions, save_and_open
 from tests.blender.softness_scenes import copy_of, counted_computations
 from tests.human_body import HEAD_AND_FEET, human_arrays
@@ -101,13 +101,10 @@ def test_a_mesh_that_is_left_alone_is_as_if_it_had_always_been(gone: str) -> Non
 def test_one_undo_takes_a_mesh_out_of_the_character_again() -> None:
     (near, far), _ = limb_in_two(0.52)
     names, look = (near.name, far.name), PLAIN | {"softness": 0.5, "twist_spread": 1.0}
-    for obj in (near, far):
-        for name, value in look.items():
-            setattr(obj.dq_compensation, name, value)
-    enable(near)
+    api.enable(near, **look)
     alone = evaluated_positions(near)
     bpy.ops.ed.undo_push(message="Near")
-    enable(far)
+    api.enable(far, **look)
     together = evaluated_positions(near)
     assert distance(together, alone) > 1e-3
     bpy.ops.ed.undo_push(message="Far")

@@ -29,7 +29,7 @@ from dq_compensation.scene.settings.object_settings import (
 )
 from dq_compensation.scene.settings.take_settings import DQCompensationPlayback
 from dq_compensation.ui import panels
-from dq_compensation.ui.operators import DQC_OT_preset_add, copy_settings
+from dq_compensation.ui.operators import DQC_OT_preset_add, copy_groups, copy_settings
 from environments import PROJECT
 from tests.limb import build_limb
 
@@ -94,7 +94,8 @@ def test_copies_have_all_but_the_display_and_presets_no_groups(limb: bpy.types.O
     api.change_settings(limb, **OTHER)
     second, _ = build_limb("Second")
     second.vertex_groups.new(name="Elbow")
-    assert copy_settings(limb, second) == []
+    copy_settings(limb, second)
+    assert copy_groups(limb, second) == []
     copied = {name for name in DECLARED if getattr(settings_of(second), name) == OTHER[name]}
     assert copied == DECLARED.keys() - {"display"}
     written = {name.removeprefix("settings.") for name in DQC_OT_preset_add.preset_values}
@@ -110,7 +111,8 @@ def test_what_acts_is_frozen_and_has_the_defaults(limb: bpy.types.Object) -> Non
 
 def test_the_panel_shows_each_that_changes_the_method(limb: bpy.types.Object) -> None:
     layout = MagicMock()
-    panels._settings(layout, bpy.context, limb)
+    panels._settings(layout, bpy.context, limb, [limb])
+    panels._groups(layout, limb)
     column = layout.column.return_value
     calls = [*column.prop.call_args_list, *column.prop_search.call_args_list]
     assert {call.args[1] for call in calls} >= set(METHOD_SETTINGS) - set(LEFT_OUT)

@@ -245,7 +245,7 @@ def test_duplicates_are_enabled_and_disabled_on_their_own(body: Object) -> None:
         assert twin != body
         assert twin in enabled_objects()
         select(twin)
-        bpy.ops.dqc.disable()
+        bpy.ops.dqc.switch_mesh(mesh=twin.name)
         assert not twin.dq_compensation.enabled
         identity = {"object.name", "object.name_full", "object.session_uid"}
         found = native_settings(twin)

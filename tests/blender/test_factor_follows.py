@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle import following, reconcile
+from dq_compensation.lifecycle import enabling, following, reconcile
 from dq_compensation.lifecycle.reconcile import State
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
@@ -55,6 +55,7 @@ def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Count
         monkeypatch.setattr(owner, name, counted)
 
     count(following, "reconcile")
+    count(enabling, "reconcile")
     count(status, "bind")
     return found
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 import bpy
 import pytest
 
+from dq_compensation import api
 from dq_compensation.lifecycle.enabling import copied_modifier_warning, problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY, is_palette
-from tests.blender.enabled_scenes import check, enable, select
+from tests.blender.enabled_scenes import check, disable, enable, select
 from tests.blender.scene_builders import linked_copy
 
 Limb = tuple[bpy.types.Object, bpy.types.Object]
@@ -153,8 +154,7 @@ def test_disabling_leaves_nothing_behind(
 def test_a_copied_modifier_is_named_and_enable_takes_it_over(posed_limb: Limb) -> None:
     obj, _ = posed_limb
     other = linked_copy(obj, own_data=True)
-    select(other)
-    bpy.ops.dqc.disable()
+    disable(other)
     select(obj, other)
     bpy.ops.object.make_links_data(type="MODIFIERS")
     check()
@@ -174,8 +174,7 @@ def test_disable_takes_a_copied_modifier_away(posed_limb: Limb) -> None:
     other.data = obj.data.copy()
     other.dq_compensation.is_enabled = False
     bpy.context.scene.collection.objects.link(other)
-    select(other)
-    assert bpy.ops.dqc.disable() == {"FINISHED"}
+    api.disable(other)
     assert [modifier.type for modifier in other.modifiers] == ["ARMATURE"]
     assert other.modifiers["Armature"].show_viewport
     assert obj.dq_compensation.enabled

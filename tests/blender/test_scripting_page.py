@@ -20,7 +20,7 @@ from dq_compensation import api
 from environments import PROJECT
 from tests.blender.bake_scenes import LAST_FRAME, animate, native
 from tests.blender.conftest import Human
-from tests.blender.scene_builders import all_weights
+from tests.blender.scene_builders import all_weights, link
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 from tests.kept_files import new_file_with_human
 
@@ -113,8 +113,9 @@ def test_the_api_is_found_by_both_ways_of_importing_it() -> None:
 
 @pytest.mark.usefixtures("saved")
 def test_an_error_is_the_sentence_of_the_panel() -> None:
+    link(bpy.data.objects.new("Camera", None))
     _, printed = run("What all functions have in common")
-    assert printed == "Human Rig is not a mesh. Select the character's mesh.\n"
+    assert printed == "Camera is not a mesh. Select the character's mesh.\n"
 
 
 @pytest.mark.usefixtures("saved")
@@ -261,8 +262,8 @@ def test_an_operator_is_one_undo_step() -> None:
         assert bpy.data.objects["Human"].dq_compensation.enabled
         bpy.ops.ed.undo()
         assert not bpy.data.objects["Human"].dq_compensation.enabled
-        bpy.context.view_layer.objects.active = bpy.data.objects["Human Rig"]
-        with pytest.raises(RuntimeError, match="Human Rig is not a mesh"):
+        bpy.context.view_layer.objects.active = link(bpy.data.objects.new("Camera", None))
+        with pytest.raises(RuntimeError, match="Camera is not a mesh"):
             bpy.ops.character.prepare()
     finally:
         bpy.utils.unregister_class(names["CHARACTER_OT_prepare"])

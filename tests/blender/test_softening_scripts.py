@@ -12,7 +12,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.command_runs import CommandLine
-from tests.blender.scene_builders import all_weights
+from tests.blender.scene_builders import add_armature, all_weights
 from tests.limb import build_limb
 
 # Written to a group as float32.
@@ -71,9 +71,9 @@ def test_characters_stay_as_enabled_as_they_are(limbs: list[bpy.types.Object]) -
         (lambda _: api.soften_weights("Left"), "'Left' is not an object"),
         (lambda obj: api.soften_weights(obj, amount=0.0), "amount 0.0 cannot be used"),
         (lambda obj: api.soften_weights(obj, influences=0), "number of influences 0 cannot"),
-        (lambda obj: api.soften_weights([obj, obj.parent]), "Left Rig is not a mesh"),
+        (lambda obj: api.soften_weights([obj, add_armature(name="Rig")]), "Rig deforms no mesh"),
         (api.restore_weights, "Left has no weights to put back"),
-        (lambda obj: api.restore_weights(obj.parent), "Left Rig is not a mesh"),
+        (lambda obj: api.restore_weights(obj.parent), "Left has no weights to put back"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(

@@ -6,7 +6,8 @@ import bpy
 import pytest
 
 from dq_compensation.scene.copies import NOTHING_SELECTED, target_meshes
-from dq_compensation.ui.panels import _shown_meshes
+from dq_compensation.scene.selected_characters import meshes_of_characters
+from dq_compensation.ui.panels import shown_characters
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, link, skin
 
@@ -60,7 +61,8 @@ def test_enable_and_the_panel_agree_where_an_empty_is_active(
 ) -> None:
     """As after a glTF import: all is selected, and the Empty above it is active."""
     select(objects["Empty"], objects["Rig"], objects["Body"])
-    shown, text = _shown_meshes(bpy.context)
+    characters, text = shown_characters(bpy.context)
+    shown = [mesh for character in characters for mesh in character.meshes]
     assert {obj.name for obj in shown} == {"Body", "Shoes", "Other"}
     assert not text
     assert bpy.ops.dqc.enable() == {"FINISHED"}
@@ -68,9 +70,25 @@ def test_enable_and_the_panel_agree_where_an_empty_is_active(
     assert not objects["Prop"].dq_compensation.enabled
 
 
-def test_the_panel_shows_the_active_mesh_of_several(objects: dict[str, bpy.types.Object]) -> None:
-    select(objects["Shoes"], objects["Body"], objects["Rig"])
-    assert _shown_meshes(bpy.context) == ([objects["Shoes"]], "")
+@pytest.mark.parametrize("selected", ["Shoes", "Rig", "Shoes,Body,Rig"])
+def test_the_panel_shows_a_character_once(
+    objects: dict[str, bpy.types.Object], selected: str
+) -> None:
+    select(*(objects[name] for name in selected.split(",")))
+    (character,), text = shown_characters(bpy.context)
+    assert (character.name, [mesh.name for mesh in character.meshes]) == ("Rig", ["Body", "Shoes"])
+    assert not text
+    assert meshes_of_characters(bpy.context)[0].name == selected.split(",", maxsplit=1)[0].replace(
+        "Rig", "Body"
+    )
+
+
+def test_two_characters_are_shown_the_active_one_first(
+    objects: dict[str, bpy.types.Object],
+) -> None:
+    select(objects["Other"], objects["Body"])
+    found = [character.name for character in shown_characters(bpy.context)[0]]
+    assert found == ["Other Rig", "Rig"]
 
 
 def test_the_active_object_counts_where_the_selection_leads_to_nothing(
@@ -85,4 +103,4 @@ def test_the_active_object_counts_where_the_selection_leads_to_nothing(
 @pytest.mark.parametrize("selected", ["Lamp", ""])
 def test_the_panel_says_what_to_select(objects: dict[str, bpy.types.Object], selected: str) -> None:
     select(*(objects[name] for name in selected.split()))
-    assert _shown_meshes(bpy.context) == ([], f"{NOTHING_SELECTED}.")
+    assert shown_characters(bpy.context) == ([], f"{NOTHING_SELECTED}.")

@@ -407,8 +407,11 @@ def test_the_api_finds_the_same_and_refuses_what_is_no_mesh(body: Object) -> Non
     assert [issue.message for issue in api.check(body)] == ["Body has 3 dents."]
     evaluated = body.evaluated_get(bpy.context.evaluated_depsgraph_get())
     assert [issue.message for issue in api.check(evaluated)] == ["Body has 3 dents."]
-    with pytest.raises(BindingError, match="Rig is not a mesh"):
-        api.check(body.modifiers[0].object)
+    assert [issue.message for issue in api.check(body.modifiers[0].object)[0]] == [
+        "Body has 3 dents."
+    ]
+    with pytest.raises(BindingError, match="Lamp is not a mesh"):
+        api.check(bpy.data.objects.new("Lamp", None))
 
 
 def test_an_object_that_was_never_checked_has_no_findings() -> None:

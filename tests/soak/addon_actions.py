@@ -11,9 +11,11 @@ from unittest import mock
 
 import bpy
 
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import (
     CHARACTER_CHOICES,
+    CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     ChosenMethod,
     settings_of,
@@ -142,11 +144,22 @@ def _bake_cache(rng: Random) -> str | None:
 _RANGE: dict[str, Any] = {"first": (1,), "last": (3,)}
 
 
+def _switch_mesh(rng: Random) -> str | None:
+    """Switch one mesh in the list of a character."""
+    obj = any_mesh(rng)
+    if obj is None or SkinnedObject(obj).find_modifier() is None:
+        return None
+    return operator("switch_mesh", of=lambda _rng: obj, mesh=(obj.name,))(rng)
+
+
 OPERATORS: dict[str, tuple[int, Action]] = {
     "enable": (10, operator("enable")),
     "disable": (4, operator("disable")),
     "refresh": (3, operator("refresh")),
     "toggle": (2, operator("toggle")),
+    "switch_mesh": (2, _switch_mesh),
+    "own_settings": (1, operator("own_settings", of=any_mesh)),
+    "character_settings": (1, operator("character_settings", of=any_mesh)),
     "compare": (1, _compare()),
     "compare_volume": (1, _compare("DUAL_QUATERNION")),
     "leave_out": (
@@ -227,10 +240,11 @@ _SOFT = ("softness", "softness_group", "as_painted", "by_itself")
 
 
 def settings(rng: Random, obj: bpy.types.Object) -> str:
-    """Change one setting of a character."""
+    """Change one setting of a mesh; of an armature, one of its character."""
     of_object: Any = settings_of(obj)
     groups = ["", *(group.name for group in obj.vertex_groups)]
-    name = rng.choice([*CHARACTER_CHOICES, *_SOFT, "overlay"])
+    of_meshes = [*CHARACTER_CHOICES, *_SOFT, "overlay"]
+    name = rng.choice(of_meshes if obj.type == "MESH" else CHARACTER_SETTINGS)
     described = of_object.bl_rna.properties[name]
     values: dict[str, Any] = {"FLOAT": (0.0, 0.3, 1.0), "BOOLEAN": (True, False), "STRING": groups}
     if described.type == "ENUM":
@@ -298,7 +312,9 @@ def crowd_settings(rng: Random, crowd: bpy.types.Object) -> str:
 
 SETTINGS: tuple[tuple[int, Action], ...] = (
     (12, on_mesh(settings)),
+    (4, on_rig(settings)),
     (1, on_mesh(key_followed)),
+    (1, on_rig(key_followed)),
     (2, on_rig(playback)),
     (3, on_crowd(crowd_settings)),
 )

@@ -15,6 +15,7 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
+from dq_compensation.lifecycle.character_settings import values_of
 from dq_compensation.lifecycle.enabling import (
     copied_modifier_warning,
     notes_of,
@@ -37,7 +38,8 @@ from dq_compensation.scene.blender.own_objects import (
 )
 from dq_compensation.scene.blender.rigging import find_rig
 from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
-from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.settings.character_armature import armature_with_settings
+from dq_compensation.scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
 from dq_compensation.session.character_skins import in_character
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
@@ -95,6 +97,7 @@ def faults(seen: Seen) -> list[str]:
     for obj in bpy.data.objects:
         if obj.type == "MESH" and obj.library is None and not settings_of(obj).enabled:
             found += _faults_of_plain(obj)
+    found += [f"{obj.name} does not have the settings that its character has" for obj in _strays()]
     armatures = {find_rig(obj) for obj in bpy.data.objects if our_modifier(obj) is not None}
     palettes = [obj for obj in bpy.data.objects if is_palette(obj)]
     remembered = set(memories(Status)) - {obj.session_uid for obj in enabled_objects()}
@@ -116,6 +119,20 @@ def _wrongly_current() -> Iterator[bpy.types.Object]:
             now = compare_with_file(subject, depsgraph, binding)
             if now.state is not State.CURRENT or enabling.refusal(obj):
                 yield obj
+
+
+def _strays() -> Iterator[bpy.types.Object]:
+    """The meshes that go with a character and do not have its settings.
+
+    Those that are read from the armature in each frame may be older on a mesh.
+    """
+    for obj in enabled_objects():
+        rig = armature_with_settings(obj)
+        if rig is None or obj.library is not None or problem_of(obj):
+            continue
+        mine, of_character = values_of(obj), values_of(rig)
+        if any(mine[name] != of_character[name] for name in set(mine) - set(FOLLOWED_SETTINGS)):
+            yield obj
 
 
 def disable_everything() -> None:

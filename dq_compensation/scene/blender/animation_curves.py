@@ -188,6 +188,18 @@ def animated_paths(owner: bpy.types.ID) -> dict[str, str]:
     return found
 
 
+def is_played(owner: bpy.types.ID, path: str) -> bool:
+    """Whether a data path of a datablock is animated or driven; cheap."""
+    animation: Any = getattr(owner, "animation_data", None)
+    if animation is None:
+        return False
+    if animation.drivers.find(path) is not None:
+        return True
+    if animation.action is None and not len(animation.nla_tracks):
+        return False
+    return any(played.curves.find(path) is not None for played in played_actions(owner))
+
+
 def key_points(curve: bpy.types.FCurve) -> NDArray[np.float32]:
     """Shape (k, 2): frame and value of each key."""
     return read_property(curve.keyframe_points, "co", np.float32, (2,))

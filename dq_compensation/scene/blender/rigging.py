@@ -19,6 +19,7 @@ from .own_objects import is_hidden, is_own_modifier
 from .skinned_object import SkinnedObject, armature_modifier
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
+REFUSAL_NO_MESH = "{armature} deforms no mesh. Parent one to it (Ctrl P, Armature Deform)."
 
 
 def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:

@@ -13,6 +13,7 @@ from typing import cast
 import bpy
 
 from ...errors import BindingError
+from ..settings.character_armature import armature_modifier
 from ..settings.object_settings import (
     DQCompensationNativeState,
     DQCompensationSettings,
@@ -45,21 +46,8 @@ class SkinnedObject:
         return self.settings.native
 
     def find_modifier(self) -> bpy.types.ArmatureModifier | None:
-        """The Armature modifier that our modifier works with; None without any.
-
-        The first one that has an armature; when none has, the first one. Of an enabled object it
-        stays the same one when another tool adds its own above it.
-        """
-        found = [each for each in self.obj.modifiers if each.type == "ARMATURE"]
-        found = cast("list[bpy.types.ArmatureModifier]", found)
-        complete = [each for each in found if each.object is not None]
-        if len(complete) > 1:
-            before = self.before_enable
-            uid, name = before.replaced_uid, before.replaced_modifier
-            for each in complete:
-                if each.persistent_uid == uid if uid else each.name == name:
-                    return each
-        return next(iter(complete or found), None)
+        """The result of `armature_modifier`."""
+        return armature_modifier(self.obj)
 
     @property
     def modifier(self) -> bpy.types.ArmatureModifier:
@@ -117,8 +105,3 @@ class SkinnedObject:
     def ours(self) -> bpy.types.NodesModifier | None:
         """Our node modifier; None without one."""
         return next(iter(own_modifiers(self.obj)), None)
-
-
-def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier that our modifier replaces; None without any."""
-    return SkinnedObject(obj).find_modifier()

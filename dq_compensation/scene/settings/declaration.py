@@ -5,11 +5,12 @@ that are passed on (`frozen_values`), and the properties of dialogs, the argumen
 the options of the command line (`declared_in`). Where a declaration with a description has no
 name, the words of its attribute are its name: `limb_axis` is Limb Axis.
 
-Besides Blender's keywords, a declaration can have three of our own:
+Besides Blender's keywords, a declaration can have four of our own:
 
 - ``unit``: of numbers, ``mm`` or ``°``: it stands behind the name.
 - ``noun``: for the value in errors, where it is not the words of the attribute.
 - ``property_name``: of the operator's property, where it is not the attribute.
+- ``of_character``: whether the meshes of a character have a setting in common.
 
 An option of several values, such as names of bones, has a tuple as its default.
 """
@@ -91,6 +92,7 @@ class Declared:
         unit: of numbers; empty: none.
         noun: for the value in errors.
         property_name: of the operator's property.
+        of_character: whether the meshes of a character have it in common.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Declared:
     unit: str
     noun: str
     property_name: str
+    of_character: bool
 
     @classmethod
     def of(cls, name: str, declared: Any, type_: Any) -> Declared:
@@ -107,11 +110,13 @@ class Declared:
         keywords, words = dict(declared.keywords), name.replace("_", " ")
         unit = keywords.pop("unit", "")
         noun, property_name = keywords.pop("noun", words), keywords.pop("property_name", name)
+        of_character = keywords.pop("of_character", False)
         if "description" in keywords:
             keywords.setdefault("name", words.title())
         if unit:
             keywords["name"] += f" ({unit})"
-        return cls(name, declared.function, keywords, type_, unit, noun, property_name)
+        function = declared.function
+        return cls(name, function, keywords, type_, unit, noun, property_name, of_character)
 
     @property
     def default(self) -> Any:

@@ -17,6 +17,7 @@ from bpy.types import PropertyGroup
 from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import LimbAxis
+from .character_armature import armature_with_settings
 from .crowd_settings import CLASSES as CROWD_CLASSES
 from .crowd_settings import DQCompensationCrowd
 from .declaration import (
@@ -160,8 +161,10 @@ _ACTING: dict[str, Any] = {
     "update": calls(SETTING_CHANGED, SHOWN_CHANGED),
     "override": {"LIBRARY_OVERRIDABLE"},
 }
+# Of those that the meshes of a character have in common.
+_OF_CHARACTER = _ACTING | {"of_character": True}
 # Of `FOLLOWED_SETTINGS`.
-_FOLLOWED = _ACTING | {"update": calls(FOLLOWED_SETTING_CHANGED, SHOWN_CHANGED)}
+_FOLLOWED = _OF_CHARACTER | {"update": calls(FOLLOWED_SETTING_CHANGED, SHOWN_CHANGED)}
 
 
 class JointSettings(Declaration):
@@ -171,21 +174,21 @@ class JointSettings(Declaration):
         description="The formula of the compensation",
         items=_CURVES,
         default="MEASURED",
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     limb_axis: LimbAxis = props.EnumProperty(
         description="The axis of the bones that points along the limb. If a joint of an imported "
         "rig bulges more instead of less, try the axes in turn",
         items=_LIMB_AXES,
         default="AUTO",
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     use_mesh_joints: bool = props.BoolProperty(
         name="Mesh Joints",
         description="Also find joints where the skin shows them: between two bones that share skin "
         "although neither is the parent of the other, as in flat skeletons and control rigs",
         default=True,
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     use_ball_joints: bool = props.BoolProperty(
         name="Ball Joints",
@@ -193,14 +196,14 @@ class JointSettings(Declaration):
         "body and swings to all sides, as a ball in a socket. Posed frames take a fifth to a third "
         "longer in the modifier display",
         default=False,
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     joints_left_out: str = props.StringProperty(
         name="Joints Left Out",
         description="The bones at whose heads nothing is compensated: names with commas between "
         "them, those with a space at an end in quotes",
         default="",
-        **_ACTING,
+        **_OF_CHARACTER,
     )
 
 
@@ -220,7 +223,7 @@ class MethodSettings(JointSettings):
         default=0.0,
         options=set(),
         **FACTOR,
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     twist_spread: float = props.FloatProperty(
         name="Spread Twist",
@@ -235,7 +238,7 @@ class MethodSettings(JointSettings):
         description="The bones of limbs along which no twist is to be spread: names with commas "
         "between them, those with a space at an end in quotes",
         default="",
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     vertex_group: str = props.StringProperty(
         description="How much of the compensation each vertex gets. Empty: all of it",
@@ -257,20 +260,29 @@ class CharacterChoices(MethodSettings):
         description="How the deformed character is shown",
         items=_DISPLAYS,
         default="MODIFIER",
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     method: ChosenMethod = props.EnumProperty(
         description="How the bones move the surface",
         items=METHODS,
         default="COMPENSATED",
-        **_ACTING,
+        **_OF_CHARACTER,
     )
     example_base: ExampleBase = props.EnumProperty(
         name="Base",
         description="The method that the examples correct",
         items=_EXAMPLE_BASES,
         default="SPHERICAL_JOINT",
-        **_ACTING,
+        **_OF_CHARACTER,
+    )
+
+
+class _ShownChoices(CharacterChoices):
+    """The same, and what the panel alone knows."""
+
+    as_painted: bool = props.BoolProperty(
+        description="Show the deformation with the painted weights, as if Softness were 0",
+        **_OF_CHARACTER,
     )
 
 
@@ -288,6 +300,10 @@ _all_but_followed = attrgetter(
 )
 JOINT_SETTINGS = tuple(declared_in(JointSettings))
 CHARACTER_CHOICES = tuple(declared_in(CharacterChoices))
+CHARACTER_SETTINGS = tuple(
+    name for name, each in declared_in(_ShownChoices).items() if each.of_character
+)
+"""The settings that the meshes of a character have in common."""
 
 
 def _is_mesh_beside(settings: PropertyGroup, other: bpy.types.Object) -> bool:
@@ -336,9 +352,11 @@ class DQCompensationNativeState(PropertyGroup):
 
 
 @property_group
-class DQCompensationSettings(CharacterChoices, PropertyGroup):
-    """The deformation of one mesh object."""
+class DQCompensationSettings(_ShownChoices, PropertyGroup):
+    """The deformation of a mesh object; of an armature object, the settings of its character."""
 
+    # See `character_armature`. Of an armature, it says that it has the settings of its character.
+    character: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     is_enabled: bool = props.BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     enabled: bool = props.BoolProperty(
         description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
@@ -384,10 +402,6 @@ class DQCompensationSettings(CharacterChoices, PropertyGroup):
     )
     softness_group: str = props.StringProperty(
         description="How much of Softness and of Soften Weights each vertex gets. Empty: all of it",
-        **_ACTING,
-    )
-    as_painted: bool = props.BoolProperty(
-        description="Show the deformation with the painted weights, as if Softness were 0",
         **_ACTING,
     )
     lies_on: bpy.types.Object | None = props.PointerProperty(
@@ -493,9 +507,16 @@ class Settings(MethodSettings):
 
     @classmethod
     def of(cls, obj: bpy.types.Object) -> Settings:
-        """The settings of an object; of an evaluated one, with animation and drivers."""
+        """The settings of an object; of an evaluated one, with animation and drivers.
+
+        A mesh that goes with its character has `FOLLOWED_SETTINGS` from the armature.
+        """
         chosen = settings_of(obj)
         values = {name: getattr(chosen, name) for name in METHOD_SETTINGS}
+        armature = armature_with_settings(obj)
+        if armature is not None:
+            of_character = settings_of(armature)
+            values |= {name: getattr(of_character, name) for name in FOLLOWED_SETTINGS}
         acting_method, by_example = _acting(chosen.method, chosen.example_base)
         return cls(acting_method=acting_method, by_example=by_example, **values)
 

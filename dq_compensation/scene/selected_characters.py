@@ -1,0 +1,95 @@
+"""The characters that the selection leads to: armatures with all their meshes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+
+from .blender.own_objects import is_hidden
+from .blender.rigging import find_rig
+from .copies import target_meshes
+from .settings.character_armature import armature_with_settings
+from .settings.object_settings import settings_of
+
+
+@dataclass(frozen=True, eq=False)
+class Character:
+    """An armature with the meshes that it deforms; a mesh without an armature is one by itself.
+
+    Attributes:
+        armature: the armature object; None where the only mesh has none.
+        meshes: of the view layer, by name; at least one.
+    """
+
+    armature: bpy.types.Object | None
+    meshes: list[bpy.types.Object]
+
+    @property
+    def name(self) -> str:
+        """The name of the armature, or of the mesh without one."""
+        return (self.armature or self.meshes[0]).name
+
+    @property
+    def enabled(self) -> list[bpy.types.Object]:
+        """The meshes that DQ Compensation deforms."""
+        return [mesh for mesh in self.meshes if settings_of(mesh).is_enabled]
+
+    @property
+    def together(self) -> list[bpy.types.Object]:
+        """The enabled meshes that go with the settings of the character."""
+        return [mesh for mesh in self.enabled if armature_with_settings(mesh) is not None]
+
+    @property
+    def with_own(self) -> list[bpy.types.Object]:
+        """The enabled meshes that have settings of their own."""
+        return [mesh for mesh in self.enabled if armature_with_settings(mesh) is None]
+
+    @property
+    def keeper(self) -> bpy.types.Object | None:
+        """The armature, where it has the settings of the character and can be changed."""
+        armature = self.armature
+        if armature is None or armature.library is not None:
+            return None
+        return armature if settings_of(armature).character else None
+
+    @property
+    def owners(self) -> list[bpy.types.Object]:
+        """The objects whose settings are those of the character: its armature, or its meshes."""
+        return self.meshes if self.keeper is None else [self.keeper]
+
+    def shown(self, active: bpy.types.Object | None) -> bpy.types.Object:
+        """The object whose settings the panel shows as those of the character.
+
+        The armature; where no mesh goes with it, the active mesh or the first, enabled if possible.
+        """
+        if self.keeper is not None and (self.together or not self.enabled):
+            return self.keeper
+        meshes = self.enabled or self.meshes
+        return active if active is not None and active in meshes else meshes[0]
+
+
+def selected_characters(context: bpy.types.Context) -> list[Character]:
+    """The characters that the selected objects lead to, that of the active object first.
+
+    A mesh leads to its character, as `target_meshes` finds it.
+    """
+    meshes: dict[bpy.types.Object, list[bpy.types.Object]] = {}
+    armatures: dict[bpy.types.Object, bpy.types.Object | None] = {}
+    for mesh in target_meshes(context):
+        armature = find_rig(mesh)
+        armatures[armature or mesh] = armature
+        meshes[armature or mesh] = [mesh] if armature is None else []
+    if armatures:
+        # The scene is searched once, however many characters there are.
+        for obj in sorted(context.view_layer.objects, key=lambda obj: obj.name):
+            armature = find_rig(obj) if obj.type == "MESH" and not is_hidden(obj) else None
+            if armature is not None and armature in meshes:
+                meshes[armature].append(obj)
+    return [Character(armatures[key], found) for key, found in meshes.items()]
+
+
+def meshes_of_characters(context: bpy.types.Context) -> list[bpy.types.Object]:
+    """All meshes of the characters that the selected objects lead to, the active one first."""
+    found = [mesh for character in selected_characters(context) for mesh in character.meshes]
+    return sorted(found, key=lambda mesh: mesh != context.active_object)

@@ -1,0 +1,222 @@
+"""The main panel and its buttons: a character once, whichever of its objects is active."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.scene.settings.character_armature import armature_with_settings
+from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.session.status import status_of
+from dq_compensation.ui import panels
+from dq_compensation.ui.compare_operators import show_methods, show_plain
+from dq_compensation.ui.panels import said_once, shown_characters
+from tests.blender.enabled_scenes import check, error, select
+from tests.blender.scene_builders import linked_copy
+from tests.limb import build_posed_limb
+
+Object = bpy.types.Object
+Character = tuple[Object, list[Object]]
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+
+def build_meshes(count: int, name: str = "Body") -> Character:
+    """An armature with so many meshes on it, not enabled."""
+    first, rig = build_posed_limb(name)
+    meshes = [first]
+    for number in range(1, count):
+        meshes.append(linked_copy(first, own_data=True))
+        meshes[-1].name = f"{name} {number:02d}"
+    bpy.context.view_layer.update()
+    return rig, meshes
+
+
+@pytest.fixture
+def five(addon: None) -> Character:
+    rig, meshes = build_meshes(5)
+    select(rig)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    return rig, meshes
+
+
+class Drawn:
+    """What the panel has drawn: the owners of properties, the texts, the buttons."""
+
+    def __init__(self) -> None:
+        self.owners: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.buttons: list[str] = []
+        layout = self._layout()
+        (character, *_), _text = shown_characters(bpy.context)
+        panels.draw_character(layout, bpy.context, character)
+
+    def _layout(self) -> Any:
+        layout = MagicMock()
+        for name in ("row", "column", "split", "box"):
+            getattr(layout, name).side_effect = lambda **_: self._layout()
+        layout.panel.side_effect = lambda *_, **__: (self._layout(), self._layout())
+        layout.prop.side_effect = lambda owner, name, **_: self.owners.append(
+            (owner.id_data.name, name)
+        )
+        layout.label.side_effect = lambda text="", **_: self.texts.append(text)
+        layout.operator.side_effect = lambda name, **_: self.buttons.append(name) or MagicMock()
+        return layout
+
+    def owners_of(self, name: str) -> list[str]:
+        return [owner for owner, found in self.owners if found == name]
+
+
+@pytest.mark.parametrize("active", ["rig", "first", "last"])
+def test_the_settings_are_drawn_once(five: Character, active: str) -> None:
+    rig, meshes = five
+    select({"rig": rig, "first": meshes[0], "last": meshes[-1]}[active])
+    drawn = Drawn()
+    assert drawn.owners_of("method") == drawn.owners_of("factor") == [rig.name]
+    assert drawn.owners_of("use_ball_joints") == [rig.name]
+    assert "Meshes: 5 of 5 on" in drawn.texts
+    assert drawn.buttons.count("dqc.switch_mesh") == 5
+    assert drawn.buttons.count("dqc.refresh") == 1
+
+
+def test_a_character_of_many_meshes_is_one_block() -> None:
+    rig, _meshes = build_meshes(25)
+    select(rig)
+    bpy.ops.dqc.enable()
+    drawn = Drawn()
+    assert len(drawn.owners_of("method")) == 1
+    assert "Meshes: 25 of 25 on" in drawn.texts
+
+
+def test_an_active_mesh_with_its_own_settings_has_a_block(five: Character) -> None:
+    rig, meshes = five
+    meshes[2].dq_compensation.factor = 0.3
+    select(meshes[2])
+    drawn = Drawn()
+    assert drawn.owners_of("factor") == [rig.name, meshes[2].name]
+    assert "Meshes: 5 of 5 on, 1 own" in drawn.texts
+    assert "dqc.character_settings" in drawn.buttons
+    assert bpy.ops.dqc.character_settings() == {"FINISHED"}
+    assert meshes[2].dq_compensation.factor == 1.0
+    assert error(meshes[2]) < 1e-4
+    drawn = Drawn()
+    assert drawn.owners_of("factor") == [rig.name]
+    assert "dqc.own_settings" in drawn.buttons
+    assert bpy.ops.dqc.own_settings() == {"FINISHED"}
+    rig.dq_compensation.factor = 0.5
+    assert meshes[2].dq_compensation.factor == 1.0
+    assert not bpy.ops.dqc.own_settings.poll()
+
+
+def test_a_mesh_with_keys_is_not_given_the_settings_of_its_character(five: Character) -> None:
+    mesh = five[1][1]
+    mesh.dq_compensation.keyframe_insert("factor", frame=1)
+    check()
+    select(mesh)
+    assert not bpy.ops.dqc.character_settings.poll()
+
+
+def test_a_switch_turns_one_mesh_off_and_on(five: Character) -> None:
+    rig, meshes = five
+    select(rig)
+    bpy.ops.ed.undo_push(message="Before")
+    assert bpy.ops.dqc.switch_mesh(mesh=meshes[1].name) == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="Switch")
+    assert [settings_of(mesh).is_enabled for mesh in meshes] == [True, False, True, True, True]
+    rig.dq_compensation.curve = "SMOOTH"
+    assert bpy.ops.dqc.switch_mesh(mesh=meshes[1].name) == {"FINISHED"}
+    assert meshes[1].dq_compensation.curve == "SMOOTH"
+    assert armature_with_settings(meshes[1]) == rig
+    with pytest.raises(RuntimeError, match="has a mesh Nobody"):
+        bpy.ops.dqc.switch_mesh(mesh="Nobody")
+
+
+def test_buttons_act_on_the_whole_character_by_one_of_its_meshes() -> None:
+    rig, meshes = build_meshes(3)
+    other, others = build_meshes(2, "Other")
+    select(meshes[1])
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert all(settings_of(mesh).is_enabled for mesh in meshes)
+    assert not any(settings_of(mesh).is_enabled for mesh in others)
+    assert bpy.ops.dqc.soften_weights() == {"FINISHED"}
+    assert bpy.ops.dqc.restore_weights() == {"FINISHED"}
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    assert bpy.ops.dqc.disable() == {"FINISHED"}
+    assert not any(settings_of(mesh).is_enabled for mesh in meshes)
+    assert other.dq_compensation.character == ""
+    assert rig.dq_compensation.character
+
+
+def test_comparing_leaves_the_character_as_it_is(five: Character) -> None:
+    rig, meshes = five
+    meshes[0].dq_compensation.factor = 0.3
+    methods = show_plain(meshes)
+    assert {mesh.dq_compensation.method for mesh in meshes} == {"LINEAR"}
+    assert rig.dq_compensation.method == "COMPENSATED"
+    show_methods(methods)
+    check()
+    assert {mesh.dq_compensation.method for mesh in meshes} == {"COMPENSATED"}
+    together = [armature_with_settings(mesh) == rig for mesh in meshes]
+    assert together == [False, True, True, True, True]
+    assert max(map(error, meshes)) < 1e-4
+
+
+def test_presets_and_copies_go_to_characters(five: Character, tmp_path: Path) -> None:
+    rig, meshes = five
+    meshes[4].dq_compensation.factor = 0.3
+    other, others = build_meshes(2, "Other")
+    select(other)
+    bpy.ops.dqc.enable()
+    path = tmp_path / "half.py"
+    path.write_text(
+        "import bpy\nsettings = bpy.context.object.dq_compensation\nsettings.factor = 0.5\n"
+        "settings.curve = 'SMOOTH'\n"
+    )
+    select(meshes[2])
+    assert bpy.ops.dqc.preset_apply(filepath=str(path)) == {"FINISHED"}
+    found = [(mesh.dq_compensation.factor, mesh.dq_compensation.curve) for mesh in meshes]
+    assert found[:4] == [(0.5, "SMOOTH")] * 4
+    assert found[4] == (pytest.approx(0.3), "MEASURED")
+    select(meshes[2], other)
+    assert bpy.ops.dqc.settings_copy() == {"FINISHED"}
+    assert other.dq_compensation.factor == 0.5
+    assert [mesh.dq_compensation.curve for mesh in others] == ["SMOOTH"] * 2
+    assert [armature_with_settings(mesh) for mesh in others] == [other] * 2
+    np.testing.assert_allclose(rig.dq_compensation.factor, 0.5)
+
+
+def test_a_joint_is_switched_for_the_character_or_for_an_own_mesh(five: Character) -> None:
+    rig, meshes = five
+    select(meshes[0])
+    assert bpy.ops.dqc.leave_out(bone="Lower", setting="joints_left_out") == {"FINISHED"}
+    assert {mesh.dq_compensation.joints_left_out for mesh in (rig, *meshes)} == {"Lower"}
+    meshes[0].dq_compensation.factor = 0.3
+    assert bpy.ops.dqc.leave_out(bone="Lower", setting="joints_left_out") == {"FINISHED"}
+    assert meshes[0].dq_compensation.joints_left_out == ""
+    assert rig.dq_compensation.joints_left_out == "Lower"
+
+
+def test_a_problem_is_said_once_with_the_meshes_that_have_it(five: Character) -> None:
+    rig, meshes = five
+    select(rig)
+    for mesh in meshes[1:3]:
+        status_of(mesh).notes = [f"{mesh.name} has moved relative to its armature."]
+    for mesh in meshes:
+        status_of(mesh).notes.append("Twists are spread along Upper.")
+    said = " ".join(text for text in Drawn().texts if text)
+    assert said.count("has moved") == 1
+    assert "Body 01 has moved relative to its armature. Also Body 02." in said
+    assert said.count("Twists are spread along Upper.") == 1
+
+
+def test_a_sentence_on_some_meshes_names_them(five: Character) -> None:
+    first, second, third, *_ = five[1]
+    found = said_once({first: ["No names."], second: ["No names."], third: []})
+    assert found == ["No names. It is about Body, Body 01."]
+    assert said_once({first: ["Body is wrong."]}) == ["Body is wrong."]
+    assert said_once({first: ["All."], second: ["All."]}) == ["All."]
