@@ -119,6 +119,16 @@ class Influences:
         """Shape (n,), the number of influences of each vertex."""
         return np.count_nonzero(self.weights, axis=1)
 
+    def with_rows(self, vertices: NDArray[np.integer], others: Influences) -> Influences:
+        """The same with the influences of some vertices replaced, one of `others` for each."""
+        width = max(self.width, others.width)
+        space = ((0, 0), (0, width - self.width))
+        bones, weights = np.pad(self.bones, space), np.pad(self.weights, space)
+        bones[vertices], weights[vertices] = 0, 0.0
+        bones[vertices, : others.width] = others.bones
+        weights[vertices, : others.width] = others.weights
+        return Influences(bones, weights)
+
     def moving_bones(self, bone_count: int) -> NDArray[np.bool_]:
         """Shape (B,), which bones move a vertex."""
         moves = np.zeros(bone_count, np.bool_)

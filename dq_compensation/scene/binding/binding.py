@@ -31,7 +31,7 @@ from ...core.vectors import extent, transformed_points
 from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
 from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
-from .character_skin import CharacterSkin, with_limbs
+from .character_skin import Carried, CharacterSkin, with_limbs
 from .content import Digests, digest
 from .layers import LayerMesh
 from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_drivers
@@ -247,12 +247,22 @@ class Binding:
         """Shape (n,): the vertices to whose skinning nothing is added."""
         return self.not_compensated | (self.pieces >= 0)
 
-    def _acting(self, found: _Amounts) -> _Amounts:
-        """The same without amounts for the vertices to whose skinning nothing is added."""
+    @property
+    def _carried(self) -> Carried:
+        return (self.whole or self.alone).carried(self.part)
+
+    def _acting(self, found: _Amounts, but_for: NDArray[np.intp] | None = None) -> _Amounts:
+        """The same without amounts for the vertices to whose skinning nothing is added.
+
+        Args:
+            but_for: vertices of rigid pieces that keep theirs.
+        """
         if not self._as_skinned.any():
             return found
-        amounts = found.amounts.copy()
-        amounts[self._as_skinned] = 0.0
+        none, amounts = self._as_skinned.copy(), found.amounts.copy()
+        if but_for is not None:
+            none[but_for] = self.not_compensated[but_for]
+        amounts[none] = 0.0
         return replace(found, amounts=amounts)
 
     @cached_property
@@ -399,8 +409,14 @@ class Binding:
         known = self._twists.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
-        skin = replace(self._skin(settings, to_armature), left_out=left_out)
-        found = self._acting(TwistLimbs.of(skin))
+        skin, carried = replace(self._skin(settings, to_armature), left_out=left_out), self._carried
+        positions, influences = skin.positions.copy(), skin.influences
+        if len(carried.rows):
+            # Rigid pieces on skin turn as it does below their middle.
+            positions[carried.rows] = carried.middles
+            influences = influences.with_rows(carried.rows, carried.influences)
+        skin = replace(skin, positions=positions, influences=influences, whole=skin.body)
+        found = self._acting(TwistLimbs.of(skin), carried.rows)
         self._twists[key] = (to_armature, found)
         return found
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...analysis.limbs import Limbs, mesh_parents
 from ...analysis.seams import seam_points
+from ...analysis.soft_weights import limb_radii
 from ...core.influences import Influences
 from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
@@ -24,6 +25,48 @@ from ...core.skeleton import LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
 from .content import digest
 from .layers import LayerMesh, inner_meshes
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """The vertices of rigid pieces that lie on skin, as a button does: they turn as one with it.
+
+    Attributes:
+        rows: shape (m,), vertices.
+        middles: shape (m, 3), of their pieces, armature space.
+        influences: shapes (m, k), of the skin nearest to the middles.
+    """
+
+    rows: NDArray[np.intp]
+    middles: NDArray[np.float64]
+    influences: Influences
+
+    @classmethod
+    def of(
+        cls, mesh: LayerMesh, pieces: NDArray[np.int64], skin: LayerMesh, skeleton: Skeleton
+    ) -> Carried:
+        """The pieces of a mesh that a skin carries: near it, and with weights like it."""
+        rows = np.flatnonzero(pieces >= 0)
+        if not len(rows):
+            return _NOT_CARRIED
+        first, piece = np.unique(pieces[rows], return_index=True, return_inverse=True)[1:]
+        piece, bones, weights = piece.reshape(-1), mesh.influences.bones, mesh.influences.weights
+        radii = limb_radii(mesh.positions[rows], Influences(bones[rows], weights[rows]), skeleton)
+        sums = [np.bincount(piece, each) for each in (*mesh.positions[rows].T, radii)]
+        middles = (np.stack(sums) / np.bincount(piece)).T
+        ours = Influences(bones[rows[first]], weights[rows[first]])
+        on, below, _ = skin.near(middles[:, :3], ours, middles[:, 3])
+        chosen = on[piece]
+        nearest = below[piece[chosen]]
+        influences = Influences(skin.influences.bones[nearest], skin.influences.weights[nearest])
+        return cls(rows[chosen], middles[piece[chosen], :3], influences)
+
+
+_NOT_CARRIED = Carried(
+    np.zeros(0, np.intp),
+    np.zeros((0, 3)),
+    Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32)),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +111,7 @@ class CharacterSkin:
             sorted(limbs.left_out.items()),
             np.round(rope_joints(whole, joints), 3),
             *(joined for joined in self._pieces if joined is not None),
+            *(part for each in self._carried for part in (each.rows, each.influences.bones)),
         )
 
     def pieces(self, part: LayerMesh) -> NDArray[np.int64]:
@@ -96,6 +140,34 @@ class CharacterSkin:
         found = (np.where(kept[at : at + len(m.pieces)], m.pieces, -1) for m, at in pairs)
         changed = zip(self.parts, found, strict=True)
         return [None if np.array_equal(m.pieces, each) else each for m, each in changed]
+
+    def carried(self, part: LayerMesh) -> Carried:
+        """The rigid pieces of one of its meshes that skin carries."""
+        for mesh, carried in zip(self.parts, self._carried, strict=True):
+            if np.array_equal(mesh.positions, part.positions):
+                return carried
+        return _NOT_CARRIED
+
+    @cached_property
+    def _carried(self) -> list[Carried]:
+        """Of each mesh."""
+        pieces = [self.pieces(mesh) for mesh in self.parts]
+        if not any((each >= 0).any() for each in pieces):
+            return [_NOT_CARRIED] * len(pieces)
+        starts = np.cumsum([0, *(len(each) for each in pieces)])
+        triangles = np.concatenate(
+            [m.triangles + start for m, start in zip(self.parts, starts, strict=False)]
+        )
+        rigid = np.concatenate(pieces) >= 0
+        triangles = triangles[~rigid[triangles].any(axis=1)]
+        if not len(triangles):
+            return [_NOT_CARRIED] * len(pieces)
+        influences = joined_influences([mesh.influences for mesh in self.parts])
+        positions = np.concatenate([mesh.positions for mesh in self.parts])
+        none = np.full(len(positions), -1)
+        skin = LayerMesh(positions, influences, triangles, none, influences)
+        pairs = zip(self.parts, pieces, strict=True)
+        return [Carried.of(mesh, each, skin, self.skeleton) for mesh, each in pairs]
 
     def at_rest(self, limb_axis: LimbAxis, *, use_mesh_joints: bool) -> SkinAtRest:
         """The skin with the limbs and joints that it shows; the same object each time."""

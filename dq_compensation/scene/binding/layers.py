@@ -85,6 +85,24 @@ class LayerMesh:
         distances *= np.where(dots(points - places, unit_or(normals, 0.0)) < 0.0, -1.0, 1.0)
         return corners, np.stack((1.0 - along - beside, along, beside), axis=1), distances
 
+    def near(
+        self, points: NDArray[np.floating], ours: Influences, reach: NDArray[np.floating]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
+        """Whether points are on the surface: nearer than `reach`, and with weights in common.
+
+        Args:
+            ours: the influences of the points.
+
+        Returns:
+            that, the nearest vertex, and how far from the surface points are; shape (m,) each.
+        """
+        corners, shares, distances = self.nearest(points)
+        rows = np.take_along_axis(corners, shares.argmax(axis=1)[:, None], axis=1)[:, 0]
+        bones, weights = self.influences.bones[rows], self.influences.weights[rows]
+        same = ours.bones[:, :, None] == bones[:, None, :]
+        common = (same * np.minimum(ours.weights[:, :, None], weights[:, None, :])).sum(axis=(1, 2))
+        return (np.abs(distances) < reach) & (common > _ALIKE), rows.astype(np.intp), distances
+
 
 def inner_meshes(meshes: Sequence[LayerMesh], skeleton: Skeleton) -> list[int]:
     """The meshes by which limbs are measured: without hair, skirts and the like.
@@ -208,12 +226,7 @@ def _cover(
         ours: the influences of the points.
         reach: shape (m,), how near the surface has to be.
     """
-    corners, shares, distances = other.nearest(points)
-    nearest = np.take_along_axis(corners, shares.argmax(axis=1)[:, None], axis=1)[:, 0]
-    bones, weights = other.influences.bones[nearest], other.influences.weights[nearest]
-    same = ours.bones[:, :, None] == bones[:, None, :]
-    common = (same * np.minimum(ours.weights[:, :, None], weights[:, None, :])).sum(axis=(1, 2))
-    on = (np.abs(distances) < reach) & (common > _ALIKE)
+    on, _, distances = other.near(points, ours, reach)
     if not on.any():
         return 0.0, 0.0, np.inf
     outside = distances[on] > 1e-3 * reach[on]
