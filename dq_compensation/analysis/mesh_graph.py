@@ -48,7 +48,9 @@ class MeshGraph:
 
     def at(self, vertices: NDArray[np.integer]) -> MeshGraph:
         """The neighbours of some vertices, shape (m,)."""
-        return MeshGraph(self.neighbours[:, vertices], self.pulls[:, vertices])
+        pulls = self.pulls[:, vertices]
+        most = int(np.count_nonzero(pulls.any(axis=1)))
+        return MeshGraph(self.neighbours[:most, vertices], pulls[:most])
 
     @property
     def degrees(self) -> NDArray[np.float64]:
@@ -56,11 +58,15 @@ class MeshGraph:
         return self.pulls.sum(axis=0)
 
     def pulled(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
-        """The sums (m, g) of the neighbours' values times the pulls.
+        """The sums (m,) or (m, g) of the neighbours' values times the pulls.
 
         Args:
-            values: shape (n + 1, g); the last row is for the unused places.
+            values: shape (n + 1,) or (n + 1, g); the last row is for the unused places.
         """
+        if values.ndim == 1:
+            # All at once: of short arrays, the calls cost more than the numbers.
+            near = np.take(values, self.neighbours, mode="clip")
+            return np.einsum("km,km->m", near, self.pulls)
         sums = np.zeros((self.pulls.shape[1], values.shape[1]))
         rows = np.empty_like(sums)
         for others, pulls in zip(self.neighbours, self.pulls, strict=True):
@@ -89,47 +95,46 @@ def smooth_values(
 
         m (x_v - value_v) + sum of pull_vu (x_v - x_u) = 0
 
-    by conjugate gradients, with the diagonal as the preconditioner. Columns do not see each other,
-    and each ends by itself: left and right come out alike.
+    by conjugate gradients, with the diagonal as the preconditioner.
 
     Args:
         graph: of all vertices.
-        values: shape (n, g).
+        values: shape (n,).
         vertices: shape (m,), each with a mass or a neighbour that pulls.
         masses: shape (m,), 0 or more.
-        still: a column ends when no value of it changes by this much in a round.
+        still: it ends when no value changes by this much in a round.
 
     Returns:
-        shape (m, g).
+        shape (m,).
     """
     near = graph.at(vertices)
-    diagonal = (near.degrees + masses)[:, None]
-    start = _with_unused_row(values)
-    result = start[vertices]
-    found = result.copy()
-    residual = masses[:, None] * found + near.pulled(start) - diagonal * found
+    diagonal = near.degrees + masses
+    start = np.append(values, 0.0)
+    found = start[vertices]
+    residual = masses * found + near.pulled(start) - diagonal * found
     step = residual / diagonal
-    size = (residual * step).sum(axis=0)
-    columns = np.arange(values.shape[1])
+    size = _product(residual, step)
     along = np.zeros_like(start)
     for _ in range(_MOST_ROUNDS):
         along[vertices] = step
         turned = diagonal * step - near.pulled(along)
-        curvature = (step * turned).sum(axis=0)
-        lengths = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0.0)
-        found += lengths * step
-        result[:, columns] = found
-        moving = np.abs(lengths * step).max(axis=0, initial=0.0) >= still
-        if not moving.any():
+        curvature = _product(step, turned)
+        if curvature <= 0.0:
             break
-        columns, found = columns[moving], found[:, moving]
-        along = along if moving.all() else np.zeros((len(start), len(columns)))
-        residual = (residual - lengths * turned)[:, moving]
+        length = size / curvature
+        found += length * step
+        if length * np.abs(step).max() < still:
+            break
+        residual -= length * turned
         ahead = residual / diagonal
-        new_size = (residual * ahead).sum(axis=0)
-        step = ahead + step[:, moving] * (new_size / size[moving])
-        size = new_size
-    return result
+        size, old_size = _product(residual, ahead), size
+        step = ahead + step * (size / old_size)
+    return found
+
+
+def _product(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """The scalar product, without the threads that BLAS would wait for in each round."""
+    return float(np.einsum("i,i", one, other))
 
 
 # Spreads weights along the edges of a mesh to the vertices without weights.
@@ -255,8 +260,9 @@ def spread_weights(
     for part in parts:
         result, filled = _ring_by_ring(part, known, graph)
         rows = np.flatnonzero(filled & ~known)
-        smooth = smooth_values(graph, result, rows, np.zeros(len(rows)), _STILL)
-        result[rows] = np.maximum(smooth, 0.0)
+        massless = np.zeros(len(rows))
+        smooth = [smooth_values(graph, values, rows, massless, _STILL) for values in result.T]
+        result[rows] = np.maximum(np.stack(smooth, axis=1), 0.0)
         results.append(result)
     return (np.concatenate(results, axis=1) if results else start), filled
 

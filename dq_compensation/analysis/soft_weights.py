@@ -36,6 +36,7 @@ class SkinSurface:
             1993, Computing discrete minimal surfaces).
         areas: shape (n,), a third of the triangles around; 0 for loose points.
         area_vectors: shape (n, 3), the same with the directions of these triangles.
+        positions: shape (n, 3).
     """
 
     point_of_vertex: NDArray[np.intp]
@@ -43,6 +44,7 @@ class SkinSurface:
     graph: MeshGraph
     areas: NDArray[np.float64]
     area_vectors: NDArray[np.float64]
+    positions: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -74,7 +76,8 @@ class SkinSurface:
             points[corner_vertex[face_starts[face] + (place + step) % sizes[face]]]
             for step in (-1, 0, 1)
         ]
-        at = [np.asarray(positions, np.float64)[vertices[each]] for each in ends]
+        places = np.asarray(positions, np.float64)[vertices]
+        at = [places[each] for each in ends]
         turns = 0.5 * cross(at[1] - at[0], at[2] - at[0])
         areas = np.linalg.norm(turns, axis=1)
         # Of the polygon: half the sum of the cross products of neighbouring corners.
@@ -103,7 +106,7 @@ class SkinSurface:
         apart = pairs[:, 0] != pairs[:, 1]
         sums = np.maximum(sums[apart], _LEAST_PULL)
         graph = MeshGraph.of(pairs[apart], sums, len(vertices))
-        return cls(points, vertices, graph, of_points[:, 3], of_points[:, :3])
+        return cls(points, vertices, graph, of_points[:, 3], of_points[:, :3], places)
 
     @cached_property
     def connected(self) -> NDArray[np.bool_]:
@@ -111,26 +114,39 @@ class SkinSurface:
         return (self.areas > 0.0) & (self.graph.degrees > 0.0)
 
     def diffused(
-        self,
-        values: NDArray[np.floating],
-        lengths: NDArray[np.floating],
-        still: float,
-        shares: NDArray[np.floating] | None = None,
+        self, values: NDArray[np.floating], lengths: NDArray[np.floating]
     ) -> NDArray[np.float64]:
-        """Values (n, g) diffused by these lengths (n,); as they are where a length is 0.
+        """Values (n,) diffused by these lengths (n,), roughly; as they are where a length is 0.
 
         One implicit step of heat (Desbrun et al. 1999): the values spread as e^(-distance / length)
         does.
-
-        Args:
-            shares: shape (n,), 0 to 1, how much of a point the values are of; 1 without.
         """
         moved = np.flatnonzero((lengths > 0.0) & self.connected)
-        masses = self.areas[moved] / lengths[moved] ** 2
-        if shares is not None:
-            masses *= shares[moved]
+        masses = self.masses(lengths)[moved]
         result = np.array(values, np.float64)
-        result[moved] = smooth_values(self.graph, values, moved, masses, still)
+        result[moved] = smooth_values(self.graph, values, moved, masses, _ROUGHLY_STILL)
+        return result
+
+    def masses(self, lengths: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Shape (n,), how much values that are diffused by these lengths (n,) stay what they are.
+
+        0 where a length is 0: values there are not diffused.
+        """
+        squares = lengths**2
+        return np.divide(self.areas, squares, out=np.zeros_like(squares), where=squares > 0.0)
+
+    def fading(self, lengths: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Shape (k, n), the least part of a value that fades on the way to each neighbour.
+
+        It is e^(-distance / length), with the longer one of the lengths (n,) at both ends; 0 where
+        the length at the neighbour is 0.
+        """
+        result = np.zeros(self.graph.neighbours.shape, np.float32)
+        ends, places = np.append(lengths, 0.0), np.append(self.positions, np.zeros((1, 3)), axis=0)
+        for row, others in zip(result, self.graph.neighbours, strict=True):
+            apart = np.linalg.norm(places[others] - self.positions, axis=1)
+            longer = np.maximum(ends[others], lengths)
+            np.exp(-apart / np.maximum(longer, 1e-30), out=row, where=ends[others] > 0.0)
         return result
 
 
@@ -251,10 +267,13 @@ def _sticks_out(
 # by `core.measured_joints`.
 
 
-# Bones that are diffused together: their values are read by rows.
+# Bones whose reach is found together.
 _TOGETHER = 16
 # What counts as still: of weights, and of what only says where to soften and how far.
 _STILL, _ROUGHLY_STILL = 1e-5, 1e-3
+# What is left of a weight where its bone cannot reach any more: weights below `_LEAST_WEIGHT` fade,
+# and on wide skin they add up to some fifty times as much as the nearest of them alone.
+_LEAST_REACH = 2e-5
 # Radii are smoothed over this part of themselves: they jump where bones take over.
 _RADII_BY = 0.5
 # Weights below this fade away.
@@ -329,6 +348,10 @@ def soft_weights(
 
     row = np.full(points, -1)
     row[moved] = np.arange(len(moved))
+    # Weights spread farther over points that bones share which keep theirs.
+    diffusing = (lengths > 0.0) & surface.connected
+    widths = np.where(diffusing, lengths / np.sqrt(np.maximum(shares, _LEAST_WEIGHT)), 0.0)
+    masses, fading = surface.masses(widths), surface.fading(widths)
     near = np.unique(np.append(moved, surface.graph.neighbours[:, moved]))
     present = np.unique(bones[near[near < points]][start[near[near < points]] > 0.0])
     present = present[np.argsort(limbs[present], kind="stable")]
@@ -338,10 +361,15 @@ def soft_weights(
         column = np.full(len(kept), -1)
         column[chosen] = np.arange(len(chosen))
         vertices, slots = np.nonzero((column[bones] >= 0) & (start > 0.0))
-        values = np.zeros((points, len(chosen)))
-        values[vertices, column[bones[vertices, slots]]] = start[vertices, slots]
-        diffused = surface.diffused(values, lengths, _STILL, np.maximum(shares, _LEAST_WEIGHT))
-        lasting = _lasting(diffused[moved], limbs[chosen])
+        values = np.zeros((len(chosen), points))
+        values[column[bones[vertices, slots]], vertices] = start[vertices, slots]
+        reached = _reached(surface.graph, fading, values) & diffusing
+        for weights_of_bone, there in zip(values, reached, strict=True):
+            rows = np.flatnonzero(there)
+            weights_of_bone[rows] = smooth_values(
+                surface.graph, weights_of_bone, rows, masses[rows], _STILL
+            )
+        lasting = _lasting(values[:, moved].T, limbs[chosen])
         rows, columns = np.nonzero(lasting)
         found.append((rows, chosen[columns], lasting[rows, columns]))
         yield 0.1 + 0.9 * last / len(present)
@@ -361,6 +389,33 @@ def soft_weights(
     vertices = np.flatnonzero(row[surface.point_of_vertex] >= 0)
     of_point = row[surface.point_of_vertex[vertices]]
     return SoftWeights(vertices, soft.bones[of_point], new_weights[of_point])
+
+
+def _reached(
+    graph: MeshGraph, fading: NDArray[np.floating], values: NDArray[np.floating]
+) -> NDArray[np.bool_]:
+    """Shape (g, n), the points that values (g, n) may count at once they are diffused.
+
+    Each value goes on from point to point and fades on the way. What arrives is known by half.
+
+    Args:
+        fading: of `SkinSurface.fading`.
+    """
+    stride = values.shape[1] + 1
+    reach = np.zeros((len(values), stride), np.float32)
+    reach[:, :-1] = values
+    reach = reach.reshape(-1)
+    places = np.flatnonzero(reach)
+    while len(places):
+        points = places % stride
+        ends = graph.neighbours[:, points] + (places - points)
+        arriving = reach[places] * fading[:, points]
+        further = (arriving > _LEAST_REACH) & (arriving > 2.0 * reach[ends])
+        ends, arriving = ends[further], arriving[further]
+        order = np.argsort(ends, kind="stable")
+        places, starts = np.unique(ends[order], return_index=True)
+        reach[places] = np.maximum.reduceat(arriving[order], starts) if len(starts) else 0.0
+    return reach.reshape(-1, stride)[:, :-1] > 0.0
 
 
 def _cut_limbs(
@@ -449,8 +504,8 @@ def _lengths(
 ) -> NDArray[np.float64]:
     """Shape (n,), how far weights are diffused at each point: l of `soft_weights`."""
     largest = max(float(radii.max(initial=0.0)), 1e-30)
-    parts = radii[:, None] / largest
-    radii = surface.diffused(parts, _RADII_BY * radii, _ROUGHLY_STILL)[:, 0] * largest
+    parts = radii / largest
+    radii = surface.diffused(parts, _RADII_BY * radii) * largest
     strongest = np.argmax(start, axis=1)
     bone = np.take_along_axis(bones, strongest[:, None], axis=1)[:, 0]
     whole = np.take_along_axis(start, strongest[:, None], axis=1)[:, 0]
@@ -465,7 +520,7 @@ def _lengths(
     lengths = amounts * radii
     # e^(-distance / length) from there.
     away = np.where(changes, 0.0, lengths)
-    felt = surface.diffused(changes[:, None].astype(np.float64), away, _ROUGHLY_STILL)[:, 0]
+    felt = surface.diffused(changes.astype(np.float64), away)
     return lengths * ((felt - _FELT) / (_FULLY_FELT - _FELT)).clip(0.0, 1.0)
 
 

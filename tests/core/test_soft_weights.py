@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dq_compensation.analysis import soft_weights as module_of_soft_weights
 from dq_compensation.analysis.mesh_graph import MeshGraph, smooth_values
 from dq_compensation.analysis.soft_weights import (
     SkinSurface,
@@ -124,7 +125,7 @@ def test_values_are_those_of_a_direct_solver(seed: int) -> None:
     edges = np.unique(np.sort(rng.integers(0, count, (4 * count, 2)), axis=1), axis=0)
     edges = edges[edges[:, 0] != edges[:, 1]]
     pulls = rng.uniform(0.1, 2.0, len(edges))
-    values = rng.uniform(size=(count, 3))
+    values = rng.uniform(size=count)
     unknown = np.flatnonzero(rng.uniform(size=count) < 0.7)
     masses = rng.uniform(0.05, 3.0, len(unknown))
     graph = MeshGraph.of(edges, pulls, count)
@@ -134,7 +135,7 @@ def test_values_are_those_of_a_direct_solver(seed: int) -> None:
     laplacian[np.diag_indices(count)] = -laplacian.sum(axis=1)
     known = np.setdiff1d(np.arange(count), unknown)
     matrix = laplacian[np.ix_(unknown, unknown)] + np.diag(masses)
-    right = masses[:, None] * values[unknown]
+    right = masses * values[unknown]
     right -= laplacian[np.ix_(unknown, known)] @ values[known]
     # Conjugate gradients end at 1e-12; the matrices have conditions below 1e4.
     assert np.allclose(found, np.linalg.solve(matrix, right), atol=1e-8)
@@ -196,6 +197,53 @@ def test_left_and_right_come_out_alike() -> None:
     shifted = np.roll(faces[:, ::-1], 1, axis=1)
     other = softened(mirrored, shifted, influences_of(weights), limb_skeleton())
     assert np.abs(one - other).max() < 1e-6
+
+
+def chain(
+    joints: int, rows: int, columns: int
+) -> tuple[NDArray[np.float64], NDArray[np.int32], Influences, Skeleton]:
+    """A limb of many bones, half as long as it is thick; its own mirror image in Z."""
+    positions, faces, _ = tube(rows, columns)
+    along = positions[:, 2] * 0.05 * joints / 0.4
+    positions[:, 2] = along + 0.05 * joints - 0.1
+    apart = np.abs(along[:, None] / 0.1 - (np.arange(joints) - 0.5 * (joints - 1)))
+    weights = (2.0 - 3.0 * apart).clip(0.0, 1.0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return positions, faces, influences_of(weights), limb_skeleton(joints, 0.1)
+
+
+def test_bones_are_solved_where_they_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The independent answer: the weights of each bone, solved on the whole skin."""
+    body = chain(24, 289, 24)
+    rows: list[int] = []
+
+    def counted_values(
+        graph: MeshGraph,
+        values: NDArray[np.floating],
+        vertices: NDArray[np.integer],
+        masses: NDArray[np.floating],
+        still: float,
+    ) -> NDArray[np.float64]:
+        rows.append(len(vertices))
+        return smooth_values(graph, values, vertices, masses, still)
+
+    monkeypatch.setattr(module_of_soft_weights, "smooth_values", counted_values)
+    near = softened(*body)
+    near_rows = sum(rows)
+    rows.clear()
+    monkeypatch.setattr(
+        module_of_soft_weights, "_reached", lambda _graph, _fading, values: values >= 0.0
+    )
+    monkeypatch.setattr(module_of_soft_weights, "_STILL", 1e-9)
+    everywhere = softened(*body)
+    # A value ends when no round changes it by 1e-5, some ten times as far from its end, and what a
+    # bone has where it does not reach, below 2e-5, adds up.
+    assert np.abs(near - everywhere).max() < 3e-4
+    # Ten of its lengths, of half a radius, are ten bones of the 24 around; a bone has one.
+    assert near_rows < 0.6 * sum(rows)
+    # Each bone is solved by itself: the order of its vertices and of the bones does not count.
+    mirrored = near.reshape(289, 24, 24)[::-1, :, ::-1].reshape(near.shape)
+    assert np.abs(near - mirrored).max() < 1e-6
 
 
 def test_rigid_pieces_stay() -> None:
