@@ -62,7 +62,10 @@ void main()
   int start = int(head.w);
   int end = int(forth.w);
   vec3 posed = posed_point(start, head.xyz);
-  float gap = length(posed - posed_point(end, head.xyz));
+  vec3 apart = posed - posed_point(end, head.xyz);
+  vec3 posed_forth = posed_ray(start, forth.xyz);
+  vec3 posed_back = posed_ray(end, back);
+  float gap = length(apart - dot(apart, posed_back) * posed_back);
   float size = 1.0;
 #ifdef SCALED
   size = max(thickness(joint), thickness(bones.y));
@@ -73,7 +76,9 @@ void main()
   imageStore(joints, texel_of(place + 2), vec4(forth.xyz, straightness(bones.x)));
   imageStore(joints,
              texel_of(place + 3),
-             vec4(posed_ray(start, forth.xyz), 0.0));
+             vec4(posed_forth, max(dot(apart, posed_forth), 0.0)));
   imageStore(joints, texel_of(place + 4), vec4(back, straightness(bones.y)));
-  imageStore(joints, texel_of(place + 5), vec4(posed_ray(end, back), 0.0));
+  imageStore(joints,
+             texel_of(place + 5),
+             vec4(posed_back, max(dot(apart, posed_back), 0.0)));
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.influences import Influences
+from ..core.influences import WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Skeleton
 from ..core.vectors import cross, dots
@@ -298,11 +298,11 @@ class SoftWeights:
     weights: NDArray[np.float32]
 
     def cut(self, most: int) -> SoftWeights:
-        """With so many influences of a vertex at most: `cut_weights`."""
+        """With so many influences of a vertex at most, `cut_weights`, and none too weak to see."""
         falling = np.argsort(-self.weights, axis=1, kind="stable")
         weights = cut_weights(np.take_along_axis(self.weights, falling, 1), most)
         bones = np.take_along_axis(self.bones, falling, 1)
-        return SoftWeights(self.vertices, bones, weights.astype(np.float32))
+        return SoftWeights(self.vertices, bones, _seen(weights))
 
 
 def soft_weights(
@@ -385,7 +385,7 @@ def soft_weights(
         ),
         len(moved),
     )
-    new_weights = _cut_limbs(soft, most, limbs).astype(np.float32)
+    new_weights = _seen(_cut_limbs(soft, most, limbs))
     vertices = np.flatnonzero(row[surface.point_of_vertex] >= 0)
     of_point = row[surface.point_of_vertex[vertices]]
     return SoftWeights(vertices, soft.bones[of_point], new_weights[of_point])
@@ -448,6 +448,12 @@ def cut_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.float64]
         tied = result[:, 0] <= 0.0
         result[tied, :most] = 1.0
     return result / result.sum(axis=1, keepdims=True)
+
+
+def _seen(weights: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Weights (m, k) whose rows sum to 1, without those that are too weak to see."""
+    seen = np.where(weights < WEAKEST_SHARE, 0.0, weights)
+    return (seen / seen.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 def _are_bones(limbs: NDArray[np.integer]) -> bool:
@@ -570,5 +576,5 @@ def followed_weights(
         pairs // len(kept), pairs % len(kept), np.maximum(sums, 0.0), count
     )
     vertices = vertices[found.weights[vertices, 0] > 0.0]
-    cut = cut_weights(found.weights[vertices], most).astype(np.float32)
-    return SoftWeights(vertices, found.bones[vertices], cut)
+    weights = _seen(cut_weights(found.weights[vertices], most))
+    return SoftWeights(vertices, found.bones[vertices], weights)

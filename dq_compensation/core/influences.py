@@ -14,6 +14,9 @@ from .vectors import dots, places_in_rows, unit_or
 # Blender leaves a vertex alone when its deforming weights sum to this or less.
 MIN_WEIGHT_SUM = 1e-4
 
+# The share of a vertex's weights below which an influence is too weak to see.
+WEAKEST_SHARE = 1e-4
+
 # Stands for the bone of an unused slot while rows are sorted: behind every bone.
 _UNUSED = np.iinfo(np.int64).max
 

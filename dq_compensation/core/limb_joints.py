@@ -302,7 +302,9 @@ class LimbJoints:
         straight = limb_straightness(self.skeleton, pose)
         straight = np.stack((straight[self.children], straight[self.parents]), axis=1)
         rays = unit_or(rays, 0.0, SHORTEST_RAY)
-        return PosedJoints(heads, rays, straight, sizes, np.sqrt(dots(apart, apart)))
+        along = (rays @ apart[:, :, None])[:, :, 0]
+        gaps = np.linalg.norm(apart - along[:, 1:] * rays[:, 1], axis=1)
+        return PosedJoints(heads, rays, straight, sizes, gaps, np.maximum(along, 0.0))
 
     def sides(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.intp]:
         """Shape (m,): 0 where the bone is the child of the joint, 1 where it is the parent."""
@@ -334,7 +336,9 @@ class PosedJoints:
             they are scaled to nothing.
         straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved.
         sizes: shape (J,), how thick the limbs are scaled, across their length: the thicker one.
-        gaps: shape (J,), how far the parent's end has come away from the joint.
+        gaps: shape (J,), how far the joint has come away from the line of the parent's limb.
+        reaches: shape (J, 2), how far each limb goes on beyond the joint, over the gap along it to
+            the parent's end: a limb that is pulled apart, or pushed together, stays one limb.
     """
 
     heads: NDArray[np.float64]
@@ -342,3 +346,4 @@ class PosedJoints:
     straightness: NDArray[np.float64]
     sizes: NDArray[np.float64]
     gaps: NDArray[np.float64]
+    reaches: NDArray[np.float64]

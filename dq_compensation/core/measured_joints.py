@@ -467,13 +467,15 @@ class MeasuredJoints:
         At rest, with the joint J and the ray r of the limb, let o = v - J be the vertex from the
         joint and a = o - max(0, o . r) r from the limb. In the pose, with J', r' = R r for the
         rotation R of the limb's bone, and v' after dual quaternion skinning, likewise o' = v' - J'
-        and f = o' - max(0, o' . r') r'. Then
+        and f = o' - max(-reach, o' . r') r'. Then
 
             e = min(max(0, |f| - size |a| - gap), size (|o| - |a|))
             result = -straightness e f / |f|
 
         straightness: of the limb, 1 unless its bone is a bendy one that is curved; size: how thick
-        the limb is scaled; gap: between it and the other limb. Turning about J keeps |o|, so that
+        the limb is scaled. Where the child is moved off the parent's end by g, to J', gap is the
+        part of g across the parent's limb, and reach is max(0, g . r'): the limb goes on to the
+        parent's end. Turning about J keeps |o|, so that
         skin of one joint never needs more than the second bound, and nothing is ever moved farther;
         next to the joint, where the nearer limb changes, it is 0. Where the skin is as near to the
         limb as at rest, as at rest, in a twist and on the inner side of a bend, e is 0.
@@ -486,12 +488,13 @@ class MeasuredJoints:
         rays = limbs.rays(joints, self.bones[rows]).astype(dtype, copy=False)
         posed_rays = posed.rays.astype(dtype, copy=False)[joints, sides]
         straightness = posed.straightness.astype(dtype, copy=False)[joints, sides]
+        reaches = posed.reaches.astype(dtype, copy=False)[joints, sides]
         heads, posed_heads, sizes, gaps = (
             values.astype(dtype, copy=False)[joints]
             for values in (limbs.heads, posed.heads, posed.sizes, posed.gaps)
         )
         rest_distance, max_correction = distances_at_rest(rest - heads, rays)
-        away = from_ray(deformed - posed_heads, posed_rays)
+        away = from_ray(deformed - posed_heads, posed_rays, reaches)
         distances = np.linalg.norm(away, axis=1)
         too_far = distances - sizes * rest_distance - gaps
         too_far = np.clip(too_far, 0.0, np.maximum(sizes * max_correction, 0.0))
@@ -499,9 +502,13 @@ class MeasuredJoints:
         return (shares[:, None] * away).astype(dtype, copy=False)
 
 
-def from_ray(from_joint: NDArray[np.floating], ray: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The vectors (m, 3) from the nearest points of rays to points."""
-    return from_joint - np.maximum(dots(from_joint, ray), 0.0)[:, None] * ray
+def from_ray(
+    from_joint: NDArray[np.floating],
+    ray: NDArray[np.floating],
+    reach: NDArray[np.floating] | float = 0.0,
+) -> NDArray[np.floating]:
+    """The vectors (m, 3) from the nearest points of rays, which begin this far behind the joint."""
+    return from_joint - np.maximum(dots(from_joint, ray), -reach)[:, None] * ray
 
 
 def distances_at_rest(

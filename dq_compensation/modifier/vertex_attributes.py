@@ -272,10 +272,9 @@ def _of_measured(
     distinct, of_vertex = _distinct_rows(two)
     joint, limb = distinct.T
     child, parent, ray = limbs.children[joint], limbs.parents[joint], limbs.rays(joint, limb)
+    other = np.where((limb == child)[:, None], limbs.back[joint], limbs.forth[joint])
     table = np.zeros((len(distinct), 4, 4))
-    table[:, :, :3] = np.stack(
-        (limbs.heads[joint], ray, limbs.forth[joint], limbs.forth[parent]), axis=1
-    )
+    table[:, :, :3] = np.stack((limbs.heads[joint], ray, other, limbs.forth[parent]), axis=1)
     of_limb = np.where(limb == child, starts[limb], ends[limb])
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
     points = tables.points_of(JOINT_ROWS, table.reshape(-1, 16))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dq_compensation import api
 from dq_compensation.core.compensation import compensated_skinning
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skinning import dual_quaternion_skinning
@@ -18,6 +19,8 @@ from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.settings.object_settings import Settings
 from human.model import RIGS, Rig
 from human.poses import NamedPose, Rotations, apply_pose, named_poses, random_pose, rotation
+from tests.blender.enabled_scenes import enable
+from tests.blender.scene_builders import evaluated_positions
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -121,3 +124,17 @@ def test_random_poses_are_not_torn(human_with_rig: Callable[[Rig], Human], rig: 
         moved = np.linalg.norm(shapes[1] - shapes[0], axis=1)
         assert np.all(moved <= measured.amounts * from_joint + 1e-9)
         assert 0.005 < moved.max() < 0.05
+
+
+def test_limbs_that_are_moved_off_their_parents_are_alike_everywhere(human: Human) -> None:
+    """Location keys along the limb and across it, both ways: to 1e-4 of the object's size."""
+    obj, bones = human.mesh_object, human.armature_object.pose.bones
+    enable(obj)
+    forearm, shin = bones["lowerarm01.L"], bones["lowerleg01.R"]
+    forearm.rotation_quaternion = shin.rotation_quaternion = rotation(80.0, 0.0, 0.0)
+    size = float(np.ptp([vertex.co for vertex in obj.data.vertices], axis=0).max())
+    for shift in ((0.0, 0.03, 0.0), (0.0, -0.03, 0.0), (0.03, 0.0, 0.02)):
+        forearm.location = shin.location = shift
+        bpy.context.view_layer.update()
+        apart = evaluated_positions(obj) - api.evaluate(obj)
+        assert np.abs(apart).max() < 1e-4 * size

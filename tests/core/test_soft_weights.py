@@ -270,6 +270,23 @@ def test_bones_that_keep_their_weights_do() -> None:
     assert np.allclose(soft.sum(axis=1), 1.0, atol=1e-6)
 
 
+def test_no_weight_is_too_weak_to_see() -> None:
+    """Two joints, a radius apart: where a bone fades away, a ring of vertices is left next to none.
+
+    Setup Check takes what is below 1e-4 for too weak; float32 may round that by 1e-11.
+    """
+    positions, faces, _ = tube(81, 8)
+    height = positions[:, 2:] / RADIUS
+    passed = (0.5 + 5.0 * (height - (-0.5, 0.5))).clip(0.0, 1.0)
+    weights = np.column_stack((1.0 - passed[:, 0], passed[:, 0] - passed[:, 1], passed[:, 1]))
+    influences, weakest = influences_of(weights), []
+    for amount in np.linspace(0.3, 0.7, 21):
+        soft = softened(positions, faces, influences, limb_skeleton(3, RADIUS), amount=amount)
+        assert np.abs(soft.sum(axis=1) - 1.0).max() < 1e-6
+        weakest.append(soft[soft > 0.0].min())
+    assert min(weakest) > 1e-4 - 1e-11
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
 @settings(max_examples=50, deadline=None)
 def test_the_cut_is_continuous(seed: int, most: int) -> None:

@@ -88,9 +88,10 @@ def with_limbs(
     """Points with each joint and one of its two limbs, in the pose: two for each of JOINT_ROWS.
 
     The very first point has `bone_nodes.palette_state` as its position. Of the two points of a row
-    the first one is at the joint, and the position of the second one is a ray, the direction of the
-    limb. Only where it matters for any limb there is LIMB_STATE, too: how thick the limb is scaled,
-    how far the parent's end has come away from the joint, and how straight the limb is.
+    the first one is at the joint, or where the limb begins beyond it (`PosedJoints.reaches`). The
+    position of the second one is a ray, the direction of the limb. Only where it matters for any
+    limb there is LIMB_STATE, too: how thick the limb is scaled, how far the joint has come away
+    from the line of the parent's limb, and how straight the limb is.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
@@ -104,17 +105,24 @@ def with_limbs(
     row_number = (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
     row: Matrix = palette.sample(build.attribute(JOINT_ROWS, Matrix), row_number)
     columns = [(build.vector(*column[:3]), column[3]) for column in row.entries()]
-    (head, joint), (ray, parent), (forth, limb), (before, before_joint) = columns
+    (head, joint), (ray, parent), (other, limb), (before, before_joint) = columns
     of_joint, of_parent = bones.at("matrix", joint), bones.at("matrix", parent)
     posed_head = of_joint.transform_point(head)
     turned = bones.at("matrix", limb).transform_direction(ray)
     posed_ray = turned.normalized() * (turned.length() > SHORTEST_RAY)
-    gap = posed_head.distance(of_parent.transform_point(head))
-    place = build.choose(index.modulo(2.0), posed_head, posed_ray)
+    of_child = (limb - joint).absolute() < 0.5
+    forth, back = build.choose(of_child, other, ray), build.choose(of_child, ray, other)
+    turned = of_parent.transform_direction(back)
+    posed_back = turned.normalized() * (turned.length() > SHORTEST_RAY)
+    apart = posed_head - of_parent.transform_point(head)
+    gap = (apart - posed_back * apart.dot(posed_back)).length()
+    # Swings and twists name no limb of the parent: their joints stay.
+    reach = apart.dot(posed_ray).maximum(0.0) * before.dot(before)
+    place = build.choose(index.modulo(2.0), posed_head - posed_ray * reach, posed_ray)
     known = bones.geometry.capture({"place": place, "gap": gap})
     place, gap = known.fields["place"], known.fields["gap"]
-    apart = known.geometry.statistic(gap, "Max") > length * _NO_GAP
-    matters = build.constant(1) if bendy else any_scaled.maximum(apart)
+    comes_apart = known.geometry.statistic(gap, "Max") > length * _NO_GAP
+    matters = build.constant(1) if bendy else any_scaled.maximum(comes_apart)
     state = build.vector(length, matters, 0.0)
     posed = known.geometry.set_position(build.choose(build.index < 0.5, place, state))
     size = _thickness(build, of_joint, forth).maximum(

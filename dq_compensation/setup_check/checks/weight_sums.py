@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.influences import Influences
+from ...core.influences import WEAKEST_SHARE, Influences
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
 from ...core.vectors import extent
@@ -94,8 +94,6 @@ WEIGHT_SUMS = Check("weight_sums", _find_weight_sums, {"normalize": normalize})
 # Influences too weak to see: they cost time, and exporters drop others for them.
 
 
-# The share of a vertex's weights below which an influence is cleaned away.
-_SMALLEST_SHARE = 1e-4
 # How far the surface may move when they go, in parts of the object's size, before it is asked.
 _UNSEEN = 0.5e-5
 
@@ -115,7 +113,7 @@ def _find_tiny_influences(subject: Subject) -> Iterator[Issue]:
         )
     message = (
         f"{counted(count, 'influence')} on {counted(len(vertices), 'vertex')} of {obj.name} "
-        f"{'is' if count == 1 else 'are'} below {_SMALLEST_SHARE:g}: too weak to see, but "
+        f"{'is' if count == 1 else 'are'} below {WEAKEST_SHARE:g}: too weak to see, but "
         "they count against the 4 or 8 that game engines keep."
     )
     fix = Fix(
@@ -143,7 +141,7 @@ def _tiny(subject: Subject) -> NDArray[np.bool_]:
     """Shape (m,), rows of the deforming weights."""
     deforming = subject.deforming_weights
     # A little less, for a weight of exactly that much is below it in float32.
-    shares = (1.0 - 1e-4) * _SMALLEST_SHARE * deforming.sums[deforming.vertices]
+    shares = (1.0 - 1e-4) * WEAKEST_SHARE * deforming.sums[deforming.vertices]
     return (deforming.weights < shares) & deforming.moved[deforming.vertices]
 
 
