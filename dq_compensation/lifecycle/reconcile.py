@@ -102,9 +102,9 @@ from .following_softness import follow_softness
 _MOST_LIMBS = 20
 # Why a limb does not spread its twist.
 _LEFT_OUT: dict[Reason, str] = {
-    "SHORT": "too short for how thick it is",
+    "SHORT": "too short and thick",
     "BENDY": "bendy bones twist along themselves",
-    "TWIST_BONES": "it has twist bones",
+    "TWIST_BONES": "twist bones do it there",
     "NAMED": "left out by you",
     "ROPE": "weights wider than the bones, as of a tail or a rope, twist softly already",
 }
@@ -162,12 +162,12 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
 
 
 def _about_twists(limbs: TwistLimbs) -> str:
-    """The limbs along which twists are spread, and why others are left out."""
+    """How many limbs spread their twists, and which others are left out, with the reason."""
     names = limbs.skeleton.names
     bones = [names[bone] for bone in limbs.bones.tolist()]
     found = "No limb spreads its twist."
     if bones:
-        found = f"Twists are spread along {listed(bones, _MOST_LIMBS)}."
+        found = f"Twists are spread along {counted(len(bones), 'limb')}."
     for reason, text in _LEFT_OUT.items():
         bones = [names[bone] for bone, why in limbs.left_out.items() if why == reason]
         if bones:

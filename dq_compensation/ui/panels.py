@@ -298,6 +298,8 @@ def draw_character(layout: UILayout, context: Context, character: Character) -> 
     shown, enabled = character.shown(active), character.enabled
     if enabled:
         meshes = character.together if shown == character.keeper else [shown]
+        if shown == character.keeper and active in character.with_own:
+            layout.label(text=f"Settings of {shown.name}", icon="ARMATURE_DATA")
         _settings(layout, context, shown, meshes)
     elif shown == character.keeper or (
         # With another display in the preferences, this would not be what Enable gives.

@@ -100,12 +100,15 @@ def test_an_active_mesh_with_its_own_settings_has_a_block(five: Character) -> No
     drawn = Drawn()
     assert drawn.owners_of("factor") == [rig.name, meshes[2].name]
     assert "Meshes: 5 of 5 on, 1 own" in drawn.texts
+    headings = [f"Settings of {rig.name}", f"Own settings of {meshes[2].name}"]
+    assert [text for text in drawn.texts if text in headings] == headings
     assert "dqc.character_settings" in drawn.buttons
     assert bpy.ops.dqc.character_settings() == {"FINISHED"}
     assert meshes[2].dq_compensation.factor == 1.0
     assert error(meshes[2]) < 1e-4
     drawn = Drawn()
     assert drawn.owners_of("factor") == [rig.name]
+    assert headings[0] not in drawn.texts
     assert "dqc.own_settings" in drawn.buttons
     assert bpy.ops.dqc.own_settings() == {"FINISHED"}
     rig.dq_compensation.factor = 0.5

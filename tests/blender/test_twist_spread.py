@@ -169,11 +169,13 @@ def test_limbs_stay_left_out_when_their_bones_are_renamed(game_human: Human) -> 
     np.testing.assert_allclose(evaluated_positions(obj), left_out, atol=1e-6)
 
 
-def test_the_notes_name_the_limbs(game_human: Human) -> None:
+def test_a_note_counts_limbs_and_names_those_that_are_left_out(game_human: Human) -> None:
     obj = game_human.mesh_object
     obj.dq_compensation.twist_left_out = "calf_l"
     obj.dq_compensation.twist_spread = 0.4
     enable(obj)
     (note,) = [each for each in find_notes(SkinnedObject(obj)) if each.startswith("Twists")]
-    assert "lowerarm_l" in note
+    acting = Settings.of(obj)
+    limbs = bind(obj, bpy.context.evaluated_depsgraph_get()).twist_limbs(acting)
+    assert note.startswith(f"Twists are spread along {len(limbs.bones)} limbs. ")
     assert "Not along calf_l: left out by you." in note
