@@ -155,6 +155,6 @@ def test_the_panel_draws_it_where_it_acts(
     settings.use_ball_joints = True
     moves = bool(np.abs(api.evaluate(obj) - before).max() > TOLERANCE)
     layout = MagicMock()
-    panels._settings(layout, bpy.context, obj)
+    panels._settings(layout, bpy.context, obj, [obj])
     drawn = {call.args[1] for call in layout.column.return_value.prop.call_args_list}
     assert moves == expected == ("use_ball_joints" in drawn)

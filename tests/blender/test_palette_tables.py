@@ -12,6 +12,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.attribute_names import (
     JOINT_ROWS,
@@ -29,7 +30,7 @@ from dq_compensation.modifier.palette_object import (
 )
 from dq_compensation.modifier.palette_points import PaletteTables
 from dq_compensation.scene.blender.own_objects import is_palette
-from tests.blender.enabled_scenes import check, disable, enable, error, select
+from tests.blender.enabled_scenes import check, disable, error, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import new_file, pose_at_random, save_and_open
 from tests.limb import build_limb, pose_limb
@@ -78,10 +79,10 @@ def test_meshes_share_their_rows(curve: str) -> None:
     (first, second), rig = limbs()
     for obj in (first, second):
         obj.dq_compensation.curve = curve
-    enable(first)
+    api.enable(first)
     tables = tables_of(rig)
     assert tables[JOINT_ROWS if curve == "MEASURED" else PAIR_ROWS]
-    enable(second)
+    api.enable(second)
     assert tables_of(rig) == tables
     assert rows_of(first) == rows_of(second)
     assert max(error(first), error(second)) <= TOLERANCE
@@ -94,7 +95,7 @@ def test_limb_axes_that_differ_have_rows_of_their_own() -> None:
         before = [rows_of(other) for other in meshes if other.dq_compensation.enabled]
         points = len(palette_of(rig).data.vertices) if before else 0
         obj.dq_compensation.limb_axis = axis
-        enable(obj)
+        api.enable(obj)
         assert [rows_of(other) for other in meshes[: len(before)]] == before
         assert len(palette_of(rig).data.vertices) >= points
         assert len(set(tables_of(rig)[JOINT_ROWS])) == len(tables_of(rig)[JOINT_ROWS])
@@ -108,7 +109,7 @@ def test_curves_that_differ_have_tables_of_their_own() -> None:
     second.dq_compensation.curve = "FITTED"
     third.dq_compensation.method = "SPHERICAL_JOINT"
     for obj in (first, second, third):
-        enable(obj)
+        api.enable(obj)
     bones, joints, pairs = PaletteTables(palette_of(rig).data).counts
     assert bones == 1 + 3
     assert joints > 0
@@ -120,9 +121,9 @@ def test_rows_that_come_later_leave_others_alone() -> None:
     (first, second), rig = limbs()
     for name in ("Upper", "Hand"):
         first.vertex_groups.remove(first.vertex_groups[name])
-    enable(first)
+    api.enable(first)
     before, edition = tables_of(rig)[JOINT_ROWS], edition_of(palette_of(rig))
-    enable(second)
+    api.enable(second)
     assert tables_of(rig)[JOINT_ROWS][: len(before)] == before
     assert len(tables_of(rig)[JOINT_ROWS]) > len(before)
     assert edition_of(palette_of(rig)) == edition
@@ -136,9 +137,9 @@ def test_bones_that_come_later_leave_tables_alone() -> None:
     rig.data.bones["Upper"].use_deform = False
     first.vertex_groups.remove(first.vertex_groups["Upper"])
     first.dq_compensation.method = "DUAL_QUATERNION"
-    enable(first)
+    api.enable(first)
     second.dq_compensation.curve = "FITTED"
-    enable(second)
+    api.enable(second)
     before = tables_of(rig)
     second.dq_compensation.curve = "MEASURED"
     check()
@@ -148,8 +149,8 @@ def test_bones_that_come_later_leave_tables_alone() -> None:
 
 def test_tables_start_anew_when_the_bones_at_rest_change() -> None:
     (first, second), rig = limbs()
-    enable(first)
-    enable(second)
+    api.enable(first)
+    api.enable(second)
     edition, count = edition_of(palette_of(rig)), len(tables_of(rig)[JOINT_ROWS])
     select(rig)
     for _ in range(3):
@@ -166,10 +167,10 @@ def test_undo_and_redo_keep_meshes_and_tables_together() -> None:
     bpy.context.preferences.edit.use_global_undo = True
     limbs()
     bpy.ops.ed.undo_push(message="before")
-    enable(bpy.data.objects["Limb"])
+    api.enable(bpy.data.objects["Limb"])
     bpy.ops.ed.undo_push(message="first")
     bpy.data.objects["Limb.001"].dq_compensation.limb_axis = "Z"
-    enable(bpy.data.objects["Limb.001"])
+    api.enable(bpy.data.objects["Limb.001"])
     bpy.ops.ed.undo_push(message="second")
     bpy.data.objects["Limb"].dq_compensation.limb_axis = "Y"
     check()
@@ -192,7 +193,7 @@ def test_undo_after_the_palette_got_a_new_tree() -> None:
     """An edited tree is built anew; the older step does not have the new one."""
     bpy.context.preferences.edit.use_global_undo = True
     limbs(1)
-    enable(bpy.data.objects["Limb"])
+    api.enable(bpy.data.objects["Limb"])
     nodes_of_palette(palette_of(bpy.data.objects["Limb Rig"])).node_group.nodes.clear()
     bpy.ops.ed.undo_push(message="edited")
     bpy.ops.ed.undo_push(message="again")
@@ -208,7 +209,7 @@ def test_undo_after_the_tables_started_anew_between_two_steps() -> None:
     bpy.context.preferences.edit.use_global_undo = True
     (obj,), rig = limbs(1)
     obj.dq_compensation.limb_axis = "Z"
-    enable(obj)
+    api.enable(obj)
     obj.dq_compensation.limb_axis = "AUTO"
     check()
     assert PaletteTables(palette_of(rig).data).counts[1] == 10
@@ -225,7 +226,7 @@ def test_a_mesh_added_to_an_overridden_rig(tmp_path: Path) -> None:
     """Tables in a linked mesh cannot be kept: the new mesh gets a palette of this file."""
     (body, shirt), rig = limbs()
     bpy.data.objects.remove(shirt)
-    enable(body)
+    api.enable(body)
     collected("Character", body, rig)
     path = str(tmp_path / "character.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
@@ -236,7 +237,7 @@ def test_a_mesh_added_to_an_overridden_rig(tmp_path: Path) -> None:
     shirt.modifiers["Armature"].object = shirt.parent = rig
     bpy.data.objects.remove(other)
     shirt.dq_compensation.limb_axis = "Z"
-    enable(shirt)
+    api.enable(shirt)
     pose_limb(rig)
     assert error(shirt) <= TOLERANCE
     save_and_open(tmp_path / "shot.blend")
@@ -254,15 +255,15 @@ def test_meshes_of_a_linked_armature_share_a_palette(tmp_path: Path) -> None:
     bpy.context.scene.collection.objects.link(linked)
     for obj in (body, shirt):
         obj.modifiers["Armature"].object = obj.parent = linked
-        enable(obj)
+        api.enable(obj)
         assert error(obj) <= TOLERANCE
     assert sum(map(is_palette, bpy.data.objects)) == 1
 
 
 def test_the_last_user_takes_the_tree_of_the_palette_along() -> None:
     (first, second), rig = limbs()
-    enable(first)
-    enable(second)
+    api.enable(first)
+    api.enable(second)
     disable(first)
     assert error(second) <= TOLERANCE
     disable(second)
@@ -275,7 +276,7 @@ def test_palettes_share_their_tree() -> None:
     pairs = [build_limb("One"), build_limb("Two")]
     for obj, rig in pairs:
         pose_at_random(rig)
-        enable(obj)
+        api.enable(obj)
     trees = {nodes_of_palette(palette_of(rig)).node_group for _, rig in pairs}
     assert len(trees) == 1
     assert max(error(obj) for obj, _ in pairs) <= TOLERANCE
@@ -311,7 +312,7 @@ def _with_other_names(palette: Object) -> None:
 )
 def test_a_damaged_palette_is_written_anew(damage: Callable[[Object], None]) -> None:
     obj, armature = build_limb()
-    enable(obj)
+    api.enable(obj)
     pose_limb(armature)
     damage(palette_of(armature))
     check()
