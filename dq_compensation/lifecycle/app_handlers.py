@@ -36,6 +36,7 @@ from ..session.status import (
 )
 from ..viewport.draw_handler import free
 from . import following
+from .character_settings import give_followed
 from .enabling import reconcile_together, settings_changed, share_settings
 from .following_softness import detach_new_soft_copy
 
@@ -65,10 +66,11 @@ def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> 
 def _on_followed_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:
     """Leave the modifier to its drivers, unless there is a spread now and there was none, or so."""
     obj = owner.id_data
-    if not isinstance(obj, bpy.types.Object):
+    if not isinstance(obj, bpy.types.Object) or are_settings_being_written():
         return
-    meshes, spreads = share_settings(obj), owner.twist_spread > 0.0
-    reconcile_together([mesh for mesh in meshes if status_of(mesh).has_spread != spreads])
+    meshes, spreads = [obj] if give_followed(obj) else share_settings(obj), owner.twist_spread > 0.0
+    if beginning := [mesh for mesh in meshes if status_of(mesh).has_spread != spreads]:
+        reconcile_together(beginning)
 
 
 def _on_shown_setting(*_about: object) -> None:
@@ -120,6 +122,8 @@ def _on_undo() -> None:
     for status in memories(Status).values():
         # What is right may have come from another step than the modifier: look at all of it again.
         status.signature = 0, status.signature[1]
+        # Soft weights have a mesh of their own, which may be of another step, too.
+        status.compared &= status.softness.content is None
     check_soon(0.0)
 
 

@@ -19,7 +19,7 @@ from ..scene.blender.animation_curves import is_played
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.character_armature import armature_with_settings
 from ..scene.settings.object_settings import CHARACTER_SETTINGS, FOLLOWED_SETTINGS, settings_of
-from ..session.changes import writing_settings
+from ..session.changes import note_adjusted, writing_settings
 from ..session.known_objects import enabled_meshes
 from ..session.status import status_of
 
@@ -118,6 +118,22 @@ def meshes_changed(meshes: Iterable[bpy.types.Object]) -> None:
                 _write(armature, values_of(going[0]))
         for mesh in changed:
             _mark(mesh, armature if is_alike(mesh, armature) else None)
+
+
+def give_followed(mesh: bpy.types.Object) -> bool:
+    """Give an armature the `FOLLOWED_SETTINGS` of its only enabled mesh; whether they agree now.
+
+    They are most often changed by dragging, and the armature is named as edited each time: cheap.
+    """
+    armature = armature_with_settings(mesh)
+    if armature is None or armature.library is not None or enabled_meshes(armature) != [mesh]:
+        return False
+    if moving_settings(armature, FOLLOWED_SETTINGS):
+        return False
+    settings: Any = settings_of(mesh)
+    _write(armature, {name: getattr(settings, name) for name in FOLLOWED_SETTINGS})
+    note_adjusted(mesh)
+    return True
 
 
 def leave_character(

@@ -251,7 +251,6 @@ def reconcile_together(meshes: list[bpy.types.Object]) -> None:
     """Bring meshes up to date whose settings have changed; Blender evaluates them once."""
     if not meshes:
         return
-    # What was written to their armatures is no edit.
     note_adjusted(*meshes)
     flush(meshes)
     depsgraph = bpy.context.evaluated_depsgraph_get()

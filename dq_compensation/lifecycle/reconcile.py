@@ -70,15 +70,16 @@ from ..scene.binding.content import (
     reshaping_modifiers,
 )
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.armature import armature_of, bendy_state, has_moved
-from ..scene.blender.mesh import mesh_of, read_properties, read_property
+from ..scene.blender.armature import armature_of, has_moved, rest_state
+from ..scene.blender.mesh import mesh_of, read_property
 from ..scene.blender.own_objects import is_hidden, is_palette
 from ..scene.blender.rigging import broken_pose, deformation_refusal, notes
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, rename_bones
-from ..session.changes import Changes, Update, writing_settings
+from ..scene.vertex_groups import rename_kept
+from ..session.changes import Changes, Update, remember_pose, writing_settings
 from ..session.character_skins import other_meshes
 from ..session.known_objects import is_in_crowd, note_change
 from ..session.memory import memories, memory_of
@@ -307,13 +308,6 @@ def key_values(obj: bpy.types.Object) -> NDArray[np.float32]:
 # deforms.
 
 
-_EDITED_OUTSIDE_OF_EDIT_MODE = (
-    ("matrix_local", np.float32, (16,)),  # by `Armature.transform`
-    ("use_deform", np.bool_, ()),
-    ("use_envelope_multiply", np.bool_, ()),
-)
-
-
 @dataclass
 class _LastPose:
     """The state of an armature, or of its object, in the last evaluation."""
@@ -369,13 +363,7 @@ def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
     known, names = memory_of(armature, _LastPose), tuple(armature.bones.keys())
     same, known.names = known.names == names, names
     if with_bones:
-        bones = armature.bones
-        rest: tuple[object, ...] = (
-            *(each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)),
-            *bendy_state(bones, dict(zip(names, names, strict=True))),
-            armature.pose_position,
-            armature.is_editmode,
-        )
+        rest = rest_state(armature)
         same, known.rest = same and known.rest == rest, rest
     return same
 
@@ -407,6 +395,8 @@ def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
             is_local_mesh = other.type == "MESH" and other.library is None
             if is_local_mesh and SkinnedObject(other).find_rig() == rig:
                 rename_bones(other, renamed)
+                if mesh_of(other).library is None:
+                    rename_kept(other, renamed)
         if rig.library is None:
             rename_bones(rig, renamed)
     remember_names(palette)
@@ -567,6 +557,8 @@ def _remember_state(skinned: SkinnedObject, binding: Binding | None, *, read: bo
     status.key_values = key_values(obj)
     status.has_spread = Settings.of(obj).twist_spread > 0.0
     poses = memories(_LastPose)
+    if rig is not None:
+        remember_pose(rig)
     if rig is not None and rig.session_uid not in poses:
         _keeps_place(rig)
     if rig is not None and rig.data is not None and rig.data.session_uid not in poses:

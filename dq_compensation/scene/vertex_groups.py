@@ -259,6 +259,14 @@ def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: o
     mesh_of(obj)[store.record] = json.dumps({**(kept_record(obj, store) or {}), **record})
 
 
+def rename_kept(obj: bpy.types.Object, renamed: Mapping[str, str]) -> None:
+    """Let kept weights follow bones that were renamed: groups may be sorted anew later."""
+    for store in (BAKED_BONES, PAINTED):
+        names = (kept_record(obj, store) or {}).get("groups", ())
+        if not renamed.keys().isdisjoint(names):
+            add_to_record(obj, store, groups=[renamed.get(name, name) for name in names])
+
+
 def _kept_entries(
     obj: bpy.types.Object, store: Store = BAKED_BONES
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.float32]]:

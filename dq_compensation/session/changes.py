@@ -14,8 +14,12 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scene.binding.content import mesh_signature, object_signature
+from ..scene.binding.content import mesh_signature, object_signature, pose_signature
 from ..scene.blender.mesh import mesh_of, read_properties
+from ..scene.blender.own_objects import is_palette
+from ..scene.blender.rigging import find_rig
+from ..scene.settings.character_armature import armature_with_settings
+from ..scene.settings.object_settings import settings_of
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
 from .status import is_playing, status_of
@@ -157,13 +161,34 @@ class _Adjusted:
     """Marks an object that needs no other look at a setting that has just been changed."""
 
 
-def note_adjusted(*objects: bpy.types.Object) -> None:
-    """Note that a setting of objects was changed, and that their modifiers are right with it.
+class _Posed:
+    """The pose of an armature object when we looked last, so that a setting alone is told from it.
 
-    Blender names the objects and their meshes next, as if both had been edited.
+    Attributes:
+        signature: of the pose, the bones and the object; 0 before the first look.
+    """
+
+    signature = 0
+
+
+def note_adjusted(*objects: bpy.types.Object) -> None:
+    """Note that a setting of meshes was changed, and that their modifiers are right with it.
+
+    Blender names the objects, their meshes, and the armatures with their settings next, as if all
+    had been edited.
     """
     for obj in objects:
         memory_of(obj, _Adjusted)
+        armature = armature_with_settings(obj)
+        if armature is not None:
+            memory_of(armature, _Adjusted)
+
+
+def remember_pose(rig: bpy.types.Object) -> bool:
+    """Whether an armature object is posed, and its bones are, as at the last call."""
+    known, now = memory_of(rig, _Posed), pose_signature(rig)
+    same, known.signature = known.signature == now, now
+    return same
 
 
 class Changes:
@@ -214,20 +239,23 @@ class Changes:
 
     @cached_property
     def edits(self) -> tuple[Update, ...]:
-        """The `updates` without the objects and meshes that only a setting has named."""
+        """The `updates` without what only a setting has named."""
         adjusted = memories(_Adjusted)
         if not (adjusted and self.updates):
             return self.updates
         unedited: set[int] = set()
+        palettes: list[bpy.types.Object] = []
         for update in self.depsgraph.updates:
-            obj = update.id.original
-            is_mesh = isinstance(obj, bpy.types.Object) and obj.type == "MESH"
-            if is_mesh and obj.session_uid in adjusted:
-                mesh = mesh_of(obj)
-                now = object_signature(obj), mesh_signature(mesh)
-                if now == status_of(obj).signature:
-                    named = (obj, mesh, mesh.shape_keys)
-                    unedited |= {each.session_uid for each in named if each is not None}
+            obj: Any = update.id.original
+            if obj.session_uid in adjusted:
+                unedited |= {each.session_uid for each in _unedited(obj)}
+            elif isinstance(obj, bpy.types.Object) and is_palette(obj):
+                # One that was edited itself has this flag, too.
+                palettes += [] if update.is_updated_shading else [obj]
+        for palette in palettes:
+            rig = find_rig(palette)
+            if rig is not None and rig.session_uid in unedited:
+                unedited.add(palette.session_uid)
         adjusted.clear()
         return tuple(each for each in self.updates if each.uid not in unedited)
 
@@ -245,6 +273,18 @@ class Changes:
     def _flags(self, *names: str) -> list[NDArray[np.bool_]]:
         wanted = [(f"is_updated_{name}", np.bool_, ()) for name in names]
         return read_properties(self.depsgraph.updates, wanted)
+
+
+def _unedited(obj: bpy.types.Object) -> list[Any]:
+    """The data-blocks of an adjusted object that are as we saw them last; all of them, or none."""
+    if obj.type == "ARMATURE":
+        # A take is compared with what acts in other frames, too.
+        same = remember_pose(obj) and not len(settings_of(obj).takes)
+        return [obj, obj.data] if same else []
+    mesh = mesh_of(obj)
+    if (object_signature(obj), mesh_signature(mesh)) != status_of(obj).signature:
+        return []
+    return [each for each in (obj, mesh, mesh.shape_keys) if each is not None]
 
 
 Followers = list[Callable[..., None]]

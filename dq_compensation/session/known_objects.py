@@ -23,6 +23,10 @@ _FEW = 40
 class KnownObjects:
     """The objects of the file that something is true of, local and linked.
 
+    Attributes:
+        places: those that it is true of, among the objects of the file; another dictionary once
+            they were sought anew.
+
     Args:
         belongs: what has to be true; quick, it is asked of each known object every time. Whoever
             makes it true of an object calls `forget`.
@@ -32,10 +36,10 @@ class KnownObjects:
 
     def __init__(self, belongs: Callable[[bpy.types.Object], bool]) -> None:
         self._belongs = belongs
-        # The places of those it is true of, among the objects of the file, and the session_uid of
-        # all objects. Not the objects: a reference to Blender data must not outlive an undo or a
-        # file load. Not their names either: those that are linked may have the same ones.
-        self._places: dict[int, None] = {}
+        # Not the objects: a reference to Blender data must not outlive an undo or a file load. Not
+        # their names either: those that are linked may have the same ones.
+        self.places: dict[int, None] = {}
+        # The session_uid of all objects.
         self._uids: NDArray[np.int32] | None = None
         self._all.append(self)
 
@@ -48,26 +52,21 @@ class KnownObjects:
         objects = bpy.data.objects
         uids = uids_of(objects)
         if self._are_known(uids):
-            if len(self._places) <= _FEW:
-                found = [objects[place] for place in self._places]
+            if len(self.places) <= _FEW:
+                found = [objects[place] for place in self.places]
             else:
-                found = [obj for place, obj in enumerate(objects) if place in self._places]
+                found = [obj for place, obj in enumerate(objects) if place in self.places]
             if all(map(self._belongs, found)):
                 return found
         places = {place: obj for place, obj in enumerate(objects) if self._belongs(obj)}
-        self._places, self._uids = dict.fromkeys(places), uids
+        self.places, self._uids = dict.fromkeys(places), uids
         return list(places.values())
-
-    @property
-    def places(self) -> dict[int, None]:
-        """Their places among the objects of the file; another dictionary when they were sought."""
-        return self._places
 
     def any(self) -> bool:
         """Whether there are any; cheaper than `all`."""
         if not self._are_known(uids_of(bpy.data.objects)):
             self.all()
-        return bool(self._places)
+        return bool(self.places)
 
     def forget(self) -> None:
         """Look through the file again at the next call."""

@@ -16,8 +16,18 @@ from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import BindingError
 from ..scene.binding.bind import modifier_influences
-from ..scene.binding.content import mesh_signature, object_signature, structure_of
-from ..scene.blender.armature import deforming_bones, object_to_armature, read_skeleton
+from ..scene.binding.content import (
+    keeps_soft_weights,
+    mesh_signature,
+    object_signature,
+    structure_of,
+)
+from ..scene.blender.armature import (
+    deforming_bones,
+    has_moved,
+    object_to_armature,
+    read_skeleton,
+)
 from ..scene.blender.mesh import VertexGroupWeights, read_edges, read_positions, read_weights
 from ..scene.blender.skinned_object import SkinnedObject
 from ..session.character_skins import is_behind
@@ -131,8 +141,13 @@ class Subject(SkinnedObject):
         status = status_of(self.obj)
         known = status.binding if status.compared and self.settings.is_enabled else None
         open_ends = status.waits or status.problem or status.failure or status.softness.is_old
-        # Modifiers before ours may make other vertices in every frame.
-        if known is None or open_ends or self.modifiers_before or is_behind(self.obj):
+        # Modifiers before ours may make other vertices in every frame; an undo may bring other soft
+        # weights, and another object that has the mesh may write its own attributes into it.
+        varies = self.modifiers_before or keeps_soft_weights(self) or self.mesh.users > 1
+        if known is None or open_ends or varies or is_behind(self.obj):
+            return False
+        # What an armature does changes nothing of the mesh.
+        if has_moved(known.object_to_armature, self.obj, self.rig, known.extent):
             return False
         now = object_signature(self.obj), mesh_signature(self.mesh, self.weights)
         return now == status.signature and known.structure == structure_of(self)

@@ -15,7 +15,8 @@ from dq_compensation.lifecycle.reconcile import State
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session import status
+from dq_compensation.session import changes, status
+from dq_compensation.session.changes import Changes
 from dq_compensation.session.character_skins import in_character
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status, status_of
@@ -354,4 +355,28 @@ def test_a_factor_after_an_undo_looks_again(
     bpy.context.view_layer.update()
     assert calls["reconcile"] >= 1
     assert is_current(obj)
+    assert error(obj) < TOLERANCE
+
+
+def test_a_factor_is_no_edit_of_its_armature(limb: tuple[Object, Object]) -> None:
+    """The armature has the settings, so Blender names it; a pose that comes with it is told."""
+    obj, rig = limb
+    obj.dq_compensation.factor = 0.5
+    bpy.context.view_layer.update()
+    told: list[Changes] = []
+    changes.EDIT.append(told.append)
+    try:
+        for factor in (0.4, 0.3):
+            obj.dq_compensation.factor = factor
+            bpy.context.view_layer.update()
+            rig.dq_compensation.factor = factor + 0.05
+            bpy.context.view_layer.update()
+        assert not told
+        obj.dq_compensation.factor = 0.7
+        pose(obj, rig)
+        bpy.context.view_layer.update()
+        assert len(told) == 1
+    finally:
+        changes.EDIT.remove(told.append)
+    assert rig.dq_compensation.factor == pytest.approx(0.7)
     assert error(obj) < TOLERANCE

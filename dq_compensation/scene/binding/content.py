@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from ...core.vectors import extent
 from ...wording import listed
 from ..blender.animation_curves import animated_paths
-from ..blender.armature import armature_of, bendy_state, envelope_state
+from ..blender.armature import armature_of, bendy_state, envelope_state, rest_state
 from ..blender.mesh import (
     AttributeType,
     VertexGroupWeights,
     mesh_of,
     read_attribute,
     read_positions,
+    read_properties,
     read_property,
     read_weights,
     write_attribute,
@@ -396,6 +397,8 @@ _SIGNED_SETTINGS = (
     *("overlay", "support_bone", "softness_group", "as_painted", "lies_on", "by_itself"),
 )
 
+_POSES = (("matrix", np.float32, (16,)), ("matrix_basis", np.float32, (16,)))
+
 FOLLOWED = "modifiers before the Armature modifier"
 
 
@@ -444,6 +447,14 @@ def object_signature(obj: bpy.types.Object) -> int:
         modifiers,
     )
     return hash(repr(parts))
+
+
+def pose_signature(rig: bpy.types.Object) -> int:
+    """Equal while nobody has moved or posed an armature object, or edited its bones."""
+    armature = cast("bpy.types.Armature", rig.data)
+    poses = () if rig.pose is None else read_properties(rig.pose.bones, _POSES)
+    rest = repr((armature.bones.keys(), rest_state(armature)))
+    return hash((object_signature(rig), rest, *(each.tobytes() for each in poses)))
 
 
 def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = None) -> int:

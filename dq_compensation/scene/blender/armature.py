@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.skeleton import BendyBones, Skeleton
 from ...errors import BindingError, UserError
-from .mesh import read_property
+from .mesh import read_properties, read_property
 
 # Reads an armature: its bones at rest and, every frame, its pose.
 
@@ -358,6 +358,25 @@ def with_segments(
     of_frame = bendy.bone_of_frame
     posed = matrices[of_frame] @ skeleton.rest[of_frame] @ segments
     return np.concatenate((matrices, posed @ bendy.inverse_frames))
+
+
+# What can be edited of bones at rest outside of Edit Mode; places by `Armature.transform`.
+_EDITED_OUTSIDE_OF_EDIT_MODE = (
+    ("matrix_local", np.float32, (16,)),
+    ("use_deform", np.bool_, ()),
+    ("use_envelope_multiply", np.bool_, ()),
+)
+
+
+def rest_state(armature: bpy.types.Armature) -> tuple[object, ...]:
+    """Equal while nobody has edited the bones of an armature at rest; their names do not count."""
+    bones = armature.bones
+    return (
+        *(each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)),
+        *bendy_state(bones, {bone.name: bone.name for bone in bones}),
+        armature.pose_position,
+        armature.is_editmode,
+    )
 
 
 def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> list[Any]:

@@ -12,20 +12,15 @@ import numpy as np
 
 from ...errors import BindingError
 from ...wording import listed
+from ..settings.character_armature import find_rig
 from .animation_curves import animated_paths
 from .armature import armature_of, deforming_bones, is_invertible
 from .mesh import read_property
 from .own_objects import is_hidden, is_own_modifier
-from .skinned_object import SkinnedObject, armature_modifier
+from .skinned_object import SkinnedObject
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."
 REFUSAL_NO_MESH = "{armature} deforms no mesh. Parent one to it (Ctrl P, Armature Deform)."
-
-
-def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
-    """The armature object of `armature_modifier`; None without one."""
-    modifier = armature_modifier(obj)
-    return modifier.object if modifier is not None else None
 
 
 def rig_of(obj: bpy.types.Object) -> bpy.types.Object:

@@ -25,6 +25,12 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     return next(iter(complete or found), None)
 
 
+def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
+    """The armature object of `armature_modifier`; None without one."""
+    modifier = armature_modifier(obj)
+    return modifier.object if modifier is not None else None
+
+
 def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     """The armature with whose settings a mesh object goes; None where it has settings of its own.
 
