@@ -138,7 +138,7 @@ def test_bones_that_come_later_leave_tables_alone() -> None:
     first.vertex_groups.remove(first.vertex_groups["Upper"])
     first.dq_compensation.method = "DUAL_QUATERNION"
     api.enable(first)
-    second.dq_compensation.curve = "FITTED"
+    second.dq_compensation.method, second.dq_compensation.curve = "COMPENSATED", "FITTED"
     api.enable(second)
     before = tables_of(rig)
     second.dq_compensation.curve = "MEASURED"
