@@ -152,6 +152,7 @@ def _fitted_weights(
     candidates: NDArray[np.integer],
     rest: NDArray[np.floating],
     live: NDArray[np.floating],
+    pose_weights: NDArray[np.floating],
     *,
     before: NDArray[np.floating],
     pull: float,
@@ -163,6 +164,7 @@ def _fitted_weights(
         matrices: shape (P, M, 3, 4), skinning matrices of everything that can move a vertex.
         candidates: shape (m, k), what may move each vertex, rows of the matrices.
         rest, live: shapes (m, 3), (P, m, 3); where vertices are and where they should go.
+        pose_weights: shape (P,).
         before: shape (m, k), weights near which they stay where the poses do not decide.
         pull: metres; what a weight that is 1 off costs.
         most: the largest number of weights of a vertex; 0 for any.
@@ -170,7 +172,7 @@ def _fitted_weights(
     Returns:
         shape (m, k), not negative, with the sum 1.
     """
-    gram = _gram_matrices(matrices, candidates, rest, live)
+    gram = _gram_matrices(matrices, candidates, rest, live, pose_weights)
     return sparse_convex_weights(gram + _pulled(before, pull), most)
 
 
@@ -179,17 +181,18 @@ def _gram_matrices(
     candidates: NDArray[np.integer],
     rest: NDArray[np.floating],
     live: NDArray[np.floating],
+    pose_weights: NDArray[np.floating],
 ) -> NDArray[np.float64]:
-    """G of `convex_weights`, the mean over all poses, shape (m, k, k); see `_fitted_weights`."""
+    """G of `convex_weights`, the sum over all poses, shape (m, k, k); see `_fitted_weights`."""
     count, width = candidates.shape
     gram = np.zeros((count, width, width))
     points = np.concatenate((rest, np.ones((count, 1))), axis=1)[:, :, None]
     rows = (3 * candidates[:, :, None] + np.arange(3)).reshape(count, -1)
-    for each, wanted in zip(matrices, live, strict=True):
+    for each, wanted, weight in zip(matrices, live, pose_weights, strict=True):
         missed = (each.reshape(-1, 4)[rows] @ points).reshape(count, width, 3)
         missed -= wanted[:, None]
-        gram += missed @ missed.transpose(0, 2, 1)
-    return gram / max(len(matrices), 1)
+        gram += weight * (missed @ missed.transpose(0, 2, 1))
+    return gram
 
 
 def _pulled(before: NDArray[np.floating], pull: float) -> NDArray[np.float64]:
@@ -292,6 +295,7 @@ class Fitting:
         rest: shape (n, 3), armature space.
         poses: P of them, at least one.
         live: shape (P, n, 3), armature space; where the vertices should be in these poses.
+        pose_weights: shape (P,), how much each pose counts.
         balls: the bones whose swing takes skin along chords and whose twist takes it on arcs.
         most: influences of a vertex; 0 for any number.
         pull: metres; see `_fitted_weights`.
@@ -304,6 +308,7 @@ class Fitting:
     rest: NDArray[np.floating]
     poses: Sequence[Pose]
     live: NDArray[np.floating]
+    pose_weights: NDArray[np.floating]
     balls: Collection[int]
     most: int
     pull: float
@@ -336,12 +341,13 @@ def _chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.fl
         rows = fitting.vertices_of(parent, child)
         one, other = fitting.weights[rows, parent], fitting.weights[rows, child]
         squares = np.zeros(len(rows))
-        for pose, helpers in zip(fitting.poses, of_helpers, strict=True):
+        every = zip(fitting.poses, of_helpers, fitting.pose_weights, strict=True)
+        for pose, helpers, pose_weight in every:
             chord = pose.matrices[[parent, child], :3].mean(axis=0) - helpers[place, :3]
             away = fitting.rest[rows] @ chord[:, :3].T + chord[:, 3]
-            squares += np.einsum("ni,ni->n", away, away)
+            squares += pose_weight * np.einsum("ni,ni->n", away, away)
         if len(rows):
-            misses = 4.0 * one * other / (one + other) * np.sqrt(squares / len(fitting.poses))
+            misses = 4.0 * one * other / (one + other) * np.sqrt(squares)
             missed[place] = np.quantile(np.minimum(misses, most[rows]), _NEARLY_ALL)
     return missed
 
@@ -350,11 +356,11 @@ def _linear_errors(fitting: Fitting) -> NDArray[np.float64]:
     """How far linear blending is off at each vertex, root mean square over the poses: (n,)."""
     bones = fitting.skeleton.bone_count
     squares = np.zeros(len(fitting.rest))
-    for pose, live in zip(fitting.poses, fitting.live, strict=True):
+    for pose, live, weight in zip(fitting.poses, fitting.live, fitting.pose_weights, strict=True):
         blended = (fitting.weights @ pose.matrices[:bones, :3].reshape(bones, 12)).reshape(-1, 3, 4)
         away = np.einsum("nij,nj->ni", blended[:, :, :3], fitting.rest) + blended[:, :, 3] - live
-        squares += np.einsum("ni,ni->n", away, away)
-    return np.sqrt(squares / len(fitting.poses))
+        squares += weight * np.einsum("ni,ni->n", away, away)
+    return np.sqrt(squares)
 
 
 def _helpers_of_pair(
@@ -437,7 +443,9 @@ class _Trial:
         before[:, :2] = fitting.weights[rows[:, None], pair]
         before /= before.sum(axis=1, keepdims=True)
         live = fitting.live[np.ix_(chosen, rows)]
-        gram = _gram_matrices(matrices, candidates, fitting.rest[rows], live)
+        weights = fitting.pose_weights[chosen]
+        weights = weights * (fitting.pose_weights.sum() / weights.sum())
+        gram = _gram_matrices(matrices, candidates, fitting.rest[rows], live, weights)
         return cls(helpers, gram, gram + _pulled(before, fitting.pull), fitting.most)
 
     def left(self, places: Sequence[int]) -> float:
@@ -529,9 +537,9 @@ _CHUNK = 2_000_000
 _CHOOSING = 0.4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FitOptions:
-    """The limits of a fit.
+    """The limits of a fit, and what counts in it.
 
     Attributes:
         helpers: of each pair that needs any, 1 to 4; 0: as few as the tolerance needs.
@@ -539,12 +547,14 @@ class FitOptions:
         tolerance: above 0, metres of the armature's space, root mean square over the poses; pairs
             whose linear blending is off by less get no helper.
         pieces: shape (n,), of `Fitting`.
+        pose_weights: shape (P,), how much each pose counts; None: alike, with the sum 1.
     """
 
     helpers: int = 0
     most_influences: int = 4
     tolerance: float = 0.0005
     pieces: NDArray[np.integer] | None = None
+    pose_weights: NDArray[np.floating] | None = None
 
 
 def shared_pairs(influences: Influences, skeleton: Skeleton) -> NDArray[np.int32]:
@@ -603,7 +613,11 @@ def fit_helpers(
     bones = _dense(influences, skeleton.bone_count).astype(np.float64)
     pull = _PULL * options.tolerance
     most = options.most_influences
-    fitting = Fitting(skeleton, bones, rest, poses, live, balls, most, pull, options.pieces)
+    pose_weights = options.pose_weights
+    if pose_weights is None:
+        pose_weights = np.full(len(poses), 1.0 / len(poses))
+    pieces = options.pieces
+    fitting = Fitting(skeleton, bones, rest, poses, live, pose_weights, balls, most, pull, pieces)
     needed = np.ceil(np.sqrt(_chord_errors(fitting, pairs) / options.tolerance) - 1.0)
     counts = needed.clip(0, MOST_HELPERS).astype(int)
     helpers: list[Helper] = []
@@ -652,6 +666,7 @@ def _fit_weights(
                 ids,
                 fitting.rest[rows],
                 fitting.live[:, rows],
+                fitting.pose_weights,
                 before=before,
                 pull=fitting.pull,
                 most=most,
@@ -669,6 +684,7 @@ def _fit_weights(
             np.tile(ids, (len(piece), 1)),
             fitting.rest[piece],
             fitting.live[:, piece],
+            fitting.pose_weights,
         ).mean(axis=0, keepdims=True)
         before = np.where(ids < count, bones[piece[0], np.minimum(ids, count - 1)], 0.0)
         found = sparse_convex_weights(gram + _pulled(before[None], fitting.pull), most)[0]

@@ -18,6 +18,7 @@ from ..bake.bake_reports import (
     RangeReport,
 )
 from ..bake.files import CacheReport
+from ..bake.removing import RemovalReport
 from ..errors import BindingError, PoseError, UserError
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
@@ -33,6 +34,7 @@ from .baking import (
     bake_pose,
     cache_take,
     crowds,
+    remove_bake,
 )
 from .characters import (
     VERSION,
@@ -76,6 +78,7 @@ __all__ = [
     "PoseError",
     "PoseReport",
     "RangeReport",
+    "RemovalReport",
     "SettingValues",
     "SofteningReport",
     "Space",
@@ -97,6 +100,7 @@ __all__ = [
     "evaluate_frames",
     "fix",
     "iterate_frames",
+    "remove_bake",
     "report",
     "restore_weights",
     "settings",

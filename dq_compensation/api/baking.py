@@ -14,6 +14,7 @@ from ..bake.corrective_poses import checked_angles
 from ..bake.files import SUFFIXES, CacheReport, FileFormat
 from ..bake.files import bake_cache as cache_steps
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..bake.removing import RemovalReport, remove_bakes
 from ..bake.shape_key_bakes import bake_current_pose, bake_range
 from ..crowds.crowd_baking import CrowdBakeOptions
 from ..crowds.crowd_baking import bake_crowd as crowd_steps
@@ -144,6 +145,25 @@ def bake_bones(objects: Objects, options: _BonesArguments) -> list[BonesReport]:
     """
     with selection_kept():
         return run_steps(bones_steps(mesh_objects(objects), options), options.progress)
+
+
+def remove_bake(objects: Objects) -> list[RemovalReport]:
+    """Remove helper bones, with the weights that came with them, and shape keys of bakes.
+
+    Shape keys of `bake_pose` stay.
+
+    Args:
+        objects: a mesh object or several, enabled or not.
+
+    Returns:
+        a report for each object that had a bake.
+
+    Raises:
+        UserError: none of them has a bake, or one cannot be changed; nothing has changed then.
+    """
+    found = mesh_objects(objects)
+    with interrupts_wait():
+        return remove_bakes(found)
 
 
 def bake_cache(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
+from weakref import ref
 
 import bpy
 import numpy as np
@@ -16,10 +18,12 @@ from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.scenes import world_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import Settings
 from ..scene.vertex_groups import kept_record
 from ..session.changes import comparing_copies
 from ..session.memory import memories, memory_of
-from ..wording import counted, rounded
+from ..session.status import status_of
+from ..wording import counted, listed, rounded
 
 # Checks a bake: how far Blender's own Armature modifier is from our deformation.
 
@@ -133,11 +137,24 @@ def still_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
 
 @dataclass(frozen=True)
 class _LastReport:
-    """The last report of an object: its keys, and whether it is about helper bones."""
+    """The last report of an object.
+
+    Attributes:
+        key_names: the keys that it is about.
+        of_bones: whether it is about helper bones.
+        state: of a dry run, what it was made from; see `_state`.
+    """
 
     text: str = ""
     key_names: tuple[str, ...] = ()
     of_bones: bool = False
+    state: tuple[Any, Settings] | None = None
+
+
+def _state(obj: bpy.types.Object) -> tuple[Any, Settings]:
+    """What changes with the mesh, the weights, the bones or the settings of an enabled object."""
+    binding = status_of(obj).binding
+    return None if binding is None else ref(binding), Settings.of(obj)
 
 
 @dataclass(frozen=True)
@@ -240,27 +257,57 @@ class CorrectiveReport(KeyReport):
 
     Attributes:
         bones: how many bones the keys follow.
-        verdict: Blender's own modifier without and with the keys from our deformation.
+        tolerance: millimetres.
+        within_tolerance: bones without keys, as no pose of them needs any.
+        unparented: bones without keys, whose joints are found from the mesh alone.
+        dry_run: whether nothing was written; the keys are those that would come.
+        verdict: Blender's own modifier without and with the keys from our deformation. Bones
+            without keys count.
     """
 
     bones: int
+    tolerance: float = 0.0
+    within_tolerance: tuple[str, ...] = ()
+    unparented: tuple[str, ...] = ()
+    dry_run: bool = False
     verdict: Verdict = field(default_factory=Verdict)
 
     def sentence(self) -> str:
         """See `KeyReport`."""
         if not self.key_names:
-            return f"{self.object_name} needs no correctives of these bones: nothing was baked."
+            needs = f"{self.object_name} needs no correctives of these bones: nothing was baked."
+            return needs + self._left_out
         bones = counted(self.bones, "bone")
         keys = counted(len(self.key_names), "corrective")
         verdict = self.verdict
+        if self.dry_run:
+            would = f"Nothing was changed. A bake of {self.object_name} gives {keys} of {bones}."
+            return would + self._left_out + self._ending
         return (
             f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
             + _comparison("In {poses} poses in between", verdict.before, verdict.after)
             + _comparison(
                 "With all of them turned at once", verdict.before_at_once, verdict.after_at_once
             )
+            + self._left_out
             + self._ending
         )
+
+    @property
+    def _left_out(self) -> str:
+        """The joints without keys, and why."""
+        text = ""
+        if self.key_names and self.within_tolerance:
+            text = (
+                f" No keys for {listed(self.within_tolerance)}: all is within the Tolerance of "
+                f"{rounded(self.tolerance)} mm there."
+            )
+        if self.unparented:
+            text += (
+                f" No keys for {listed(self.unparented)}, whose joints are found from the mesh "
+                "alone: press Check and Parent Bones, and bake again."
+            )
+        return text
 
 
 def _comparison(where: str, before: Deviation, after: Deviation) -> str:
@@ -306,6 +353,11 @@ class HelperErrors:
     def __post_init__(self) -> None:
         object.__setattr__(self, "remaining", Remaining.of(self.before, self.after))
 
+    @classmethod
+    def of(cls, before: Deviation, after: Deviation) -> HelperErrors:
+        """Of two deviations."""
+        return HelperErrors(before=before, after=after)
+
     @property
     def _compared(self) -> str:
         """For sentences: ``1 mm instead of 2 (rms 0.3 instead of 1); 50 % (rms 30 %) remain``."""
@@ -338,9 +390,13 @@ class JointReport(HelperErrors):
 class BonesReport(HelperErrors):
     """The result of baking helper bones for the characters on one armature.
 
-    Without any helper bone nothing was changed; the plain Armature modifier remains then.
+    Without any helper bone nothing was changed; the plain Armature modifier remains then. Nothing
+    was changed either where the helpers would be `worse`.
 
     Attributes:
+        before, after: in random poses, or in frames of the action if these were chosen.
+        in_actions: the errors in frames of all actions, where these were fitted, too.
+        worse: whether more of the error remains than plain linear skinning has.
         object_names: the meshes that were baked.
         onto_names: the meshes that have the weights: themselves, or their copies.
         vertices: how many of them follow helpers now.
@@ -363,6 +419,8 @@ class BonesReport(HelperErrors):
     gauges: int
     deforming: int
     advice: str
+    in_actions: HelperErrors | None = None
+    worse: bool = False
     keyed: int = 0
     used: str = ""
     correctives: str = ""
@@ -373,9 +431,19 @@ class BonesReport(HelperErrors):
         super().__post_init__()
         object.__setattr__(self, "bones", sum(joint.helpers for joint in self.joints))
 
+    @property
+    def written(self) -> bool:
+        """Whether the characters, or their copies, have the helper bones."""
+        return bool(self.bones) and not self.worse and not self.dry_run
+
     def sentence(self) -> str:
         """For the status line and the panel."""
         names = ", ".join(self.object_names)
+        if self.bones and self.worse:
+            return (
+                f"Nothing was changed: {counted(self.bones, 'helper bone')} would make {names} "
+                f"worse than the plain Armature modifier. {self._compared_in_poses} {self.advice}"
+            ).rstrip()
         if not self.bones:
             return (
                 f"{names} needs no helper bones: the plain Armature modifier is off by "
@@ -390,12 +458,11 @@ class BonesReport(HelperErrors):
             f"{begin} {counted(self.bones, 'helper bone')} of "
             f"{counted(joints, 'joint')}; {counted(self.vertices, 'vertex')} "
             f"{'follows' if self.vertices == 1 else 'follow'} them. There are "
-            f"{counted(self.deforming, 'deforming bone')} in all. In "
-            f"{counted(self.after.poses, 'pose')} that were not fitted the largest error is "
-            f"{self._compared}."
+            f"{counted(self.deforming, 'deforming bone')} in all. {self._compared_in_poses}"
         )
         worst = max(self.joints, key=lambda joint: joint.after.largest)
-        if worst.after.largest == self.after.largest:
+        others = self.in_actions.after.largest if self.in_actions is not None else 0.0
+        if worst.after.largest == max(self.after.largest, others):
             text += f" The largest is at {worst.bone}."
         if self.gauges:
             text += (
@@ -408,10 +475,27 @@ class BonesReport(HelperErrors):
             text += f" {names} is hidden; Alt H in Object Mode shows it."
         return " ".join(filter(None, (text, self.advice, self.used, self.correctives)))
 
+    @property
+    def _compared_in_poses(self) -> str:
+        """Sentences about what remains in the poses that were not fitted."""
+        text = (
+            f"In {counted(self.after.poses, 'pose')} that were not fitted the largest error is "
+            f"{self._compared}."
+        )
+        if self.in_actions is not None:
+            frames = counted(self.in_actions.after.poses, "frame")
+            text += f" In {frames} of its actions, not fitted either: {self.in_actions._compared}."
+        return text
+
 
 def last_report(obj: bpy.types.Object) -> str | None:
-    """The last report about an object, as long as what it is about is there."""
+    """The last report about an object, as long as what it is about is there.
+
+    That of a dry run is there until the object changes.
+    """
     last = memory_of(obj, _LastReport)
+    if last.state is not None and last.state != _state(obj):
+        return None
     if last.of_bones and kept_record(obj) is None:
         return None
     key, names = mesh_of(obj).shape_keys, last.key_names
@@ -420,13 +504,25 @@ def last_report(obj: bpy.types.Object) -> str | None:
     return last.text or None
 
 
+def forget_report(obj: bpy.types.Object) -> None:
+    """Forget the report about an object."""
+    memories(_LastReport).pop(obj.session_uid, None)
+
+
 def remember_report(
-    obj: bpy.types.Object, text: str, names: tuple[str, ...] = (), *, of_bones: bool = False
+    obj: bpy.types.Object,
+    text: str,
+    names: tuple[str, ...] = (),
+    *,
+    of_bones: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Keep the report about an object for `last_report`.
 
     Args:
         names: of the shape keys that it is about.
         of_bones: whether it is about helper bones.
+        dry_run: whether it is true only until the object changes.
     """
-    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones)
+    state = _state(obj) if dry_run else None
+    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones, state)

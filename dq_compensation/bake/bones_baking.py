@@ -21,8 +21,9 @@ from ..scene.binding.binding import Binding
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import rig_of
 from ..scene.helper_rig import HelperBone, kept_helpers
-from ..scene.vertex_groups import add_to_record
+from ..scene.vertex_groups import add_to_record, kept_record
 from ..steps import Progress
+from ..wording import counted
 from .bake_reports import BonesReport, remember_report
 from .bake_source import Source
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
@@ -35,9 +36,14 @@ from .key_options import CorrectiveOptions
 # Bakes what helper bones leave off to driven shape keys.
 
 
-def _require_rest(source: RigSource, options: BonesOptions) -> None:
-    """Raise `UserError` where characters cannot get keys for the rest; changes nothing."""
-    require_correctives(source.sources, _correctives(options, options.onto))
+def _require_rest(source: RigSource, options: BonesOptions) -> int:
+    """How many keys for the rest characters get at most; changes nothing.
+
+    Raises:
+        UserError: they cannot get any.
+    """
+    bakes = require_correctives(source.sources, _correctives(options, options.onto))
+    return sum(bake.size for bake in bakes)
 
 
 def _bake_rest(
@@ -50,7 +56,7 @@ def _bake_rest(
         start, length: where in the whole bake this begins, and its part of it, 0 to 1.
     """
     objects = [bpy.data.objects[name] for name in report.onto_names]
-    if not report.bones:
+    if not report.written:
         return report
     depsgraph = bpy.context.evaluated_depsgraph_get()
     sources = [HelperSource.of_baked(obj, depsgraph) for obj in objects]
@@ -75,7 +81,7 @@ def _correctives(options: BonesOptions, onto: str) -> CorrectiveOptions:
     """The poses of the range of motion, or those of the action."""
     return CorrectiveOptions(
         bones=options.bones,
-        directions="LIMBS" if options.poses == "RANGE" else "ACTION",
+        directions="LIMBS" if options.poses in {"ALL", "RANGE"} else "ACTION",
         angles=(options.bend / 2.0, options.bend),
         twists=(options.twist,) if options.twist >= 1.0 else (),
         both_ways=True,
@@ -174,8 +180,8 @@ def bake_bones(
     """Give characters helper bones and weights with which linear skinning deforms them like ours.
 
     Characters on one armature share the helpers. Each is disabled, and its plain Armature modifier
-    deforms it; or a copy of it and of the armature is. A character that needs no helpers, or a dry
-    run, leaves everything as it was.
+    deforms it; or a copy of it and of the armature is. A character that needs no helpers, or is
+    worse with them, and a dry run leave everything as it was.
 
     Args:
         objects: mesh objects, enabled or not.
@@ -191,20 +197,22 @@ def bake_bones(
     depsgraph = bpy.context.evaluated_depsgraph_get()
     sources = [RigSource.of(found, depsgraph) for found in rigs.values()]
     pairs = [pairs_to_help(source, options) for source in sources]
+    most_keys = []
     for source in sources:
         require_within_limit(source, 1, options)
         if options.keys:
             keyed_action(source.armature)
-        if options.with_correctives:
-            _require_rest(source, options)
+        most_keys.append(_require_rest(source, options) if options.with_correctives else 0)
     fitted: list[Fitted] = []
     for number, (source, found) in enumerate(zip(sources, pairs, strict=True)):
         part = _BONES if options.with_correctives else 1.0
         span = (part * number / len(sources), part / len(sources))
         fitted.append((yield from fit_bones(source, found, options, span)))
     if options.dry_run:
-        return [_remembered(each) for each in fitted]
-    reports = [write_bones(each, options) for each in fitted]
+        return [_remembered(*each) for each in zip(fitted, most_keys, strict=True)]
+    reports = [
+        _not_written(each) if each.report.worse else write_bones(each, options) for each in fitted
+    ]
     if not options.with_correctives:
         return reports
     finished: list[BonesReport] = []
@@ -215,9 +223,18 @@ def bake_bones(
     return finished
 
 
-def _remembered(found: Fitted) -> BonesReport:
-    """The report of a dry run, which the panel shows."""
-    report = replace(found.report, dry_run=True)
+def _not_written(found: Fitted) -> BonesReport:
+    """The report of a bake that would be worse; the panel keeps that of an earlier bake."""
     for obj in found.source.objects:
-        remember_report(obj, report.sentence())
+        if kept_record(obj) is None:
+            remember_report(obj, found.report.sentence())
+    return found.report
+
+
+def _remembered(found: Fitted, most_keys: int) -> BonesReport:
+    """The report of a dry run, which the panel shows."""
+    keys = f"Besides, up to {counted(most_keys, 'shape key')} come." if most_keys else ""
+    report = replace(found.report, dry_run=True, correctives=keys)
+    for obj in found.source.objects:
+        remember_report(obj, report.sentence(), dry_run=True)
     return report

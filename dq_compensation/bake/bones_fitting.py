@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.helper_fitting import MOST_HELPERS, FitOptions, fit_helpers, shared_pairs
+from ..analysis.helper_fitting import FitOptions, fit_helpers, shared_pairs
 from ..analysis.twist_bones import TwistedRig
-from ..core.helper_bones import HelperSkinning, helper_transforms, skinned
+from ..core.helper_bones import HelperSkinning
 from ..core.pose import Pose
 from ..core.skinning import linear_blend
 from ..core.vectors import extent
@@ -22,14 +21,19 @@ from ..errors import UserError
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.scenes import object_millimetres
 from ..steps import Progress, with_progress
-from ..wording import listed, rounded
-from .bake_reports import BonesReport, Deviation, JointReport, Remaining
-from .bones_poses import (
-    BonesOptions,
-    FittingPoses,
+from ..wording import listed
+from .action_poses import (
+    MotionPoses,
     action_frames,
     action_range,
+    frames_of_all_actions,
+    matrices_of_actions,
     matrices_of_frames,
+)
+from .bake_reports import BonesReport
+from .bones_check import check_bones, distances, shared
+from .bones_poses import (
+    BonesOptions,
     motion_range,
     ranges_of_motion,
 )
@@ -106,194 +110,6 @@ def split_side(name: str) -> tuple[str, str]:
     return stem, side
 
 
-# Measures the gain by helper bones in poses that were not fitted, and names its limits.
-
-
-# A bake that leaves more of the root mean square says what to change.
-_MUCH = 0.5
-# With fewer influences vertices between two bones have no room for helpers; engines allow more.
-_FEW_INFLUENCES, _MANY_INFLUENCES = 3, 8
-
-_OTHER_POSES = {
-    "RANGE": "Poses of the Action",
-    "KEYED": "Whole Action",
-    "FRAMES": "Range of Motion",
-}
-
-Distances = tuple[NDArray[np.floating], NDArray[np.floating]]
-"""Shape (N,) each, armature space: without and with the helpers."""
-
-
-def _check_bones(
-    source: RigSource,
-    rig: TwistedRig,
-    pairs: NDArray[np.integer],
-    skinning: HelperSkinning,
-    poses: NDArray[np.float64],
-    *,
-    fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
-    options: BonesOptions,
-    deforming: int,
-) -> Generator[float, None, BonesReport]:
-    """Compare linear skinning without and with helpers with the live deformation.
-
-    Args:
-        rig: whose bones the skinning has.
-        pairs: shape (J, 2), those of plain bones that could get helpers.
-        poses: shape (P, B, 4, 4), those to compare in.
-        fitted: the poses that were fitted, (F, B, 4, 4), and the live deformation in them.
-        deforming: how many deforming bones the armature has with the helpers.
-
-    Yields:
-        how much is done, 0 to 1.
-    """
-    found: list[Distances] = []
-    for done, matrices in enumerate(poses):
-        found.append(_distances(source, rig, skinning, matrices, source.live(matrices)))
-        yield (done + 1) / len(poses)
-    before, after = zip(*found, strict=True)
-    unit = object_millimetres(source.armature, bpy.context.scene)
-
-    def together(distances: Sequence[NDArray[np.floating]], at: Any = slice(None)) -> Deviation:
-        of_poses = (Deviation.of(each[at], unit) for each in distances)
-        return reduce(Deviation.and_also, of_poses, Deviation())
-
-    joints = []
-    twists, of = [twist.limb for _, twist in rig.used(skinning)], rig.origin.tolist()
-    for child in np.unique(pairs[:, 1]).tolist():
-        at = _shared(source, pairs[pairs[:, 1] == child])
-        joints.append(
-            JointReport(
-                bone=source.skeleton.names[child],
-                helpers=sum(of[each.child] == child for each in skinning.helpers)
-                + twists.count(child),
-                before=together(before, at),
-                after=together(after, at),
-            )
-        )
-    names = tuple(obj.name for obj in source.objects)
-    is_helper = np.append(rig.is_twist, np.ones(len(skinning.helpers), np.bool_))
-    follows = is_helper[skinning.indices] & (skinning.weights > 0.0)
-    whole = together(before), together(after)
-    advice = ""
-    if not helps(rig, skinning):
-        tolerance = rounded(options.tolerance)
-        advice = f"Nearly everywhere that is less than the Tolerance of {tolerance} mm."
-    elif Remaining.of(*whole).rms > _MUCH:
-        squares = np.square(after).sum(axis=0)
-        limit = _limit(
-            source, rig, pairs, skinning, squares=squares, fitted=fitted, options=options
-        )
-        advice = f"More than half of the error remains. {limit}".rstrip()
-    return BonesReport(
-        object_names=names,
-        onto_names=names,
-        armature_name=source.armature.name,
-        joints=tuple(joints),
-        vertices=int(np.count_nonzero(follows.any(axis=1))),
-        before=whole[0],
-        after=whole[1],
-        gauges=_gauges(rig, skinning),
-        deforming=deforming,
-        advice=advice,
-    )
-
-
-def helps(rig: TwistedRig, skinning: HelperSkinning) -> bool:
-    """Whether a result has any helper, or a twist bone that moves vertices."""
-    return bool(skinning.helpers or rig.used(skinning))
-
-
-def _gauges(rig: TwistedRig, skinning: HelperSkinning) -> int:
-    """How many bones that do not deform the helpers of a result need."""
-    of_pairs = {(each.parent, each.child, each.gauge) for each in skinning.helpers if each.gauge}
-    return len(of_pairs) + len(
-        {turn[:2] for _, twist in rig.used(skinning) for turn in twist.turns}
-    )
-
-
-def _distances(
-    source: RigSource,
-    rig: TwistedRig,
-    skinning: HelperSkinning,
-    matrices: NDArray[np.float64],
-    live: NDArray[np.floating],
-) -> Distances:
-    """The distances from the live deformation (N, 3) in a pose (B, 4, 4).
-
-    Without any helper nothing is written: the two are the same.
-    """
-    pose = Pose.from_matrices(matrices, source.skeleton)
-    plain, _ = linear_blend(source.rest, None, source.influences, pose)
-    before = np.linalg.norm(plain - live, axis=1)
-    if not helps(rig, skinning):
-        return before, before
-    [matrices] = rig.matrices(matrices[None])
-    pose = Pose.from_matrices(matrices, rig.skeleton)
-    helpers = helper_transforms(skinning.helpers, pose, rig.skeleton)
-    ours = skinned(skinning, source.rest, matrices, helpers)
-    return before, np.linalg.norm(ours - live, axis=1)
-
-
-def _limit(
-    source: RigSource,
-    rig: TwistedRig,
-    pairs: NDArray[np.integer],
-    skinning: HelperSkinning,
-    *,
-    squares: NDArray[np.floating],
-    fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
-    options: BonesOptions,
-) -> str:
-    """The likeliest reason for a large remaining error, and advice; see `_check_bones`.
-
-    Args:
-        squares: shape (N,), the squares of the errors that remain.
-    """
-    chosen = _shared(source, pairs)
-    ends = {(each.parent, each.child) for each in skinning.helpers}
-    helped = _shared(source, {(int(rig.origin[one]), int(rig.origin[two])) for one, two in ends})
-
-    def most_is(at: NDArray[np.bool_]) -> bool:
-        return bool(squares[at].sum() > 0.5 * squares.sum())
-
-    if options.bones and most_is(~chosen):
-        return "Most of it is at joints that were not chosen: choose All Joints."
-    if 0 < options.influences < _FEW_INFLUENCES:
-        return "Vertices have no room for helpers with so few Influences: allow 4."
-    if most_is(chosen & ~helped):
-        return (
-            "Most of it is at joints without helpers: make the Tolerance smaller than "
-            f"{rounded(options.tolerance)} mm."
-        )
-    of_fitted = [_distances(source, rig, skinning, *each) for each in zip(*fitted, strict=True)]
-    without, with_helpers = (np.square(each).sum() for each in zip(*of_fitted, strict=True))
-    if with_helpers <= _MUCH**2 * without:
-        return (
-            f"The fitted poses say too little about others: choose {_OTHER_POSES[options.poses]}."
-        )
-    if 0 < options.helpers < MOST_HELPERS:
-        return "Allow more Helpers for each joint."
-    ways = []
-    if 0 < options.influences < _MANY_INFLUENCES:
-        ways.append(f"allow {_MANY_INFLUENCES} Influences")
-    if not options.with_correctives:
-        ways.append("turn on With Correctives")
-    return f"To come nearer, {' or '.join(ways)}." if ways else ""
-
-
-def _shared(
-    source: RigSource, pairs: NDArray[np.integer] | set[tuple[int, int]]
-) -> NDArray[np.bool_]:
-    """Shape (N,): whether vertices follow both bones of one of these pairs, before the bake."""
-    ours, found = source.influences, np.zeros(len(source.rest), np.bool_)
-    moves = ours.weights > 0.0
-    for pair in pairs:
-        one, other = (((ours.bones == bone) & moves).any(axis=1) for bone in pair)
-        found |= one & other
-    return found
-
-
 # Fits helper bones to the deformation of the characters on one armature; changes nothing.
 
 
@@ -304,6 +120,8 @@ _REFUSAL_NO_JOINT = (
 
 # Bones that move less against each other stand still; float32 is not more exact.
 _STILL = 1e-5
+# Where plain skinning is off by less than this part of the tolerance, it counts as that.
+_LEAST_PLAIN = 0.1
 # The parts of the time that the poses, our deformation, the fit and the check take.
 _READING, _DEFORMING, _FITTING = 0.1, 0.3, 0.5
 
@@ -404,36 +222,31 @@ def fit_bones(
         return result
 
     frames = tuple(action_range(source.armature)) if options.keys else ()
-    poses, of_frames = yield from part(
+    motions, of_frames = yield from part(
         _read_poses(source, pairs, options, frames), "Reading Poses of", _READING
     )
-    _require_turned(source, pairs, poses[0])
-    live = yield from part(_live(source, poses[0]), "Deforming", _DEFORMING)
-    unit = object_millimetres(source.armature, bpy.context.scene)
-    rig = source.twisted(pairs)
-    fit = fit_helpers(
-        rig.influences,
-        rig.skeleton,
-        source.rest,
-        [Pose.from_matrices(pose, rig.skeleton) for pose in rig.matrices(poses[0])],
-        live,
-        rig.pairs(pairs),
-        balls=np.flatnonzero(np.isin(rig.origin, source.ball_joints())).tolist(),
-        options=FitOptions(
-            options.helpers, options.influences, options.tolerance / unit, source.pieces
-        ),
+    fitted, choosing = (
+        np.concatenate([getattr(motion, name) for motion in motions])
+        for name in ("fitted", "choosing")
     )
-    skinning = yield from part(fit, "Fitting Helper Bones of", _FITTING)
+    _require_turned(source, pairs, fitted)
+    every = yield from part(
+        _live(source, np.concatenate((fitted, choosing))), "Deforming", _DEFORMING
+    )
+    live = every[: len(fitted)]
+    rig = source.twisted(pairs)
+    fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
+    skinning = yield from part(fit.run(options), "Fitting Helper Bones of", _FITTING)
     count = len(skinning.helpers) + len(rig.used(skinning))
     require_within_limit(source, count, options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
-    check = _check_bones(
+    check = check_bones(
         source,
         rig,
         pairs,
         skinning,
-        poses[1],
-        fitted=(poses[0], live),
+        motions,
+        fitted=(fitted, live),
         options=options,
         deforming=_deforming_bones(source) + count,
     )
@@ -441,32 +254,158 @@ def fit_bones(
     return Fitted(source, rig, skinning, report, frames, of_frames)
 
 
+@dataclass(frozen=True, eq=False)
+class _FitOfRig:
+    """The fit of helpers to all motions together.
+
+    Attributes:
+        poses: those to fit and those that choose the joints, of all motions: (P, B, 4, 4) each.
+        live: the live deformation in them, shape (P, N, 3) each.
+    """
+
+    source: RigSource
+    rig: TwistedRig
+    pairs: NDArray[np.integer]
+    motions: Sequence[MotionPoses]
+    poses: tuple[NDArray[np.float64], NDArray[np.float64]]
+    live: tuple[NDArray[np.float64], NDArray[np.float64]]
+
+    def run(self, options: BonesOptions) -> Generator[float, None, HelperSkinning]:
+        """Fit, and fit again without the pairs of bones that gain nothing in other poses."""
+        unit = object_millimetres(self.source.armature, bpy.context.scene)
+        tolerance = options.tolerance / unit
+        parts = self._motion_weights(tolerance)
+        weights = self._pose_weights(parts, "fitted")
+        pieces = self.source.pieces
+        limits = FitOptions(options.helpers, options.influences, tolerance, pieces, weights)
+        skinning = yield from _part(self._fit(self.pairs, limits), 0.0)
+        gaining = self._gaining(skinning, self._pose_weights(parts, "choosing"))
+        if len(gaining) == len(self.pairs):
+            return skinning
+        return (yield from _part(self._fit(gaining, limits), 0.5))
+
+    def _fit(
+        self, pairs: NDArray[np.integer], limits: FitOptions
+    ) -> Generator[float, None, HelperSkinning]:
+        rig, balls = self.rig, self.source.ball_joints()
+        return fit_helpers(
+            rig.influences,
+            rig.skeleton,
+            self.source.rest,
+            [Pose.from_matrices(pose, rig.skeleton) for pose in rig.matrices(self.poses[0])],
+            self.live[0],
+            rig.pairs(pairs),
+            balls=np.flatnonzero(np.isin(rig.origin, balls)).tolist(),
+            options=limits,
+        )
+
+    def _motion_weights(self, tolerance: float) -> list[float]:
+        """How much more each motion counts than the one in which plain skinning is worst.
+
+        A motion in which plain skinning is off by little would be spoilt for the gain in others.
+        """
+        if len(self.motions) == 1:
+            return [1.0]
+        squares, start = [], 0
+        for motion in self.motions:
+            part = slice(start, start := start + len(motion.fitted))
+            plain = [
+                self._plain(matrices) - live
+                for matrices, live in zip(self.poses[0][part], self.live[0][part], strict=True)
+            ]
+            mean = float(np.mean(np.square(plain))) * 3.0
+            squares.append(max(mean, (_LEAST_PLAIN * tolerance) ** 2))
+        return [max(squares) / each for each in squares]
+
+    def _plain(self, matrices: NDArray[np.float64]) -> NDArray[np.floating]:
+        source = self.source
+        pose = Pose.from_matrices(matrices, source.skeleton)
+        return linear_blend(source.rest, None, source.influences, pose)[0]
+
+    def _pose_weights(self, of_motions: Sequence[float], name: str) -> NDArray[np.float64]:
+        """The weights of the poses of all motions: of one motion alone their sum is 1."""
+        counts = [len(getattr(motion, name)) for motion in self.motions]
+        each = [
+            weight / max(count, 1) / len(self.motions)
+            for weight, count in zip(of_motions, counts, strict=True)
+        ]
+        return np.repeat(each, counts)
+
+    def _gaining(
+        self, skinning: HelperSkinning, weights: NDArray[np.float64]
+    ) -> NDArray[np.integer]:
+        """The pairs at which helpers leave less than plain skinning, or that have none."""
+        source, rig = self.source, self.rig
+        gained = np.zeros(len(source.rest))
+        for matrices, live, weight in zip(self.poses[1], self.live[1], weights, strict=True):
+            before, after = distances(source, rig, skinning, matrices, live)
+            gained += weight * (before**2 - after**2)
+        origin = rig.origin.tolist()
+        helped = {(origin[each.parent], origin[each.child]) for each in skinning.helpers}
+        kept = [
+            tuple(pair) not in helped or gained[shared(source, {tuple(pair)})].sum() >= 0.0
+            for pair in self.pairs.tolist()
+        ]
+        return self.pairs[np.array(kept)]
+
+
+def _part(
+    steps: Generator[float, None, HelperSkinning], begin: float
+) -> Generator[float, None, HelperSkinning]:
+    """Steps that are one half of others."""
+    try:
+        while True:
+            yield begin + 0.5 * next(steps)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
 def _read_poses(
     source: RigSource,
     pairs: NDArray[np.int32],
     options: BonesOptions,
     keyed_frames: Sequence[int],
-) -> Generator[float, None, tuple[FittingPoses, NDArray[np.float64]]]:
-    """The poses to fit, the poses to check, and the poses in the frames of helper keys."""
-    frames: list[list[int]] = [[], [], list(keyed_frames)]
-    if options.poses != "RANGE":
-        frames[:2] = action_frames(source.armature, keyed=options.poses == "KEYED")
-    every = sorted({frame for some in frames for frame in some})
-    bone_count = source.skeleton.bone_count
-    matrices = np.zeros((0, bone_count, 4, 4))
-    if every:
-        matrices = yield from matrices_of_frames(
-            source.armature, source.sources[0].binding, bpy.context.scene, every
-        )
-    fitted, checked, keyed = (matrices[np.searchsorted(every, some)] for some in frames)
-    if options.poses != "RANGE":
-        return (fitted, checked), keyed
+) -> Generator[float, None, tuple[list[MotionPoses], NDArray[np.float64]]]:
+    """The poses of each motion, and the poses in the frames of helper keys."""
+    armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
+    fitted, between = list[int](), list[int]()
+    if options.poses in {"KEYED", "FRAMES"}:
+        fitted, between = action_frames(armature, keyed=options.poses == "KEYED")
+    choosing = between[1::3]
+    frames = [fitted, choosing, [each for each in between if each not in choosing]]
+    every = sorted({frame for some in (*frames, keyed_frames) for frame in some})
+    matrices = yield from matrices_of_frames(armature, binding, scene, every)
+    first, second, third, keyed = (
+        matrices[np.searchsorted(every, some)] for some in (*frames, list(keyed_frames))
+    )
+    if fitted:
+        return [MotionPoses(first, second, third)], keyed
+    motions = [_range_of_motion(source, pairs, options)]
+    if options.poses == "ALL":
+        parts = frames_of_all_actions(armature)
+        every_frame = [frame for some in parts for frame in some]
+        of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
+        if len(of_actions):
+            ends = np.cumsum([len(some) for some in parts])[:-1]
+            motions.append(MotionPoses(*np.split(of_actions, ends)))
+    return motions, keyed
+
+
+def _range_of_motion(
+    source: RigSource, pairs: NDArray[np.int32], options: BonesOptions
+) -> MotionPoses:
+    """Random poses of the skeleton in which joints turn, as poses of the armature's bones."""
     joined, place = source.joined
     influences = replace(source.influences, bones=place[source.influences.bones])
     ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
     balls = place[source.ball_joints()].tolist()
     poses = motion_range(joined, ranges, options.bend, options.twist, balls)
-    return (poses[0][:, place], poses[1][:, place]), keyed
+    return replace(
+        poses,
+        fitted=poses.fitted[:, place],
+        choosing=poses.choosing[:, place],
+        checked=poses.checked[:, place],
+    )
 
 
 def _require_turned(

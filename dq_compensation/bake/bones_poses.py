@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY
 from typing import Literal
 
-import bpy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,22 +15,16 @@ from ..core.dual_quaternion import concatenate_quaternions
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import unit_or
-from ..errors import UserError
-from ..scene.binding.binding import Binding
-from ..scene.blender.animation_curves import played_actions
 from ..scene.blender.armature import flipped_name
-from ..scene.blender.scenes import frame_kept, spread_frames
 from ..scene.settings.declaration import TOLERANCE, frozen_values, props
+from .action_poses import CHECKED, CHOOSING, FITTED, MotionPoses
 from .bake_source import BakeOnto
-from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, keyed_frames, limb_bend
+from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
 from .key_options import JointOptions
 
-PoseSource = Literal["RANGE", "KEYED", "FRAMES"]
-"""RANGE: random poses within a range of motion. KEYED: the keyed frames of the armature's action.
-FRAMES: all of its frames."""
-
-# How many poses are fitted, and how many more are checked, at most; even numbers.
-FITTED, CHECKED = 64, 16
+PoseSource = Literal["ALL", "RANGE", "KEYED", "FRAMES"]
+"""ALL: random poses within a range of motion, and frames of all actions of the armature. RANGE: the
+random poses alone. KEYED: the keyed frames of the assigned action. FRAMES: all of its frames."""
 
 # A joint that is bent at rest bends back by no more than this part of its range, and to the sides
 # by no more than the other one where it is a hinge.
@@ -49,17 +42,13 @@ _BALL_TWIST = 0.5
 _STRAIGHT = 0.95
 
 
-FittingPoses = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Poses to fit and others to check, D_b of a skeleton's B bones: shape (P, B, 4, 4) each."""
-
-
 def motion_range(
     skeleton: Skeleton,
     ranges: Mapping[int, float],
     bend: float,
     twisted: float,
     balls: Collection[int] = (),
-) -> FittingPoses:
+) -> MotionPoses:
     """Random poses in which most of these bones bend and twist, each followed by its mirror image.
 
     Args:
@@ -73,7 +62,7 @@ def motion_range(
     twists = {bone: twisted * (_BALL_TWIST if bone in balls else 1.0) for bone in ranges}
 
     poses: list[NDArray[np.float64]] = []
-    while len(poses) < FITTED + CHECKED:
+    while len(poses) < FITTED + CHECKED + CHOOSING:
         turned = {
             bone: _turned(limbs[bone], part * bend, part * twists[bone], rng)
             for bone, part in ranges.items()
@@ -83,7 +72,8 @@ def motion_range(
         # Both sides see the same poses, so that they get the same weights.
         poses.append(posed_matrices(skeleton, _mirrored(skeleton, turned)))
     found = np.array(poses)
-    return found[:FITTED], found[FITTED:]
+    fitted, checked, choosing = np.split(found, (FITTED, FITTED + CHECKED))
+    return MotionPoses(fitted, choosing, checked)
 
 
 def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
@@ -162,65 +152,6 @@ def _limb_lengths(skeleton: Skeleton) -> NDArray[np.float64]:
     return lengths
 
 
-def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:
-    """The frames of an armature's action to fit, and others to check.
-
-    Args:
-        keyed: fit frames with keyframes, and check frames between them.
-
-    Raises:
-        UserError: the armature has no action, or one of a single frame.
-    """
-    every = list(action_range(armature))
-    chosen, between = every[::2], every[1::2]
-    if keyed and (unkeyed := sorted(set(every) - set(keyed_frames(armature)))):
-        chosen, between = list(keyed_frames(armature)), unkeyed
-    if not between:
-        action = armature.animation_data.action.name
-        raise UserError(
-            f"The action {action} of {armature.name} has fewer than two frames. Choose Range of "
-            "Motion instead."
-        )
-    return spread_frames(chosen, FITTED), spread_frames(between, CHECKED)
-
-
-def action_range(armature: bpy.types.Object) -> range:
-    """The frames of an armature's action.
-
-    Raises:
-        UserError: it has none.
-    """
-    keyed_frames(armature)
-    curves = [
-        curve.range()
-        for played in played_actions(armature)
-        if played.source == "ACTION"
-        for curve in played.curves
-    ]
-    first, last = min(low for low, _ in curves), max(high for _, high in curves)
-    return range(int(np.floor(first)), int(np.ceil(last)) + 1)
-
-
-def matrices_of_frames(
-    armature: bpy.types.Object, binding: Binding, scene: bpy.types.Scene, frames: Sequence[int]
-) -> Generator[float, None, NDArray[np.float64]]:
-    """D_b of the bones in each frame, shape (F, B, 4, 4); yields the part that is done.
-
-    The scene goes through the frames, so that constraints and drivers count, and back.
-
-    Args:
-        binding: of a mesh on the armature.
-    """
-    found = []
-    with frame_kept(scene):
-        for done, frame in enumerate(frames):
-            scene.frame_set(frame)
-            evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
-            found.append(binding.pose_matrices(evaluated)[: binding.skeleton.bone_count])
-            yield (done + 1) / len(frames)
-    return np.array(found)
-
-
 def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -> Quaternion:
     """A random rotation of a bone in its rest axes."""
     known, hinge = limb.at_rest >= LEAST_REST_BEND, limb.at_rest >= LEAST_HINGE
@@ -267,6 +198,11 @@ class BonesOptions(JointOptions):
         description="The poses in which the result has to fit",
         items=(
             (
+                "ALL",
+                "Range and Actions",
+                "Random poses, and frames of all actions for the armature's bones",
+            ),
+            (
                 "RANGE",
                 "Range of Motion",
                 "Random poses: all joints bend and twist at the same time",
@@ -274,7 +210,7 @@ class BonesOptions(JointOptions):
             ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
             ("FRAMES", "Whole Action", "All frames of the armature's action"),
         ),
-        default="RANGE",
+        default="ALL",
     )
     bend: float = props.FloatProperty(
         description="How far the joints bend, in degrees",

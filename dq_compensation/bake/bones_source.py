@@ -67,7 +67,7 @@ _REFUSAL_BAKED = "{obj} follows helper bones of an earlier bake. Turn on Replace
 _EVEN = 1.0001
 # A joint that takes some skin along chords by more than this, of 1/4, is a ball.
 _BALL = 0.1
-_REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) and try again."
+REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) and try again."
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ def _state_refusal(obj: bpy.types.Object) -> str | None:
     """Why an object and its armature cannot be baked in their current state."""
     armature = rig_of(obj)
     if armature_of(armature).is_editmode:
-        return _REFUSAL_EDIT_MODE.format(armature=armature.name)
+        return REFUSAL_EDIT_MODE.format(armature=armature.name)
     if armature_of(armature).pose_position == "REST":
         return REFUSAL_REST.format(armature=armature.name)
     for one in (armature, obj):

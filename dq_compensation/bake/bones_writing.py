@@ -28,7 +28,8 @@ from ..scene.key_writing import own_action
 from ..scene.vertex_groups import group_users, keep_weights, write_entries
 from .bake_reports import BonesReport, remember_report
 from .bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
-from .bones_fitting import Fitted, helper_name, helps
+from .bones_check import helps
+from .bones_fitting import Fitted, helper_name
 from .bones_poses import BonesOptions
 from .bones_source import remove_bones_bake
 from .corrective_poses import blending_joints
@@ -242,7 +243,7 @@ def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[H
     bones, taken = source.skeleton.names, set(armature_of(armature).bones.keys())
     meshes = [obj for obj in bpy.data.objects if obj.type == "MESH" and find_rig(obj) == armature]
     taken |= {group.name for obj in meshes for group in obj.vertex_groups}
-    joints = set(blending_joints(source.influences, source.skeleton, 1))
+    joints = set(blending_joints(source.influences, source.skeleton))
     counts: dict[tuple[tuple[str, ...], str], int] = {}
     gauges: dict[tuple[int, int, str], str] = {}
 

@@ -24,16 +24,16 @@ from ..scene.copies import FreeCopies, free_copies
 from ..scene.corrective_drivers import corrective_keys, drive_keys
 from ..scene.key_writing import keys_refusal, remove_curves, remove_keys, write_key
 from ..scene.settings.object_settings import Settings
-from ..steps import Progress
+from ..steps import Progress, with_progress
 from ..wording import listed
-from .bake_reports import CorrectiveReport, Deviation, Verdict, deviation
+from .bake_reports import CorrectiveReport, Deviation, Verdict, deviation, remember_report
 from .bake_source import Source
 from .corrective_poses import (
     action_joints,
     chosen_joints,
     deforming_names,
     example_joints,
-    joints_that_matter,
+    names_of_joints,
     poses_at_once,
     poses_of_joint,
     with_mirrored,
@@ -48,7 +48,8 @@ _READING = 0.6
 _COPIES_IN_MEMORY = 6
 
 _REFUSAL_NO_JOINT = (
-    "{obj} has no joint at which vertices follow two deforming bones, so nothing can be corrected."
+    "No vertex of {obj} follows two deforming bones, one below the other, with weights above 0.01, "
+    "so there is nothing to correct."
 )
 _REFUSAL_MESH_JOINTS = (
     "The joints of {obj} are found from the mesh alone, at {bones}. Shape keys follow how a bone "
@@ -81,7 +82,24 @@ def bake_correctives_of(
 ) -> Generator[Progress, None, list[CorrectiveReport]]:
     """Bake correctives of characters that are read already; see `bake_correctives`."""
     bakes = require_correctives(sources, options)
+    if options.dry_run:
+        return (yield from _counted_keys(bakes))
     return (yield from bake_characters(bakes, options, _READING))
+
+
+def _counted_keys(
+    bakes: Sequence[CorrectiveBake],
+) -> Generator[Progress, None, list[CorrectiveReport]]:
+    """The reports of a dry run, which the panel shows."""
+    reports = []
+    for number, bake in enumerate(bakes):
+        obj, length = bake.source.obj, 1.0 / len(bakes)
+        steps = with_progress(bake.gather(), f"Reading {obj.name}", number * length, length)
+        gathered = yield from steps
+        names = tuple(name for some in bake.names(gathered[0]) for name in some if name is not None)
+        reports.append(replace(bake.report(obj, gathered, names), dry_run=True))
+        remember_report(obj, reports[-1].sentence(), dry_run=True)
+    return reports
 
 
 def require_correctives(
@@ -92,7 +110,7 @@ def require_correctives(
     Raises:
         UserError: one of the characters cannot be baked like this.
     """
-    bakes = [CorrectiveBake(source, options, _joints(source, options)) for source in sources]
+    bakes = [CorrectiveBake(source, options, *_joints(source, options)) for source in sources]
     for bake in bakes:
         bake.require_joints()
         # A copy can have the keys whatever keeps them from the object.
@@ -104,30 +122,40 @@ def require_correctives(
     return bakes
 
 
-def _joints(source: Source, options: CorrectiveOptions) -> list[CorrectiveJoint]:
-    """The joints of a character and their poses; raises `UserError` where there are none."""
+def _joints(
+    source: Source, options: CorrectiveOptions
+) -> tuple[list[CorrectiveJoint], list[CorrectiveJoint]]:
+    """The joints of a character and their poses, and those that cannot get keys.
+
+    Raises:
+        UserError: no joint can get keys.
+    """
     if options.directions == "EXAMPLES":
-        return example_joints(source.obj, source.binding)
-    names = list(options.bones) or joints_that_matter(source.binding)
+        return example_joints(source.obj, source.binding), []
+    names, left_out = list(options.bones), list[str]()
     if not names:
-        raise UserError(_no_joint(source))
+        names = names_of_joints(source.binding)
+        left_out = [name for name in _bones_of_mesh_joints(source) if name not in names]
+    if not names:
+        refusal = _REFUSAL_MESH_JOINTS if left_out else _REFUSAL_NO_JOINT
+        raise UserError(refusal.format(obj=source.obj.name, bones=listed(left_out)))
     if options.mirror:
         names = with_mirrored(names, source.binding.skeleton)
-    names = deforming_names(source.obj, names)
+        left_out = [name for name in left_out if name not in names]
+    names = deforming_names(source.obj, [*names, *left_out])
     if options.directions == "ACTION":
-        return action_joints(source.obj, source.binding, names, bpy.context.scene)
-    return chosen_joints(source.binding.skeleton, names, options)
+        found = action_joints(source.obj, source.binding, names, bpy.context.scene)
+    else:
+        found = chosen_joints(source.binding.skeleton, names, options)
+    keyed = [joint for joint in found if joint.bone not in left_out]
+    return keyed, [joint for joint in found if joint.bone in left_out]
 
 
-def _no_joint(source: Source) -> str:
-    """Why no bone is chosen where the user has chosen none."""
-    obj, binding = source.obj, source.binding
-    settings = replace(Settings.of(obj), use_mesh_joints=True)
-    bones = binding.measured(settings).bones_of_mesh_joints
-    if not len(bones):
-        return _REFUSAL_NO_JOINT.format(obj=obj.name)
-    names = [binding.skeleton.names[bone] for bone in bones]
-    return _REFUSAL_MESH_JOINTS.format(obj=obj.name, bones=listed(names))
+def _bones_of_mesh_joints(source: Source) -> list[str]:
+    """The bones behind joints that only the mesh tells."""
+    settings = replace(Settings.of(source.obj), use_mesh_joints=True)
+    bones = source.binding.measured(settings).bones_of_mesh_joints
+    return [source.binding.skeleton.names[bone] for bone in bones]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +165,15 @@ class CorrectiveBake(
     """The steps that bake the correctives of one character.
 
     What is gathered: the offsets, and the vertices that stay off in some pose, shape (n,).
+
+    Attributes:
+        joints: with the poses that get keys.
+        unparented: joints that cannot get keys, as their bones lack their parents. The check turns
+            them, too.
     """
 
     joints: list[CorrectiveJoint]
+    unparented: list[CorrectiveJoint]
 
     def require_joints(self) -> None:
         """Raise `UserError` where these joints cannot get keys, apart from `keys_refusal`."""
@@ -187,6 +221,17 @@ class CorrectiveBake(
                 yield done / self.size
         return gathered, unreached
 
+    def names(self, offsets: _Offsets) -> list[list[str | None]]:
+        """The names for the keys of each joint; None for poses that need no key."""
+        pattern = self.options.pattern
+        return [
+            [
+                None if each is None else corrective_name(pattern, joint.bone, pose.label)
+                for pose, each in zip(joint.poses, of_joint, strict=True)
+            ]
+            for joint, of_joint in zip(self.joints, offsets, strict=True)
+        ]
+
     def write(
         self, onto: bpy.types.Object, gathered: tuple[_Offsets, NDArray[np.bool_]]
     ) -> list[str]:
@@ -197,11 +242,12 @@ class CorrectiveBake(
             remove_curves(onto, old)
             remove_keys(onto, old)
         written: list[str] = []
-        for joint, of_joint in zip(self.joints, gathered[0], strict=True):
-            names: list[str | None] = []
-            for pose, offsets in zip(joint.poses, of_joint, strict=True):
-                name = corrective_name(self.options.pattern, joint.bone, pose.label)
-                names.append(write_key(onto, name, offsets).name if offsets is not None else None)
+        wanted = self.names(gathered[0])
+        for joint, of_joint, of_poses in zip(self.joints, gathered[0], wanted, strict=True):
+            names = [
+                write_key(onto, name, offsets).name if name and offsets is not None else None
+                for name, offsets in zip(of_poses, of_joint, strict=True)
+            ]
             drive_keys(onto, armature, joint, names)
             written.extend(name for name in names if name is not None)
         return written
@@ -215,16 +261,26 @@ class CorrectiveBake(
         """See `CharacterBake`."""
         pairs = zip(self.joints, gathered[0], strict=True)
         bones = {joint.bone for joint, some in pairs if any(each is not None for each in some)}
-        unreached = int(np.count_nonzero(gathered[1]))
-        return CorrectiveReport(self.source.obj.name, onto.name, names, unreached, len(bones))
+        every = dict.fromkeys(joint.bone for joint in self.joints)
+        return CorrectiveReport(
+            self.source.obj.name,
+            onto.name,
+            names,
+            int(np.count_nonzero(gathered[1])),
+            len(bones),
+            tolerance=self.options.tolerance,
+            within_tolerance=tuple(bone for bone in every if bone not in bones),
+            unparented=tuple(dict.fromkeys(joint.bone for joint in self.unparented)),
+        )
 
     def verify(
         self, onto: bpy.types.Object, report: CorrectiveReport
     ) -> Generator[float, None, CorrectiveReport]:
         """See `CharacterBake`: in poses of copies, which are gone afterwards."""
         scene = bpy.context.scene
-        singles = [pose for joint in self.joints for pose in poses_of_joint(joint)]
-        together = poses_at_once(self.joints)
+        joints = [*self.joints, *self.unparented]
+        singles = [pose for joint in joints for pose in poses_of_joint(joint)]
+        together = poses_at_once(joints)
         before, after = [Deviation(), Deviation()], [Deviation(), Deviation()]
         with free_copies(onto, report.key_names, self.source.target, scene) as copies:
             for done, rotations in enumerate((*singles, *together)):

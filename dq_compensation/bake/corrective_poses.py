@@ -54,10 +54,7 @@ LEAST_HINGE = 20.0
 # Within this of the bone's own X or Z, that is the axis.
 _SNAP = 12.0
 
-# A joint matters when this many vertices follow both of its bones.
-_LEAST_VERTICES = 32
-
-# A weight below this does not count there.
+# A vertex with a smaller weight does not follow a bone of a joint.
 _LEAST_WEIGHT = 0.01
 
 _REFUSAL_ANGLES = (
@@ -204,23 +201,18 @@ def deforming_names(obj: bpy.types.Object, names: Iterable[str]) -> list[str]:
     return names
 
 
-def joints_that_matter(binding: Binding) -> list[str]:
-    """The bones at whose joint with the next deforming bone above them enough vertices blend.
+def names_of_joints(binding: Binding) -> list[str]:
+    """The bones at whose joint with the next deforming bone above them vertices blend.
 
     Returns:
         names, parents before children.
     """
-    found = blending_joints(binding.influences, binding.skeleton, _LEAST_VERTICES)
+    found = blending_joints(binding.influences, binding.skeleton)
     return [binding.skeleton.names[child] for _, child in found]
 
 
-def blending_joints(
-    influences: Influences, skeleton: Skeleton, least: int
-) -> list[tuple[int, int]]:
-    """The joints of a bone and the next one above it that moves vertices.
-
-    Args:
-        least: so many vertices follow both bones.
+def blending_joints(influences: Influences, skeleton: Skeleton) -> list[tuple[int, int]]:
+    """The joints of a bone and the next one above it that moves vertices, where some follow both.
 
     Returns:
         the bone above and the bone, indices; parents before children.
@@ -236,7 +228,7 @@ def blending_joints(
         above = int(skeleton.parents[bone])
         while above >= 0 and not moving[above]:
             above = int(skeleton.parents[above])
-        if above >= 0 and np.count_nonzero(follows[bone] & follows[above]) >= least:
+        if above >= 0 and (follows[bone] & follows[above]).any():
             found.append((above, bone))
     return found
 

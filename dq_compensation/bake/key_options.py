@@ -333,3 +333,8 @@ class CorrectiveOptions(KeyOptions, JointOptions):
         "goes no further",
         default=True,
     )
+    dry_run: bool = props.BoolProperty(
+        description="Count the keys and report only: nothing is changed",
+        default=False,
+        options={"SKIP_SAVE"},
+    )

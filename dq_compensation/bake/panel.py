@@ -17,7 +17,9 @@ from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import names_in, settings_of
 from ..steps import Progress
 from ..ui_shared.reporting import (
+    Asks,
     OperatorResult,
+    Outcome,
     Refusing,
     RunsInSteps,
     Steps,
@@ -40,6 +42,7 @@ from .corrective_baking import bake_correctives
 from .corrective_poses import read_angles
 from .files import SUFFIXES, bake_cache
 from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
+from .removing import removal_refusal, remove_bakes
 from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 
 # Bakes the selected characters to shape keys: a pose, or a range of frames.
@@ -94,7 +97,7 @@ class BakesFrames:
 
 
 @with_option_properties(PoseOptions)
-class DQC_OT_bake_pose(Bakes):
+class DQC_OT_bake_pose(Asks, Bakes):
     """Make the current pose a shape key. With the key at 1, the Armature modifier shows this pose \
 as DQ Compensation does"""
 
@@ -102,7 +105,7 @@ as DQ Compensation does"""
     bl_label = "Bake Pose"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        return context.window_manager.invoke_props_dialog(self, width=360, confirm_text="Bake")
+        return self.ask(context)
 
     def draw(self, context: Context) -> None:
         draw_properties(self, ("key_name", "target", "onto", "overwrite"))
@@ -125,8 +128,10 @@ deformation without DQ Compensation. Esc stops"""
     stopped = "The check was stopped. The frames are baked"
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
+        # Asked first: a range that has ended with an error is shown again.
+        result = self.ask(context)
         self.first, self.last = self.range(context)
-        return self.ask(context)
+        return result
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("first", "last", "step", *KEY_OPTIONS))
@@ -157,6 +162,9 @@ deformation without DQ Compensation. Esc stops"""
 
 def draw_outcome(operator: Operator, layout: bpy.types.UILayout, more: str = "") -> None:
     """Say in the dialog of a bake what happens to the character; `more` of itself."""
+    if getattr(operator, "dry_run", False):
+        draw_in_dialog(layout, "The panel shows what the bake would give.", "INFO")
+        return
     text = "After the bake, the character is hidden, and the copy stands at its place."
     if getattr(operator, "onto", None) != "COPY":
         state = "on" if getattr(operator, "target", None) == "DUAL_QUATERNION" else "off"
@@ -261,15 +269,19 @@ BONES = (
     (
         "ALL",
         "All Joints",
-        "Every deforming bone that shares enough vertices with the next one above it",
+        "Every deforming bone that shares vertices with the next one above it",
     ),
 )
+
+
+_DRY_RUN = "Say in the panel how many helper bones or shape keys the bake gives. Nothing is changed"
 
 
 class ChoosesJoints(RunsInSteps):
     """The joints of operators that run in steps, and their dialog.
 
-    An operator has the property `bones`, with the items `BONES`.
+    An operator has the property `bones`, with the items `BONES`, and the option `dry_run`, which
+    has a button of its own.
     """
 
     bone_names: StringProperty(
@@ -278,10 +290,15 @@ class ChoosesJoints(RunsInSteps):
         options={"SKIP_SAVE"},
     )
 
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """The tooltip of both buttons."""
+        return _DRY_RUN if properties.dry_run else (cls.__doc__ or "")
+
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         if not _selected_bones(context):
             self.bones = "ALL"
-        return self.ask(context)
+        return self.ask(context, "Dry Run" if getattr(self, "dry_run", False) else "Bake")
 
     def draw_bone_count(self, context: Context, layout: UILayout) -> None:
         """Draw the number of selected bones, where these are chosen."""
@@ -324,18 +341,14 @@ deforms the character like DQ Compensation. Esc stops"""
 
     def draw(self, context: Context) -> None:
         chosen = options_from(self, BonesOptions)
-        left_out = () if chosen.poses == "RANGE" else ("bend", "twist")
+        left_out = () if chosen.poses in {"ALL", "RANGE"} else ("bend", "twist")
         names = [name for name in property_names(BonesOptions) if name not in left_out]
-        *shown, every_frame, dry_run = names
+        *shown, every_frame, _dry_run = names
         column = draw_properties(self, ("bones", *shown))
         row = column.row()
         row.active = chosen.keys
         row.prop(self, every_frame)
-        column.prop(self, dry_run)
         self.draw_bone_count(context, column)
-        if chosen.dry_run:
-            draw_in_dialog(column, "The panel shows what the bake would give.", "INFO")
-            return
         draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 
     @reports_errors
@@ -349,7 +362,9 @@ deforms the character like DQ Compensation. Esc stops"""
         for report in reports:
             for joint in report.joints:
                 self.report({"INFO"}, joint.sentence())
-        return [report.sentence() for report in reports]
+            if report.worse:
+                self.report({"WARNING"}, report.sentence())
+        return [report.sentence() for report in reports if not report.worse]
 
 
 @with_option_properties(CorrectiveOptions)
@@ -410,6 +425,29 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         )
 
 
+class DQC_OT_remove_bake(Bakes):
+    """Remove helper bones and give the mesh its former weights, and remove shape keys of bakes. \
+Keys of Bake Pose stay"""
+
+    bl_idname = "dqc.remove_bake"
+    bl_label = "Remove Bake"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        reasons = [removal_refusal(obj) for obj in baked_meshes(context)]
+        return None if None in reasons else " ".join(filter(None, reasons[:3])) or NOTHING_SELECTED
+
+    @reports_errors
+    def execute(self, context: Context) -> Outcome:
+        found = [obj for obj in baked_meshes(context) if removal_refusal(obj) is None]
+        return " ".join(report.sentence() for report in remove_bakes(found))
+
+
+def baked_meshes(context: Context) -> list[Object]:
+    """The selected characters, enabled or not: a bake has disabled them."""
+    return [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
+
+
 # The sub-panel that bakes.
 
 
@@ -430,13 +468,19 @@ class BakePanel(SubPanel):
         column = layout.column()
         column.operator("dqc.bake_pose", icon="SHAPEKEY_DATA")
         column.operator("dqc.bake_range", icon="RENDER_ANIMATION")
-        column.operator("dqc.bake_correctives", icon="DRIVER")
-        column.operator("dqc.bake_bones", icon="BONE_DATA")
+        for name, icon in (("dqc.bake_correctives", "DRIVER"), ("dqc.bake_bones", "BONE_DATA")):
+            row = column.row(align=True)
+            row.operator(name, icon=icon)
+            # Operator properties are typed by their operators, which our class names do not tell.
+            dry: Any = row.operator(name, text="Dry Run")
+            dry.dry_run = True
         column.operator("dqc.bake_cache", icon="FILE_CACHE")
         for obj in subject:
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:
                 draw_sentence(layout, context, report, "CHECKMARK")
+        if any(obj.type == "MESH" and removal_refusal(obj) is None for obj in subject):
+            layout.operator("dqc.remove_bake", icon="TRASH")
 
 
 CLASSES = (
@@ -445,4 +489,5 @@ CLASSES = (
     DQC_OT_bake_cache,
     DQC_OT_bake_correctives,
     DQC_OT_bake_bones,
+    DQC_OT_remove_bake,
 )

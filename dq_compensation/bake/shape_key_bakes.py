@@ -172,7 +172,7 @@ def bake_characters(
     Raises:
         UserError: a character cannot be baked; nothing has changed then.
     """
-    poses = sum(bake.size for bake in bakes)
+    poses = max(sum(bake.size for bake in bakes), 1)
     gathered: list[_Gathered] = []
     done = 0
     for bake in bakes:

@@ -98,9 +98,18 @@ class Run:
             complain(message)
         else:
             code, message = ExitCode.BUG, complain_of_bug(error)
+        self._note(code)
+        return {"code": int(code), "message": message}
+
+    def note_worse(self, name: str) -> None:
+        """Tell that a character was not baked, as helper bones would make it worse."""
+        complain(f"{name} was not baked to bones: they would make it worse")
+        self._note(ExitCode.WORSE)
+
+    def _note(self, code: ExitCode) -> None:
+        """Keep the first exit code that is no success."""
         if self.code <= ExitCode.FINDINGS:
             self.code = code
-        return {"code": int(code), "message": message}
 
 
 @dataclass(frozen=True)

@@ -379,6 +379,8 @@ def _bake_bones(run: Run, objects: Objects) -> Sequence[Any]:
     for report in reports:
         for joint in report.joints:
             run.console.say(joint.sentence())
+        if report.worse:
+            run.note_worse(", ".join(report.object_names))
     return reports
 
 
@@ -467,7 +469,8 @@ _TYPED = f"blender --command {console.PROGRAM}"
 _EXIT_CODES = """\
 exit codes:
   0 fine, 1 check found something, 2 the options are wrong, 3 a file cannot be read or written,
-  4 a character cannot be worked on, 5 stopped by Ctrl C, 6 a bug of this program"""
+  4 a character cannot be worked on, 5 stopped by Ctrl C, 6 a bug of this program,
+  7 a character was not baked, as helper bones would make it worse"""
 
 
 def main(argv: Sequence[str]) -> int:

@@ -34,6 +34,7 @@ class ExitCode(IntEnum):
     CHARACTER = 4
     INTERRUPTED = 5
     BUG = 6
+    WORSE = 7
 
 
 class UsageError(UserError):

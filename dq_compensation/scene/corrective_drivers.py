@@ -407,6 +407,17 @@ def _bones_read(driver: Any) -> set[str]:
     }
 
 
+def remove_properties(obj: bpy.types.Object) -> None:
+    """Remove the properties of an object that its corrective keys have read, with their drivers."""
+    names = [name for name in list(obj.keys()) if f'["{name}"]'.startswith(_PROPERTY_START)]
+    paths = {f'["{bpy.utils.escape_identifier(name)}"]' for name in names}
+    drivers: Any = obj.animation_data.drivers if obj.animation_data is not None else ()
+    for curve in [each for each in drivers if each.data_path in paths]:
+        drivers.remove(curve)
+    for name in names:
+        del obj[name]
+
+
 def _is_alike(curve: Any, joint: CorrectiveJoint) -> bool:
     """Whether a corrective is for the kind of motion that a joint has."""
     twists = all(variable.name == "y" for variable in curve.driver.variables)

@@ -146,6 +146,7 @@ def reports_errors(
         try:
             outcome = execute(self, context)
         except UserError as error:
+            keep_values(self)
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         if isinstance(outcome, set):
@@ -220,6 +221,41 @@ def property_names(task: type) -> tuple[str, ...]:
     return tuple(each.property_name for each in declared_in(task).values() if not each.several)
 
 
+# Keeps what the user has chosen in a dialog that ends with an error: Blender keeps the values of
+# operators that finish, and no others.
+
+_kept_values: dict[tuple[str, bool], dict[str, Any]] = {}
+
+
+class Asks(Operator):
+    """The base of operators with a dialog, which shows the same values again after an error."""
+
+    _interactive = False
+
+    def ask(
+        self, context: Context, confirm: str = "Bake", width: int = DIALOG_WIDTH
+    ) -> OperatorResult:
+        """Open the dialog. What `execute` runs in steps then runs modally."""
+        self._interactive = True
+        for name, value in _kept_values.pop(_dialog(self), _NONE).items():
+            if not self.properties.is_property_set(name):
+                setattr(self, name, value)
+        return context.window_manager.invoke_props_dialog(self, width=width, confirm_text=confirm)
+
+
+def keep_values(operator: Any) -> None:
+    """Keep the values of an operator whose dialog was open; those of scripts are not kept."""
+    if getattr(operator, "_interactive", False):
+        every = list(operator.properties.bl_rna.properties.keys())
+        names = [name for name in every if name != "rna_type"]
+        _kept_values[_dialog(operator)] = {name: getattr(operator, name) for name in names}
+
+
+def _dialog(operator: Any) -> tuple[str, bool]:
+    """What tells dialogs apart: a dry run has one of its own."""
+    return operator.bl_idname, getattr(operator, "dry_run", False)
+
+
 # Runs a long bake: step by step with a progress bar while Blender stays alive, or in one go.
 
 # Seconds of work between two looks at the keyboard: at least so many, and as many as Blender took
@@ -258,7 +294,7 @@ def draw_running(layout: UILayout) -> bool:
     return True
 
 
-class RunsInSteps(Operator):
+class RunsInSteps(Asks):
     """The base of long operators: they run steps and report the sentences of the steps.
 
     Attributes:
@@ -270,15 +306,7 @@ class RunsInSteps(Operator):
     gives_way = False
     _steps: Steps | None = None
     _timer: Timer | None = None
-    _interactive = False
     _worked_until = 0.0
-
-    def ask(self, context: Context, confirm: str = "Bake") -> OperatorResult:
-        """Open the dialog; it then runs modally."""
-        self._interactive = True
-        return context.window_manager.invoke_props_dialog(
-            self, width=DIALOG_WIDTH, confirm_text=confirm
-        )
 
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
@@ -305,6 +333,7 @@ class RunsInSteps(Operator):
             ended = self._advance(context)
         except UserError as error:
             self._end(context)
+            keep_values(self)
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         except BaseException:

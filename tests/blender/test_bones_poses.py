@@ -29,7 +29,7 @@ def test_each_pose_has_its_mirror_image(empty_file: None) -> None:
     skeleton = read_skeleton(armature)
     of = skeleton.names.index
     ranges = {of(name): 1.0 for name in ("spine", *SIDES)}
-    poses = motion_range(skeleton, ranges, 90.0, 60.0)[0]
+    poses = motion_range(skeleton, ranges, 90.0, 60.0).fitted
     mirror = np.diag([-1.0, 1.0, 1.0, 1.0])
     assert np.abs(poses[0::2] - poses[1::2]).max() > 0.5
     for one, other in (("spine", "spine"), ("arm.L", "arm.R"), ("arm.R", "arm.L")):

@@ -47,7 +47,7 @@ def test_figures_of_the_report_are_blenders(limb: bpy.types.Object) -> None:
     skeleton, armature = source.skeleton, rig(limb)
     pairs = pairs_to_help(source, options)
     ranges = ranges_of_motion(source.influences, source.rest, skeleton, pairs)
-    poses = motion_range(skeleton, ranges, options.bend, options.twist)[1]
+    poses = motion_range(skeleton, ranges, options.bend, options.twist).checked
     steps = bake_bones([limb], options)
     try:
         while True:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.analysis.limbs import Limbs
-from dq_compensation.bake.corrective_poses import joints_that_matter
+from dq_compensation.bake.corrective_poses import names_of_joints
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import Skeleton
@@ -161,9 +161,7 @@ def test_correctives_name_the_joints_and_see_them_with_parents() -> None:
     assert done.state == "FIXED"
     bones = armature.data.bones
     assert {bone.name: bone.parent.name for bone in bones if bone.parent is not None} == joints
-    assert joints.keys() - {f"{finger}-tip" for finger in FINGERS} <= {
-        *joints_that_matter(bind(mesh))
-    }
+    assert joints.keys() - {f"{finger}-tip" for finger in FINGERS} <= {*names_of_joints(bind(mesh))}
 
 
 @pytest.mark.parametrize("tails", ["ALONG", "UP", "RANDOM"])
