@@ -180,6 +180,11 @@ class RestRotation:
     length: float
 
     @property
+    def angle(self) -> float:
+        """By how much the axes turn, radians."""
+        return float(np.arccos(np.clip(0.5 * (np.trace(self.rotation) - 1.0), -1.0, 1.0)))
+
+    @property
     def axes(self) -> tuple[tuple[int, int, int], tuple[int, int, int]] | None:
         """The new place and sign of each axis if axes only change places; else None.
 

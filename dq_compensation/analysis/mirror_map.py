@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .near_points import cell_keys, nearest_within
+
 # SplitMix64 (Steele, Lea, Flood 2014): numbers that differ a little become hashes that differ much.
 _MIX_STEPS = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))
 # The cells of the grid for the first look, in parts of the tolerance.
@@ -28,7 +30,7 @@ def partners_by_position(positions: NDArray[np.floating], tolerance: float) -> N
     partners = _partners_in_same_cell(points, images, _FINE * tolerance)
     left = np.flatnonzero(partners < 0)
     if len(left):
-        partners[left] = _nearest(points, images[left], tolerance)
+        partners[left] = nearest_within(points, images[left], tolerance)
     return partners
 
 
@@ -48,41 +50,11 @@ def _partners_in_same_cell(
         np.floor((each - lowest) / size + 0.5).astype(np.int64) for each in (points, images)
     )
     sizes = np.maximum(cells.max(axis=0), wanted.max(axis=0)) + 1
-    keys, wanted_keys = _cell_keys(cells, sizes), _cell_keys(wanted, sizes)
+    keys, wanted_keys = cell_keys(cells, sizes), cell_keys(wanted, sizes)
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     places = np.minimum(np.searchsorted(keys, wanted_keys), len(keys) - 1)
     return np.where(keys[places] == wanted_keys, order[places], -1)
-
-
-def _nearest(
-    points: NDArray[np.float64], images: NDArray[np.float64], tolerance: float
-) -> NDArray[np.intp]:
-    """The nearest of the points (n, 3) to each image (k, 3) within the tolerance, or -1."""
-    partners = np.full(len(images), -1, np.intp)
-    # Within the tolerance of an image lie at most 8 cells twice as large, from its low corner on.
-    lowest = np.minimum(points.min(axis=0), images.min(axis=0)) - tolerance
-    cells = np.floor((points - lowest) / (2.0 * tolerance)).astype(np.int64)
-    corners = np.floor((images - tolerance - lowest) / (2.0 * tolerance)).astype(np.int64)
-    sizes = np.maximum(cells.max(axis=0), corners.max(axis=0)) + 2
-    keys = _cell_keys(cells, sizes)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    best = np.full(len(images), tolerance**2)
-    for corner in np.ndindex(2, 2, 2):
-        wanted = _cell_keys(corners + corner, sizes)
-        places = np.searchsorted(keys, wanted, side="left")
-        ends = np.searchsorted(keys, wanted, side="right")
-        rows = np.flatnonzero(places < ends)
-        while len(rows):
-            candidates = order[places[rows]]
-            squares = np.sum((points[candidates] - images[rows]) ** 2, axis=1)
-            nearer = squares <= best[rows]
-            best[rows[nearer]] = squares[nearer]
-            partners[rows[nearer]] = candidates[nearer]
-            places[rows] += 1
-            rows = rows[places[rows] < ends[rows]]
-    return partners
 
 
 def partners_by_topology(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.intp]:
@@ -126,11 +98,6 @@ def partners_by_topology(edges: NDArray[np.integer], vertex_count: int) -> NDArr
     one, other = by_colour[firsts[counts == 2]], by_colour[firsts[counts == 2] + 1]
     partners[one], partners[other] = other, one
     return partners
-
-
-def _cell_keys(cells: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One number for each cell, shape (n,), of its three."""
-    return (cells[:, 0] * sizes[1] + cells[:, 1]) * sizes[2] + cells[:, 2]
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.influences import Influences
-from ..core.vectors import extent
+from ..core.vectors import dots, extent
 from .mesh_graph import points_of_vertices
+from .near_points import nearest_within
 
 # How far vertices of a seam may lie apart, in sizes of the character, and their weights differ.
-_APART, _ALIKE = 1e-5, 1e-3
+SEAM_APART, SEAM_ALIKE = 1e-5, 1e-3
+# So far apart, in sizes of the character, open edges are meant to be a seam.
+SEAM_MEANT = 1e-3
+# The fewest edges of a seam.
+_FEWEST = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,21 +38,111 @@ class SeamMesh:
     face_starts: NDArray[np.integer]
     corner_vertex: NDArray[np.integer]
 
-    def open_vertices(self, points: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The vertices at open edges: an edge of one face alone.
+    def open_edges(self, points: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The edges of one face alone.
 
         Args:
             points: shape (n,), of `points_of_vertices`: splits inside the mesh are none.
+
+        Returns:
+            shape (e, 2), their vertices; shape (e,), the face of each.
         """
         if not len(self.corner_vertex):
-            return np.zeros(0, np.intp)
+            return np.zeros((0, 2), np.intp), np.zeros(0, np.intp)
         following = np.arange(1, len(self.corner_vertex) + 1)
         ends = np.append(self.face_starts[1:], len(self.corner_vertex)) - 1
         following[ends] = self.face_starts
         vertices = np.stack((self.corner_vertex, self.corner_vertex[following]), axis=1)
         keys = np.sort(points[vertices].astype(np.int64), axis=1) @ (len(points), 1)
         _, edges, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        return np.unique(vertices[counts[edges.reshape(-1)] == 1]).astype(np.intp)
+        corners = np.flatnonzero(counts[edges.reshape(-1)] == 1)
+        faces = np.searchsorted(self.face_starts, corners, side="right") - 1
+        return vertices[corners].astype(np.intp), faces.astype(np.intp)
+
+    def centre_of_faces(self, faces: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Shape (k, 3), the mean of the corners of each of these faces."""
+        sums = np.add.reduceat(self.positions[self.corner_vertex], self.face_starts)
+        counts = np.diff(np.append(self.face_starts, len(self.corner_vertex)))
+        return (sums[faces] / counts[faces, None]).astype(np.float64)
+
+    @cached_property
+    def rim(self) -> Rim:
+        """Its open edges; where vertices lie in one place, their weights do not matter."""
+        places = np.unique(self.positions, axis=0, return_inverse=True)[1].reshape(-1)
+        edges, faces = self.open_edges(places)
+        inward = self.centre_of_faces(faces) - self.positions[edges].mean(axis=1)
+        sums = np.zeros((int(places.max(initial=-1)) + 1, 3))
+        np.add.at(sums, places[edges].ravel(), np.repeat(inward, 2, axis=0))
+        vertices = np.flatnonzero(np.isin(places, places[edges]))
+        return Rim(vertices, self.positions[vertices], places[vertices], sums, places[edges])
+
+
+@dataclass(frozen=True, eq=False)
+class Rim:
+    """The open edges of a mesh.
+
+    Attributes:
+        vertices: shape (k,), every vertex at an open edge, rising.
+        positions: shape (k, 3), of these.
+        places: shape (k,), vertices in one place have one number.
+        inward: shape (number of places, 3), where the faces lie.
+        edges: shape (e, 2), places.
+    """
+
+    vertices: NDArray[np.intp]
+    positions: NDArray[np.floating]
+    places: NDArray[np.intp]
+    inward: NDArray[np.float64]
+    edges: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Seam:
+    """Open edges of two meshes that run beside each other, with faces on both sides.
+
+    Attributes:
+        one, other: shape (p,), vertices of either mesh; every vertex of `one` at the seam once.
+        distances: shape (p,), between them, armature space.
+        differences: shape (p,), the largest between their weights.
+    """
+
+    one: NDArray[np.intp]
+    other: NDArray[np.intp]
+    distances: NDArray[np.float64]
+    differences: NDArray[np.floating]
+
+
+def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
+    """The seam of two meshes; None where they have none.
+
+    Hems on skin and sockets around eyes have no open edge beside them, copies and levels of detail
+    have their faces on the same side.
+
+    Args:
+        size: of the character.
+    """
+    first, second, most = one.rim, other.rim, SEAM_MEANT * size
+    nearest = nearest_within(second.positions, first.positions, most)
+    rows = np.flatnonzero(nearest >= 0)
+    columns = nearest[rows]
+    back = first.places[nearest_within(first.positions, second.positions[columns], most)]
+    places, beside = first.places[rows], second.places[columns]
+    facing = dots(first.inward[places], second.inward[beside]) < 0.0
+    kept = (back == places) & facing
+    partner = np.full(len(first.inward), -1)
+    partner[places[kept]] = beside[kept]
+    along = np.sort(partner[first.edges], axis=1)
+    count = len(second.inward) + 1
+    along_other = np.sort(second.edges, axis=1)
+    matched = np.isin(along @ (count, 1), along_other @ (count, 1)) & (along[:, 0] >= 0)
+    if matched.sum() < _FEWEST:
+        return None
+    kept &= np.isin(places, first.edges[matched])
+    pairs = first.vertices[rows[kept]], second.vertices[columns[kept]]
+    starts = np.array([0, len(one.positions)])
+    differences = _differences((one, other), starts, pairs[0], pairs[1] + starts[1])
+    apart = np.linalg.norm(one.positions[pairs[0]] - other.positions[pairs[1]], axis=1)
+    return Seam(*pairs, apart.astype(np.float64), differences)
 
 
 def seam_points(meshes: Sequence[SeamMesh]) -> NDArray[np.intp]:
@@ -60,14 +156,15 @@ def seam_points(meshes: Sequence[SeamMesh]) -> NDArray[np.intp]:
     points = np.concatenate([each + start for each, start in zip(own, starts, strict=False)])
     if len(meshes) < 2:
         return points
-    opened = [mesh.open_vertices(each) for mesh, each in zip(meshes, own, strict=True)]
+    edges = [mesh.open_edges(each)[0] for mesh, each in zip(meshes, own, strict=True)]
+    opened = [np.unique(each) for each in edges]
     of_mesh = np.repeat(np.arange(len(meshes)), [len(each) for each in opened])
     vertices = np.concatenate([each + start for each, start in zip(opened, starts, strict=False)])
     positions = np.concatenate([mesh.positions for mesh in meshes])
-    one, other = _pairs(positions[vertices], _APART * extent(positions))
+    one, other = _pairs(positions[vertices], SEAM_APART * extent(positions))
     apart = of_mesh[one] != of_mesh[other]
     one, other = vertices[one[apart]], vertices[other[apart]]
-    alike = _differences(meshes, starts, one, other) <= _ALIKE
+    alike = _differences(meshes, starts, one, other) <= SEAM_ALIKE
     one, other = points[one[alike]], points[other[alike]]
     label = np.arange(len(positions))
     while len(one) and not np.array_equal(label[one], label[other]):

@@ -32,8 +32,9 @@ from ..scene.settings.object_settings import (
 from ..session.changes import writing_settings
 from ..session.status import status_of
 from ..setup_check import fixing
-from ..setup_check.catalogue import CHECKS, find_issues
+from ..setup_check.catalogue import CHECKS, find_issues, issues_of_character
 from ..setup_check.issue import Fix, FixError, Issue
+from ..setup_check.said_once import said_once
 from ..softness import softening
 from ..softness.softening import SofteningOptions, SofteningReport
 from .arguments import (
@@ -328,12 +329,12 @@ Agree = Callable[[Issue, Fix], bool]
 """Answers the question of a fix, `Fix.question`: whether to carry it out."""
 
 
-@of_characters
 def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None) -> list[Issue]:
     """The issues that Setup Check finds in an object, enabled or not. Changes nothing.
 
     Args:
-        obj: a mesh object, or an armature: a list for all its meshes then.
+        obj: a mesh; or an armature, for all its meshes: what they share is said once, and
+            `Issue.meshes` has their names.
         depsgraph: the state to look at; by default the current one.
 
     Returns:
@@ -342,10 +343,13 @@ def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None
         about, and the fixes that `fix` can carry out.
 
     Raises:
-        BindingError: it is not a mesh.
+        BindingError: it is neither, or the armature has no meshes.
         UserError: the depsgraph is none.
     """
-    return find_issues(mesh_object(obj), chosen_depsgraph(depsgraph))
+    meshes, state = meshes_of(obj), chosen_depsgraph(depsgraph)
+    if obj.type == "ARMATURE":
+        return said_once(issues_of_character(meshes, state))
+    return find_issues(meshes[0], state)
 
 
 def fix(

@@ -222,7 +222,7 @@ class CharacterReport:
         """The report as text, in lines of about 100 characters; names are never cut."""
         lines = [
             f"{self.object_name}, {self.vertices:,} vertices, on {self.armature_name}, "
-            f"{self.bones} bones, {self.method}",
+            f"{counted(self.bones, 'bone')}, {self.method}",
             *self._joint_lines(),
             *self._time_lines(),
             *self.slow_parts,

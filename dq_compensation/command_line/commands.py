@@ -24,6 +24,7 @@ from ..errors import UserError
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frames_of_range
 from ..scene.settings.object_settings import CHARACTER_CHOICES
+from ..setup_check.said_once import by_character, said_once
 from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
 from . import console
@@ -109,14 +110,23 @@ def _check_characters(run: Run) -> None:
     fatal = _SEVERITIES[: _SEVERITIES.index(chosen) + 1] if chosen in _SEVERITIES else ()
     found = dict.fromkeys(_SEVERITIES, 0)
 
-    def check(source: Path, obj: Object) -> ObjectFacts:
-        issues = api.check(obj)
-        for issue in issues:
-            found[issue.severity] += 1
-            run.console.say(f"{source}: {obj.name}: {issue.severity.lower()}: {issue.message}")
-        return {"name": obj.name_full, "issues": [_facts(issue) for issue in issues]}
+    def check(source: Path) -> list[ObjectFacts]:
+        objects = run.objects(source)
+        issues: dict[int, list[api.Issue]] = {}
+        for number, obj in enumerate(objects):
+            run.progress(number / len(objects), f"checking {obj.name}")
+            issues[obj.session_uid] = api.check(obj)
+        for meshes in by_character(objects):
+            for issue in said_once({obj.name: issues[obj.session_uid] for obj in meshes}):
+                found[issue.severity] += 1
+                where = f"{source}: {issue.meshes[0]}"
+                run.console.say(f"{where}: {issue.severity.lower()}: {issue.message}")
+        return [
+            {"name": obj.name_full, "issues": [_facts(each) for each in issues[obj.session_uid]]}
+            for obj in objects
+        ]
 
-    each_object(run, "checking", check)
+    each_file(run, check)
     checked = sum(file["error"] is None for file in run.files)
     nouns = dict(zip(_SEVERITIES, ("error", "warning", "note"), strict=True))
     counts = ", ".join(counted(found[each], nouns[each]) for each in _SEVERITIES)

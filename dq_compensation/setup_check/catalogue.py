@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import bpy
 
 from .checks import (
@@ -11,6 +13,7 @@ from .checks import (
     example_supports,
     mesh_placement,
     object_scale,
+    open_seams,
     parenting,
     unweighted_vertices,
 )
@@ -39,6 +42,7 @@ CHECKS: tuple[Check, ...] = (
     BONE_GROUPS,
     TINY_INFLUENCES,
     SHARED_JOINTS,
+    open_seams.CHECK,
     example_supports.CHECK,
     WEIGHT_TRANSITION,
     MULTI_MODIFIER,
@@ -55,7 +59,19 @@ _ORDER = ("ERROR", "WARNING", "INFORMATION")
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
     """The issues of a mesh object, enabled or not, original: the worst first."""
-    subject = Subject(obj, depsgraph)
+    return issues_of(Subject(obj, depsgraph))
+
+
+def issues_of_character(
+    objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
+) -> dict[str, list[Issue]]:
+    """The issues of several mesh objects, by their names; what they share is read once."""
+    subjects: dict[int, Subject] = {}
+    return {obj.name: issues_of(Subject(obj, depsgraph, subjects)) for obj in objects}
+
+
+def issues_of(subject: Subject) -> list[Issue]:
+    """The issues of a character that was read just now: the worst first."""
     found = [issue for check in CHECKS for issue in check.find(subject)]
     return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
 

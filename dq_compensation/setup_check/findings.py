@@ -25,6 +25,7 @@ from ..session.memory import keep_only, memories
 from ..session.status import DelayedCall, final_render_runs, tag_redraw
 from . import catalogue
 from .issue import Issue
+from .subject import Subject
 
 # Whether a datablock has changed in what the checks read.
 #
@@ -49,6 +50,7 @@ def _read_by_checks(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iter
     if isinstance(block, bpy.types.Mesh):
         weights = read_weights(block)
         yield from (weights.vertices, weights.groups, weights.weights, read_positions(block))
+        yield len(block.polygons), read_property(block.loops, "vertex_index", np.int32)
         yield read_edges(block), block.users, block.shape_keys and block.shape_keys.session_uid
     elif isinstance(block, bpy.types.Armature):
         yield from (list(_values(bone)) for bone in block.bones)
@@ -121,6 +123,7 @@ class Findings:
 
     Attributes:
         issues: the worst first.
+        beside: the meshes that it has seams with, by session_uid.
         watched: the fingerprints of everything that they depend on, by session_uid.
         touched: what of it Blender has reported as changed; it may be a selection or a pose.
         outdated: whether something of it is known to have changed since.
@@ -129,6 +132,7 @@ class Findings:
     issues: list[Issue]
     check_count: int
     seconds: float
+    beside: frozenset[int]
     watched: dict[int, str]
     touched: set[int] = field(default_factory=set)
     outdated: bool = False
@@ -138,14 +142,26 @@ class Findings:
         return next((one for one in self.issues if (one.check, one.key) == (check, key)), None)
 
 
-def run(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Findings:
-    """Check a mesh object, enabled or not, original, now and remember the findings."""
+def run(
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    subjects: dict[int, Subject] | None = None,
+) -> Findings:
+    """Check a mesh object, enabled or not, original, now and remember the findings.
+
+    Args:
+        subjects: those of the same moment, by session_uid: meshes of a character are read once.
+    """
     start = time.perf_counter()
-    issues = catalogue.find_issues(obj, depsgraph)
+    subject = Subject(obj, depsgraph, subjects)
+    issues = catalogue.issues_of(subject)
     seconds = time.perf_counter() - start
-    blocks = _watched_blocks(obj)
+    beside = frozenset(
+        e.obj.session_uid for seam in subject.seams for e in (seam.small, seam.large)
+    )
+    blocks = _watched_blocks(obj, beside)
     watched = {uid: digest(*_read_by_checks(each, depsgraph)) for uid, each in blocks.items()}
-    found = Findings(issues, len(catalogue.CHECKS), seconds, watched)
+    found = Findings(issues, len(catalogue.CHECKS), seconds, beside, watched)
     memories(Findings)[obj.session_uid] = found
     return found
 
@@ -164,7 +180,7 @@ def mark_all_touched() -> bool:
 
 def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgraph) -> None:
     """Mark findings as outdated if what was touched has really changed; not in Edit Mode."""
-    blocks = _watched_blocks(obj)
+    blocks = _watched_blocks(obj, found.beside)
     found.outdated = (
         found.outdated
         or blocks.keys() != found.watched.keys()
@@ -191,7 +207,7 @@ def _touched_objects() -> Iterator[tuple[bpy.types.Object, Findings]]:
             yield there[uid], found
 
 
-def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
+def _watched_blocks(obj: bpy.types.Object, beside: AbstractSet[int]) -> dict[int, bpy.types.ID]:
     """The data-blocks that the checks read, by session_uid; for an action, its animated owner."""
     found: dict[int, bpy.types.ID] = {}
     owners: list[Any] = [mesh_of(obj).shape_keys] if obj.type == "MESH" else []
@@ -206,6 +222,9 @@ def _watched_blocks(obj: bpy.types.Object) -> dict[int, bpy.types.ID]:
         found[owner.session_uid] = owner
         if owner.animation_data is not None and owner.animation_data.action is not None:
             found[owner.animation_data.action.session_uid] = owner
+    for other in bpy.data.objects if beside else ():
+        if other.session_uid in beside and other.data is not None:
+            found[other.session_uid], found[other.data.session_uid] = other, other.data
     return found
 
 

@@ -33,8 +33,13 @@ class NoLongerThereError(FixError):
     """The issue that was to be fixed is not found any more."""
 
 
+class StillThereError(FixError):
+    """The fix was carried out, and the issue is as it was."""
+
+
 FixState = Literal["FIXED", "REFUSED", "ASKS", "BY_HAND"]
-"""FIXED: done. REFUSED: the fix could not be made. ASKS: left, because its fix asks first. BY_HAND:
+"""FIXED: done, and the issue is gone or smaller. REFUSED: the fix could not be made, or the issue
+is as it was. ASKS: left, because its fix asks first. BY_HAND:
 left, because it has no fix."""
 
 Choose = Callable[[Issue], Fix | None]
@@ -50,6 +55,7 @@ class FixResult:
         fix: the name of its fix; empty where it has none.
         sentence: what has changed with FIXED, why not with REFUSED, the question with ASKS, the
             issue's message with BY_HAND.
+        has_changed: whether something was changed; also with REFUSED where that did not help.
     """
 
     check: str
@@ -57,6 +63,7 @@ class FixResult:
     fix: str
     state: FixState
     sentence: str
+    has_changed: bool = True
 
 
 @dataclass
@@ -74,6 +81,11 @@ class Outcome:
     def done(self) -> list[str]:
         """A sentence for each fix that was made."""
         return self._sentences("FIXED")
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a fix has changed something."""
+        return any(each.has_changed for each in self.results)
 
     def add(self, other: Outcome) -> None:
         """Add the result of another character."""
@@ -139,6 +151,7 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
 
     Raises:
         NoLongerThereError: the issue, or that fix for it, is not found any more.
+        StillThereError: it was done, and the issue is as it was.
         FixError: it cannot be done; nothing has changed.
     """
     raise_refusal(fixing_refusal(obj), FixError)
@@ -149,8 +162,22 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
         run(obj, subject.depsgraph)
         raise NoLongerThereError(f"{obj.name}: this problem is no longer there.")
     summary = check.fixes[fix_name](subject, issue)
-    follow_up(obj)
-    return summary
+    left = follow_up(obj).issue(check_name, key)
+    return _with_what_is_left(summary, issue, left)
+
+
+def _with_what_is_left(summary: str, issue: Issue, left: Issue | None) -> str:
+    """What a fix says, with what it has left of its issue.
+
+    Raises:
+        StillThereError: all of it.
+    """
+    if left is None:
+        return summary
+    before, after = ((each.message, each.bones, each.vertices.tolist()) for each in (issue, left))
+    if before == after:
+        raise StillThereError(f"{summary.rstrip('.')}, but the problem is still there. Undo this.")
+    return f"{summary.rstrip('.')}. Left: {left.message}"
 
 
 def fix_all(
@@ -192,31 +219,36 @@ def fix_all(
         before = len(outcome.results)
         for check in checks:
             while (found := next_fix(check, subject)) is not None:
-                result = _result(check, subject, *found)
+                result, subject = _result(check, subject, *found)
                 outcome.results.append(result)
-                if result.state == "FIXED":
-                    subject = _subject(obj)
-    left = follow_up(obj) if outcome.done else run(obj, subject.depsgraph)
+    left = follow_up(obj) if outcome.has_changed else run(obj, subject.depsgraph)
     names = {check.name for check in checks}
     untouched = [issue for issue in left.issues if issue.check in names and is_left(issue)]
     outcome.results.extend(_untouched(issue) for issue in untouched)
     return outcome
 
 
-def _result(check: Check, subject: Subject, issue: Issue, fix: Fix) -> FixResult:
-    """Carry out a fix."""
+def _result(check: Check, subject: Subject, issue: Issue, fix: Fix) -> tuple[FixResult, Subject]:
+    """Carry out a fix, and look at the character again if it has changed."""
+    names = (check.name, issue.key, fix.name)
     try:
-        sentence = check.fixes[fix.name](subject, issue)
+        summary = check.fixes[fix.name](subject, issue)
     except UserError as error:
-        return FixResult(check.name, issue.key, fix.name, "REFUSED", str(error))
-    return FixResult(check.name, issue.key, fix.name, "FIXED", sentence)
+        return FixResult(*names, "REFUSED", str(error), has_changed=False), subject
+    subject = _subject(subject.obj)
+    try:
+        sentence = _with_what_is_left(summary, issue, _issue(check, subject, issue.key))
+    except StillThereError as error:
+        return FixResult(*names, "REFUSED", str(error)), subject
+    return FixResult(*names, "FIXED", sentence), subject
 
 
 def _untouched(issue: Issue) -> FixResult:
     if not issue.fixes:
-        return FixResult(issue.check, issue.key, "", "BY_HAND", issue.message)
+        return FixResult(issue.check, issue.key, "", "BY_HAND", issue.message, has_changed=False)
     first = issue.fixes[0]
-    return FixResult(issue.check, issue.key, first.name, "ASKS", first.question)
+    names = (issue.check, issue.key, first.name)
+    return FixResult(*names, "ASKS", first.question, has_changed=False)
 
 
 def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> Fix | None:

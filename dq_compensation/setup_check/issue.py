@@ -51,6 +51,8 @@ class Issue:
         vertices: shape (k,), integers, indices of the vertices that it is about, for Select.
         fixes: what can be done, the best first; none when only the user can know.
         check: the name of the check, which `Check.find` gives it.
+        meshes: the names of the meshes that it is about, where several were checked together; the
+            first one has the vertices, and its fixes are offered for all of them.
     """
 
     key: str
@@ -60,6 +62,7 @@ class Issue:
     vertices: NDArray[np.integer] = field(default_factory=lambda: np.zeros(0, np.int32))
     fixes: tuple[Fix, ...] = ()
     check: str = ""
+    meshes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,16 +76,22 @@ class Check:
             that was read just now and an issue that was found in it, and returns a sentence that
             says, with numbers, what it has changed. It raises `FixError` before anything has
             changed, or succeeds.
+        requirements: by the names of fixes that may be impossible, what raises `FixError` where one
+            is: no button offers it then, and the message says why.
+        about_bones: whether its issues are about the bones that a mesh follows.
     """
 
     name: str
     look: Callable[[Subject], Iterable[Issue]]
     fixes: dict[str, Callable[[Subject, Issue], str]] = field(default_factory=dict)
+    requirements: dict[str, Callable[[Subject, Issue], object]] = field(default_factory=dict)
+    about_bones: bool = False
 
     def find(self, subject: Subject) -> list[Issue]:
         """The issues of a character; an issue of its failure where the check fails."""
         try:
-            return [replace(issue, check=self.name) for issue in self.look(subject)]
+            found = (replace(issue, check=self.name) for issue in self.look(subject))
+            return [self._with_possible_fixes(subject, issue) for issue in found]
         except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are made
             _log.exception("The check %s of %s failed", self.name, subject.obj.name)
             message = (
@@ -90,3 +99,19 @@ class Check:
                 f"{str(error).rstrip('.')}. The console says more."
             )
             return [Issue("failed", "WARNING", message, check=self.name)]
+
+    def _with_possible_fixes(self, subject: Subject, issue: Issue) -> Issue:
+        possible: list[Fix] = []
+        message = issue.message
+        for fix in issue.fixes:
+            try:
+                self.requirements.get(fix.name, _nothing)(subject, issue)
+            except FixError as error:
+                message = f"{message} {fix.label} cannot mend it: {error}"
+            else:
+                possible.append(fix)
+        return replace(issue, message=message, fixes=tuple(possible))
+
+
+def _nothing(_subject: Subject, _issue: Issue) -> None:
+    """A fix without requirements can be tried."""

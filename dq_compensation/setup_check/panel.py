@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -31,8 +32,10 @@ from ..ui_shared.sidebar import SidebarPanel
 from ..wording import counted, listed
 from ..wording import counted as number_of
 from . import fixing
-from .findings import Findings, known, run
+from .findings import known, run
 from .issue import Fix, FixError, Issue
+from .said_once import by_character, said_once
+from .subject import Subject
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems, ObjectModeItems
@@ -157,6 +160,14 @@ def _counted_issues(issues: list[Issue]) -> str:
     return ", ".join(parts) or "all is well"
 
 
+def _name_of(meshes: list[Object]) -> str:
+    """The name of a mesh, or of the armature of several."""
+    rig = find_rig(meshes[0])
+    if rig is None or len(meshes) == 1:
+        return meshes[0].name
+    return f"{rig.name} ({number_of(len(meshes), 'mesh')})"
+
+
 class DQC_OT_check(Refusing, Operator):
     """Find what spoils the deformation of the selected characters, without changing anything"""
 
@@ -171,9 +182,10 @@ class DQC_OT_check(Refusing, Operator):
     def execute(self, context: Context) -> OperatorResult:
         messages = []
         depsgraph = context.evaluated_depsgraph_get()
-        for obj in target_meshes(context):
-            found = run(obj, depsgraph)
-            messages.append(f"{obj.name}: {_counted_issues(found.issues)}")
+        subjects: dict[int, Subject] = {}
+        for meshes in by_character(target_meshes(context)):
+            found = {obj.name: run(obj, depsgraph, subjects).issues for obj in meshes}
+            messages.append(f"{_name_of(meshes)}: {_counted_issues(said_once(found))}")
         tag_redraw()
         self.report({"INFO"}, "; ".join(messages))
         return {"FINISHED"}
@@ -195,6 +207,11 @@ class DQC_OT_fix(_OfIssue, Operator):
     bl_options = {"REGISTER", "UNDO"}
 
     fix: StringProperty(name="Fix", description="The index of the fix", options=_HIDDEN)
+    others: StringProperty(
+        name="Others",
+        description="The other meshes of the problem, with line breaks between their names",
+        options=_HIDDEN,
+    )
 
     _question = ""
 
@@ -210,6 +227,8 @@ class DQC_OT_fix(_OfIssue, Operator):
         if fix is None or not fix.question:
             return self.execute(context)
         self._question = fix.question
+        if self.others:
+            self._question += f" The same is done for {listed(self.others.splitlines())}."
         # Blender's own dialog for a yes or no has one line, and cuts off what is longer.
         return context.window_manager.invoke_props_dialog(
             self, width=DIALOG_WIDTH, title=fix.label, confirm_text=fix.label
@@ -229,9 +248,14 @@ class DQC_OT_fix(_OfIssue, Operator):
         left = fixing.leave_edit_mode(context)
         try:
             summary = fixing.fix(obj, self.check, self.key, self.fix)
+            summary = " ".join((summary, *self._fix_others()))
         except fixing.NoLongerThereError as error:
             self.report({"INFO"}, str(error))
             return _nothing_done(left)
+        except fixing.StillThereError as error:
+            self.report({"WARNING"}, f"{name}: {error}")
+            tag_redraw()
+            return {"FINISHED"}
         except FixError as error:
             self.report({"ERROR"}, str(error))
             return _nothing_done(left)
@@ -240,6 +264,18 @@ class DQC_OT_fix(_OfIssue, Operator):
         self.report({"INFO"}, summary if name in summary else f"{name}: {summary}")
         tag_redraw()
         return {"FINISHED"}
+
+    def _fix_others(self) -> Iterator[str]:
+        """Fix the problem on the other meshes where it is left, and say what has changed."""
+        for name in self.others.splitlines():
+            obj = bpy.data.objects.get(name)
+            if obj is not None and obj.type == "MESH":
+                try:
+                    yield fixing.fix(obj, self.check, self.key, self.fix)
+                except fixing.NoLongerThereError:
+                    continue
+                except FixError as error:
+                    yield str(error)
 
 
 class DQC_OT_fix_all(Refusing, Operator):
@@ -272,7 +308,7 @@ problem with a question keeps its own button"""
             all_of_it.add(outcome)
         tag_redraw()
         self.report({"WARNING" if all_of_it.refused else "INFO"}, all_of_it.summary())
-        return {"FINISHED"} if all_of_it.done else _nothing_done(left)
+        return {"FINISHED"} if all_of_it.has_changed else _nothing_done(left)
 
 
 class DQC_OT_select_issue(_OfIssue, Operator):
@@ -383,37 +419,38 @@ class VIEW3D_PT_dqc_setup_check(SidebarPanel):
         issues = [issue for found in results if found for issue in found.issues]
         if any(fixing.fix_unasked(issue) for issue in issues):
             row.operator("dqc.fix_all", icon="TOOL_SETTINGS")
-        for obj, found in zip(targets, results, strict=True):
-            _character(layout, context, obj, found, named=len(targets) > 1)
+        for meshes in by_character(targets):
+            _character(layout, context, meshes, named=len(targets) > 1)
 
 
-def _character(
-    layout: UILayout, context: Context, obj: Object, found: Findings | None, *, named: bool
-) -> None:
+def _character(layout: UILayout, context: Context, meshes: list[Object], *, named: bool) -> None:
     if named:
         layout.separator()
-        layout.label(text=obj.name, icon="OUTLINER_OB_MESH")
-    if found is None:
+        icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
+        layout.label(text=_name_of(meshes), icon=icon)
+    checked = {obj.name: found for obj in meshes if (found := known(obj)) is not None}
+    if not checked:
         draw_sentence(layout, context, "Not checked yet.", "QUESTION")
         return
+    issues = said_once({name: found.issues for name, found in checked.items()})
     # One line, so that nothing below it moves when the findings become outdated.
-    text = _counted_issues(found.issues).capitalize()
-    icon: IconItems = "NONE" if found.issues else "CHECKMARK"
-    if found.outdated:
+    text = _counted_issues(issues).capitalize()
+    icon = "NONE" if issues else "CHECKMARK"
+    if any(found.outdated for found in checked.values()):
         text, icon = f"Outdated: {text.lower()}", "FILE_REFRESH"
     layout.label(text=text, icon=icon)
-    if not found.issues:
-        return
-    reason = fixing.fixing_refusal(obj)
-    if reason and any(issue.fixes for issue in found.issues):
+    if waiting := [obj.name for obj in meshes if obj.name not in checked]:
+        draw_sentence(layout, context, f"Not checked yet: {listed(waiting)}.", "QUESTION")
+    fixable = [issue.meshes[0] for issue in issues if issue.fixes]
+    refusals = {obj.name: fixing.fixing_refusal(obj) for obj in meshes if obj.name in fixable}
+    for reason in dict.fromkeys(filter(None, refusals.values())):
         draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
-    for issue in found.issues:
-        _issue(layout, context, obj, issue, editable=reason is None)
+    for issue in issues:
+        _issue(layout, context, issue, editable=refusals.get(issue.meshes[0]) is None)
 
 
-def _issue(
-    layout: UILayout, context: Context, obj: Object, issue: Issue, *, editable: bool
-) -> None:
+def _issue(layout: UILayout, context: Context, issue: Issue, *, editable: bool) -> None:
+    name, *others = issue.meshes
     box = layout.box()
     draw_sentence(box, context, issue.message, _ICONS[issue.severity], margin=_BOX_MARGIN)
     buttons = box.column(align=True)
@@ -423,7 +460,7 @@ def _issue(
         # Three dots say that a question follows.
         label = f"{fix.label}..." if fix.question else fix.label
         operator = row.operator("dqc.fix", text=label, icon="TOOL_SETTINGS")
-        operator.object_name = obj.name
+        operator.object_name, operator.others = name, "\n".join(others)
         operator.check, operator.key, operator.fix = issue.check, issue.key, fix.name
     nouns = {"VERTICES": "Vertex", "BONES": "Bone"}
     offenders = (("VERTICES", len(issue.vertices)), ("BONES", len(issue.bones)))
@@ -432,7 +469,7 @@ def _issue(
             continue
         text = f"Select {number_of(count, nouns[what])}"
         operator = buttons.operator("dqc.select_issue", text=text, icon="RESTRICT_SELECT_OFF")
-        operator.object_name = obj.name
+        operator.object_name = name
         operator.check, operator.key, operator.what = issue.check, issue.key, what
 
 

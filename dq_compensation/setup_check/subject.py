@@ -10,10 +10,11 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of
 from ..core.influences import MIN_WEIGHT_SUM, Influences
 from ..core.skeleton import Skeleton
-from ..core.vectors import transformed_points
+from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from ..scene.binding.bind import modifier_influences
 from ..scene.binding.content import (
@@ -28,8 +29,18 @@ from ..scene.blender.armature import (
     object_to_armature,
     read_skeleton,
 )
-from ..scene.blender.mesh import VertexGroupWeights, read_edges, read_positions, read_weights
+from ..scene.blender.mesh import (
+    AttributeType,
+    VertexGroupWeights,
+    read_attribute,
+    read_edges,
+    read_positions,
+    read_property,
+    read_weights,
+)
+from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.copies import deformed_meshes
 from ..session.character_skins import is_behind
 from ..session.status import status_of
 
@@ -130,10 +141,65 @@ class DeformingWeights:
 class Subject(SkinnedObject):
     """One character, original. Arrays are read when they are first asked for, and only once."""
 
-    def __init__(self, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-        """Look at an object, enabled or not."""
+    def __init__(
+        self,
+        obj: bpy.types.Object,
+        depsgraph: bpy.types.Depsgraph,
+        known: dict[int, Subject] | None = None,
+    ) -> None:
+        """Look at an object, enabled or not.
+
+        Args:
+            known: subjects read just now, by session_uid, to which this one is added.
+        """
         super().__init__(obj)
         self.depsgraph = depsgraph
+        self._known = {} if known is None else known
+        self._known[obj.session_uid] = self
+
+    @cached_property
+    def beside(self) -> tuple[Subject, ...]:
+        """The other meshes on its armature."""
+        rig = self.find_rig()
+        if rig is None:
+            return ()
+        return tuple(
+            self._known.get(obj.session_uid) or Subject(obj, self.depsgraph, self._known)
+            for obj in deformed_meshes(rig, self.depsgraph.view_layer)
+            if obj != self.obj and not is_posed_copy(obj)
+        )
+
+    @cached_property
+    def seams(self) -> tuple[MeshSeam, ...]:
+        """The seams with other meshes, open or closed."""
+        found = (MeshSeam.of(self, other, self.character_size) for other in self.beside)
+        return tuple(each for each in found if each is not None)
+
+    @cached_property
+    def box(self) -> NDArray[np.float64] | None:
+        """Shape (2, 3), the lowest and the highest corner at rest, armature space."""
+        positions = self.rest_in_armature
+        if positions is None or not len(positions):
+            return None
+        return np.stack((positions.min(axis=0), positions.max(axis=0)))
+
+    @cached_property
+    def character_size(self) -> float:
+        """The size of all meshes on its armature, armature space."""
+        boxes = [each.box for each in (self, *self.beside) if each.box is not None]
+        return extent(np.concatenate(boxes)) if boxes else 0.0
+
+    @cached_property
+    def seam_mesh(self) -> SeamMesh | None:
+        """The mesh for its seams with others; None where it is no mesh at rest."""
+        positions = self.rest_in_armature
+        faces = not self.mesh.is_editmode and len(self.mesh.polygons)
+        if positions is None or not faces or not np.isfinite(positions).all():
+            return None
+        starts = read_property(self.mesh.polygons, "loop_start", np.int32)
+        count = len(self.mesh.loops)
+        corners = read_attribute(self.mesh, ".corner_vert", AttributeType.INTEGER, count)
+        return SeamMesh(positions, self.influences, starts, corners)
 
     @cached_property
     def is_current(self) -> bool:
@@ -207,6 +273,12 @@ class Subject(SkinnedObject):
         return modifier_influences(self.obj, self.modifier, self.weights, self.skeleton, there)
 
     @cached_property
+    def moving_bones(self) -> frozenset[str]:
+        """The names of the bones that move a vertex; with an armature only."""
+        moves = self.influences.moving_bones(self.skeleton.bone_count)
+        return frozenset(self.skeleton.names[int(bone)] for bone in np.flatnonzero(moves))
+
+    @cached_property
     def object_to_armature(self) -> NDArray[np.float64] | None:
         """Shape (4, 4), the current A^-1 O; None without an armature, or where one of them is flat.
 
@@ -240,3 +312,32 @@ class Subject(SkinnedObject):
             joints, lambda near: (it @ back for it in _plain_places(self.obj, near, to_armature))
         )
         return None if movement is None else Misplacement(movement, joints)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshSeam:
+    """A seam of two meshes: `pairs.one` are vertices of the small one."""
+
+    small: Subject
+    large: Subject
+    pairs: Seam
+
+    @classmethod
+    def of(cls, one: Subject, other: Subject, size: float) -> MeshSeam | None:
+        """None where the meshes have none."""
+        ours, theirs = one.box, other.box
+        if ours is None or theirs is None or size <= 0.0:
+            return None
+        low, high = np.maximum(ours[0], theirs[0]), np.minimum(ours[1], theirs[1])
+        if (low > high + SEAM_MEANT * size).any():
+            return None
+        small, large = sorted((one, other), key=lambda each: (len(each.rest), each.obj.name))
+        if small.seam_mesh is None or large.seam_mesh is None:
+            return None
+        pairs = find_seam(small.seam_mesh, large.seam_mesh, size)
+        return None if pairs is None else cls(small, large, pairs)
+
+    @property
+    def is_apart(self) -> NDArray[np.bool_]:
+        """Shape (p,), the pairs that are not in one place."""
+        return self.pairs.distances > SEAM_APART * self.small.character_size

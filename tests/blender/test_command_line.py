@@ -52,6 +52,21 @@ def test_json_on_standard_output_is_alone_there(command: CommandLine, scaled_fil
     assert {issue["severity"] for issue in limb["issues"]} == {"WARNING"}
 
 
+def test_check_says_what_two_meshes_share_once(command: CommandLine, limb_file: Path) -> None:
+    bpy.ops.wm.open_mainfile(filepath=str(limb_file))
+    limb = bpy.data.objects["Limb"]
+    other = limb.copy()
+    other.data, other.name = limb.data.copy(), "Other"
+    bpy.context.collection.objects.link(other)
+    limb.modifiers[0].object.pose.bones["Lower"].scale = (1.0, 1.5, 1.0)
+    bpy.ops.wm.save_as_mainfile(filepath=str(limb_file))
+    for chosen in ((), ("--object", "Limb Rig")):
+        outcome = command("check", "--file", limb_file, *chosen)
+        assert outcome.output.count("The pose of Limb Rig scales") == 1
+        assert "This concerns Limb, Other." in outcome.output
+        assert outcome.output.endswith("0 errors, 1 warning, 0 notes\n")
+
+
 def test_json_goes_to_a_file(command: CommandLine, limb_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "found.json"
     outcome = command("check", "--file", limb_file, "--json", target, "--quiet")

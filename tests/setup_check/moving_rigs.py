@@ -33,11 +33,11 @@ def found_by(check: Check, obj: bpy.types.Object) -> list[Issue]:
 
 
 def fix(check: Check, obj: bpy.types.Object, name: str, key: str | None = None) -> str:
-    """Find and carry out a fix that is offered; returns its sentence."""
+    """Carry out a fix, also one that no button offers, as it would refuse; returns its sentence."""
     subject = subject_of(obj)
     issue = next(
         issue
-        for issue in check.find(subject)
+        for issue in check.look(subject)
         if key in {None, issue.key} and any(fix.name == name for fix in issue.fixes)
     )
     return check.fixes[name](subject, issue)

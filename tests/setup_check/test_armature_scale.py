@@ -16,7 +16,7 @@ from dq_compensation.setup_check.checks.object_scale import CHECK
 from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, error
-from tests.blender.scene_builders import evaluated_positions, link
+from tests.blender.scene_builders import add_armature, add_grid, evaluated_positions, link, skin
 from tests.setup_check.animated_human import (
     TOLERANCE,
     add_child,
@@ -214,6 +214,38 @@ def test_constraints_and_hooks_in_armature_units_keep_their_effect(human: Human)
     assert moved(before, over_frames(human.mesh_object)) < TOLERANCE
     np.testing.assert_allclose(matrices_over_frames(follower), places, atol=TOLERANCE)
     assert moved(pulled, over_frames(hooked)) < TOLERANCE
+
+
+def test_bones_of_other_armatures_stay_where_they_were(human: Human) -> None:
+    """A hat on an armature of its own, whose bone is a child of a bone of the body."""
+    rig = human.armature_object
+    animate(rig)
+    rig.location, rig.scale = (0.4, -0.3, 0.2), (3.0, 3.0, 3.0)
+    hat_rig = add_armature(("Hat",), name="Hat Rig")
+    hat = add_grid(name="Hat")
+    skin(hat, hat_rig, groups=("Hat",))
+    hat_rig.rotation_euler.z = 0.4
+    follow: Any = hat_rig.pose.bones["Hat"].constraints.new("CHILD_OF")
+    follow.target, follow.subtarget = rig, rig.pose.bones[6].name
+    follow.inverse_matrix = Matrix.Translation((0.02, 0.01, 0.03))
+    before = over_frames(hat)
+    fix(CHECK, human, "armature")
+    assert moved(before, over_frames(hat)) < TOLERANCE
+    assert np.ptp(before, axis=0).max() > 0.01
+
+
+def test_followers_that_cannot_be_kept_are_named_before(human: Human) -> None:
+    rig = human.armature_object
+    rig.scale = (3.0, 3.0, 3.0)
+    hat_rig = add_armature(("Hat",), name="Hat Rig")
+    follow: Any = hat_rig.pose.bones["Hat"].constraints.new("COPY_LOCATION")
+    follow.target, follow.subtarget = rig, rig.pose.bones[6].name
+    follow.target_space = "LOCAL"
+    (one,) = find(CHECK, human)["armature"].fixes
+    assert "Hat (Hat Rig)" in one.question
+    follow.target_space = "WORLD"
+    (one,) = find(CHECK, human)["armature"].fixes
+    assert one.question == ""
 
 
 def test_a_shared_armature_is_copied_after_asking(human: Human) -> None:

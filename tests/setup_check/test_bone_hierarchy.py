@@ -204,6 +204,18 @@ def test_a_bone_whose_motion_could_not_be_kept_is_refused_by_name(
     assert human.armature_object.data.bones["lowerarm01.L"].parent is None
 
 
+def test_no_button_for_a_bone_that_its_parent_would_follow(human: Human) -> None:
+    """A hand without a parent, which the forearm reaches for by inverse kinematics."""
+    orphan(human, "wrist.L")
+    constraint = human.armature_object.pose.bones["lowerarm02.L"].constraints.new("IK")
+    constraint.target, constraint.subtarget = human.armature_object, "wrist.L"
+    constraint.chain_count = 2
+    found = found_by(CHECK, human.mesh_object)
+    (issue,) = [each for each in found if "wrist.L" in each.bones]
+    assert not issue.fixes
+    assert "lowerarm02.L follows it by constraints" in issue.message
+
+
 # Rigify's upper body, the bones of the left side: head and tail.
 RIGIFY_BONES = {
     "DEF-spine.003": ((0.0, 0.006, 1.466), (0.0, 0.011, 1.658)),

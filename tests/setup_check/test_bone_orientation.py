@@ -17,7 +17,13 @@ from dq_compensation.setup_check.checks.bone_orientation import CHECK
 from dq_compensation.setup_check.issue import FixError
 from human.model import RIGS, Rig
 from tests.blender.enabled_scenes import description, enable, select
-from tests.blender.scene_builders import edit_mode, evaluated_positions, linked_copy
+from tests.blender.scene_builders import (
+    add_armature,
+    add_grid,
+    edit_mode,
+    evaluated_positions,
+    linked_copy,
+)
 from tests.limb import build_limb, pose_limb
 
 from .conftest import Human
@@ -254,6 +260,7 @@ def bend(rig: bpy.types.Object) -> None:
 
 def inherit_otherwise(rig: bpy.types.Object) -> None:
     rig.data.bones["lowerarm02.L"].inherit_scale = "AVERAGE"
+    rig.pose.bones["lowerarm01.L"].scale = (1.1, 1.1, 1.1)
 
 
 def add_noise(rig: bpy.types.Object) -> None:
@@ -281,10 +288,55 @@ def test_a_bone_that_something_holds_by_its_axes_is_refused_by_name(
     turn_bones(human.armature_object, "WORLD")
     plant(human.armature_object)
     before = description(human.mesh_object), read_skeleton(human.armature_object).rest
+    (issue,) = found_by(CHECK, human.mesh_object)
+    assert "reorient_bones" not in {each.name for each in issue.fixes}, "a button that would refuse"
+    assert named in issue.message.split("Reorient Bones cannot mend it:")[1]
     with pytest.raises(FixError, match=named):
         fix(CHECK, human.mesh_object, "reorient_bones")
     assert description(human.mesh_object) == before[0]
     assert np.array_equal(read_skeleton(human.armature_object).rest, before[1])
+
+
+def test_inherit_scale_does_not_matter_where_nothing_is_scaled(human: Human) -> None:
+    """As bones of Maya's FBX files have it."""
+    turn_bones(human.armature_object, "WORLD")
+    for bone in human.armature_object.data.bones:
+        bone.inherit_scale = "NONE"
+    animate(human.armature_object)
+    for bone in human.armature_object.pose.bones:
+        bone.scale = (1.0, 1.0, 1.0)
+    for curve in list(played_actions(human.armature_object)[0].curves):
+        if curve.data_path.endswith("scale"):
+            played_actions(human.armature_object)[0].curves.remove(curve)
+    before = looks(human.mesh_object)
+    fix(CHECK, human.mesh_object, "reorient_bones")
+    assert largest_change(before, looks(human.mesh_object)) <= SAME
+
+
+def test_no_button_where_no_bone_would_turn() -> None:
+    """A root across its limbs, whose children run to all sides."""
+    rig = add_armature(("Root", "A1", "A2", "A3", "B1", "B2"))
+    ends = {
+        "Root": ((0, 0, 0), (0.5, 0, 0), None),
+        "A1": ((0, 0, 0.5), (0, 0, 1), "Root"),
+        "A2": ((0, 0, 1), (0, 0, 1.5), "A1"),
+        "A3": ((0, 0, 1.5), (0, 0, 2), "A2"),
+        "B1": ((0.1, 0, 0.5), (0.1, 0, 0.6), "Root"),
+        "B2": ((0.1, 0, 0.6), (0.1, 0, 0.7), "B1"),
+    }
+    with edit_mode(rig):
+        bones = rig.data.edit_bones
+        for name, (head, tail, parent) in ends.items():
+            bones[name].parent = bones[parent] if parent else None
+            bones[name].head, bones[name].tail = head, tail
+    obj = add_grid()
+    for name in ends:
+        obj.vertex_groups.new(name=name).add(list(range(36)), 0.2, "REPLACE")
+    obj.modifiers.new("Armature", "ARMATURE").object = rig
+    (issue,) = found_by(CHECK, obj)
+    assert issue.bones == ("Root",)
+    assert not issue.fixes
+    assert "No bone would turn" in issue.message
 
 
 def test_an_action_of_another_armature_is_not_touched(human: Human) -> None:

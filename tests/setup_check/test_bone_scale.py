@@ -8,11 +8,15 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
 from dq_compensation.setup_check.checks.bone_scale import CHECK
 from tests.blender.conftest import Human
+from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import link
+from tests.limb import build_posed_limb
 from tests.setup_check.animated_human import find, fix, world_positions
 from tests.setup_check.plant_bone_scale import PLANTED, forearm
+from tests.setup_check.test_unweighted_vertices import subject_of as subject_of_limb
 
 FOREARM = "lowerarm01.L"
 
@@ -115,3 +119,61 @@ def test_a_character_without_an_armature_has_no_finding(human: Human) -> None:
     PLANTED["bone_scale/posed"](human)
     human.mesh_object.modifiers[0].object = None
     assert not find(CHECK, human)
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("how", ["pose", "keys"])
+def test_a_root_that_scales_the_whole_character_is_no_finding(how: str) -> None:
+    """All bones have one scale: twice the unscaled result, within float32."""
+    limb, rig = build_posed_limb()
+    enable(limb)
+    before = api.evaluate(limb)
+    root = rig.pose.bones["Upper"]
+    root.scale = (2.0, 2.0, 2.0)
+    if how == "keys":
+        root.keyframe_insert("scale", frame=1)
+    bpy.context.view_layer.update()
+    np.testing.assert_allclose(api.evaluate(limb), 2.0 * before, atol=2e-5)
+    assert not CHECK.find(subject_of_limb(limb))
+    root.scale = (2.0, 2.0, 1.0)
+    if how == "keys":
+        root.keyframe_insert("scale", frame=1)
+    bpy.context.view_layer.update()
+    assert CHECK.find(subject_of_limb(limb))
+
+
+@pytest.mark.usefixtures("addon")
+def test_a_bone_that_takes_no_scale_is_not_scaled_with_the_root() -> None:
+    limb, rig = build_posed_limb()
+    rig.data.bones["Lower"].inherit_scale = "NONE"
+    rig.pose.bones["Upper"].scale = (2.0, 2.0, 2.0)
+    assert CHECK.find(subject_of_limb(limb))
+
+
+@pytest.mark.usefixtures("addon")
+def test_only_bones_that_move_the_mesh_count() -> None:
+    limb, rig = build_posed_limb()
+    limb.vertex_groups.remove(limb.vertex_groups["Hand"])
+    rig.pose.bones["Hand"].scale = (1.5, 1.0, 1.0)
+    assert not CHECK.find(subject_of_limb(limb))
+    limb.vertex_groups.remove(limb.vertex_groups["Lower"])
+    rig.pose.bones["Upper"].scale = (1.5, 1.0, 1.0)
+    assert not CHECK.find(subject_of_limb(limb)), "one bone alone: nothing is blended"
+
+
+@pytest.mark.usefixtures("addon")
+def test_the_question_counts_all_keys_that_go() -> None:
+    limb, rig = build_posed_limb()
+    bone, rig.animation_data_create().action = rig.pose.bones["Lower"], None
+    for name, size in (("Squash", 1.3), ("Walk", 1.0)):
+        action = bpy.data.actions.new(name)
+        action.use_fake_user = True
+        rig.animation_data.action = action
+        for frame in (1, 10):
+            bone.scale = (1.0, size if frame == 10 else 1.0, 1.0)
+            bone.keyframe_insert("scale", frame=frame)
+    (issue,) = CHECK.find(subject_of_limb(limb))
+    assert "2 keys scale 1 bone of Limb Rig (Lower) in Squash." in issue.message
+    assert "12 keys of the scale of 1 bone are removed from" in issue.fixes[0].question
+    assert "Walk" in issue.fixes[0].question
+    assert "12 keys" in CHECK.fixes["clear_scale_keys"](subject_of_limb(limb), issue)

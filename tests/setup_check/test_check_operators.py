@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import bpy
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 from bpy.types import Object
 
+from dq_compensation import api
 from dq_compensation.setup_check import findings
-from dq_compensation.setup_check.fixing import follow_up
-from dq_compensation.setup_check.issue import Check
+from dq_compensation.setup_check.fixing import fix_all, follow_up
+from dq_compensation.setup_check.issue import Check, FixError, Issue
+from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import disable, enable, error, select
 from tests.blender.scene_builders import add_grid, skin
 from tests.setup_check.fake_checks import Dents, dented_body, use_checks
@@ -151,13 +154,43 @@ def test_fix_all_fixes_what_another_fix_has_uncovered(
 
 
 def test_fix_all_ends_when_a_fix_does_not_help(
-    body: Object, monkeypatch: pytest.MonkeyPatch
+    body: Object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     check = Dents().check()
     useless = Check("dents", check.find, {"flatten": lambda _subject, _issue: "Tried"})
     use_checks(monkeypatch, useless)
     assert bpy.ops.dqc.fix_all() == {"FINISHED"}
     assert body["dents"] == 3
+    (result,) = fix_all(body).results
+    assert result.state == "REFUSED"
+    assert result.sentence == "Tried, but the problem is still there. Undo this."
+    capfd.readouterr()
+    assert fix(body) == {"FINISHED"}
+    assert "still there" in capfd.readouterr().out
+
+
+def test_a_fix_says_what_it_leaves(body: Object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flatten_one(subject: Subject, _issue: Issue) -> str:
+        subject.obj["dents"] -= 1
+        return "Flattened one."
+
+    use_checks(monkeypatch, Check("dents", Dents().check().find, {"flatten": flatten_one}))
+    (result,) = fix_all(body).results
+    assert result.state == "FIXED"
+    assert result.sentence == "Flattened one. Left: Body has 2 dents."
+
+
+def test_a_fix_that_is_impossible_has_no_button(
+    body: Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_subject: Subject, _issue: Issue) -> None:
+        raise FixError("The dents are too deep.")
+
+    dents = Dents(("flatten", "ask")).check()
+    use_checks(monkeypatch, replace(dents, requirements={"flatten": refuse}))
+    (issue,) = api.check(body)
+    assert [each.name for each in issue.fixes] == ["ask"]
+    assert issue.message == "Body has 3 dents. Flatten cannot mend it: The dents are too deep."
 
 
 def test_fix_all_takes_every_selected_character(body: Object, dents: Dents) -> None:

@@ -98,6 +98,7 @@ def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> No
     button = layout.buttons[2][2]
     assert vars(button) == {
         "object_name": "Body",
+        "others": "",
         "check": "dents",
         "key": "dents",
         "fix": "flatten",

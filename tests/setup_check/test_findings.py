@@ -407,9 +407,8 @@ def test_the_api_finds_the_same_and_refuses_what_is_no_mesh(body: Object) -> Non
     assert [issue.message for issue in api.check(body)] == ["Body has 3 dents."]
     evaluated = body.evaluated_get(bpy.context.evaluated_depsgraph_get())
     assert [issue.message for issue in api.check(evaluated)] == ["Body has 3 dents."]
-    assert [issue.message for issue in api.check(body.modifiers[0].object)[0]] == [
-        "Body has 3 dents."
-    ]
+    (issue,) = api.check(body.modifiers[0].object)
+    assert (issue.message, issue.meshes) == ("Body has 3 dents.", ("Body",))
     with pytest.raises(BindingError, match="Lamp is not a mesh"):
         api.check(bpy.data.objects.new("Lamp", None))
 

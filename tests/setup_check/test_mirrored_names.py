@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import bpy
 import pytest
 
 from dq_compensation.setup_check.checks.mirrored import MIRRORED_NAMES
@@ -61,3 +62,13 @@ def test_a_bone_without_a_mirror_image_needs_no_other_side(human: Human) -> None
         bone = armature.data.edit_bones.new("holster")
         bone.head, bone.tail = (0.2, 0.0, 0.0), (0.2, 0.0, -0.2)
     assert not find(MIRRORED_NAMES, human)
+
+
+def test_names_without_a_side_are_both_to_be_renamed(human: Human) -> None:
+    """Blender flips a side at an end of a name alone: no name of the other bone would do."""
+    bones = human.armature_object.data.bones
+    for side in "LR":
+        bones[f"upperarm01.{side}"].name = f"upperarm01.{side}_end"
+    (issue,) = find(MIRRORED_NAMES, human).values()
+    assert "Rename both bones" in issue.message
+    assert bpy.utils.flip_name("upperarm01.L_end") == "upperarm01.L_end"

@@ -11,6 +11,7 @@ from dq_compensation.scene.blender.armature import flipped_name
 from dq_compensation.setup_check.checks.mirrored import MIRRORED_WEIGHTS
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
+from tests.blender.scene_builders import add_armature, add_mesh
 from tests.setup_check.plant_mirrored_weights import one_side
 from tests.setup_check.test_unweighted_vertices import dense_weights, subject_of
 
@@ -97,3 +98,17 @@ def test_bones_that_do_not_deform_are_not_compared(human: Human) -> None:
     for name in ("lowerarm01.R", "lowerarm02.R"):
         human.armature_object.data.bones[name].use_deform = False
     assert MIRRORED_WEIGHTS.find(subject_of(human.mesh_object)) == []
+
+
+def test_boxes_that_touch_are_alike() -> None:
+    """A trunk and two arms, symmetric, with corners in one place that follow different bones."""
+    rig = add_armature(("Body", "Arm.L", "Arm.R"))
+    corners = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (0, 2)]
+    vertices = [(x + at, y, z) for at in (0, -2, 2) for x, y, z in corners]
+    obj = add_mesh(vertices, [], name="Player")
+    for row, name in enumerate(("Body", "Arm.R", "Arm.L")):
+        obj.vertex_groups.new(name=name).add(list(range(8 * row, 8 * row + 8)), 1.0, "REPLACE")
+    obj.modifiers.new("Armature", "ARMATURE").object = rig
+    assert not MIRRORED_WEIGHTS.find(subject_of(obj))
+    obj.vertex_groups["Arm.L"].add([16], 0.5, "REPLACE")
+    assert MIRRORED_WEIGHTS.find(subject_of(obj))

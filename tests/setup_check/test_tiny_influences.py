@@ -72,3 +72,14 @@ def test_weights_of_exactly_0_count(whole_human: Human) -> None:
     assert before.message.startswith(f"{COUNTS['default'] + 1} influences")
     TINY_INFLUENCES.fixes["clean"](subject_of(obj), TINY_INFLUENCES.find(subject_of(obj))[0])
     assert TINY_INFLUENCES.find(subject_of(obj)) == []
+
+
+def test_one_influence_counts(human: Human) -> None:
+    obj = human.mesh_object
+    clean = TINY_INFLUENCES.find(subject_of(obj))
+    for issue in clean:
+        TINY_INFLUENCES.fixes["clean"](subject_of(obj), issue)
+    obj.vertex_groups["spine01"].add([0], 5e-5, "REPLACE")
+    (issue,) = TINY_INFLUENCES.find(subject_of(obj))
+    assert issue.message.startswith("1 influence on 1 vertex of Human is below 0.0001")
+    assert "but it counts against" in issue.message

@@ -85,4 +85,4 @@ def test_one_sum_is_no_range(human: Human) -> None:
     for group, weight in zip(read.groups[rows].tolist(), read.weights[rows].tolist(), strict=True):
         obj.vertex_groups[group].add([7], 0.25 * weight, "REPLACE")
     (issue,) = WEIGHT_SUMS.find(subject_of(obj))
-    assert "1 vertex of Human does not add up to 1 (the sum is 0.250)." in issue.message
+    assert "1 vertex of Human do not add up to 1 (the sum is 0.250)." in issue.message

@@ -156,8 +156,10 @@ def test_the_fix_keeps_its_word(width: float, shift: float) -> None:
     third.add(list(range(100)), 0.5, "REPLACE")
     before, error = dense_weights(limb), bend_error(limb, rig)
     issue = found_in(limb)["lower"]
-    fix, soften = issue.fixes
-    assert (fix.name, soften.name) == ("reshape", "soften")
+    fix, *soften = issue.fixes
+    assert fix.name == "reshape"
+    # Softening makes every change of weights longer.
+    assert [each.name for each in soften] == (["soften"] if width < 0.5 else [])
     summary = WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), issue)
     new_width, new_shift = measured(limb, "lower")
     assert f"over {reach(width)} -> {reach(new_width)}" in fix.question

@@ -17,7 +17,7 @@ from ...core.limb_joints import SkinAtRest
 from ...scene.blender.armature import armature_of, bone_side, is_helper_bone
 from ...scene.settings.object_settings import Settings
 from ...wording import listed
-from ..fixes.parent_bones import parent_bones
+from ..fixes.parent_bones import parent_bones, require_parentable
 from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
@@ -104,11 +104,25 @@ _QUESTIONS = {
 }
 
 
-def _parent_bones(subject: Subject, issue: Issue) -> str:
+def _parents(subject: Subject, issue: Issue) -> dict[str, str]:
     positions, names = subject.rest_in_armature, subject.skeleton.names
     assert positions is not None  # gaps were found just now
     gaps = _gaps(subject, positions)[0][issue.key]
-    return parent_bones(subject.rig, {names[gap.child]: names[gap.parent] for gap in gaps})
+    return {names[gap.child]: names[gap.parent] for gap in gaps}
 
 
-CHECK = Check("bone_hierarchy", find, {"parent_bones": _parent_bones})
+def _require_parentable(subject: Subject, issue: Issue) -> None:
+    require_parentable(subject.rig, _parents(subject, issue))
+
+
+def _parent_bones(subject: Subject, issue: Issue) -> str:
+    return parent_bones(subject.rig, _parents(subject, issue))
+
+
+CHECK = Check(
+    "bone_hierarchy",
+    find,
+    {"parent_bones": _parent_bones},
+    {"parent_bones": _require_parentable},
+    about_bones=True,
+)

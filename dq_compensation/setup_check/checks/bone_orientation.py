@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...analysis.bone_axes import LimbAxes
 from ...scene.settings.object_settings import Settings, setting_label
 from ...wording import counted, listed
-from ..fixes.reorient import reorient_bones
+from ..fixes.reorient import planned_turns, reorient_bones
 from ..issue import Check, Fix, Issue
 from ..subject import Subject
 
@@ -119,11 +119,20 @@ def _set_limb_axis(subject: Subject, issue: Issue) -> str:
     )
 
 
+def _require_reorientable(subject: Subject, _issue: Issue) -> None:
+    axes = _limb_axes(subject)
+    planned_turns(subject.rig, axes, axes.y_off())
+
+
 def _reorient(subject: Subject, _issue: Issue) -> str:
     axes = _limb_axes(subject)
     return reorient_bones(subject.rig, axes, axes.y_off())
 
 
 CHECK = Check(
-    "bone_orientation", find, {"set_limb_axis": _set_limb_axis, "reorient_bones": _reorient}
+    "bone_orientation",
+    find,
+    {"set_limb_axis": _set_limb_axis, "reorient_bones": _reorient},
+    {"reorient_bones": _require_reorientable},
+    about_bones=True,
 )

@@ -21,6 +21,7 @@ from ...scene.blender.animation_curves import (
     bone_drivers,
     key_points,
 )
+from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import read_property
 from ...wording import counted, listed
 from ..fixes.bone_dependents import bones_behind
@@ -31,7 +32,7 @@ from ..subject import Subject
 # What differs from 1 by less is left over from float32 matrices or an eye that slipped.
 _TOLERANCE = 1e-3
 
-_HARM = "Dual quaternions do not blend scale: these bones may lose volume."
+_HARM = "Dual quaternions do not blend scale: volume may be lost there."
 _HARM_NEGATIVE = (
     "A scale of zero or below flattens the mesh or turns it inside out. Between bones that are "
     "mirrored and others, vertices may turn either way round. The method Linear avoids that."
@@ -39,24 +40,36 @@ _HARM_NEGATIVE = (
 
 
 def find(subject: Subject) -> Iterator[Issue]:
-    """The scaled bones, by the source of the scale."""
+    """The scaled bones, by the source of the scale.
+
+    Where one bone alone moves the mesh, and where all that move it are scaled alike, nothing has to
+    be blended.
+    """
     armature = subject.find_rig()
-    if armature is None or armature.pose is None:
+    if armature is None or armature.pose is None or len(subject.moving_bones) < 2:
         return
-    moving = bones_behind(armature, subject.deforming_bones)
-    curves = [
-        curve
-        for curve in bone_curves(all_actions(armature), "scale")
-        if curve.bone in moving and _leaves_one(curve)
-    ]
-    keyed = tuple(dict.fromkeys(curve.bone for curve in curves))
+    moving = bones_behind(armature, subject.moving_bones)
+    every_curve = bone_curves(all_actions(armature), "scale")
+    every_curve = [curve for curve in every_curve if curve.bone in moving]
+    common = _bones_above_all(subject, armature)
+    keyed = tuple(
+        dict.fromkeys(
+            curve.bone
+            for curve in every_curve
+            if _leaves_one(curve)
+            and not (curve.bone in common and _scale_alike(every_curve, curve.bone))
+        )
+    )
+    curves = [curve for curve in every_curve if curve.bone in keyed]
     with_drivers = dict.fromkeys(curve.bone for curve in bone_drivers(armature, "scale"))
     driven = tuple(name for name in with_drivers if name in moving)
     own = moving.difference(driven, keyed)
     posed = tuple(
         bone.name
         for bone in armature.pose.bones
-        if bone.name in own and np.abs(np.array(bone.scale) - 1.0).max() > _TOLERANCE
+        if bone.name in own
+        and np.abs(np.array(bone.scale) - 1.0).max() > _TOLERANCE
+        and not (bone.name in common and _is_equal(bone.scale[:]))
     )
     if posed:
         yield _posed_issue(armature, posed)
@@ -66,6 +79,42 @@ def find(subject: Subject) -> Iterator[Issue]:
         message = f"Drivers scale bones of {armature.name}: {listed(driven)}. {_HARM}"
         yield Issue("drivers", "INFORMATION", message, driven)
     yield from _constrained(subject, armature, {*posed, *keyed, *driven})
+
+
+def _bones_above_all(subject: Subject, armature: bpy.types.Object) -> set[str]:
+    """The bones that hand an equal scale on to every bone that moves the mesh."""
+    found: set[str] | None = None
+    bones = armature_of(armature).bones
+    for name in subject.moving_bones:
+        bone: bpy.types.Bone | None = bones[name]
+        lineage = set()
+        while bone is not None:
+            lineage.add(bone.name)
+            bone = bone.parent if bone.inherit_scale not in {"NONE", "NONE_LEGACY"} else None
+        found = lineage if found is None else found & lineage
+    return found or set()
+
+
+def _scale_alike(curves: list[BoneCurve], bone: str) -> bool:
+    """Whether the curves scale a bone by one positive number in each frame of each action."""
+    by_action: dict[int, list[bpy.types.FCurve]] = {}
+    for curve in curves:
+        if curve.bone == bone:
+            by_action.setdefault(id(curve.played), []).append(curve.curve)
+    return all(map(_are_one_scale, by_action.values()))
+
+
+def _are_one_scale(curves: list[bpy.types.FCurve]) -> bool:
+    keys = [key_points(curve) for curve in curves]
+    if len(keys) != 3 or any(len(curve.modifiers) for curve in curves):
+        return False
+    alike = all(k.shape == keys[0].shape and np.allclose(k, keys[0], atol=1e-4) for k in keys)
+    return alike and bool((keys[0][:, 1] > 0.0).all())
+
+
+def _is_equal(scale: Iterable[float]) -> bool:
+    values = np.array(list(scale))
+    return bool(np.ptp(values) <= _TOLERANCE and values.min() > 0.0)
 
 
 def _leaves_one(curve: BoneCurve) -> bool:
@@ -91,20 +140,24 @@ def _posed_issue(armature: bpy.types.Object, names: tuple[str, ...]) -> Issue:
 def _keyed_issue(
     armature: bpy.types.Object, keyed: tuple[str, ...], curves: list[BoneCurve]
 ) -> Issue:
-    values = [key_points(curve.curve)[:, 1] for curve in curves]
+    every = [key_points(curve.curve)[:, 1] for curve in curves]
+    scaling = [curve for curve in curves if _leaves_one(curve)]
+    values = [key_points(curve.curve)[:, 1] for curve in scaling]
     severity, harm = _harm(min(float(each.min(initial=1.0)) for each in values))
     actions = _actions(curves)
     names = [played.action.name for played in actions]
     keys = counted(sum(len(each) for each in values), "key")
+    removed = counted(sum(len(each) for each in every), "key")
+    played = [each.action.name for each in _actions(scaling)]
     bones = counted(len(keyed), "bone")
     message = (
-        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in {listed(names)}. {harm}"
+        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in {listed(played)}. {harm}"
     )
     fix = Fix(
         "clear_scale_keys",
         "Remove Scale Keys",
         "Remove the animation of these bones' scale and set it to 1",
-        f"The animation will look different: {keys} of the scale of {bones} are removed "
+        f"The animation will look different: {removed} of the scale of {bones} are removed "
         f"from {listed(names)}.{_shared(actions, armature)}",
     )
     return Issue("keys", severity, message, keyed, fixes=(fix,))
@@ -121,10 +174,14 @@ def _constrained(subject: Subject, armature: bpy.types.Object, known: set[str]) 
     sizes = np.linalg.svd(matrices, compute_uv=False)
     scaled_rows = np.abs(sizes - 1.0).max(axis=1) > _TOLERANCE
     scaled = {bones[int(row)].name for row in np.flatnonzero(scaled_rows)}
-    inside_out = bool((scaled_rows & (np.linalg.det(matrices) <= 1e-9)).any())
+    of_mesh = sizes[[bones.find(name) for name in subject.moving_bones]]
+    flat = np.linalg.det(matrices) <= 1e-9
+    if np.ptp(of_mesh) <= _TOLERANCE * of_mesh.max() and not flat.any():
+        return
+    inside_out = bool((scaled_rows & flat).any())
     sources: dict[str, str] = {}
     offenders: list[str] = []
-    for name in sorted(scaled & subject.deforming_bones):
+    for name in sorted(scaled & subject.moving_bones):
         lineage = [bones[name], *bones[name].parent_recursive]
         if any(bone.name in known for bone in lineage):
             continue
@@ -187,5 +244,8 @@ def _clear_keys(subject: Subject, issue: Issue) -> str:
 
 
 CHECK = Check(
-    "bone_scale", find, {"clear_pose_scale": _clear_pose, "clear_scale_keys": _clear_keys}
+    "bone_scale",
+    find,
+    {"clear_pose_scale": _clear_pose, "clear_scale_keys": _clear_keys},
+    about_bones=True,
 )

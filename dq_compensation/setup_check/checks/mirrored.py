@@ -48,10 +48,15 @@ def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
         f"{one} and {other}" + (f" (not {flipped[one]})" if flipped[one] != one else "")
         for one, other in found
     ]
+    advice = "Rename one bone of each pair."
+    if without_side := [pair for pair in found if flipped[pair[0]] == pair[0]]:
+        which = "both bones" if len(pairs) == 1 else "both bones of pairs such as"
+        named = "" if len(pairs) == 1 else f" {' and '.join(without_side[0])}"
+        advice = f"Rename {which}{named}: a side at an end of the name, as in Foot_end.L."
     message = (
         f"{counted(len(pairs), 'pair')} of bones of {subject.rig.name} mirror each other, but "
         f"their names do not: {listed(described)}. Symmetrize, X-Axis Mirror and Paste Flipped "
-        "pass over them. Rename one bone of each pair."
+        "pass over them. " + advice
     )
     yield Issue("names", "INFORMATION", message, tuple(name for pair in found for name in pair))
 
@@ -78,6 +83,8 @@ MIRRORED_NAMES = Check("mirrored_names", _find_mirrored_names)
 
 # Below this share of vertices with a partner the mesh is not meant to be symmetric.
 _SYMMETRIC = 0.95
+# Vertices this near, in parts of the mesh's size, are in one place.
+_SAME_PLACE = 1e-6
 # Differences of weights up to here nobody sees.
 _UNSEEN = 0.01
 
@@ -87,20 +94,25 @@ def _find_mirrored_weights(subject: Subject) -> Iterator[Issue]:
     mirrored_group = _mirrored_groups(subject)
     if not (mirrored_group >= 0).any():
         return
-    partners = partners_by_position(subject.rest, _TOLERANCE * extent(subject.rest))
-    if not len(partners) or (partners >= 0).mean() < _SYMMETRIC:
+    size = extent(subject.rest)
+    # Vertices that touch, as those of two boxes, are looked at together.
+    rounded = np.round(subject.rest / (_SAME_PLACE * max(size, 1e-30)))
+    _, first, place = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
+    place = place.reshape(-1)
+    partners = partners_by_position(subject.rest[first], _TOLERANCE * size)
+    if not len(partners) or (partners[place] >= 0).mean() < _SYMMETRIC:
         return
-    rows, differences = _differing_rows(subject, mirrored_group, partners)
+    rows, differences = _differing_rows(subject, mirrored_group, place, partners)
     if not len(rows):
         return
     names, deforming = subject.group_names, subject.deforming_weights
     worst = np.zeros(len(names))
-    groups, different = deforming.groups[rows], deforming.vertices[rows]
+    groups, different = deforming.groups[rows], place[deforming.vertices[rows]]
     np.maximum.at(worst, np.minimum(groups, mirrored_group[groups]), differences)
     offenders = [int(group) for group in np.argsort(-worst, kind="stable") if worst[group] > 0.0]
     pairs = [f"{names[g]} / {names[mirrored_group[g]]} ({worst[g]:.2f})" for g in offenders]
     bones = tuple(name for g in offenders for name in (names[g], names[mirrored_group[g]]))
-    vertices = np.unique(np.concatenate((different, partners[different])))
+    vertices = np.flatnonzero(np.isin(place, np.concatenate((different, partners[different]))))
     message = (
         f"The two sides of {subject.obj.name} are weighted differently on "
         f"{counted(len(vertices), 'vertex')}; largest differences: {listed(pairs)}. "
@@ -110,22 +122,29 @@ def _find_mirrored_weights(subject: Subject) -> Iterator[Issue]:
 
 
 def _differing_rows(
-    subject: Subject, mirrored_group: NDArray[np.integer], partners: NDArray[np.integer]
+    subject: Subject,
+    mirrored_group: NDArray[np.integer],
+    place: NDArray[np.integer],
+    partners: NDArray[np.integer],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The rows that differ from the partner vertex in the mirrored group, and by how much."""
+    """The rows that differ from the partner place in the mirrored group, and by how much.
+
+    Args:
+        place: shape (n,), of each vertex; vertices in one place count by their mean.
+        partners: of each place, the place on the other side.
+    """
     deforming, count = subject.deforming_weights, len(mirrored_group)
     of_pairs = np.flatnonzero(mirrored_group[deforming.groups] >= 0)
-    vertices, groups = deforming.vertices[of_pairs], deforming.groups[of_pairs]
-    weights = deforming.weights[of_pairs]
-    keys = vertices.astype(np.int64) * count + groups
-    order = np.argsort(keys, kind="stable")
-    keys, sorted_weights = keys[order], weights[order]
-    has_partner = partners[vertices] >= 0
-    others = partners[vertices].astype(np.int64) * count + mirrored_group[groups]
-    places = np.minimum(np.searchsorted(keys, others), max(len(keys) - 1, 0))
-    on_other_side = np.where(keys[places] == others, sorted_weights[places], 0.0)
-    differences = np.where(has_partner, np.abs(weights - on_other_side), 0.0)
-    differs = differences > _UNSEEN
+    places, groups = place[deforming.vertices[of_pairs]], deforming.groups[of_pairs]
+    keys, inverse = np.unique(places.astype(np.int64) * count + groups, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    means = np.bincount(inverse, deforming.weights[of_pairs], len(keys))
+    means /= np.bincount(place)[keys // count]
+    others = partners[places].astype(np.int64) * count + mirrored_group[groups]
+    found = np.minimum(np.searchsorted(keys, others), max(len(keys) - 1, 0))
+    on_other_side = np.where(keys[found] == others, means[found], 0.0)
+    differences = np.abs(means[inverse] - on_other_side)
+    differs = (partners[places] >= 0) & (differences > _UNSEEN)
     return of_pairs[differs], differences[differs]
 
 

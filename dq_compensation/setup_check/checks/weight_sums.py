@@ -33,9 +33,8 @@ def _find_weight_sums(subject: Subject) -> Iterator[Issue]:
     sums = deforming.sums[vertices]
     least, most = f"{sums.min():.3f}", f"{sums.max():.3f}"
     found = f"from {least} to {most}" if least != most else f"the sum is {least}"
-    do_not = "does not" if len(vertices) == 1 else "do not"
     message = (
-        f"The weights of {counted(len(vertices), 'vertex')} of {obj.name} {do_not} add up to 1 "
+        f"The weights of {counted(len(vertices), 'vertex')} of {obj.name} do not add up to 1 "
         f"({found}). Blender divides by the sum, as we do; some exporters and engines do not."
     )
     fix = Fix(
@@ -114,7 +113,7 @@ def _find_tiny_influences(subject: Subject) -> Iterator[Issue]:
     message = (
         f"{counted(count, 'influence')} on {counted(len(vertices), 'vertex')} of {obj.name} "
         f"{'is' if count == 1 else 'are'} below {WEAKEST_SHARE:g}: too weak to see, but "
-        "they count against the 4 or 8 that game engines keep."
+        f"{'it counts' if count == 1 else 'they count'} against the 4 or 8 that game engines keep."
     )
     fix = Fix(
         "clean",

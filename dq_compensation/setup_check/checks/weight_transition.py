@@ -310,7 +310,11 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         _question(subject, measured, plan or {}),
     )
     fits = () if plan is None else (fit,)
-    fixes = (*fits, soften) if offender.error else (soften, *fits)
+    # It makes every change of weights longer.
+    widths = measured.transitions.widths[list(offender.joints)]
+    too_narrow = bool((widths < _RIGHT_WIDTHS[0]).all())
+    softens = (soften,) if too_narrow else ()
+    fixes = (*fits, *softens) if offender.error else (*softens, *fits)
     effects = []
     if offender.is_narrow:
         effects.append("That is faster than a third of the limb's radius: skin folds there.")

@@ -324,7 +324,7 @@ def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
     for other in bpy.data.objects:
         if other.library is not None or is_hidden(other):  # palettes are made anew
             continue
-        for constraint in other.constraints:
+        for _, constraint in _constraints_beside(obj, other):
             if constraint.type == "CHILD_OF" and getattr(constraint, "target", None) == obj:
                 yield constraint, "inverse_matrix"
         for modifier in other.modifiers:
@@ -340,16 +340,41 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
         if constraint.type in _WORLD_SCALE
         and constraint.owner_space == "WORLD"
         and getattr(constraint, "target", None) != obj
-    } | {
-        other.name
-        for other in bpy.data.objects
-        if not is_hidden(other)
-        for constraint in other.constraints
-        if constraint.type in _WORLD_SCALE and getattr(constraint, "target", None) == obj
     }
-    if not owners:
-        return []
-    return [f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."]
+    local = set()
+    for other in bpy.data.objects:
+        if is_hidden(other):
+            continue
+        for name, constraint in _constraints_beside(obj, other):
+            # Transform Cache and the like have no target.
+            if getattr(constraint, "target", None) != obj:
+                continue
+            if constraint.type in _WORLD_SCALE:
+                owners.add(name)
+            if constraint.target_space != "WORLD" or other.library is not None:
+                local.add(name)
+    found = []
+    if owners:
+        found.append(
+            f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."
+        )
+    if local:
+        found.append(
+            f"Constraints of {listed(sorted(local))} read lengths of {obj.name}, which change: "
+            "look there."
+        )
+    return found
+
+
+def _constraints_beside(
+    obj: bpy.types.Object, other: bpy.types.Object
+) -> Iterator[tuple[str, Any]]:
+    """The constraints of an object and of its bones, those of an armature's own bones left out."""
+    for constraint in other.constraints:
+        yield other.name, constraint
+    if other != obj:
+        for bone, constraint in _bone_constraints(other):
+            yield f"{bone} ({other.name})", constraint
 
 
 def _bone_constraints(obj: bpy.types.Object) -> Iterator[tuple[str, Any]]:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from ...analysis.bone_axes import RestRotation, skinning_transform
 from ...scene.blender.animation_curves import (
     PlayedAction,
+    all_actions,
     bone_curves,
     bone_drivers,
     drivers,
+    key_points,
     played_actions,
     stored_actions,
 )
@@ -205,11 +207,15 @@ def require_no_reasons(reasons: list[tuple[str, str]], what: str) -> None:
 
 
 def _own_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
-    bones = armature_of(armature).bones
+    bones, scaled = armature_of(armature).bones, scaled_bones(armature)
     for bone in bones:
         concerned = bone.name in names or (bone.parent is not None and bone.parent.name in names)
-        if concerned and not inherits_as_usual(bone):
-            yield bone.name, "its Relations are not the usual ones (Inherit Rotation, Scale)"
+        if concerned and not inherits_as_usual(bone, scaled):
+            yield (
+                bone.name,
+                "in its Relations, turn on Inherit Rotation and Local Location, and set Inherit "
+                "Scale to Full",
+            )
     for name in names:
         bone, pose_bone = bones[name], armature.pose.bones[name]
         if bone.bbone_segments > 1:
@@ -224,10 +230,32 @@ def _own_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[
             yield curve.bone, f"a driver moves its {curve.channel}"
 
 
-def inherits_as_usual(bone: bpy.types.Bone) -> bool:
-    """Whether a bone follows its parent, if it has one, as new bones do."""
+def inherits_as_usual(bone: bpy.types.Bone, scaled: set[str]) -> bool:
+    """Whether a bone follows its parent, if it has one, as new bones do.
+
+    Args:
+        scaled: of `scaled_bones`: how a bone inherits scale does not matter where there is none.
+    """
+    if bone.parent is None:
+        return True
+    lineage = {each.name for each in bone.parent_recursive}
     usual = bone.use_inherit_rotation and bone.use_local_location
-    return bone.parent is None or (usual and bone.inherit_scale == "FULL")
+    return usual and (bone.inherit_scale == "FULL" or scaled.isdisjoint(lineage))
+
+
+def scaled_bones(armature: bpy.types.Object) -> set[str]:
+    """The bones that are scaled, or that drivers or constraints may scale, in pose or actions."""
+    posed = (bone.name for bone in armature.pose.bones if len(bone.constraints) or _is_scaled(bone))
+    keyed = (
+        curve.bone
+        for curve in bone_curves(all_actions(armature), "scale")
+        if len(curve.curve.modifiers) or np.abs(key_points(curve.curve)[:, 1] - 1.0).max() > 1e-5
+    )
+    return {*posed, *keyed, *(curve.bone for curve in bone_drivers(armature, "scale"))}
+
+
+def _is_scaled(bone: bpy.types.PoseBone) -> bool:
+    return bool(np.abs(np.array(bone.scale) - 1.0).max() > 1e-5)
 
 
 def chain_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:

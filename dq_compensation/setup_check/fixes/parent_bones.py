@@ -36,6 +36,7 @@ from .bone_dependents import (
     objects_with,
     require_no_reasons,
     rotation_channel,
+    scaled_bones,
 )
 
 # Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
@@ -69,13 +70,7 @@ def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
     """
     owners = objects_with(armature_of(armature))
     actions = actions_of(owners)
-    driven = {name for name in parents if all(_is_led(owner, name) for owner in owners)}
-    moved = {name: parent for name, parent in parents.items() if name not in driven}
-    played = [each for each, _player in actions]
-    reasons = [
-        pair for owner in owners for pair in _parenting_reasons(owner, parents, moved, played)
-    ]
-    require_no_reasons(reasons, "cannot get another parent")
+    moved = require_parentable(armature, parents)
     rewrites = [rewrite for owner in owners for rewrite in _rewrites(owner, moved, actions)]
     with edited_bones(armature) as bones:
         for name, parent in parents.items():
@@ -97,6 +92,23 @@ def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
     return "; ".join(parts)
 
 
+def require_parentable(armature: bpy.types.Object, parents: dict[str, str]) -> dict[str, str]:
+    """Those of the new parents whose bones are moved by their channels; FixError if one is not.
+
+    Args:
+        parents: the names of the new parents by the names of the bones.
+    """
+    owners = objects_with(armature_of(armature))
+    led = {name for name in parents if all(_is_led(owner, name) for owner in owners)}
+    moved = {name: parent for name, parent in parents.items() if name not in led}
+    played = [each for each, _player in actions_of(owners)]
+    reasons = [
+        pair for owner in owners for pair in _parenting_reasons(owner, parents, moved, played)
+    ]
+    require_no_reasons(reasons, "cannot get another parent")
+    return moved
+
+
 def _parenting_reasons(
     owner: bpy.types.Object,
     parents: dict[str, str],
@@ -112,12 +124,13 @@ def _parenting_reasons(
     for name, parent in parents.items():
         if name in bones_behind(owner, [parent], poles=True):
             yield name, f"{parent} follows it by constraints"
+    scaled = scaled_bones(owner)
     for name, parent in moved.items():
         chain = _chain_of(owner, name, parent)
         for each in sorted(chain):
             if owner.pose.bones[each].constraints:
                 yield name, f"{each} has constraints"
-            elif not inherits_as_usual(armature_of(owner).bones[each]):
+            elif not inherits_as_usual(armature_of(owner).bones[each], scaled):
                 yield name, f"{each} inherits in another way than usual (Relations)"
         driven = {curve.bone for curve in bone_drivers(owner) if curve.channel}
         modified = {curve.bone for curve in bone_curves(played) if len(curve.curve.modifiers)}

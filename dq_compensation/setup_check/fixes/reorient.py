@@ -55,6 +55,9 @@ _KEPT_HANDLES, _FREE = (0, 2, 3), 0
 # Modifiers of curves that a change of sign, or a sum, passes through.
 _HARMLESS_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
 
+# Rest axes of bones are rounded at about 1e-5; radians.
+_SMALLEST_ANGLE = 1e-4
+
 Components = list[bpy.types.FCurve | None]
 
 
@@ -268,8 +271,7 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
     """
     owners = objects_with(armature_of(armature))
     actions = actions_of(owners)
-    turns = _turns(armature, axes, off, [played for played, _owner in actions])
-    _require_turnable(owners, actions, turns)
+    turns = planned_turns(armature, axes, off)
     lengths = {name: armature_of(armature).bones[name].length for name in turns}
     rest = {name: _rest_axes(armature, name) for name in turns}
     loosened = _turn_rest(armature, turns)
@@ -290,6 +292,24 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
         follow(owner, turns, lengths)
     reset = _reset_limb_axis(owners)
     return _summary(list(turns), curves, sampled, loosened, reset)
+
+
+def planned_turns(
+    armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]
+) -> dict[str, RestRotation]:
+    """The rotations of the bones to turn, by their names.
+
+    Raises:
+        FixError: a bone cannot be turned, or none would turn.
+    """
+    owners = objects_with(armature_of(armature))
+    actions = actions_of(owners)
+    turns = _turns(armature, axes, off, [played for played, _owner in actions])
+    turns = {name: turn for name, turn in turns.items() if turn.angle > _SMALLEST_ANGLE}
+    if not turns:
+        raise FixError("No bone would turn: where these limbs run, the children do not say.")
+    _require_turnable(owners, actions, turns)
+    return turns
 
 
 def _turns(
