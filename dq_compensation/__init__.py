@@ -21,6 +21,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".painting.operators",
     ".softness.operators",
     ".bake.panel",
+    ".bake.operators",
     ".takes.panel",
     ".crowds.panel",
     ".session.changes",

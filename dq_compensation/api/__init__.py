@@ -18,6 +18,7 @@ from ..bake.bake_reports import (
     RangeReport,
 )
 from ..bake.files import CacheReport
+from ..bake.plain_export import PlainExportReport
 from ..bake.removing import RemovalReport
 from ..errors import BindingError, PoseError, UserError
 from ..setup_check.fixing import FixResult
@@ -34,6 +35,7 @@ from .baking import (
     bake_pose,
     cache_take,
     crowds,
+    export_plain,
     remove_bake,
 )
 from .characters import (
@@ -75,6 +77,7 @@ __all__ = [
     "JointReport",
     "LeftOut",
     "OnProgress",
+    "PlainExportReport",
     "PoseError",
     "PoseReport",
     "RangeReport",
@@ -98,6 +101,7 @@ __all__ = [
     "enable",
     "evaluate",
     "evaluate_frames",
+    "export_plain",
     "fix",
     "iterate_frames",
     "remove_bake",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import bpy
 
@@ -14,6 +15,8 @@ from ..bake.corrective_poses import checked_angles
 from ..bake.files import SUFFIXES, CacheReport, FileFormat
 from ..bake.files import bake_cache as cache_steps
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..bake.plain_export import PlainExportReport
+from ..bake.plain_export import export_plain as plain_export
 from ..bake.removing import RemovalReport, remove_bakes
 from ..bake.shape_key_bakes import bake_current_pose, bake_range
 from ..crowds.crowd_baking import CrowdBakeOptions
@@ -207,6 +210,29 @@ def bake_cache(
     require_choice("format", format, tuple(SUFFIXES))
     with selection_kept():
         return run_steps(cache_steps(found, file, format, (first, last, step)), progress)
+
+
+def export_plain(
+    objects: Objects, path: AnyPath, *, animation: bool = True, **options: Any
+) -> list[PlainExportReport]:
+    """Export characters and their armatures as if the add-on were not there; changes nothing.
+
+    Args:
+        objects: a mesh object or several, enabled or not; all come into one file.
+        path: of the file, ``//`` for the folder of the blend file. It ends with .fbx, .glb, .usdc,
+            .usda or .usd.
+        animation: write the motion, too.
+        options: of Blender's exporter for that format, in place of its defaults.
+
+    Returns:
+        a report for each object.
+
+    Raises:
+        UserError: one of them is not in the view layer, or the file cannot be written.
+    """
+    found, file = mesh_objects(objects), file_path(path)
+    with interrupts_wait(), selection_kept():
+        return plain_export(found, file, animation=bool(animation), options=options)
 
 
 @with_option_arguments(_TakeArguments)

@@ -20,7 +20,7 @@ from ..scene.blender.scenes import world_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.vertex_groups import kept_record
-from ..session.changes import comparing_copies
+from ..session.changes import unfollowed
 from ..session.memory import memories, memory_of
 from ..session.status import status_of
 from ..wording import counted, listed, rounded
@@ -119,7 +119,7 @@ def still_copy(obj: bpy.types.Object) -> Generator[bpy.types.Object]:
 
     Values that animation and drivers give are kept, those themselves are not. Nobody follows it.
     """
-    with comparing_copies(), temporary_copy(obj) as copy:
+    with unfollowed(), temporary_copy(obj) as copy:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         evaluated_key = mesh_of(obj.evaluated_get(depsgraph)).shape_keys
         values = [block.value for block in evaluated_key.key_blocks] if evaluated_key else []

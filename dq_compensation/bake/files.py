@@ -227,13 +227,8 @@ def _write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, 
             f"{path} cannot be written: it can take {sized(needed)}, and its disk has "
             f"{sized(free)} left. Choose another disk or fewer frames."
         )
-    layer = bpy.context.view_layer
-    active = layer.objects.active
-    selected = [obj for obj in layer.objects if obj.select_get()]
     try:
-        with frame_kept(bpy.context.scene), beside(path) as unfinished:
-            for obj in layer.objects:
-                obj.select_set(obj in objects)
+        with selected_alone(objects), beside(path) as unfinished:
             bpy.ops.wm.alembic_export(
                 "EXEC_DEFAULT",
                 filepath=str(unfinished),
@@ -245,6 +240,19 @@ def _write_alembic(objects: Sequence[bpy.types.Object], path: Path, first: int, 
             )
     except RuntimeError as error:
         raise FileError(cannot_write(path, str(error).strip())) from error
+
+
+@contextmanager
+def selected_alone(objects: Sequence[bpy.types.Object]) -> Generator[None]:
+    """Select these objects alone, for an exporter; selection and frame are as before then."""
+    layer = bpy.context.view_layer
+    active = layer.objects.active
+    selected = [obj for obj in layer.objects if obj.select_get()]
+    try:
+        with frame_kept(bpy.context.scene):
+            for obj in layer.objects:
+                obj.select_set(obj in objects)
+            yield
     finally:
         for obj in layer.objects:
             obj.select_set(obj in selected)

@@ -475,6 +475,7 @@ class BakePanel(SubPanel):
             dry: Any = row.operator(name, text="Dry Run")
             dry.dry_run = True
         column.operator("dqc.bake_cache", icon="FILE_CACHE")
+        column.operator("dqc.export_plain", icon="EXPORT")
         for obj in subject:
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bpy.types import Object
 
-from ..bake.files import SUFFIXES, object_files
+from ..bake.files import object_files
 from ..errors import FileError, UserError
 from .blend_files import in_scene, open_file, require_writable_version, saved_to
 from .console import (
@@ -216,13 +216,17 @@ def each_saved_file(run: Run, work: Callable[[Run, list[Object]], list[ObjectFac
 
 
 def each_exported_file(
-    run: Run, suffixes: Sequence[str], work: Callable[[Run, list[Object], Path], list[ObjectFacts]]
+    run: Run,
+    suffixes: Sequence[str],
+    work: Callable[[Run, list[Object], Path], list[ObjectFacts]],
+    together: Collection[str] = (),
 ) -> None:
     """Open each file, and write its characters to files of other formats where the options say.
 
     Args:
         work: writes the characters to the path. Several characters get a file each, with their
-            names added (`object_files`); Alembic has all of them in one.
+            names added (`object_files`).
+        together: the endings of those that have all of them in one file.
     """
     arguments = run.arguments
     sources, in_folder = input_files(arguments.files), f".{arguments.format}"
@@ -230,8 +234,8 @@ def each_exported_file(
 
     def export(source: Path) -> list[ObjectFacts] | None:
         objects, target = run.objects(source), target_of[source]
-        together = target.suffix.lower() == SUFFIXES["ALEMBIC"]
-        files = [target] if together else object_files(target, [obj.name for obj in objects])
+        in_one = target.suffix.lower() in together
+        files = [target] if in_one else object_files(target, [obj.name for obj in objects])
         run.note_outputs(source, files)
         if arguments.skip_done and is_done(files, source):
             run.console.say(f"{source}: nothing to do")

@@ -19,6 +19,7 @@ from .. import api
 from ..bake.bones_poses import BonesOptions
 from ..bake.files import REFUSAL_NOT_ENABLED, SUFFIXES, beside, object_files, written_whole
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..bake.plain_export import EXPORTERS
 from ..crowds.crowd_baking import CrowdBakeOptions
 from ..errors import UserError
 from ..scene.blender.animation_curves import animated_paths
@@ -45,6 +46,7 @@ from .options import (
     add_bake_options,
     add_blend_output_options,
     add_export_options,
+    add_file_output_options,
     add_frames_option,
     add_general_options,
     add_input_options,
@@ -458,7 +460,12 @@ _BAKE = (
             "bake cache --file shot.blend --frames 1-250 --output hero.pc2",
             "bake cache --file 'shots/*.blend' --format mdd --output caches/",
         ),
-        partial(each_exported_file, suffixes=_CACHE_SUFFIXES, work=_bake_cache),
+        partial(
+            each_exported_file,
+            suffixes=_CACHE_SUFFIXES,
+            work=_bake_cache,
+            together={SUFFIXES["ALEMBIC"]},
+        ),
         _add_cache_options,
     ),
     Command(
@@ -473,7 +480,43 @@ _BAKE = (
 )
 
 
-COMMANDS: tuple[Command, ...] = (_CHECK, _REPORT, *_SETTINGS, _SOFTEN, _EVALUATE, *_BAKE)
+# The command `export`: files for other programs, as if the add-on were not there.
+
+
+_PLAIN_SUFFIXES = tuple(EXPORTERS)
+
+
+def _add_plain_options(parser: ArgumentParser) -> None:
+    meaning = f"a file that ends with {', '.join(_PLAIN_SUFFIXES)}, or a folder"
+    add_file_output_options(parser, meaning, _PLAIN_SUFFIXES)
+    parser.add_argument(
+        "--animation",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="write the motion, too (default: yes)",
+    )
+
+
+def _export_plain(run: Run, objects: Objects, target: Path) -> list[ObjectFacts]:
+    animation = run.arguments.animation
+    return said_facts(run, api.export_plain(objects, target.resolve(), animation=animation))
+
+
+_EXPORT = Command(
+    "export",
+    "export by Blender's exporters, as if the add-on were not there",
+    (
+        "export --file hero.blend --output hero.fbx",
+        "export --file 'cast/*.blend' --format glb --output engine/",
+    ),
+    partial(
+        each_exported_file, suffixes=_PLAIN_SUFFIXES, work=_export_plain, together=_PLAIN_SUFFIXES
+    ),
+    _add_plain_options,
+)
+
+
+COMMANDS: tuple[Command, ...] = (_CHECK, _REPORT, *_SETTINGS, _SOFTEN, _EVALUATE, *_BAKE, _EXPORT)
 
 _TYPED = f"blender --command {console.PROGRAM}"
 _EXIT_CODES = """\

@@ -106,6 +106,11 @@ def add_export_options(
         suffixes: the first is that of files in folders.
     """
     add_frames_option(parser, otherwise)
+    add_file_output_options(parser, meaning, suffixes)
+
+
+def add_file_output_options(parser: ArgumentParser, meaning: str, suffixes: Sequence[str]) -> None:
+    """Add where files of other formats than .blend are written; the first is that in folders."""
     _add_output_options(parser, meaning, required=True)
     formats = [suffix[1:] for suffix in suffixes]
     parser.add_argument(

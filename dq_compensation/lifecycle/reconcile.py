@@ -45,9 +45,9 @@ from ..modifier.modifier_stack import (
     has_linked_mesh,
     hide,
     installation_refusal,
+    let_go,
     misfit_problem,
     restore,
-    restore_preserve_volume,
     vertex_count_difference,
 )
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
@@ -56,6 +56,7 @@ from ..modifier.written_record import (
     changed_parts,
     changed_parts_of_linked_mesh,
     newer_parts_of_linked_mesh,
+    was_applied,
 )
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
@@ -117,7 +118,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
     acting, binding = Settings.of(obj), status_of(obj).binding
-    passes = before.passing or before.passing_in_renders
+    passes = before.passing or before.passing_in_renders or before.base_let_go
     found = notes(
         skinned,
         replaced_modifier="" if passes else before.replaced_modifier,
@@ -619,7 +620,9 @@ def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -
         return []
     is_set = found.state is State.OUT_OF_DATE and skinned.before_enable.base_left_on
     if found.state is State.MISSING:
-        restore_preserve_volume(skinned)
+        # An applied one has left its deformation in the mesh: not another one on top.
+        if skinned.before_enable.base_left_on or not was_applied(skinned):
+            let_go(skinned)
     elif found.state is not State.BLOCKED and skinned.ours is not None and not is_set:
         show_armature_result(skinned, in_viewport=found.state is State.WRONG_VERTEX_COUNT)
     if found.state is not State.BLOCKED:

@@ -163,6 +163,9 @@ def misfit_problem(skinned: SkinnedObject) -> str:
 # It is left on wherever it serves. It gives what it gives in Blender then, with Preserve Volume as
 # the method needs it, and our modifier adds the compensation. What the user has set is kept in
 # `Object.dq_compensation.native` and put back.
+#
+# Elsewhere it is hidden, and the exporter of USD writes no skin. Shown and bound to nothing it
+# would move nothing, too; but then the exporter of FBX writes none.
 
 
 def base_for(
@@ -287,22 +290,38 @@ def replaced_modifier(skinned: SkinnedObject) -> bpy.types.ArmatureModifier | No
 
 
 def restore_modifier(skinned: SkinnedObject) -> None:
-    """Give the Armature modifier the settings that the user had chosen, and forget them.
-
-    What the user has switched on meanwhile stays on.
-    """
-    before, modifier = skinned.before_enable, replaced_modifier(skinned)
-    if before.base_left_on:
-        restore_preserve_volume(skinned)
-    elif modifier is not None:
-        set_modifier(
-            modifier,
-            show_viewport=before.replaced_show_viewport or modifier.show_viewport,
-            show_render=before.replaced_show_render or modifier.show_render,
-        )
+    """Give the Armature modifier the settings that the user had chosen, and forget them."""
+    let_go(skinned)
+    before = skinned.before_enable
     before.replaced_modifier = ""
     before.base_left_on = before.base_let_go = False
     show_replaced(skinned, viewport=False, renders=False)
+
+
+def let_go(skinned: SkinnedObject) -> None:
+    """Give the Armature modifier the settings that the user had chosen.
+
+    After that it is the user's own: what is chosen then stays.
+    """
+    if (modifier := replaced_modifier(skinned)) is not None:
+        set_modifier(modifier, **chosen_settings(skinned))
+        skinned.before_enable.base_let_go = True
+
+
+def chosen_settings(skinned: SkinnedObject) -> dict[str, bool]:
+    """The settings of the replaced Armature modifier that are ours now, as the user had them.
+
+    What the user has switched on meanwhile is on.
+    """
+    before, modifier = skinned.before_enable, replaced_modifier(skinned)
+    if modifier is None or before.base_let_go:
+        return {}
+    if before.base_left_on:
+        return {"use_deform_preserve_volume": before.replaced_preserve_volume}
+    return {
+        "show_viewport": before.replaced_show_viewport or modifier.show_viewport,
+        "show_render": before.replaced_show_render or modifier.show_render,
+    }
 
 
 def show_replaced(skinned: SkinnedObject, *, viewport: bool, renders: bool) -> None:
@@ -327,18 +346,6 @@ def show_replaced(skinned: SkinnedObject, *, viewport: bool, renders: bool) -> N
             show_viewport=viewport and before.replaced_show_viewport,
             show_render=(viewport or renders) and before.replaced_show_render,
         )
-
-
-def restore_preserve_volume(skinned: SkinnedObject) -> None:
-    """Give an Armature modifier that is left on the Preserve Volume that the user had chosen.
-
-    After that it is the user's own: what is chosen then stays.
-    """
-    before, modifier = skinned.before_enable, replaced_modifier(skinned)
-    if modifier is not None and before.base_left_on and not before.base_let_go:
-        preserved = before.replaced_preserve_volume
-        set_modifier(modifier, use_deform_preserve_volume=preserved)
-        before.base_let_go = True
 
 
 def preserves_volume(skinned: SkinnedObject) -> bool:

@@ -27,7 +27,7 @@ from ..scene.binding.content import (
     structure_of,
 )
 from ..scene.blender.armature import has_moved
-from ..scene.blender.mesh import mesh_of
+from ..scene.blender.mesh import mesh_of, read_positions
 from ..scene.blender.own_objects import TREE_PROPERTY, parsed_record, record_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
@@ -104,6 +104,17 @@ def remember(
         bones["ropes"] = compensation.rope_bones.tolist()
     named = {kind: [names[bone] for bone in found] for kind, found in bones.items()}
     obj[BONES_PROPERTY] = json.dumps(named)
+
+
+def was_applied(skinned: SkinnedObject) -> bool:
+    """Whether our missing modifier was applied: the mesh has another shape than it was made for.
+
+    Blender applies none to a mesh with shape keys.
+    """
+    mesh = skinned.mesh
+    written = record_in(mesh, CONTENT_PROPERTY).get("vertices")
+    known = written is not None and mesh.shape_keys is None
+    return known and written != digest(read_positions(mesh))
 
 
 def _attributes_of(mesh: bpy.types.Mesh) -> str:

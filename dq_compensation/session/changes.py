@@ -91,23 +91,23 @@ def forget_removed() -> bool:
     return was
 
 
-# Temporary objects of ours come and go, and Blender names the scene and all that hangs together.
+# What we change for a moment and put back: temporary objects, and what exporters are not to see.
 
 
-_compares = False
+_is_unfollowed = False
 
 
 @contextmanager
-def comparing_copies() -> Generator[None]:
-    """Evaluate temporary copies: nobody follows that. Nothing else may change meanwhile."""
-    global _compares
+def unfollowed() -> Generator[None]:
+    """Let nobody follow what happens. All that was there before has to be as it was at the end."""
+    global _is_unfollowed
     bpy.context.view_layer.update()
-    _compares = True
+    _is_unfollowed = True
     try:
         yield
         bpy.context.view_layer.update()
     finally:
-        _compares = False
+        _is_unfollowed = False
 
 
 # Looks at everything that changes in Blender once, and reports it to all who follow.
@@ -306,7 +306,7 @@ def _report(event: Followers, *about: Changes) -> None:
 
 def _on_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     changes = Changes(depsgraph, is_frame=False)
-    if not _compares and changes.edits:
+    if not _is_unfollowed and changes.edits:
         _report_changes(EDIT, changes)
 
 
@@ -320,7 +320,8 @@ def _before_frame(*_args: object) -> None:
 
 
 def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    _report_changes(FRAME, Changes(depsgraph, is_frame=True))
+    if not _is_unfollowed:
+        _report_changes(FRAME, Changes(depsgraph, is_frame=True))
 
 
 def _report_changes(event: Followers, changes: Changes) -> None:

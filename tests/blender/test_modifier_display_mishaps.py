@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.session.memory import memories
@@ -40,6 +40,25 @@ TOLERANCE = 1e-4
 
 
 pytestmark = pytest.mark.usefixtures("addon")
+
+
+@pytest.mark.parametrize("method", ["COMPENSATED", "SPHERICAL_JOINT"])
+def test_without_ours_the_armature_modifier_deforms_again(method: str) -> None:
+    obj, armature = character()
+    pose_at_random(armature, seed=3)
+    plain = evaluated_positions(obj)
+    obj.dq_compensation.method = method
+    enable(obj)
+    obj.modifiers.remove(obj.modifiers["DQ Compensation"])
+    check()
+    assert "was applied or removed" in str(problem_of(obj))
+    assert not any("twice" in note for note in notes_of(obj))
+    np.testing.assert_allclose(evaluated_positions(obj), plain, atol=1e-6)
+    select(obj)
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    assert error(obj) <= TOLERANCE
+    disable(obj)
+    np.testing.assert_allclose(evaluated_positions(obj), plain, atol=1e-6)
 
 
 def test_an_applied_modifier_is_not_added_again() -> None:

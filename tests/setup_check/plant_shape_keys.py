@@ -67,6 +67,12 @@ def posed_key(human: Human) -> None:
         bone.matrix_basis.identity()
 
 
+def left_out_of_fbx(human: Human) -> None:
+    """Nothing to fix, good to know."""
+    add_keys(human, "Smile")
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+
+
 PLANTED = {
     "shape_keys/unset": _unset,
     "shape_keys/absolute": _absolute,
@@ -74,4 +80,5 @@ PLANTED = {
     "shape_keys/mismatched": _mismatched,
     "shape_keys/pinned": _pinned,
     "shape_keys/posed": posed_key,
+    "shape_keys/left_out_of_fbx": left_out_of_fbx,
 }

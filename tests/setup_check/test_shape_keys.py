@@ -6,6 +6,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
 from dq_compensation.setup_check.checks.shape_keys import SHAPE_KEYS
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import link
@@ -45,6 +46,30 @@ def test_what_is_wrong_with_keys_is_found_and_fixed(
     assert not find(SHAPE_KEYS, whole_human)
     if not found[key].fixes[0].question:
         assert moved(before, world_positions(whole_human.mesh_object)) < TOLERANCE
+
+
+@pytest.mark.usefixtures("addon")
+def test_that_fbx_leaves_keys_out_is_said_once_for_a_character(human: Human) -> None:
+    obj = human.mesh_object
+    second = obj.copy()
+    second.data = obj.data.copy()
+    link(second)
+    assert second.name > obj.name
+    for each in (obj, second):
+        each.shape_key_add(name="Basis")
+        api.enable(each)
+    assert "left_out_of_fbx" not in {
+        issue.key for each in (obj, second) for issue in api.check(each)
+    }
+    second.shape_key_add(name="Frown").value = 0.0
+    assert "left_out_of_fbx" in {issue.key for issue in api.check(second)}
+    obj.shape_key_add(name="Smile").value = 0.0
+    (issue,) = (each for each in api.check(obj) if each.key == "left_out_of_fbx")
+    assert "Apply Modifiers" in issue.message
+    assert "left_out_of_fbx" not in {issue.key for issue in api.check(second)}
+    api.disable(obj)
+    api.disable(second)
+    assert "left_out_of_fbx" not in {issue.key for issue in api.check(obj)}
 
 
 @pytest.mark.parametrize("time", [-3.0, 0.0, 4.0, 10.0, 17.0, 25.0])

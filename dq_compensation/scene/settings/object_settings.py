@@ -327,7 +327,7 @@ class DQCompensationNativeState(PropertyGroup):
     replaced_show_render: bool = props.BoolProperty()
     replaced_preserve_volume: bool = props.BoolProperty()
     # Whether it stays on, with Preserve Volume as the method needs it; else it is hidden. Whether
-    # it has got Preserve Volume back, because our modifier is missing.
+    # it has got its settings back, because our modifier is missing.
     base_left_on: bool = props.BoolProperty()
     base_let_go: bool = props.BoolProperty()
     # Whether our modifier was removed for an undo, and has to come back.

@@ -19,6 +19,8 @@ from ...core.influences import Influences
 from ...core.vectors import extent
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.mesh import mesh_of, other_users, read_positions, read_property
+from ...scene.blender.skinned_object import SkinnedObject
+from ...session.known_objects import enabled_objects
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
 from ..issue import Check, Fix, FixError, Issue
@@ -158,6 +160,13 @@ def find(subject: Subject) -> Iterator[Issue]:
         yield _unset_issue(subject, unset)
     if obj.show_only_shape_key and obj.active_shape_key is not None:
         yield _pinned_issue(obj, obj.active_shape_key)
+    if subject.ours is not None and _is_first_with_keys(subject):
+        message = (
+            f"Blender's FBX exporter leaves out the shape keys of {obj.name} while DQ Compensation "
+            "is on and Apply Modifiers is on in the exporter. Use Export Plain (sub-panel Bake), "
+            "or turn Apply Modifiers off."
+        )
+        yield Issue("left_out_of_fbx", "INFORMATION", message)
     if subject.find_rig() is not None and len(subject.influences.weights) == count:
         posed = _posed_keys(keys, subject.influences, subject.rest)
         if posed:
@@ -168,6 +177,15 @@ def find(subject: Subject) -> Iterator[Issue]:
                 "the difference."
             )
             yield Issue("posed", "WARNING", message)
+
+
+def _is_first_with_keys(subject: Subject) -> bool:
+    """Whether an object is the first one of its character, by name, that has a key to export."""
+    rig = subject.find_rig()
+    enabled = (each for each in enabled_objects() if SkinnedObject(each).find_rig() == rig)
+    keys = ((each.name, mesh_of(each).shape_keys) for each in enabled)
+    names = (name for name, key in keys if key is not None and len(key.key_blocks) > 1)
+    return subject.obj.name == min(names, default="")
 
 
 def _mismatched_issue(obj: bpy.types.Object, names: list[str]) -> Issue:
