@@ -70,7 +70,7 @@ def settings_of_a_new_character(
     """Give an object its `coming_settings`; it is as new as before where it cannot be enabled."""
     settings: Any = settings_of(obj)
     is_new, mark = not settings.is_property_set("is_enabled"), settings.character
-    coming = coming_settings(obj, by_script=by_script)
+    coming = {} if settings.is_enabled else coming_settings(obj, by_script=by_script)
     # Nobody follows the settings of an object that is not enabled.
     for name, value in coming.items():
         setattr(settings, name, value)

@@ -12,7 +12,8 @@ import pytest
 from dq_compensation import api
 from tests.blender.command_runs import CommandLine
 from tests.blender.scene_builders import add_armature, link, linked_copy
-from tests.limb import build_posed_limb
+from tests.kept_files import new_file
+from tests.limb import build_limb, build_posed_limb
 
 Object = bpy.types.Object
 
@@ -104,3 +105,13 @@ def test_the_command_line_takes_the_name_of_an_armature(
     assert names == ["Limb", "Sleeve"]
     bpy.ops.wm.open_mainfile(filepath=str(saved))
     assert [obj.name for obj in api.skinned_meshes() if api.settings(obj).enabled] == names
+
+
+def test_enabling_an_enabled_mesh_again_changes_what_is_named(addon: None) -> None:
+    new_file()
+    mesh, rig = build_limb()
+    api.enable(mesh)
+    api.enable(mesh, method="SPHERICAL_JOINT")
+    assert api.settings(mesh).method == "SPHERICAL_JOINT"
+    api.enable(rig, method="COMPENSATED", softness=0.5)
+    assert (api.settings(mesh).method, api.settings(mesh).softness) == ("COMPENSATED", 0.5)
