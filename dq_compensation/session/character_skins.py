@@ -49,8 +49,10 @@ def in_character(
         return binding.in_character(None)
     parts, skins = tuple(found[name].part for name in sorted(found)), memories(CharacterSkin)
     skin = skins.get(binding.armature_uid)
-    if skin is None or not skin.is_of(parts, binding.skeleton):
-        skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides)
+    settings = [settings_of(each) for each in (obj, *others)]
+    kinds = frozenset((each.limb_axis, each.use_mesh_joints) for each in settings)
+    if skin is None or not skin.is_of(parts, binding.skeleton, kinds):
+        skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
         skins[binding.armature_uid] = skin
     return binding.in_character(skin)
 

@@ -18,7 +18,7 @@ from dq_compensation.modifier.palette_points import bone_groups
 from tests.blender.enabled_scenes import check, distance, enable, error
 from tests.blender.test_bendy_bones import automatic, by_handles, curved_at_rest, eased
 from tests.kept_files import new_file
-from tests.limb import build_bendy_limb, straighten_handles
+from tests.limb import build_bendy_limb, pose_limb, straighten_handles
 from tests.rigify_human import POSES, new_file_with_rigify_human
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -129,3 +129,13 @@ def test_where_the_armature_modifier_acts_in_part_it_acts_alone(curve: str) -> N
     check()
     assert error(obj) <= 1e-4
     assert not notes_of(obj)
+
+
+@pytest.mark.parametrize("axis", ["X", "-X", "Z"])
+def test_nodes_and_numpy_agree_along_an_axis_that_is_named(addon: None, axis: str) -> None:
+    new_file()
+    obj, rig = build_bendy_limb(3)
+    for bend in (0.2, 1.2):
+        pose_limb(rig, bend)
+        api.enable(obj, limb_axis=axis)
+        assert error(obj) <= 1e-4

@@ -113,6 +113,8 @@ class Binding:
         default_factory=dict, repr=False, init=False
     )
     _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
+    # Of `alone`, by its kinds.
+    _alone: dict[object, CharacterSkin] = field(default_factory=dict, repr=False, init=False)
     _segments: list[tuple[NDArray[np.float64], Influences]] = field(
         default_factory=list, repr=False, init=False
     )
@@ -148,7 +150,7 @@ class Binding:
         found = replace(self, whole=whole)
         kept = ("topology", "sets", "part", "alone", "extent", "bone_sides", "bends", "_digests")
         vars(found).update({name: vars(self)[name] for name in kept if name in vars(self)})
-        for name in ("_painted", "_examples"):
+        for name in ("_painted", "_examples", "_alone"):
             getattr(found, name).update(getattr(self, name))
         found._segments.extend(self._segments)
         return found
@@ -163,8 +165,12 @@ class Binding:
         return self._findings_with(self.whole)
 
     def _findings_with(self, whole: CharacterSkin | None) -> str | None:
-        differs = whole is not None and whole.findings != self.alone.findings
-        return whole.findings if whole is not None and differs else None
+        if whole is None:
+            return None
+        if whole.kinds not in self._alone:
+            self._alone[whole.kinds] = replace(self.alone, kinds=whole.kinds)
+        differs = whole.findings != self._alone[whole.kinds].findings
+        return whole.findings if differs else None
 
     @cached_property
     def part(self) -> LayerMesh:

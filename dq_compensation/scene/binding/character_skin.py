@@ -69,6 +69,9 @@ _NOT_CARRIED = Carried(
 )
 
 
+_DEFAULT_KINDS: frozenset[tuple[LimbAxis, bool]] = frozenset({("AUTO", True)})
+
+
 @dataclass(frozen=True, eq=False)
 class CharacterSkin:
     """The skin of several meshes on one armature, at rest. See `inner_meshes`.
@@ -77,22 +80,29 @@ class CharacterSkin:
         parts: its meshes.
         skeleton: the bones of all of them.
         sides: shape (B,), of `SkinAtRest`.
+        kinds: the settings by which its meshes ask for limbs: of `at_rest`.
     """
 
     parts: tuple[LayerMesh, ...]
     skeleton: Skeleton
     sides: NDArray[np.int8]
+    kinds: frozenset[tuple[LimbAxis, bool]] = _DEFAULT_KINDS
     _skins: dict[tuple[LimbAxis, bool], SkinAtRest] = field(
         default_factory=dict, repr=False, init=False
     )
 
-    def is_of(self, parts: Sequence[LayerMesh], skeleton: Skeleton) -> bool:
-        """Whether it is the skin of just these meshes, on equal bones."""
+    def is_of(
+        self,
+        parts: Sequence[LayerMesh],
+        skeleton: Skeleton,
+        kinds: frozenset[tuple[LimbAxis, bool]],
+    ) -> bool:
+        """Whether it is the skin of just these meshes, on equal bones, for these settings."""
         if len(parts) != len(self.parts) or not all(map(operator.is_, parts, self.parts)):
             return False
         ours, arrays = self.skeleton, attrgetter("parents", "rest", "tails")
         same = ours is skeleton or all(map(np.array_equal, arrays(ours), arrays(skeleton)))
-        return same and ours.names == skeleton.names
+        return same and ours.names == skeleton.names and kinds == self.kinds
 
     @cached_property
     def findings(self) -> str:
@@ -100,18 +110,23 @@ class CharacterSkin:
 
         Meshes of the character change only when it does.
         """
-        skin = self.at_rest("AUTO", use_mesh_joints=True)
+        return digest(
+            *(self._findings_of(*kind) for kind in sorted(self.kinds)),
+            *(joined for joined in self._pieces if joined is not None),
+            *(part for each in self._carried for part in (each.rows, each.influences.bones)),
+        )
+
+    def _findings_of(self, limb_axis: LimbAxis, use_mesh_joints: bool) -> str:
+        skin = self.at_rest(limb_axis, use_mesh_joints=use_mesh_joints)
         no_vertex = Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
         bare = replace(skin, positions=np.zeros((0, 3)), influences=no_vertex, whole=skin)
         limbs, whole = TwistLimbs.of(bare), skin.with_whole_limbs
-        joints = LimbJoints.of(whole.skeleton, "AUTO", whole.mesh_parents)
+        joints = LimbJoints.of(whole.skeleton, limb_axis, whole.mesh_parents)
         return digest(
             *(skin.skeleton.rest, skin.skeleton.tails, skin.moves, skin.body_parents),
             *(skin.limbs_of_bones, skin.mesh_parents, limbs.bones, limbs.before, limbs.behind),
             sorted(limbs.left_out.items()),
             np.round(rope_joints(whole, joints), 3),
-            *(joined for joined in self._pieces if joined is not None),
-            *(part for each in self._carried for part in (each.rows, each.influences.bones)),
         )
 
     def pieces(self, part: LayerMesh) -> NDArray[np.int64]:
@@ -210,6 +225,10 @@ def with_limbs(skin: SkinAtRest, *, use_mesh_joints: bool) -> SkinAtRest:
     if use_mesh_joints:
         parents = mesh_parents(limbs)
     if limbs.skeleton is not whole.skeleton:
-        joined = replace(limbs.joined(parents), parents=skin.skeleton.parents)
-        skin = replace(skin, skeleton=joined)
+        joined, own = limbs.joined(parents), skin.skeleton
+        tails = joined.tails.copy()
+        if own.bendy is not None:
+            # How straight they are is seen from their own tails.
+            tails[own.bendy.bones] = own.tails[own.bendy.bones]
+        skin = replace(skin, skeleton=replace(joined, parents=own.parents, tails=tails))
     return replace(skin, mesh_parents=parents) if (parents >= 0).any() else skin
