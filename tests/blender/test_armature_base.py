@@ -167,7 +167,7 @@ def test_vertices_that_shape_keys_move_are_measured_on_the_armature_modifier() -
     for index in moved:
         wide.points[index].co.y -= 0.1
     twin = plain_twin(obj, preserve_volume=True)
-    enable(obj)
+    api.enable(obj)
     check()
     rig.pose.bones["Lower"].rotation_mode = "XYZ"
     rig.pose.bones["Lower"].rotation_euler = (0.0, 0.3, 1.4)
@@ -188,7 +188,7 @@ def test_what_another_armature_mixes_in_is_not_compensated() -> None:
     obj.vertex_groups["Mask"].add(range(12), 1.0, "REPLACE")
     twin = plain_twin(obj, preserve_volume=True)
     obj.dq_compensation.curve = "FITTED"
-    enable(obj)
+    api.enable(obj)
     pose_at_random(rig, seed=3)
     shown, own = evaluated_positions(obj), evaluated_positions(twin)
     assert distance(shown[:12], own[:12]) <= BLENDER_S_OWN

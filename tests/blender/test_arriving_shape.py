@@ -106,7 +106,7 @@ def test_without_it_nothing_is_measured() -> None:
     add_key(obj)
     twin = plain_twin(obj, preserve_volume=True)
     obj.dq_compensation.use_ball_joints = False
-    enable(obj)
+    api.enable(obj, use_ball_joints=False)
     pose_limb(rig)
     assert distance(evaluated_positions(obj), evaluated_positions(twin)) > 1e-3
     left_alone = link(obj.copy())

@@ -198,6 +198,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
         operator("bake_bones", bones=("ALL",), helpers=(1,), tolerance=(20.0,), **_ONTO),
     ),
     "bake_cache": (1, _bake_cache),
+    "remove_bake": (2, operator("remove_bake")),
     "take_cache": (3, operator("take_cache", first=(1,), last=(4,), take_name=("", "Walk"))),
     "take_refresh": (1, operator("take_refresh")),
     "take_remove": (1, operator("take_remove")),
@@ -228,6 +229,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
 """By the name of each operator: how often users call it, and the action."""
 
 EXCUSED = {
+    "export_plain": "writes other files; `test_plain_export.py` compares this one",
     "help": "opens a web browser and touches no file",
     "preferences_reset": "changes the user's preferences and no file",
 }

@@ -113,7 +113,12 @@ class CharacterSkin:
         return digest(
             *(self._findings_of(*kind) for kind in sorted(self.kinds)),
             *(joined for joined in self._pieces if joined is not None),
-            *(part for each in self._carried for part in (each.rows, each.influences.bones)),
+            *(
+                x
+                for each in self._carried
+                if len(each.rows)
+                for x in (each.rows, each.influences.bones)
+            ),
         )
 
     def _findings_of(self, limb_axis: LimbAxis, use_mesh_joints: bool) -> str:

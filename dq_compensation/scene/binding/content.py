@@ -451,7 +451,9 @@ def object_signature(obj: bpy.types.Object) -> int:
 
 def pose_signature(rig: bpy.types.Object) -> int:
     """Equal while nobody has moved or posed an armature object, or edited its bones."""
-    armature = cast("bpy.types.Armature", rig.data)
+    armature = cast("bpy.types.Armature | None", rig.data)
+    if armature is None:  # the file has lost it
+        return object_signature(rig)
     poses = () if rig.pose is None else read_properties(rig.pose.bones, _POSES)
     rest = repr((armature.bones.keys(), rest_state(armature)))
     return hash((object_signature(rig), rest, *(each.tobytes() for each in poses)))

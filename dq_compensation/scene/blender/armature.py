@@ -371,9 +371,10 @@ _EDITED_OUTSIDE_OF_EDIT_MODE = (
 def rest_state(armature: bpy.types.Armature) -> tuple[object, ...]:
     """Equal while nobody has edited the bones of an armature at rest; their names do not count."""
     bones = armature.bones
+    names = bones.keys()
     return (
         *(each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)),
-        *bendy_state(bones, {bone.name: bone.name for bone in bones}),
+        *bendy_state(bones, dict(zip(names, names, strict=True))),
         armature.pose_position,
         armature.is_editmode,
     )
