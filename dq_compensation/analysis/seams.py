@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.influences import Influences
 from ..core.vectors import dots, extent
-from .mesh_graph import points_of_vertices
+from .mesh_graph import islands, points_of_vertices
 from .near_points import nearest_within
 
 # How far vertices of a seam may lie apart, in sizes of the character, and their weights differ.
@@ -166,11 +166,7 @@ def seam_points(meshes: Sequence[SeamMesh]) -> NDArray[np.intp]:
     one, other = vertices[one[apart]], vertices[other[apart]]
     alike = _differences(meshes, starts, one, other) <= SEAM_ALIKE
     one, other = points[one[alike]], points[other[alike]]
-    label = np.arange(len(positions))
-    while len(one) and not np.array_equal(label[one], label[other]):
-        lower = np.minimum(label[one], label[other])
-        np.minimum.at(label, one, lower)
-        np.minimum.at(label, other, lower)
+    label = islands(np.stack((one, other), axis=1), len(positions))
     return np.unique(label[points], return_inverse=True)[1].reshape(-1)
 
 

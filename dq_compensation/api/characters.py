@@ -16,7 +16,7 @@ from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import leave_character
 from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
-from ..lifecycle.following import changing_together
+from ..lifecycle.following import changing_together, enabling_together
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.skinned_object import SkinnedObject
@@ -228,7 +228,7 @@ def enable(objects: Objects, **settings: Any) -> None:
             raise BindingError(deformation_refusal(SkinnedObject(obj)) or nowhere)
     with (
         interrupts_wait(),
-        changing_together(),
+        enabling_together(found),
         changed_settings(found, settings),
         ExitStack() as enabled,
     ):

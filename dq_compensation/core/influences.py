@@ -122,6 +122,10 @@ class Influences:
         """Shape (n,), the number of influences of each vertex."""
         return np.count_nonzero(self.weights, axis=1)
 
+    def at(self, vertices: NDArray[np.integer]) -> Influences:
+        """The influences of some vertices, without their blending order."""
+        return Influences(self.bones[vertices], self.weights[vertices])
+
     def with_rows(self, vertices: NDArray[np.integer], others: Influences) -> Influences:
         """The same with the influences of some vertices replaced, one of `others` for each."""
         width = max(self.width, others.width)

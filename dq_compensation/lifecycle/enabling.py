@@ -31,7 +31,7 @@ from .character_settings import (
     meshes_changed,
     values_of,
 )
-from .following import changing_together, finish, finish_others, flush
+from .following import changing_together, enabling_together, finish, finish_others, flush
 from .reconcile import Comparison, State, compare_with_file, reconcile
 
 # Gives characters that are enabled for the first time the settings of new characters.
@@ -161,7 +161,7 @@ def enable_all(
     """
     done: list[bpy.types.Object] = []
     refused: list[str] = []
-    with changing_together():
+    with enabling_together(done):
         for obj in objects:
             try:
                 with settings_of_a_new_character(obj):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import cast
 
 import bpy
@@ -27,7 +28,7 @@ from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update, forget_removed
-from ..session.character_skins import in_character, is_behind, meshes_beside
+from ..session.character_skins import in_character, is_behind, meshes_beside, more_follow
 from ..session.known_objects import enabled_objects, uids_of
 from ..session.memory import keep_only, memories, memory_of
 from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
@@ -298,10 +299,24 @@ def changing_together() -> Generator[None]:
         check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
 
 
+@contextmanager
+def enabling_together(objects: Iterable[bpy.types.Object]) -> Generator[None]:
+    """Enable these objects in the block: their characters are looked at once, at the end."""
+    with changing_together():
+        with more_follow():
+            yield
+        enabled = [obj for obj in objects if settings_of(obj).is_enabled]
+        beside = [(obj, *others) for obj in enabled if (others := meshes_beside(obj))]
+        if meshes := list(dict.fromkeys(chain.from_iterable(beside))):
+            depsgraph = bpy.context.evaluated_depsgraph_get()
+            flush(_reconcile(meshes, depsgraph, patient=False)[0])
+
+
 def finish(objects: Iterable[bpy.types.Object]) -> None:
-    """Let Blender evaluate changed objects, and what follows of their characters' other meshes."""
-    changed = dict.fromkeys(objects)
-    flush(list(changed | dict.fromkeys(_reconcile_beside(changed))))
+    """Let Blender evaluate changed objects, then what follows of their characters' other meshes."""
+    changed = list(dict.fromkeys(objects))
+    flush(changed)
+    finish_others(changed)
 
 
 def finish_others(objects: Iterable[bpy.types.Object]) -> None:

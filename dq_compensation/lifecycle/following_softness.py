@@ -94,7 +94,8 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
     _reattach_soft_copy(obj)
     if edited:
         known.content = content_digests(skinned)
-    wanted = _wanted(obj)
+    records = _records(obj)
+    wanted = records[obj]
     if record_of(skinned) == wanted:
         known.stopped = None
         return
@@ -107,16 +108,15 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         _have_waited |= at_once
         check_soon()
         return
-    _soften_now(obj, wanted)
+    _soften_now(obj, records)
 
 
-def _soften_now(obj: bpy.types.Object, wanted: dict[str, Any]) -> None:
+def _soften_now(obj: bpy.types.Object, records: dict[bpy.types.Object, dict[str, Any]]) -> None:
     """Compute the soft weights of an object and of all that is softened together with it."""
-    records = _records(obj)
     try:
         run_through(soften_copies(records))
     except UserError as error:
-        _fail(obj, wanted, error)
+        _fail(obj, records[obj], error)
         return
     for each in records:
         # The others are bound anew when they are looked at next.
@@ -166,8 +166,14 @@ def waiting_objects() -> list[bpy.types.Object]:
         for obj in enabled_objects()
         if status_of(obj).softness.is_old
         and not deformation_refusal(SkinnedObject(obj))
-        and status_of(obj).softness.stopped != _wanted(obj)
+        and not _is_stopped(obj)
     ]
+
+
+def _is_stopped(obj: bpy.types.Object) -> bool:
+    """Whether the user has stopped the soft weights that an object needs now."""
+    stopped = status_of(obj).softness.stopped
+    return stopped is not None and stopped == _wanted(obj)
 
 
 def _softened_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
@@ -191,16 +197,23 @@ def _own_record(obj: bpy.types.Object) -> dict[str, Any]:
     return wanted_record(skinned, *known.content)
 
 
+def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
+    """The records of the right soft weights of all meshes softened together with one, by name."""
+    members = sorted((obj, *_softened_beside(obj)), key=lambda each: each.name)
+    own = [_own_record(each) for each in members]
+    if len(own) == 1:
+        return {obj: own[0]}
+    texts = [json.dumps(record) for record in own]
+    found = {}
+    for number, (each, record) in enumerate(zip(members, own, strict=True)):
+        others = sorted(texts[:number] + texts[number + 1 :])
+        found[each] = record | {"other meshes": digest(others)}
+    return found
+
+
 def _wanted(obj: bpy.types.Object) -> dict[str, Any]:
     """The record of the right soft weights of an object."""
-    others = sorted(json.dumps(_own_record(other)) for other in _softened_beside(obj))
-    return _own_record(obj) | ({"other meshes": digest(others)} if others else {})
-
-
-def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
-    """The same of all that is softened together with it, by name."""
-    members = sorted((obj, *_softened_beside(obj)), key=lambda each: each.name)
-    return {each: _wanted(each) for each in members}
+    return _records(obj)[obj]
 
 
 def soften_waiting() -> Generator[Progress, None, int]:
@@ -216,8 +229,8 @@ def soften_waiting() -> Generator[Progress, None, int]:
     """
     done = 0
     while waiting := waiting_objects():
-        uid, wanted = waiting[0].session_uid, _wanted(waiting[0])
-        records = _records(waiting[0])
+        uid, records = waiting[0].session_uid, _records(waiting[0])
+        wanted = records[waiting[0]]
         uids, steps = [each.session_uid for each in records], soften_copies(records)
         try:
             for progress in steps:

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import bpy
 
 from ..errors import BindingError
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
+from ..scene.binding.content import SOFT_WEIGHTS, digest_of_soft_weights
 from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from .known_objects import enabled_meshes
 from .memory import memories
 
+_more_follow = False
+
+
+@contextmanager
+def more_follow() -> Generator[None]:
+    """Take each mesh for a character of its own in the block: others are enabled in it, too."""
+    global _more_follow
+    before, _more_follow = _more_follow, True
+    try:
+        yield
+    finally:
+        _more_follow = before
+
 
 def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The enabled meshes on the armature of an object but for itself."""
-    rig = find_rig(obj)
+    rig = None if _more_follow else find_rig(obj)
     return [each for each in enabled_meshes(rig) if each != obj] if rig is not None else []
 
 
@@ -39,7 +57,7 @@ def in_character(
     found = {obj.name: binding}
     for other in others:
         known = bindings.get(other.session_uid)
-        if known is None or known.structure.get("bones") != binding.structure.get("bones"):
+        if known is None or not _is_true(known, other, binding):
             try:
                 known = bindings[other.session_uid] = bind(other, depsgraph)
             except BindingError:
@@ -55,6 +73,13 @@ def in_character(
         skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
         skins[binding.armature_uid] = skin
     return binding.in_character(skin)
+
+
+def _is_true(known: Binding, obj: bpy.types.Object, beside: Binding) -> bool:
+    """Whether a binding still has the bones of its character, and the weights that act; cheap."""
+    same_bones = known.structure.get("bones") == beside.structure.get("bones")
+    soft = digest_of_soft_weights(SkinnedObject(obj))
+    return same_bones and known.structure.get(SOFT_WEIGHTS) == soft
 
 
 def is_behind(obj: bpy.types.Object) -> bool:

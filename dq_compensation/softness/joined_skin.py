@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.limbs import Limbs
+from ..analysis.mesh_graph import islands
 from ..analysis.seams import SeamMesh, seam_points
 from ..analysis.soft_weights import (
     SkinSurface,
@@ -117,7 +118,7 @@ class Skin:
         """Its weights, changed as those of a body do now, or as they were when it was softened."""
         before, after, own = body.painted, body.influences, self.painted
         if change is not None:
-            before, after, own = after, with_soft_rows(after, change), self.influences
+            before, after, own = after, _with_soft_rows(after, change), self.influences
         # A rigid piece changes as the body does at its middle.
         corners, shares, _ = body.mesh.nearest(self._of_pieces(self.mesh.positions))
         amounts, changes = self.amounts_beside(self.locked), (before, after)
@@ -178,14 +179,12 @@ class JoinedSkin:
             seam_points(meshes),
         )
         first = skins[0]
-        inner = inner_meshes([skin.mesh for skin in skins], first.skeleton)
+        inner = inner_meshes([skin.mesh for skin in skins])
         mesh_of_point = np.searchsorted(vertices, surface.vertices, side="right") - 1
         points = np.flatnonzero(np.isin(mesh_of_point, inner))
         rows = surface.vertices[points]
-        of_points = Influences(influences.bones[rows], influences.weights[rows])
-        skin = SkinAtRest(
-            positions[rows], of_points, first.skeleton, first.limb_axis, sides=first.sides
-        )
+        of_points, bones = influences.at(rows), (first.skeleton, first.limb_axis)
+        skin = SkinAtRest(positions[rows], of_points, *bones, sides=first.sides)
         whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
         skeleton = Limbs.of(whole).skeleton
         areas = surface.areas[points], surface.area_vectors[points]
@@ -225,16 +224,10 @@ class JoinedSkin:
 
         What is locked in a mesh is locked in all that it is joined with.
         """
-        points = self.surface.point_of_vertex
-        mesh, labels = self.mesh_of_vertex, np.arange(len(self.skins))
-        while True:
-            lowest = np.full(len(self.surface.vertices), len(labels))
-            np.minimum.at(lowest, points, labels[mesh])
-            found = labels.copy()
-            np.minimum.at(found, mesh, lowest[points])
-            if np.array_equal(found, labels):
-                break
-            labels = found
+        points, mesh = self.surface.point_of_vertex, self.mesh_of_vertex
+        # The vertices of a point are of joined meshes.
+        pairs = np.stack((mesh, mesh[self.surface.vertices[points]]), axis=1)
+        labels = islands(pairs, len(self.skins))
         locks = np.array([skin.locked for skin in self.skins])
         joined = np.array([locks[labels == label].any(axis=0) for label in labels])
         kinds, kind = np.unique(joined, axis=0, return_inverse=True)
@@ -274,8 +267,8 @@ class Softened:
 
     @property
     def influences(self) -> Influences:
-        """Of all its vertices, without empty slots."""
-        found, count = with_soft_rows(self.skin.influences, self.soft), len(self.skin.amounts)
+        """Of all its vertices, strongest first."""
+        found, count = _with_soft_rows(self.skin.influences, self.soft), len(self.skin.amounts)
         vertices, slots = np.nonzero(found.weights > 0.0)
         of = found.bones[vertices, slots], found.weights[vertices, slots]
         return Influences.from_triples(vertices, *of, count)
@@ -295,7 +288,7 @@ def softened_together(
     if body is not None and body not in skins:
         return [Softened(each, each.followed(body, None, most), body, ()) for each in skins]
     if body is None:
-        layers = Layers.of([skin.mesh for skin in skins], skins[0].skeleton)
+        layers = Layers.of([skin.mesh for skin in skins])
     else:
         row = next(row for row, skin in enumerate(skins) if skin is body)
         bodies = np.array([-1 if skin is body else row for skin in skins], np.intp)
@@ -326,12 +319,6 @@ def softened_together(
     return [found[row] for row in range(len(skins))]
 
 
-def with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
-    """Influences with the new rows of some vertices, beside empty slots."""
-    bones, weights = influences.bones, influences.weights.copy()
-    weights[soft.vertices] = 0.0
-    rows = np.zeros((len(bones), soft.bones.shape[1]))
-    new_bones, new_weights = rows.astype(np.int32), rows.astype(np.float32)
-    new_bones[soft.vertices], new_weights[soft.vertices] = soft.bones, soft.weights
-    bones = np.concatenate((bones, new_bones), axis=1)
-    return Influences(bones, np.concatenate((weights, new_weights), axis=1))
+def _with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
+    """Influences with the new rows of some vertices, whose order is any."""
+    return influences.with_rows(soft.vertices, Influences(soft.bones, soft.weights))

@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.modifier.installation import install
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.session import character_skins
 from human.dressed import HAND, HEAD, LEG, SHIRT, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import Rotations, random_pose, rotation
@@ -22,6 +26,7 @@ from tests.blender.character_scenes import (
     Covered,
     cut_human,
     dressed,
+    dressed_limb,
     limb_in_two,
     pose,
 )
@@ -29,6 +34,8 @@ from tests.blender.enabled_scenes import check, distance, select
 from tests.blender.scene_builders import evaluated_positions, save_and_open
 from tests.blender.softness_scenes import copy_of, counted_computations
 from tests.human_body import HEAD_AND_FEET, human_arrays
+from tests.kept_files import new_file
+from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -220,3 +227,23 @@ def test_a_body_can_be_chosen() -> None:
     for obj in (body, cloth):
         assert np.isfinite(evaluated_positions(obj)).all()
         assert [issue for issue in api.check(obj) if issue.severity == "ERROR"] == []
+
+
+def test_a_setting_reads_no_mesh_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    new_file()
+    parts, rig = dressed_limb()
+    api.enable(parts, **(PLAIN | {"softness": 0.5}))
+    check()
+    calls = count_calls(monkeypatch, bind, install)
+    rig.dq_compensation.use_ball_joints = True
+    check()
+    assert calls == {"install": len(parts)}
+
+
+def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The skin of all is made twice: as painted, and with soft weights."""
+    new_file()
+    parts, _ = dressed_limb()
+    calls = count_calls(monkeypatch, CharacterSkin, within=character_skins)
+    api.enable(parts, **(PLAIN | {"softness": 0.5}))
+    assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2

@@ -179,7 +179,9 @@ class Binding:
         faces = self.mesh_arrays
         triangles = faces.corner_vertex[faces.triangle_corners]
         pieces = rigid_pieces(self.rest, self.painted_influences, faces.edges)
-        return LayerMesh(positions, self.influences, triangles, pieces, self.first_influences)
+        return LayerMesh(
+            positions, self.influences, self.skeleton, triangles, pieces, self.first_influences
+        )
 
     @cached_property
     def alone(self) -> CharacterSkin:

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -42,24 +43,21 @@ class Carried:
     influences: Influences
 
     @classmethod
-    def of(
-        cls, mesh: LayerMesh, pieces: NDArray[np.int64], skin: LayerMesh, skeleton: Skeleton
-    ) -> Carried:
+    def of(cls, mesh: LayerMesh, pieces: NDArray[np.int64], skin: LayerMesh) -> Carried:
         """The pieces of a mesh that a skin carries: near it, and with weights like it."""
         rows = np.flatnonzero(pieces >= 0)
         if not len(rows):
             return _NOT_CARRIED
         first, piece = np.unique(pieces[rows], return_index=True, return_inverse=True)[1:]
-        piece, bones, weights = piece.reshape(-1), mesh.influences.bones, mesh.influences.weights
-        radii = limb_radii(mesh.positions[rows], Influences(bones[rows], weights[rows]), skeleton)
-        sums = [np.bincount(piece, each) for each in (*mesh.positions[rows].T, radii)]
+        piece, places = piece.reshape(-1), mesh.positions[rows]
+        radii = limb_radii(places, mesh.influences.at(rows), mesh.skeleton)
+        sums = [np.bincount(piece, each) for each in (*places.T, radii)]
         middles = (np.stack(sums) / np.bincount(piece)).T
-        ours = Influences(bones[rows[first]], weights[rows[first]])
+        ours = mesh.influences.at(rows[first])
         on, below, _ = skin.near(middles[:, :3], ours, middles[:, 3])
         chosen = on[piece]
-        nearest = below[piece[chosen]]
-        influences = Influences(skin.influences.bones[nearest], skin.influences.weights[nearest])
-        return cls(rows[chosen], middles[piece[chosen], :3], influences)
+        of_skin = skin.influences.at(below[piece[chosen]])
+        return cls(rows[chosen], middles[piece[chosen], :3], of_skin)
 
 
 _NOT_CARRIED = Carried(
@@ -113,11 +111,8 @@ class CharacterSkin:
         return digest(
             *(self._findings_of(*kind) for kind in sorted(self.kinds)),
             *(joined for joined in self._pieces if joined is not None),
-            *(
-                x
-                for each in self._carried
-                if len(each.rows)
-                for x in (each.rows, each.influences.bones)
+            *chain.from_iterable(
+                (each.rows, each.influences.bones) for each in self._carried if len(each.rows)
             ),
         )
 
@@ -134,12 +129,16 @@ class CharacterSkin:
             np.round(rope_joints(whole, joints), 3),
         )
 
+    def _row(self, part: LayerMesh) -> int | None:
+        """Which of its meshes one is: an equal one, after another one has changed."""
+        equal = (np.array_equal(mesh.positions, part.positions) for mesh in self.parts)
+        return next((row for row, is_equal in enumerate(equal) if is_equal), None)
+
     def pieces(self, part: LayerMesh) -> NDArray[np.int64]:
         """Shape (n,), the rigid pieces of one of its meshes, which no skin of another one joins."""
-        for mesh, joined in zip(self.parts, self._pieces, strict=True):
-            if joined is not None and np.array_equal(mesh.positions, part.positions):
-                return joined
-        return part.pieces
+        row = self._row(part)
+        joined = None if row is None else self._pieces[row]
+        return part.pieces if joined is None else joined
 
     @cached_property
     def _pieces(self) -> list[NDArray[np.int64] | None]:
@@ -163,10 +162,8 @@ class CharacterSkin:
 
     def carried(self, part: LayerMesh) -> Carried:
         """The rigid pieces of one of its meshes that skin carries."""
-        for mesh, carried in zip(self.parts, self._carried, strict=True):
-            if np.array_equal(mesh.positions, part.positions):
-                return carried
-        return _NOT_CARRIED
+        row = self._row(part)
+        return _NOT_CARRIED if row is None else self._carried[row]
 
     @cached_property
     def _carried(self) -> list[Carried]:
@@ -185,15 +182,15 @@ class CharacterSkin:
         influences = joined_influences([mesh.influences for mesh in self.parts])
         positions = np.concatenate([mesh.positions for mesh in self.parts])
         none = np.full(len(positions), -1)
-        skin = LayerMesh(positions, influences, triangles, none, influences)
+        skin = LayerMesh(positions, influences, self.skeleton, triangles, none, influences)
         pairs = zip(self.parts, pieces, strict=True)
-        return [Carried.of(mesh, each, skin, self.skeleton) for mesh, each in pairs]
+        return [Carried.of(mesh, each, skin) for mesh, each in pairs]
 
     def at_rest(self, limb_axis: LimbAxis, *, use_mesh_joints: bool) -> SkinAtRest:
         """The skin with the limbs and joints that it shows; the same object each time."""
         key = (limb_axis, use_mesh_joints)
         if key not in self._skins:
-            inner = [self.parts[row] for row in inner_meshes(self.parts, self.skeleton)]
+            inner = [self.parts[row] for row in inner_meshes(self.parts)]
             skin = SkinAtRest(
                 np.concatenate([mesh.positions for mesh in inner]),
                 joined_influences([mesh.influences for mesh in inner]),

@@ -400,6 +400,7 @@ _SIGNED_SETTINGS = (
 _POSES = (("matrix", np.float32, (16,)), ("matrix_basis", np.float32, (16,)))
 
 FOLLOWED = "modifiers before the Armature modifier"
+SOFT_WEIGHTS = "soft weights"
 
 
 def digest(*values: object) -> str:
@@ -494,7 +495,7 @@ def structure_of(skinned: SkinnedObject) -> Digests:
         "shape keys": digest(shape_key_signature(mesh)),
         "example poses": digest(example_items(obj)),
         FOLLOWED: digest(signature_before(skinned)),
-        "soft weights": digest(record_of(skinned) if acting_soft_copy(skinned) else None),
+        SOFT_WEIGHTS: digest_of_soft_weights(skinned),
     }
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)
@@ -503,6 +504,11 @@ def structure_of(skinned: SkinnedObject) -> Digests:
         found["envelopes"] = digest(*envelope_state(modifier))
         found["bones"] = digest_of_bones(modifier.object)
     return found
+
+
+def digest_of_soft_weights(skinned: SkinnedObject) -> str:
+    """The digest of what the soft weights that act on an object were made from."""
+    return digest(record_of(skinned) if acting_soft_copy(skinned) else None)
 
 
 def digest_of_bones(armature: bpy.types.Object, *, named: bool = True) -> str:

@@ -39,7 +39,7 @@ class LayerMesh:
 
     Attributes:
         positions: shape (n, 3), armature space.
-        influences: of the n vertices.
+        influences: of the n vertices, on the bones of the skeleton.
         triangles: shape (t, 3), vertices.
         pieces: shape (n,), of `rigid_pieces`.
         painted: of `SkinAtRest`.
@@ -47,6 +47,7 @@ class LayerMesh:
 
     positions: NDArray[np.float64]
     influences: Influences
+    skeleton: Skeleton
     triangles: NDArray[np.integer]
     pieces: NDArray[np.int64]
     painted: Influences
@@ -56,6 +57,21 @@ class LayerMesh:
         """The mesh as seams are found by it."""
         starts = 3 * np.arange(len(self.triangles))
         return SeamMesh(self.positions, self.influences, starts, self.triangles.reshape(-1))
+
+    @cached_property
+    def areas_and_radii(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Shape (B,) both: the skin of each bone, and how far from the bone it is on average."""
+        first, second, third = np.moveaxis(self.positions[self.triangles], 1, 0)
+        triangles = np.linalg.norm(cross(second - first, third - first), axis=1) / 6.0
+        count, bones = len(self.positions), self.skeleton.bone_count
+        areas = np.bincount(self.triangles.ravel(), np.repeat(triangles, 3), count)
+        sums, reached = np.zeros(bones), np.zeros(bones)
+        for rows, moving, weights in self.influences.slots():
+            amounts = weights * areas[rows]
+            apart = distances_to_bones(self.positions[rows], self.skeleton, moving)
+            sums += np.bincount(moving, amounts, bones)
+            reached += np.bincount(moving, amounts * apart, bones)
+        return sums, reached / np.maximum(sums, 1e-30)
 
     @cached_property
     def _tree(self) -> BVHTree:
@@ -104,7 +120,7 @@ class LayerMesh:
         return (np.abs(distances) < reach) & (common > _ALIKE), rows.astype(np.intp), distances
 
 
-def inner_meshes(meshes: Sequence[LayerMesh], skeleton: Skeleton) -> list[int]:
+def inner_meshes(meshes: Sequence[LayerMesh]) -> list[int]:
     """The meshes by which limbs are measured: without hair, skirts and the like.
 
     A mesh is left out that follows, for the most part, bones around which another mesh has skin
@@ -112,31 +128,11 @@ def inner_meshes(meshes: Sequence[LayerMesh], skeleton: Skeleton) -> list[int]:
     """
     if len(meshes) < 2:
         return list(range(len(meshes)))
-    areas, radii = (
-        np.array(each)
-        for each in zip(*(_areas_and_radii(mesh, skeleton) for mesh in meshes), strict=True)
-    )
+    areas, radii = np.moveaxis(np.array([mesh.areas_and_radii for mesh in meshes]), 1, 0)
     around = areas > _AROUND * radii**2
     nearest = np.where(around & (areas > 0.0), radii, np.inf).min(axis=0)
     outer = (areas * (nearest < _CLEARLY * radii)).sum(axis=1) > _MOST * areas.sum(axis=1)
     return np.flatnonzero(~outer).tolist() or list(range(len(meshes)))
-
-
-def _areas_and_radii(
-    mesh: LayerMesh, skeleton: Skeleton
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shape (B,) both: the skin of each bone, and how far from the bone it is on average."""
-    first, second, third = np.moveaxis(mesh.positions[mesh.triangles], 1, 0)
-    triangles = np.linalg.norm(cross(second - first, third - first), axis=1) / 6.0
-    count, bones = len(mesh.positions), skeleton.bone_count
-    areas = np.bincount(mesh.triangles.ravel(), np.repeat(triangles, 3), count)
-    sums, reached = np.zeros(bones), np.zeros(bones)
-    for rows, moving, weights in mesh.influences.slots():
-        amounts = weights * areas[rows]
-        apart = distances_to_bones(mesh.positions[rows], skeleton, moving)
-        sums += np.bincount(moving, amounts, bones)
-        reached += np.bincount(moving, amounts * apart, bones)
-    return sums, reached / np.maximum(sums, 1e-30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +149,7 @@ class Layers:
     copies: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, meshes: Sequence[LayerMesh], skeleton: Skeleton) -> Layers:
+    def of(cls, meshes: Sequence[LayerMesh]) -> Layers:
         """Find what lies on what; of several bodies the nearest counts."""
         count = len(meshes)
         covered, distances = np.zeros((count, count), np.bool_), np.full((count, count), np.inf)
@@ -161,8 +157,8 @@ class Layers:
             step = -(-len(mesh.positions) // _SAMPLES) or 1
             chosen = np.arange(0, len(mesh.positions), step)
             points = mesh.positions[chosen]
-            ours = Influences(mesh.influences.bones[chosen], mesh.influences.weights[chosen])
-            reach = _NEAR * limb_radii(points, ours, skeleton)
+            ours = mesh.influences.at(chosen)
+            reach = _NEAR * limb_radii(points, ours, mesh.skeleton)
             for column, other in enumerate(meshes):
                 if row != column and _may_cover(points, reach, other):
                     on, outside, apart = _cover(points, ours, reach, other)
