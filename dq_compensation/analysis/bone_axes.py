@@ -8,8 +8,8 @@ from functools import cache
 from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from ..core.dual_quaternion import matrices_from_quaternions
 from ..core.skeleton import LIMB_AXES, LimbAxis, Skeleton
 from ..core.vectors import dots, extent
@@ -41,15 +41,15 @@ class LimbAxes:
     """
 
     skeleton: Skeleton
-    concerned: NDArray[np.bool_]
-    telling: NDArray[np.bool_]
-    branching: NDArray[np.bool_]
-    ends: NDArray[np.bool_]
-    limbs: NDArray[np.float64]
+    concerned: Booleans
+    telling: Booleans
+    branching: Booleans
+    ends: Booleans
+    limbs: Float64s
     own_axis: LimbAxis | None
 
     @classmethod
-    def of(cls, skeleton: Skeleton, concerned: NDArray[np.bool_]) -> LimbAxes:
+    def of(cls, skeleton: Skeleton, concerned: Booleans) -> LimbAxes:
         """Measure a skeleton.
 
         Args:
@@ -66,14 +66,14 @@ class LimbAxes:
             own_axis = LIMB_AXES[1:][best] if shares[best] >= _CLEAR_SHARE else None
         return cls(skeleton, concerned, telling, counts > 1, counts == 0, limbs, own_axis)
 
-    def off(self, axis: LimbAxis) -> NDArray[np.bool_]:
+    def off(self, axis: LimbAxis) -> Booleans:
         """Shape (B,): the telling bones whose limb this axis does not follow; none for AUTO."""
         if axis == "AUTO":
             return np.zeros_like(self.telling)
         fits = _fits(self.skeleton, self.limbs, self.branching, axis)
         return self.concerned & self.telling & ~fits
 
-    def ends_off(self, axis: LimbAxis) -> NDArray[np.bool_]:
+    def ends_off(self, axis: LimbAxis) -> Booleans:
         """Shape (B,): the end bones whose limb this axis is unlikely to follow.
 
         Their limb is taken to run along the axis that clearly fits the rest. Where the rest has
@@ -86,7 +86,7 @@ class LimbAxes:
         mostly_off = self.off(used).sum() * 2 > (self.concerned & self.telling).sum()
         return ends if mostly_off else np.zeros_like(ends)
 
-    def y_off(self) -> NDArray[np.bool_]:
+    def y_off(self) -> Booleans:
         """Shape (B,): the bones that do not point along their limbs, whatever axis is in use.
 
         Where another axis than Y clearly fits, bones that do not tell count with the rest.
@@ -100,7 +100,7 @@ class LimbAxes:
         """The setting that is wrong for the fewest limbs."""
         return min(LIMB_AXES, key=lambda axis: int((self.off(axis) | self.ends_off(axis)).sum()))
 
-    def wanted(self) -> NDArray[np.float64]:
+    def wanted(self) -> Float64s:
         """Shape (B, 3), unit, armature space: where each bone should point.
 
         A bone with one child: to that. Any other: along the axis that clearly fits the rest; where
@@ -117,7 +117,7 @@ class LimbAxes:
         return directions
 
 
-def only_child_distances(skeleton: Skeleton) -> NDArray[np.float64]:
+def only_child_distances(skeleton: Skeleton) -> Float64s:
     """Shape (B,): how far the head of a bone's child is; 0 unless exactly one lies elsewhere."""
     parents, ways = _to_children(skeleton)
     lengths = np.linalg.norm(ways, axis=1)
@@ -126,7 +126,7 @@ def only_child_distances(skeleton: Skeleton) -> NDArray[np.float64]:
     return np.where(counts == 1, sums, 0.0)
 
 
-def _tellers(skeleton: Skeleton) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _tellers(skeleton: Skeleton) -> tuple[Indices, Booleans]:
     """How many children lie elsewhere, and the bones whose children agree where the limb runs."""
     parents, ways = _to_children(skeleton)
     directions = ways / np.linalg.norm(ways, axis=1, keepdims=True)
@@ -137,7 +137,7 @@ def _tellers(skeleton: Skeleton) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     return counts, (counts > 0) & (means >= _CLEAR_MEAN)
 
 
-def _to_children(skeleton: Skeleton) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def _to_children(skeleton: Skeleton) -> tuple[Int32s, Float64s]:
     """The parents (m,) of the bones that lie elsewhere, and the ways (m, 3) to their heads."""
     children = np.flatnonzero(skeleton.parents >= 0)
     parents = skeleton.parents[children]
@@ -146,9 +146,7 @@ def _to_children(skeleton: Skeleton) -> tuple[NDArray[np.int32], NDArray[np.floa
     return parents[apart], ways[apart]
 
 
-def _fits(
-    skeleton: Skeleton, limbs: NDArray[np.float64], branching: NDArray[np.bool_], axis: LimbAxis
-) -> NDArray[np.bool_]:
+def _fits(skeleton: Skeleton, limbs: Float64s, branching: Booleans, axis: LimbAxis) -> Booleans:
     """Shape (B,): whether an axis of the bones runs along the limbs."""
     along = dots(skeleton.limb_directions(axis), limbs)
     largest = np.where(branching, _LARGEST_ANGLE_TO_SEVERAL, LARGEST_ANGLE)
@@ -163,7 +161,7 @@ def _fits(
 # difference. So each bone can be turned by itself.
 
 
-Matrix3 = NDArray[np.float64]
+Matrix3 = Float64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +194,7 @@ class RestRotation:
         signs = np.sign(self.rotation[np.arange(3), places]).astype(int)
         return tuple(places.tolist()), tuple(signs.tolist())
 
-    def vectors(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+    def vectors(self, values: Floats) -> Float64s:
         """Vectors in the space of the turned bone: R^-1 v.
 
         Args:
@@ -213,7 +211,7 @@ class RestRotation:
         return "".join("XYZ"[axes[0]["XYZ".index(letter)]] for letter in order)
 
 
-def to_direction(direction: NDArray[np.float64]) -> Matrix3:
+def to_direction(direction: Float64s) -> Matrix3:
     """The rotation whose Y points along a direction, with as little twist as can be.
 
     The nearest change of places first, then the shortest way: so a bone that is a quarter turn off
@@ -230,7 +228,7 @@ def to_direction(direction: NDArray[np.float64]) -> Matrix3:
     return shortest @ places
 
 
-def nearest_axes(direction: NDArray[np.float64]) -> Matrix3:
+def nearest_axes(direction: Float64s) -> Matrix3:
     """The exchange of axes that brings Y nearest to a direction with the least turn.
 
     Args:
@@ -243,7 +241,7 @@ def nearest_axes(direction: NDArray[np.float64]) -> Matrix3:
 
 
 @cache
-def _changes_of_places() -> NDArray[np.float64]:
+def _changes_of_places() -> Float64s:
     """Shape (24, 3, 3): the rotations that take axes to axes."""
     found = []
     for places, signs in product(permutations(range(3)), product((1.0, -1.0), repeat=3)):
@@ -257,7 +255,7 @@ def _changes_of_places() -> NDArray[np.float64]:
 # Forward kinematics without Blender: bones follow their parents.
 
 
-def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> NDArray[np.float64]:
+def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> Float64s:
     """The skinning transforms D_b of a skeleton of which some bones are rotated.
 
     Every bone follows its parent with rotation, as Blender's bones do by default.
@@ -282,9 +280,7 @@ def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> N
     return moved
 
 
-def skinning_transform(
-    parent: NDArray[np.float64], rest: NDArray[np.float64], basis: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def skinning_transform(parent: Float64s, rest: Float64s, basis: Float64s) -> Float64s:
     """D_b = D_parent A_b M_b A_b^-1: how far a bone is moved from its rest pose.
 
     Args:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats
 from ..core.dual_quaternion import rotate_vectors
 from ..core.example_poses import RadialBasis, rotation_distances
 
@@ -44,7 +44,7 @@ class SmoothCurve:
     values: tuple[float, ...]
     slopes: tuple[float, ...]
 
-    def at(self, arguments: NDArray[np.floating]) -> NDArray[np.float64]:
+    def at(self, arguments: Floats) -> Float64s:
         """The values at arguments of shape (m,)."""
         knots = np.array(self.knots)
         x = np.clip(np.asarray(arguments, np.float64), knots[0], knots[-1])
@@ -60,9 +60,7 @@ class SmoothCurve:
         )
 
 
-def cardinal_curves(
-    poses: NDArray[np.floating], *, smooth_at_rest: bool
-) -> tuple[SmoothCurve, ...]:
+def cardinal_curves(poses: Floats, *, smooth_at_rest: bool) -> tuple[SmoothCurve, ...]:
     """A curve for each pose along one axis; with that of rest they add up to 1.
 
     Between its neighbours a knot's slope is that of the parabola through the three. At rest it is 0
@@ -110,9 +108,7 @@ def direction_curve(count: int) -> SmoothCurve:
     )
 
 
-def swing_and_twist(
-    rotations: NDArray[np.floating],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def swing_and_twist(rotations: Floats) -> tuple[Float64s, Float64s]:
     """Split rotations of bones into a twist about themselves and a swing of their tips.
 
     Args:
@@ -132,9 +128,7 @@ def swing_and_twist(
     return swings, 2.0 * half
 
 
-def _slopes(
-    knots: NDArray[np.float64], values: NDArray[np.float64], smooth_at_rest: bool
-) -> NDArray[np.float64]:
+def _slopes(knots: Float64s, values: Float64s, smooth_at_rest: bool) -> Float64s:
     """Slopes at rising knots that begin with rest; see `cardinal_curves`."""
     widths = np.diff(knots)
     chords = np.diff(values) / widths
@@ -190,7 +184,7 @@ class AxisJoint:
         """The weight of each pose by the angle in degrees."""
         return cardinal_curves(np.array(self.angles), smooth_at_rest=self.axis is None)
 
-    def angles_of(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+    def angles_of(self, rotations: Floats) -> Float64s:
         """The angles of rotations (m, 4) about the axis: shape (m,), degrees.
 
         Of a swing about another axis, the part that is about this one: 2 asin(axis . (x, z)).
@@ -201,7 +195,7 @@ class AxisJoint:
         along = self.axis[0] * swings[:, 1] + self.axis[1] * swings[:, 3]
         return np.degrees(2.0 * np.arcsin(np.clip(along, -1.0, 1.0)))
 
-    def weights(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+    def weights(self, rotations: Floats) -> Float64s:
         """The weights of the k poses, shape (m, k), at rotations (m, 4)."""
         angles = self.angles_of(rotations)
         return np.stack([curve.at(angles) for curve in self.curves], axis=1)
@@ -237,7 +231,7 @@ class BallJoint:
         """The directions of the swings' axes: radians from X towards Z."""
         return tuple(2.0 * np.pi * place / self.directions for place in range(self.directions))
 
-    def weights(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+    def weights(self, rotations: Floats) -> Float64s:
         """The weights of the k poses, shape (m, k), at rotations (m, 4)."""
         swings, _ = swing_and_twist(rotations)
         sizes = np.degrees(2.0 * np.arccos(np.clip(swings[:, 0], -1.0, 1.0)))
@@ -265,7 +259,7 @@ class ScatteredJoint:
     sigma: float = _SCATTERED_SIGMA
 
     @cached_property
-    def centres(self) -> NDArray[np.float64]:
+    def centres(self) -> Float64s:
         """Shape (k + 1, 4): rest, then the poses."""
         return np.array([(1.0, 0.0, 0.0, 0.0), *(pose.rotation for pose in self.poses)])
 
@@ -278,11 +272,11 @@ class ScatteredJoint:
         """
         return RadialBasis.solve(self.distances(self.centres), self.sigma)
 
-    def distances(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+    def distances(self, rotations: Floats) -> Float64s:
         """Radians from rotations (m, 4) to rest and the poses: shape (m, k + 1)."""
         return rotation_distances(rotations, self.centres)
 
-    def weights(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+    def weights(self, rotations: Floats) -> Float64s:
         """The weights of the k poses, shape (m, k), at rotations (m, 4)."""
         return self.basis.weights(self.distances(rotations))
 
@@ -299,7 +293,7 @@ class ExampleJoint(ScatteredJoint):
     limb: tuple[float, float, float] | None = None
 
     @cached_property
-    def forms(self) -> NDArray[np.float64]:
+    def forms(self) -> Float64s:
         """Shape (k + 1, 4, 4), symmetric; empty where the full rotation counts.
 
         q^T F q is the cosine of the angle between the limb turned by q and turned by a centre.
@@ -310,22 +304,20 @@ class ExampleJoint(ScatteredJoint):
         towards = rotate_vectors(self.centres, np.tile(limb, (len(self.centres), 1)))
         return np.array([_cosine_form(direction, limb) for direction in towards])
 
-    def distances(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+    def distances(self, rotations: Floats) -> Float64s:
         """Radians from rotations (m, 4) to rest and the poses: shape (m, k + 1)."""
         if self.limb is None:
             return super().distances(rotations)
         cosines = np.einsum("mi,kij,mj->mk", rotations, self.forms, rotations)
         return np.arccos(np.clip(cosines, -1.0, 1.0))
 
-    def weights(self, rotations: NDArray[np.floating]) -> NDArray[np.float64]:
+    def weights(self, rotations: Floats) -> Float64s:
         """The weights of the k poses, shape (m, k), at rotations (m, 4); together at most 1."""
         shares = np.clip(super().weights(rotations), 0.0, 1.0)
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
 
 
-def _cosine_form(
-    direction: NDArray[np.floating], limb: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def _cosine_form(direction: Floats, limb: Floats) -> Float64s:
     """The symmetric F, shape (4, 4), with q^T F q = direction . (q limb q^-1)."""
     d, v = direction, limb
     form = np.zeros((4, 4))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats
 from ..core.crowds import Program
 from ..core.influences import Influences
 from ..core.takes import Take
@@ -33,17 +33,17 @@ class SkinBalls:
         still: shape (S, 4), centres and radii of what stays where it is.
     """
 
-    radii: NDArray[np.float64]
-    still: NDArray[np.float64]
+    radii: Float64s
+    still: Float64s
 
     @classmethod
     def of(
         cls,
-        heads: NDArray[np.floating],
+        heads: Floats,
         influences: Influences,
-        points: NDArray[np.floating],
-        reach: NDArray[np.floating] | float = 0.0,
-        mask: NDArray[np.floating] | None = None,
+        points: Floats,
+        reach: Floats | float = 0.0,
+        mask: Floats | None = None,
     ) -> SkinBalls:
         """The balls of one mesh.
 
@@ -84,14 +84,14 @@ class ProgramBounds:
     program: Program
     radius: float
     step: float
-    _centres: NDArray[np.float64]  # at every frame of the first take
+    _centres: Float64s  # at every frame of the first take
 
-    def centres(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+    def centres(self, times: Floats) -> Float64s:
         """The centres at times (I,) in the program: shape (I, 3)."""
         return _at_times(self._centres, _within(self.program, times))
 
     @classmethod
-    def of(cls, program: Program, heads: NDArray[np.floating], balls: SkinBalls) -> ProgramBounds:
+    def of(cls, program: Program, heads: Floats, balls: SkinBalls) -> ProgramBounds:
         """Look at every frame of a program.
 
         Between frames a ball leaves the straight way by less than it goes, seen from the others.
@@ -113,7 +113,7 @@ class ProgramBounds:
         return cls(program, float(_MARGIN * radius + apart), float(step), centres)
 
 
-def _at_times(centres: NDArray[np.float64], times: NDArray[np.floating]) -> NDArray[np.float64]:
+def _at_times(centres: Float64s, times: Floats) -> Float64s:
     """Points that are known at every frame, at times in between."""
     times = np.clip(times, 0.0, len(centres) - 1.5)
     frames = times.astype(np.intp)
@@ -125,17 +125,11 @@ def _at_times(centres: NDArray[np.float64], times: NDArray[np.floating]) -> NDAr
 class _Path:
     """The balls at T times: their centres (T, m, 3) and radii (T, m)."""
 
-    at: NDArray[np.float64]
-    wide: NDArray[np.float64]
+    at: Float64s
+    wide: Float64s
 
     @classmethod
-    def of(
-        cls,
-        program: Program,
-        times: NDArray[np.floating],
-        heads: NDArray[np.floating],
-        balls: SkinBalls,
-    ) -> _Path:
+    def of(cls, program: Program, times: Floats, heads: Floats, balls: SkinBalls) -> _Path:
         rows = np.flatnonzero(balls.radii >= 0.0)
         points = np.concatenate((heads[rows], np.ones((len(rows), 1))), axis=1)
         takes = (program.first, program.second)
@@ -160,13 +154,13 @@ class _Path:
 _paths: WeakKeyDictionary[Take, tuple[SkinBalls, _Path]] = WeakKeyDictionary()
 
 
-def _frames(take: Take) -> NDArray[np.float64]:
+def _frames(take: Take) -> Float64s:
     """Every frame of a take until it begins again, shape (T,), rising."""
     end = float(take.length)
     return np.append(np.arange(end), end - _BEFORE) if end else np.zeros(1)
 
 
-def _path_of_take(take: Take, heads: NDArray[np.floating], balls: SkinBalls) -> _Path:
+def _path_of_take(take: Take, heads: Floats, balls: SkinBalls) -> _Path:
     known = _paths.get(take)
     if known is None or known[0] is not balls:
         path = _Path.of(Program(take), _frames(take), heads, balls)
@@ -174,9 +168,7 @@ def _path_of_take(take: Take, heads: NDArray[np.floating], balls: SkinBalls) -> 
     return known[1]
 
 
-def _parts(
-    program: Program, heads: NDArray[np.floating], balls: SkinBalls
-) -> list[tuple[NDArray[np.float64], _Path]]:
+def _parts(program: Program, heads: Floats, balls: SkinBalls) -> list[tuple[Float64s, _Path]]:
     """The times of a program, rising, and the balls: of the first take, the fade, the second."""
     first, second = program.first, program.second
     frames, path = _frames(first), _path_of_take(first, heads, balls)
@@ -197,7 +189,7 @@ def _parts(
     return [*found, (times[after], path[order[after]])]
 
 
-def _within(program: Program, times: NDArray[np.floating]) -> NDArray[np.float64]:
+def _within(program: Program, times: Floats) -> Float64s:
     """The sampled times at which a program looks alike."""
     end, times = float(program.first.length), np.asarray(times, np.float64)
     if program.second is None:
@@ -211,7 +203,7 @@ def _within(program: Program, times: NDArray[np.floating]) -> NDArray[np.float64
 # Which spheres a view can see.
 
 
-def frustum_planes(to_clip: NDArray[np.floating]) -> NDArray[np.float64]:
+def frustum_planes(to_clip: Floats) -> Float64s:
     """The planes around what a view sees, normals inwards and unit: shape (6, 4).
 
     A point p is inside where n p + d >= 0 for all of them (Gribb and Hartmann 2001).
@@ -229,9 +221,7 @@ def frustum_planes(to_clip: NDArray[np.floating]) -> NDArray[np.float64]:
     return planes
 
 
-def spheres_in_view(
-    planes: NDArray[np.floating], centres: NDArray[np.floating], radii: NDArray[np.floating]
-) -> NDArray[np.bool_]:
+def spheres_in_view(planes: Floats, centres: Floats, radii: Floats) -> Booleans:
     """Whether a view may see spheres: all that it sees, and a few beside its corners.
 
     Args:

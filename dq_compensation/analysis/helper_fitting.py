@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.helper_bones import SIDES, Helper, HelperSkinning, helper_transforms
 from ..core.influences import Influences
 from ..core.pose import Pose
@@ -43,9 +43,7 @@ _TOLERANCE = 1e-9
 _MOST_STEPS = 10
 
 
-def convex_weights(
-    gram: NDArray[np.floating], allowed: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
+def convex_weights(gram: Floats, allowed: Booleans | None = None) -> Float64s:
     """The weights of n problems that minimise w^T G w.
 
     Args:
@@ -79,12 +77,7 @@ def convex_weights(
     return solution / solution.sum(axis=1, keepdims=True)
 
 
-def _settle(
-    matrices: NDArray[np.float64],
-    solution: NDArray[np.float64],
-    passive: NDArray[np.bool_],
-    rows: NDArray[np.intp],
-) -> None:
+def _settle(matrices: Float64s, solution: Float64s, passive: Booleans, rows: Indices) -> None:
     """Solve for the passive candidates; candidates with a weight below 0 leave. In place."""
     while len(rows):
         found = _solved(matrices[rows], passive[rows])
@@ -99,7 +92,7 @@ def _settle(
         solution[rows] = np.where(passive[rows], old + least * (found - old), 0.0)
 
 
-def _solved(matrices: NDArray[np.float64], passive: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _solved(matrices: Float64s, passive: Booleans) -> Float64s:
     """Solutions of G u = 1 within the passive candidates, 0 elsewhere: shape (m, k)."""
     both = passive[:, :, None] & passive[:, None, :]
     systems = np.where(both, matrices, 0.0)
@@ -108,7 +101,7 @@ def _solved(matrices: NDArray[np.float64], passive: NDArray[np.bool_]) -> NDArra
     return np.linalg.solve(systems, passive[:, :, None].astype(np.float64))[:, :, 0]
 
 
-def sparse_convex_weights(gram: NDArray[np.floating], most: int) -> NDArray[np.float64]:
+def sparse_convex_weights(gram: Floats, most: int) -> Float64s:
     """Convex weights of which at most so many are not 0 in each problem.
 
     Candidates leave one by one: the one without which the rest, weights free, does worst the least.
@@ -129,7 +122,7 @@ def sparse_convex_weights(gram: NDArray[np.floating], most: int) -> NDArray[np.f
     return weights
 
 
-def _losses(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _losses(gram: Floats, weights: Float64s) -> Float64s:
     """Shape (n, k): by how much the loss of a candidate raises the error at least; inf if unused.
 
     With the other weights free, positive or not, it is w^2 / (G^-1)_kk.
@@ -148,16 +141,16 @@ def _losses(gram: NDArray[np.floating], weights: NDArray[np.float64]) -> NDArray
 
 
 def _fitted_weights(
-    matrices: NDArray[np.floating],
-    candidates: NDArray[np.integer],
-    rest: NDArray[np.floating],
-    live: NDArray[np.floating],
-    pose_weights: NDArray[np.floating],
+    matrices: Floats,
+    candidates: Integers,
+    rest: Floats,
+    live: Floats,
+    pose_weights: Floats,
     *,
-    before: NDArray[np.floating],
+    before: Floats,
     pull: float,
     most: int,
-) -> NDArray[np.float64]:
+) -> Float64s:
     """Weights of the least squares of distances in all poses.
 
     Args:
@@ -177,12 +170,8 @@ def _fitted_weights(
 
 
 def _gram_matrices(
-    matrices: NDArray[np.floating],
-    candidates: NDArray[np.integer],
-    rest: NDArray[np.floating],
-    live: NDArray[np.floating],
-    pose_weights: NDArray[np.floating],
-) -> NDArray[np.float64]:
+    matrices: Floats, candidates: Integers, rest: Floats, live: Floats, pose_weights: Floats
+) -> Float64s:
     """G of `convex_weights`, the sum over all poses, shape (m, k, k); see `_fitted_weights`."""
     count, width = candidates.shape
     gram = np.zeros((count, width, width))
@@ -195,7 +184,7 @@ def _gram_matrices(
     return gram
 
 
-def _pulled(before: NDArray[np.floating], pull: float) -> NDArray[np.float64]:
+def _pulled(before: Floats, pull: float) -> Float64s:
     """What G gains to keep weights, whose sum is 1, near others: pull^2 |w - before|^2."""
     away = np.eye(before.shape[1]) - before[:, None, :]
     return pull**2 * (away @ away.transpose(0, 2, 1))
@@ -304,23 +293,23 @@ class Fitting:
     """
 
     skeleton: Skeleton
-    weights: NDArray[np.floating]
-    rest: NDArray[np.floating]
+    weights: Floats
+    rest: Floats
     poses: Sequence[Pose]
-    live: NDArray[np.floating]
-    pose_weights: NDArray[np.floating]
+    live: Floats
+    pose_weights: Floats
     balls: Collection[int]
     most: int
     pull: float
-    pieces: NDArray[np.integer] | None = None
+    pieces: Integers | None = None
 
-    def vertices_of(self, parent: int, child: int) -> NDArray[np.intp]:
+    def vertices_of(self, parent: int, child: int) -> Indices:
         """The vertices that both bones move."""
         both = np.minimum(self.weights[:, parent], self.weights[:, child])
         return np.flatnonzero(both > LEAST_WEIGHT)
 
 
-def _chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.float64]:
+def _chord_errors(fitting: Fitting, pairs: Integers) -> Float64s:
     """By how much linear blending misses the arc of dual quaternions at each pair.
 
     Of the two bones, in the middle between them, scaled to what the weights of each vertex make of
@@ -352,7 +341,7 @@ def _chord_errors(fitting: Fitting, pairs: NDArray[np.integer]) -> NDArray[np.fl
     return missed
 
 
-def _linear_errors(fitting: Fitting) -> NDArray[np.float64]:
+def _linear_errors(fitting: Fitting) -> Float64s:
     """How far linear blending is off at each vertex, root mean square over the poses: (n,)."""
     bones = fitting.skeleton.bone_count
     squares = np.zeros(len(fitting.rest))
@@ -426,12 +415,12 @@ class _Trial:
     """
 
     helpers: Sequence[Helper]
-    gram: NDArray[np.float64]
-    pulled: NDArray[np.float64]
+    gram: Float64s
+    pulled: Float64s
     most: int
 
     @classmethod
-    def of(cls, fitting: Fitting, rows: NDArray[np.intp], helpers: Sequence[Helper]) -> _Trial:
+    def of(cls, fitting: Fitting, rows: Indices, helpers: Sequence[Helper]) -> _Trial:
         """Of vertices, in some of the poses."""
         count = len(fitting.poses)
         chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
@@ -475,7 +464,7 @@ class _Trial:
             found, worth, left = fewer, next_worth, next_left
         return found, left
 
-    def _solved(self, places: Sequence[int]) -> tuple[NDArray[np.float64], float]:
+    def _solved(self, places: Sequence[int]) -> tuple[Float64s, float]:
         """By how much the loss of each helper would raise the error about, and the error."""
         rows = np.array([0, 1, *(2 + place for place in places)])
         within = np.ix_(range(len(self.gram)), rows, rows)
@@ -492,7 +481,7 @@ def _moving_matrices(
     helpers: Sequence[Helper],
     poses: Sequence[Pose],
     skeleton: Skeleton,
-) -> NDArray[np.float64]:
+) -> Float64s:
     """The skinning matrices of bones, then of helpers, in P poses: shape (P, M, 3, 4)."""
     found = []
     for pose in poses:
@@ -553,11 +542,11 @@ class FitOptions:
     helpers: int = 0
     most_influences: int = 4
     tolerance: float = 0.0005
-    pieces: NDArray[np.integer] | None = None
-    pose_weights: NDArray[np.floating] | None = None
+    pieces: Integers | None = None
+    pose_weights: Floats | None = None
 
 
-def shared_pairs(influences: Influences, skeleton: Skeleton) -> NDArray[np.int32]:
+def shared_pairs(influences: Influences, skeleton: Skeleton) -> Int32s:
     """The pairs of bones that move the same skin.
 
     Returns:
@@ -571,7 +560,7 @@ def shared_pairs(influences: Influences, skeleton: Skeleton) -> NDArray[np.int32
     return np.stack((first, second), axis=1).astype(np.int32)
 
 
-def _dense(influences: Influences, bone_count: int) -> NDArray[np.float32]:
+def _dense(influences: Influences, bone_count: int) -> Float32s:
     """The weights of all bones on each vertex, shape (n, B)."""
     weights = np.zeros((influences.vertex_count, bone_count), np.float32)
     for rows, bones, values in influences.slots():
@@ -582,10 +571,10 @@ def _dense(influences: Influences, bone_count: int) -> NDArray[np.float32]:
 def fit_helpers(
     influences: Influences,
     skeleton: Skeleton,
-    rest: NDArray[np.floating],
+    rest: Floats,
     poses: Sequence[Pose],
-    live: NDArray[np.floating],
-    pairs: NDArray[np.integer],
+    live: Floats,
+    pairs: Integers,
     *,
     balls: Collection[int] = (),
     options: FitOptions,
@@ -640,7 +629,7 @@ def fit_helpers(
 
 def _fit_weights(
     fitting: Fitting, helpers: Sequence[Helper]
-) -> Generator[float, None, tuple[NDArray[np.int32], NDArray[np.float64]]]:
+) -> Generator[float, None, tuple[Int32s, Float64s]]:
     """Indices and weights of `HelperSkinning`, for all helpers."""
     bones, count = fitting.weights, fitting.skeleton.bone_count
     matrices = _moving_matrices(slice(count), helpers, fitting.poses, fitting.skeleton)
@@ -694,7 +683,7 @@ def _fit_weights(
     return indices, weights
 
 
-def _blended_pieces(fitting: Fitting) -> list[NDArray[np.intp]]:
+def _blended_pieces(fitting: Fitting) -> list[Indices]:
     """The vertices of each rigid piece that several bones move."""
     if fitting.pieces is None:
         return []
@@ -706,10 +695,7 @@ def _blended_pieces(fitting: Fitting) -> list[NDArray[np.intp]]:
 
 
 def _without_unused(
-    helpers: Sequence[Helper],
-    indices: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    bone_count: int,
+    helpers: Sequence[Helper], indices: Int32s, weights: Float64s, bone_count: int
 ) -> HelperSkinning:
     """The skinning without helpers that no vertex follows."""
     used = np.unique(indices[weights > 0.0])

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats, Indices
 from ..core.dual_quaternion import matrices_from_quaternions
 from ..core.limb_joints import LimbJoints
 from ..core.measured_joints import MeasuredJoints, from_ray
@@ -37,16 +37,16 @@ class JointBend:
 
     limbs: LimbJoints
     joint: int
-    rows: NDArray[np.intp]
-    matrices: NDArray[np.float64]
-    distances: NDArray[np.float64]
+    rows: Indices
+    matrices: Float64s
+    distances: Float64s
 
     @property
     def radius(self) -> float:
         """The mean distance of the skin from the nearer limb axis at rest."""
         return float(self.distances.mean())
 
-    def bulge_and_pinch(self, positions: NDArray[np.floating]) -> tuple[float, float]:
+    def bulge_and_pinch(self, positions: Floats) -> tuple[float, float]:
         """The largest ways of vertices away from the limb axes, and towards them.
 
         Args:
@@ -65,7 +65,7 @@ class JointBend:
 
 
 def joint_bends(
-    positions: NDArray[np.floating], measured: MeasuredJoints, skeleton: Skeleton, degrees: float
+    positions: Floats, measured: MeasuredJoints, skeleton: Skeleton, degrees: float
 ) -> list[JointBend]:
     """Every compensated joint, bent alone; those with too little skin are left out.
 
@@ -91,7 +91,7 @@ def joint_bends(
     return found
 
 
-def _bend_axis(limbs: LimbJoints, joint: int, skeleton: Skeleton) -> NDArray[np.float64]:
+def _bend_axis(limbs: LimbJoints, joint: int, skeleton: Skeleton) -> Float64s:
     """The unit axis about which a joint bends, shape (3,); the other limb turns by it inwards."""
     forth = limbs.forth[joint]
     axis = np.cross(forth, limbs.back[joint])
@@ -104,8 +104,8 @@ def _bend_axis(limbs: LimbJoints, joint: int, skeleton: Skeleton) -> NDArray[np.
 
 
 def _bent(
-    skeleton: Skeleton, limbs: LimbJoints, joint: int, axis: NDArray[np.float64], degrees: float
-) -> NDArray[np.float64]:
+    skeleton: Skeleton, limbs: LimbJoints, joint: int, axis: Float64s, degrees: float
+) -> Float64s:
     """D_b of every bone where the child of a joint is turned about it, with all bones below."""
     half = np.radians(degrees) / 2.0
     quaternion = np.array([np.cos(half), *(np.sin(half) * axis)])
@@ -119,9 +119,7 @@ def _bent(
     return np.where(moves[:, None, None], turned, np.eye(4))
 
 
-def _distances(
-    from_joint: NDArray[np.floating], forth: NDArray[np.floating], back: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def _distances(from_joint: Floats, forth: Floats, back: Floats) -> Float64s:
     """The distances (m,) of points from the nearer one of two rays, which begin at the joint."""
     first, second = (from_ray(from_joint, ray[None]) for ray in (forth, back))
     return np.sqrt(np.minimum((first**2).sum(axis=1), (second**2).sum(axis=1)), dtype=np.float64)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.measured_joints import TINY
@@ -48,13 +48,10 @@ class Limbs:
 
     skin: SkinAtRest
     skeleton: Skeleton
-    by_skin: NDArray[np.bool_]
+    by_skin: Booleans
 
     @classmethod
-    def of(
-        cls,
-        skin: SkinAtRest,
-    ) -> Limbs:
+    def of(cls, skin: SkinAtRest) -> Limbs:
         """The limbs of a skin's bones.
 
         Along the axis that the user has named. AUTO: along the bones, with two exceptions. Where
@@ -107,7 +104,7 @@ class Limbs:
         rest[:, :3, 1] = unit_or(along, rest[:, :3, 1])
         return cls(skin, replace(skeleton, tails=tails, rest=rest), beside & ~inner)
 
-    def joined(self, parents: NDArray[np.int32]) -> Skeleton:
+    def joined(self, parents: Int32s) -> Skeleton:
         """The skeleton with limbs that the skin shows along the heads of the bones.
 
         A limb leads to the bones that continue it. An end goes on between the way to it and the
@@ -125,7 +122,7 @@ class Limbs:
         return replace(skeleton, rest=rest)
 
 
-def _parents_of_side(skin: SkinAtRest) -> NDArray[np.int32]:
+def _parents_of_side(skin: SkinAtRest) -> Int32s:
     """The parents, shape (B,); -1 for bones beside a sibling of their parent's own side.
 
     A chest goes on to the neck, not to the collarbones.
@@ -138,7 +135,7 @@ def _parents_of_side(skin: SkinAtRest) -> NDArray[np.int32]:
     return np.where(own | ~goes_on[parents], parents, -1).astype(np.int32)
 
 
-def _lead_to_children(skeleton: Skeleton, moves: NDArray[np.bool_]) -> bool:
+def _lead_to_children(skeleton: Skeleton, moves: Booleans) -> bool:
     """Whether most bones that move vertices and have one child elsewhere point to it."""
     ways = skeleton.to_children()
     several = np.bincount(skeleton.parents[skeleton.parents >= 0], minlength=len(moves)) > 1
@@ -148,7 +145,7 @@ def _lead_to_children(skeleton: Skeleton, moves: NDArray[np.bool_]) -> bool:
     return not len(fits) or bool(np.mean(fits) >= _MOST)
 
 
-def _alone(skeleton: Skeleton, moves: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _alone(skeleton: Skeleton, moves: Booleans) -> Booleans:
     """Shape (B,): those of the bones that move vertices with none above or below them that does."""
     found, above = moves.copy(), skeleton.parents
     while (related := above >= 0).any():
@@ -158,7 +155,7 @@ def _alone(skeleton: Skeleton, moves: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return found
 
 
-def _tails_tell(tails: NDArray[np.floating], middles: NDArray[np.floating]) -> bool:
+def _tails_tell(tails: Floats, middles: Floats) -> bool:
     """Whether tails are where limbs end, by the middles of their skin; both (k, 3), from heads."""
     ways = unit_or(tails, 0.0)
     parts = np.linalg.norm(tails, axis=1) / np.linalg.norm(2.0 * middles, axis=1).clip(TINY)
@@ -168,7 +165,7 @@ def _tails_tell(tails: NDArray[np.floating], middles: NDArray[np.floating]) -> b
     return bool(np.mean(fits) >= (_NEARLY_ALL if one_way else _MOST))
 
 
-def _to_skin(skin: SkinAtRest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _to_skin(skin: SkinAtRest) -> tuple[Float64s, Float64s]:
     """From the head of each bone to the middle of its skin, and how far that is about the middle.
 
     Shapes (B, 3), and (B,) for the root of the mean square; 0 without any skin.
@@ -189,7 +186,7 @@ def _to_skin(skin: SkinAtRest) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return to_skin, np.sqrt(np.maximum(squares, 0.0))
 
 
-def _to_end_of_skin(skin: SkinAtRest, to_skin: NDArray[np.float64]) -> NDArray[np.float64]:
+def _to_end_of_skin(skin: SkinAtRest, to_skin: Float64s) -> Float64s:
     """From the head of each bone through the middle of its skin, as far as that is its own."""
     influences, along = skin.influences, unit_or(to_skin, 0.0)
     rows = np.flatnonzero(influences.weights[:, 0] > _OWN)
@@ -231,7 +228,7 @@ class Gap:
 
     child: int
     parent: int
-    vertices: NDArray[np.int32]
+    vertices: Int32s
     touches: bool
     distance: float
 
@@ -291,9 +288,7 @@ def _rank(gap: Gap) -> tuple[bool, float]:
     return gap.touches, -gap.distance
 
 
-def _shared_vertices(
-    influences: Influences, skeleton: Skeleton
-) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.intp]]:
+def _shared_vertices(influences: Influences, skeleton: Skeleton) -> tuple[Indices, Int32s, Indices]:
     """The pairs (p, 2) of unrelated bones that share enough vertices.
 
     Returns:
@@ -320,7 +315,7 @@ def _shared_vertices(
     return np.stack((unrelated // count, unrelated % count), axis=1), rows[chosen], ends
 
 
-def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _has_ancestor(skeleton: Skeleton, used: Booleans) -> Booleans:
     """Shape (B,): whether a bone above this one moves vertices."""
     found = np.zeros(skeleton.bone_count, np.bool_)
     above = skeleton.parents
@@ -330,9 +325,7 @@ def _has_ancestor(skeleton: Skeleton, used: NDArray[np.bool_]) -> NDArray[np.boo
     return found
 
 
-def _leads_to(
-    skeleton: Skeleton, children: NDArray[np.integer], parents: NDArray[np.integer]
-) -> NDArray[np.bool_]:
+def _leads_to(skeleton: Skeleton, children: Integers, parents: Integers) -> Booleans:
     """Whether parents point to the heads of children, shape (m,) as both."""
     ways = skeleton.heads[children] - skeleton.heads[parents]
     along = skeleton.tails[parents] - skeleton.heads[parents]
@@ -362,7 +355,7 @@ def _without_cycles(skeleton: Skeleton, candidates: list[Gap]) -> list[Gap]:
 _WIDEST_OPENING = np.radians(135.0)
 
 
-def mesh_parents(limbs: Limbs) -> NDArray[np.int32]:
+def mesh_parents(limbs: Limbs) -> Int32s:
     """The bone that each bone continues on the mesh although neither is above the other.
 
     Args:
@@ -402,7 +395,7 @@ def joints_of(gaps: list[Gap], limbs: Limbs) -> list[Gap]:
     return found
 
 
-def joined_skeleton(skin: SkinAtRest) -> tuple[Skeleton, NDArray[np.int32]]:
+def joined_skeleton(skin: SkinAtRest) -> tuple[Skeleton, Int32s]:
     """The skeleton with the hierarchy that the mesh shows, if bones have no other one.
 
     The hierarchy is its own where all bones that continue others on the mesh have a bone above them

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int64s, Integers
 from ..core.influences import Influences
 from ..core.vectors import places_in_rows
 
@@ -27,13 +27,11 @@ class MeshGraph:
         pulls: shape (k, m), the pulls of the edges to them; 0 in unused places.
     """
 
-    neighbours: NDArray[np.intp]
-    pulls: NDArray[np.float64]
+    neighbours: Indices
+    pulls: Float64s
 
     @classmethod
-    def of(
-        cls, edges: NDArray[np.integer], pulls: NDArray[np.floating], vertex_count: int
-    ) -> MeshGraph:
+    def of(cls, edges: Integers, pulls: Floats, vertex_count: int) -> MeshGraph:
         """All vertices of a mesh, by its edges (e, 2) and their pulls (e,)."""
         of, others = np.concatenate((edges, edges[:, ::-1])).astype(np.intp).T
         order = np.argsort(of, kind="stable")
@@ -46,18 +44,18 @@ class MeshGraph:
         found[ranks, of] = np.tile(np.asarray(pulls, np.float64), 2)[order]
         return cls(neighbours, found)
 
-    def at(self, vertices: NDArray[np.integer]) -> MeshGraph:
+    def at(self, vertices: Integers) -> MeshGraph:
         """The neighbours of some vertices, shape (m,)."""
         pulls = self.pulls[:, vertices]
         most = int(np.count_nonzero(pulls.any(axis=1)))
         return MeshGraph(self.neighbours[:most, vertices], pulls[:most])
 
     @property
-    def degrees(self) -> NDArray[np.float64]:
+    def degrees(self) -> Float64s:
         """Shape (m,), the sums of the pulls."""
         return self.pulls.sum(axis=0)
 
-    def pulled(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+    def pulled(self, values: Floats) -> Float64s:
         """The sums (m,) or (m, g) of the neighbours' values times the pulls.
 
         Args:
@@ -77,18 +75,14 @@ class MeshGraph:
         return sums
 
 
-def _with_unused_row(values: NDArray[np.floating]) -> NDArray[np.float64]:
+def _with_unused_row(values: Floats) -> Float64s:
     """Values (n, g) as `MeshGraph.pulled` wants them, copied: one row of zeros more."""
     return np.concatenate((values, np.zeros((1, values.shape[1])))).astype(np.float64)
 
 
 def smooth_values(
-    graph: MeshGraph,
-    values: NDArray[np.floating],
-    vertices: NDArray[np.integer],
-    masses: NDArray[np.floating],
-    still: float,
-) -> NDArray[np.float64]:
+    graph: MeshGraph, values: Floats, vertices: Integers, masses: Floats, still: float
+) -> Float64s:
     """The values at some vertices, smooth along the edges; those of other vertices stay.
 
     For each of these vertices v, with the mass m and the neighbours u, it solves
@@ -132,7 +126,7 @@ def smooth_values(
     return found
 
 
-def _product(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def _product(one: Float64s, other: Float64s) -> float:
     """The scalar product, without the threads that BLAS would wait for in each round."""
     return float(np.einsum("i,i", one, other))
 
@@ -145,7 +139,7 @@ _STILL = 1e-5
 _MOST_NUMBERS = 4_000_000
 
 
-def islands(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.int64]:
+def islands(edges: Integers, vertex_count: int) -> Int64s:
     """Which connected part of the mesh each vertex belongs to.
 
     Args:
@@ -173,7 +167,7 @@ def islands(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.int64]:
 _ALIKE = 1e-5
 
 
-def points_of_vertices(positions: NDArray[np.floating], influences: Influences) -> NDArray[np.intp]:
+def points_of_vertices(positions: Floats, influences: Influences) -> Indices:
     """Shape (n,), 0 to m - 1: vertices in one place with the same weights are one of m points."""
     if not len(positions):
         return np.zeros(0, np.intp)
@@ -187,9 +181,7 @@ def points_of_vertices(positions: NDArray[np.floating], influences: Influences) 
     return np.unique(places, return_inverse=True)[1].reshape(-1)
 
 
-def rigid_pieces(
-    positions: NDArray[np.floating], influences: Influences, edges: NDArray[np.integer]
-) -> NDArray[np.int64]:
+def rigid_pieces(positions: Floats, influences: Influences, edges: Integers) -> Int64s:
     """The rigid piece that each vertex belongs to: armour, a robot's part, a button, an eye.
 
     A rigid piece is a connected part of the mesh, of more than one point, whose vertices all have
@@ -216,12 +208,12 @@ def rigid_pieces(
     return np.where(rigid, labels, -1)
 
 
-def _whole(alike: NDArray[np.bool_], labels: NDArray[np.integer]) -> NDArray[np.bool_]:
+def _whole(alike: Booleans, labels: Integers) -> Booleans:
     """Shape (n,): whether all vertices with the same label are alike."""
     return np.bincount(labels, ~alike)[labels] == 0
 
 
-def _same_weights(influences: Influences, others: NDArray[np.integer]) -> NDArray[np.bool_]:
+def _same_weights(influences: Influences, others: Integers) -> Booleans:
     """Shape (n,): whether each vertex has the weights of another one, shape (n,)."""
     bones, weights = influences.bones, influences.weights
     same = np.abs(weights - weights[others]) <= _ALIKE
@@ -230,11 +222,8 @@ def _same_weights(influences: Influences, others: NDArray[np.integer]) -> NDArra
 
 
 def spread_weights(
-    weights: NDArray[np.floating],
-    known: NDArray[np.bool_],
-    edges: NDArray[np.integer],
-    positions: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+    weights: Floats, known: Booleans, edges: Integers, positions: Floats
+) -> tuple[Floats, Booleans]:
     """Fill in the weights of vertices from their neighbours along edges, smoothly.
 
     Ring by ring each vertex takes the mean of the neighbours that have weights, the nearer ones
@@ -267,9 +256,7 @@ def spread_weights(
     return (np.concatenate(results, axis=1) if results else start), filled
 
 
-def _ring_by_ring(
-    weights: NDArray[np.floating], known: NDArray[np.bool_], graph: MeshGraph
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _ring_by_ring(weights: Floats, known: Booleans, graph: MeshGraph) -> tuple[Float64s, Booleans]:
     """Shape (n, g), and shape (n,), which rows are filled."""
     # 1 beside the weights where a vertex is filled: its neighbours' pulls count then.
     result = _with_unused_row(np.column_stack((weights, known.astype(np.float64))))
@@ -284,12 +271,7 @@ def _ring_by_ring(
     return result[:-1, :-1], result[:-1, -1] > 0.0
 
 
-def averaged_weights(
-    weights: NDArray[np.floating],
-    edges: NDArray[np.integer],
-    positions: NDArray[np.floating],
-    rounds: int,
-) -> NDArray[np.floating]:
+def averaged_weights(weights: Floats, edges: Integers, positions: Floats, rounds: int) -> Floats:
     """Average all vertices with their neighbours, some times.
 
     Args:
@@ -310,7 +292,7 @@ def averaged_weights(
     return result[:-1]
 
 
-def strongest_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.floating]:
+def strongest_weights(weights: Floats, most: int) -> Floats:
     """Keep the `most` largest weights of each row, without those of less than 1 %; sums become 1.
 
     Args:
@@ -328,7 +310,7 @@ def strongest_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.fl
     return kept / np.where(total > 0.0, total, 1.0)
 
 
-def _graph_of(edges: NDArray[np.integer], positions: NDArray[np.floating]) -> MeshGraph:
+def _graph_of(edges: Integers, positions: Floats) -> MeshGraph:
     """Each edge pulls by one over its length."""
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
     # Vertices in one place pull most, but not without limit.
@@ -340,13 +322,13 @@ def _graph_of(edges: NDArray[np.integer], positions: NDArray[np.floating]) -> Me
 
 
 def smoothed_weights(
-    weights: NDArray[np.floating],
-    edges: NDArray[np.integer],
+    weights: Floats,
+    edges: Integers,
     *,
     factor: float = 0.5,
     iterations: int = 1,
-    vertices: NDArray[np.integer] | None = None,
-) -> NDArray[np.float32]:
+    vertices: Integers | None = None,
+) -> Float32s:
     """Move each weight towards the mean of its neighbours: w' = (1 - factor) w + factor mean.
 
     Args:
@@ -378,12 +360,8 @@ def smoothed_weights(
 
 
 def mirrored_weights(
-    weights: NDArray[np.floating],
-    positions: NDArray[np.floating],
-    partners: NDArray[np.integer],
-    *,
-    from_positive: bool,
-) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
+    weights: Floats, positions: Floats, partners: Integers, *, from_positive: bool
+) -> tuple[Float32s, Indices]:
     """The weights of one side on the other side.
 
     Args:

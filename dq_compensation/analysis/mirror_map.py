@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats, Indices, Integers
 from .near_points import cell_keys, nearest_within
 
 # SplitMix64 (Steele, Lea, Flood 2014): numbers that differ a little become hashes that differ much.
@@ -15,7 +16,7 @@ _FINE = 0.02
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def partners_by_position(positions: NDArray[np.floating], tolerance: float) -> NDArray[np.intp]:
+def partners_by_position(positions: Floats, tolerance: float) -> Indices:
     """The vertex on the other side of X = 0 of each vertex: the nearest to its mirror image.
 
     Args:
@@ -34,9 +35,7 @@ def partners_by_position(positions: NDArray[np.floating], tolerance: float) -> N
     return partners
 
 
-def _partners_in_same_cell(
-    points: NDArray[np.float64], images: NDArray[np.float64], size: float
-) -> NDArray[np.intp]:
+def _partners_in_same_cell(points: Float64s, images: Float64s, size: float) -> Indices:
     """A point in the cell of each image in a grid; -1 where there is none. Both (n, 3).
 
     Most meshes are symmetric to the last bit: in a grid far finer than the tolerance nearly all
@@ -57,7 +56,7 @@ def _partners_in_same_cell(
     return np.where(keys[places] == wanted_keys, order[places], -1)
 
 
-def partners_by_topology(edges: NDArray[np.integer], vertex_count: int) -> NDArray[np.intp]:
+def partners_by_topology(edges: Integers, vertex_count: int) -> Indices:
     """The counterpart of each vertex by the connections of the mesh.
 
     Colour refinement (Weisfeiler and Leman 1968): vertices of the same number of neighbours get the

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..arrays import Floats, Indices, Int64s
 
 
-def nearest_within(
-    points: NDArray[np.floating], places: NDArray[np.floating], tolerance: float
-) -> NDArray[np.intp]:
+def nearest_within(points: Floats, places: Floats, tolerance: float) -> Indices:
     """The nearest of the points (n, 3) to each place (k, 3) within a distance.
 
     Returns:
@@ -42,6 +41,6 @@ def nearest_within(
     return partners
 
 
-def cell_keys(cells: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def cell_keys(cells: Int64s, sizes: Int64s) -> Int64s:
     """One number for each cell, shape (n,), of its three."""
     return (cells[:, 0] * sizes[1] + cells[:, 1]) * sizes[2] + cells[:, 2]

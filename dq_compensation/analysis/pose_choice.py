@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Skin = Callable[[float], NDArray[np.floating]]
+from ..arrays import Float64s, Floats, Int32s
+
+Skin = Callable[[float], Floats]
 """The points at a time, shape (n, 3)."""
 
 # Parts of the tolerance. A point may be so far from its pose along the straight lines,
@@ -42,9 +43,9 @@ class ChosenPoses:
         tolerance: in the unit of the points.
     """
 
-    times: NDArray[np.float64]
-    starts: NDArray[np.float64]
-    speeds: NDArray[np.float64]
+    times: Float64s
+    starts: Float64s
+    speeds: Float64s
     length: float
     tolerance: float
 
@@ -54,7 +55,7 @@ class ChosenPoses:
         wanted = float(self.speeds.max(initial=0.0)) / (_LATE * self.tolerance)
         return min(2 ** max(int(np.ceil(np.log2(max(wanted, 1.0)))), 0), _MOST_ROWS)
 
-    def table(self) -> NDArray[np.int32]:
+    def table(self) -> Int32s:
         """The pose that is shown in each row; row r begins at r / `rows_per_frame`.
 
         One row more than the motion has.
@@ -92,7 +93,7 @@ def choose_poses(
         yield ahead.nodes[0].time / length
 
 
-def apart(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+def apart(one: Floats, other: Floats) -> float:
     """The largest distance between a point (n, 3) and the same one of the other array."""
     off = one - other
     return float(np.sqrt(np.einsum("ij,ij->i", off, off).max(initial=0.0)))
@@ -103,7 +104,7 @@ class _Node:
     """The points at a time, and whether they have jumped there from the node before."""
 
     time: float
-    points: NDArray[np.floating]
+    points: Floats
     jumped: bool = False
 
 
@@ -150,7 +151,7 @@ class _Ahead:
         first = self.nodes[0]
         return apart(first.points, following.points) / (following.time - first.time)
 
-    def last_near(self, points: NDArray[np.floating], near: float) -> float:
+    def last_near(self, points: Floats, near: float) -> float:
         """The last moment until which the skin stays so near to some points."""
         number = 0
         while (following := self._node(number + 1)) is not None and not following.jumped:
@@ -159,11 +160,11 @@ class _Ahead:
             number += 1
         return self.nodes[number].time
 
-    def is_near_until(self, time: float, points: NDArray[np.floating], near: float) -> bool:
+    def is_near_until(self, time: float, points: Floats, near: float) -> bool:
         """Whether the skin was so near to some points until a time."""
         return all(apart(node.points, points) <= near for node in self.nodes if node.time < time)
 
-    def at(self, time: float) -> NDArray[np.floating]:
+    def at(self, time: float) -> Floats:
         """The points at a time between nodes that were read."""
         for first, second in pairwise(self.nodes):
             if first.time <= time < second.time:
@@ -191,9 +192,7 @@ class _Ahead:
         return self.nodes[number]
 
     @staticmethod
-    def _last_on_line(
-        first: _Node, second: _Node, points: NDArray[np.floating], near: float
-    ) -> float:
+    def _last_on_line(first: _Node, second: _Node, points: Floats, near: float) -> float:
         """The last moment on a line that begins near: the distance has one valley along it."""
         low, high = 0.0, 1.0
         for _ in range(_SEARCHES):

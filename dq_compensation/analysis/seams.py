@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats, Indices, Integers
 from ..core.influences import Influences
 from ..core.vectors import dots, extent
 from .mesh_graph import islands, points_of_vertices
@@ -33,12 +33,12 @@ class SeamMesh:
         corner_vertex: shape (c,).
     """
 
-    positions: NDArray[np.floating]
+    positions: Floats
     influences: Influences
-    face_starts: NDArray[np.integer]
-    corner_vertex: NDArray[np.integer]
+    face_starts: Integers
+    corner_vertex: Integers
 
-    def open_edges(self, points: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def open_edges(self, points: Indices) -> tuple[Indices, Indices]:
         """The edges of one face alone.
 
         Args:
@@ -59,7 +59,7 @@ class SeamMesh:
         faces = np.searchsorted(self.face_starts, corners, side="right") - 1
         return vertices[corners].astype(np.intp), faces.astype(np.intp)
 
-    def centre_of_faces(self, faces: NDArray[np.intp]) -> NDArray[np.float64]:
+    def centre_of_faces(self, faces: Indices) -> Float64s:
         """Shape (k, 3), the mean of the corners of each of these faces."""
         sums = np.add.reduceat(self.positions[self.corner_vertex], self.face_starts)
         counts = np.diff(np.append(self.face_starts, len(self.corner_vertex)))
@@ -89,11 +89,11 @@ class Rim:
         edges: shape (e, 2), places.
     """
 
-    vertices: NDArray[np.intp]
-    positions: NDArray[np.floating]
-    places: NDArray[np.intp]
-    inward: NDArray[np.float64]
-    edges: NDArray[np.intp]
+    vertices: Indices
+    positions: Floats
+    places: Indices
+    inward: Float64s
+    edges: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +106,10 @@ class Seam:
         differences: shape (p,), the largest between their weights.
     """
 
-    one: NDArray[np.intp]
-    other: NDArray[np.intp]
-    distances: NDArray[np.float64]
-    differences: NDArray[np.floating]
+    one: Indices
+    other: Indices
+    distances: Float64s
+    differences: Floats
 
 
 def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
@@ -145,7 +145,7 @@ def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
     return Seam(*pairs, apart.astype(np.float64), differences)
 
 
-def seam_points(meshes: Sequence[SeamMesh]) -> NDArray[np.intp]:
+def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     """The point of each vertex of several meshes, one mesh behind the other.
 
     Vertices of a mesh are one point as `points_of_vertices` has it. Where open edges of two meshes
@@ -170,9 +170,7 @@ def seam_points(meshes: Sequence[SeamMesh]) -> NDArray[np.intp]:
     return np.unique(label[points], return_inverse=True)[1].reshape(-1)
 
 
-def _pairs(
-    positions: NDArray[np.floating], apart: float
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _pairs(positions: Floats, apart: float) -> tuple[Indices, Indices]:
     """The pairs of positions (m, 3) that are this near."""
     axis = int(np.ptp(positions, axis=0).argmax()) if len(positions) else 0
     order = np.argsort(positions[:, axis], kind="stable")
@@ -189,11 +187,8 @@ def _pairs(
 
 
 def _differences(
-    meshes: Sequence[SeamMesh],
-    starts: NDArray[np.integer],
-    one: NDArray[np.intp],
-    other: NDArray[np.intp],
-) -> NDArray[np.floating]:
+    meshes: Sequence[SeamMesh], starts: Integers, one: Indices, other: Indices
+) -> Floats:
     """Shape (p,), the largest difference between the weights of two vertices of a pair."""
     bones, weights, rows = [], [], []
     for sign, vertices in ((1.0, one), (-1.0, other)):

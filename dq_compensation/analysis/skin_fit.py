@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Indices
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import extent, transformed_points
@@ -41,7 +41,7 @@ _FEWEST_GAINED = 2
 # The rotation about the line of the joints is known if they lie so far beside it, in radii.
 _BESIDE_LINE = 1.0
 
-Movement = NDArray[np.float64]
+Movement = Float64s
 """Shape (4, 4), applied to columns: a rotation, a translation and an even scale; armature space."""
 
 
@@ -56,15 +56,13 @@ class SkinnedJoints:
         radii: shape (j,), root mean square distance of this skin from its centre.
     """
 
-    bones: NDArray[np.intp]
-    heads: NDArray[np.float64]
-    centres: NDArray[np.float64]
-    radii: NDArray[np.float64]
+    bones: Indices
+    heads: Float64s
+    centres: Float64s
+    radii: Float64s
 
     @classmethod
-    def of(
-        cls, positions: NDArray[np.floating], influences: Influences, skeleton: Skeleton
-    ) -> SkinnedJoints:
+    def of(cls, positions: Floats, influences: Influences, skeleton: Skeleton) -> SkinnedJoints:
         """The joints between each bone and the nearest one above it that moves the mesh.
 
         Args:
@@ -73,7 +71,7 @@ class SkinnedJoints:
         rows, children, shares = _shared_skin(influences, skeleton)
         count = skeleton.bone_count
 
-        def means(values: NDArray[np.floating]) -> NDArray[np.float64]:
+        def means(values: Floats) -> Float64s:
             return np.bincount(children, shares * values, count) / np.maximum(sums, 1e-30)
 
         sums = np.bincount(children, shares, count)
@@ -85,12 +83,12 @@ class SkinnedJoints:
         bones = np.flatnonzero(enough)
         return cls(bones, skeleton.heads[bones], centres[bones], radii[bones])
 
-    def distances(self, movement: Movement) -> NDArray[np.float64]:
+    def distances(self, movement: Movement) -> Float64s:
         """Shape (j,): how far the joints are from the centres, in radii, after a movement."""
         moved = transformed_points(movement, self.centres)
         return np.linalg.norm(moved - self.heads, axis=1) / (scale_of(movement) * self.radii)
 
-    def inside(self, movement: Movement) -> NDArray[np.bool_]:
+    def inside(self, movement: Movement) -> Booleans:
         """Shape (j,): which joints are inside of the skin that they bend, after a movement."""
         return self.distances(movement) < 1.0
 
@@ -157,9 +155,7 @@ def _is_needed(
     )
 
 
-def _shared_skin(
-    influences: Influences, skeleton: Skeleton
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+def _shared_skin(influences: Influences, skeleton: Skeleton) -> tuple[Indices, Indices, Float64s]:
     """The vertices that a bone shares with the one before it, the bone, the product of weights."""
     used = influences.moving_bones(skeleton.bone_count)
     parents = skeleton.parents.copy()
@@ -183,12 +179,7 @@ def _shared_skin(
 
 
 def _procrustes(
-    points: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    *,
-    turned: bool,
-    scaled: bool,
+    points: Float64s, targets: Float64s, weights: Float64s, *, turned: bool, scaled: bool
 ) -> Movement:
     """The movement with the least weighted squares of distances between points and targets."""
     shares = weights / weights.sum()

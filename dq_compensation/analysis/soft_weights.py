@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Skeleton
@@ -39,21 +40,21 @@ class SkinSurface:
         positions: shape (n, 3).
     """
 
-    point_of_vertex: NDArray[np.intp]
-    vertices: NDArray[np.intp]
+    point_of_vertex: Indices
+    vertices: Indices
     graph: MeshGraph
-    areas: NDArray[np.float64]
-    area_vectors: NDArray[np.float64]
-    positions: NDArray[np.float64]
+    areas: Float64s
+    area_vectors: Float64s
+    positions: Float64s
 
     @classmethod
     def of(
         cls,
-        positions: NDArray[np.floating],
+        positions: Floats,
         influences: Influences,
-        face_starts: NDArray[np.integer],
-        corner_vertex: NDArray[np.integer],
-        points: NDArray[np.intp] | None = None,
+        face_starts: Integers,
+        corner_vertex: Integers,
+        points: Indices | None = None,
     ) -> SkinSurface:
         """The surface of a mesh, or of several, one behind the other.
 
@@ -109,13 +110,11 @@ class SkinSurface:
         return cls(points, vertices, graph, of_points[:, 3], of_points[:, :3], places)
 
     @cached_property
-    def connected(self) -> NDArray[np.bool_]:
+    def connected(self) -> Booleans:
         """Shape (n,): the points that anything can be diffused to."""
         return (self.areas > 0.0) & (self.graph.degrees > 0.0)
 
-    def diffused(
-        self, values: NDArray[np.floating], lengths: NDArray[np.floating]
-    ) -> NDArray[np.float64]:
+    def diffused(self, values: Floats, lengths: Floats) -> Float64s:
         """Values (n,) diffused by these lengths (n,), roughly; as they are where a length is 0.
 
         One implicit step of heat (Desbrun et al. 1999): the values spread as e^(-distance / length)
@@ -127,7 +126,7 @@ class SkinSurface:
         result[moved] = smooth_values(self.graph, values, moved, masses, _ROUGHLY_STILL)
         return result
 
-    def masses(self, lengths: NDArray[np.floating]) -> NDArray[np.float64]:
+    def masses(self, lengths: Floats) -> Float64s:
         """Shape (n,), how much values that are diffused by these lengths (n,) stay what they are.
 
         0 where a length is 0: values there are not diffused.
@@ -135,7 +134,7 @@ class SkinSurface:
         squares = lengths**2
         return np.divide(self.areas, squares, out=np.zeros_like(squares), where=squares > 0.0)
 
-    def fading(self, lengths: NDArray[np.floating]) -> NDArray[np.float32]:
+    def fading(self, lengths: Floats) -> Float32s:
         """Shape (k, n), the least part of a value that fades on the way to each neighbour.
 
         It is e^(-distance / length), with the longer one of the lengths (n,) at both ends; 0 where
@@ -163,9 +162,7 @@ _BENEATH_SKIN, _OUT_OF_SKIN = 0.8, 1.9
 _OWN, _OUT = 0.7, 2.6
 
 
-def distances_to_bones(
-    points: NDArray[np.floating], skeleton: Skeleton, bones: NDArray[np.integer]
-) -> NDArray[np.float64]:
+def distances_to_bones(points: Floats, skeleton: Skeleton, bones: Integers) -> Float64s:
     """Shape (m,), from points (m, 3) to the lines from head to tail of bones (m,)."""
     heads, ways = skeleton.heads[bones], (skeleton.tails - skeleton.heads)[bones]
     away = points - heads
@@ -174,9 +171,7 @@ def distances_to_bones(
     return np.linalg.norm(away - along[:, None] * ways, axis=1)
 
 
-def limb_radii(
-    positions: NDArray[np.floating], influences: Influences, skeleton: Skeleton
-) -> NDArray[np.float64]:
+def limb_radii(positions: Floats, influences: Influences, skeleton: Skeleton) -> Float64s:
     """Shape (n,), the distance of each vertex from its bones, by their weights; 0 without any."""
     radii = np.zeros(len(positions))
     for rows, bones, weights in influences.slots():
@@ -185,12 +180,12 @@ def limb_radii(
 
 
 def feature_bones(
-    positions: NDArray[np.floating],
-    areas: tuple[NDArray[np.floating], NDArray[np.floating]],
+    positions: Floats,
+    areas: tuple[Floats, Floats],
     influences: Influences,
     skeleton: Skeleton,
-    sides: NDArray[np.integer] | None = None,
-) -> NDArray[np.bool_]:
+    sides: Integers | None = None,
+) -> Booleans:
     """The bones that are closer to each other than the skin is thick: of a face, or muscles.
 
     Args:
@@ -235,7 +230,7 @@ def feature_bones(
     return features & moves
 
 
-def _hanging_on(bone: int, parents: NDArray[np.integer]) -> NDArray[np.bool_]:
+def _hanging_on(bone: int, parents: Integers) -> Booleans:
     """Shape (B,): a bone and those that hang on it."""
     found, above = np.arange(len(parents)) == bone, parents
     while (going := above >= 0).any():
@@ -244,11 +239,7 @@ def _hanging_on(bone: int, parents: NDArray[np.integer]) -> NDArray[np.bool_]:
     return found
 
 
-def _sticks_out(
-    bones: NDArray[np.bool_],
-    areas: tuple[NDArray[np.floating], NDArray[np.floating]],
-    influences: Influences,
-) -> bool:
+def _sticks_out(bones: Booleans, areas: tuple[Floats, Floats], influences: Influences) -> bool:
     """Whether bones, shape (B,), have skin of their own that leaves the body: a limb.
 
     The vectors of its area add up to that of the opening in which it begins: a patch is as large as
@@ -293,9 +284,9 @@ class SoftWeights:
         weights: shape (m, k), float32; rows sum to 1; 0 in unused slots.
     """
 
-    vertices: NDArray[np.intp]
-    bones: NDArray[np.int32]
-    weights: NDArray[np.float32]
+    vertices: Indices
+    bones: Int32s
+    weights: Float32s
 
     def cut(self, most: int) -> SoftWeights:
         """With so many influences of a vertex at most, `cut_weights`, and none too weak to see."""
@@ -308,12 +299,12 @@ class SoftWeights:
 def soft_weights(
     surface: SkinSurface,
     influences: Influences,
-    radii: NDArray[np.floating],
-    amounts: NDArray[np.floating],
-    kept: NDArray[np.bool_],
+    radii: Floats,
+    amounts: Floats,
+    kept: Booleans,
     *,
     most: int,
-    limbs: NDArray[np.integer],
+    limbs: Integers,
 ) -> Generator[float, None, SoftWeights]:
     """Diffuse the weights over the surface, by `amounts` times the radius of the limb.
 
@@ -391,9 +382,7 @@ def soft_weights(
     return SoftWeights(vertices, soft.bones[of_point], new_weights[of_point])
 
 
-def _reached(
-    graph: MeshGraph, fading: NDArray[np.floating], values: NDArray[np.floating]
-) -> NDArray[np.bool_]:
+def _reached(graph: MeshGraph, fading: Floats, values: Floats) -> Booleans:
     """Shape (g, n), the points that values (g, n) may count at once they are diffused.
 
     Each value goes on from point to point and fades on the way. What arrives is known by half.
@@ -418,9 +407,7 @@ def _reached(
     return reach.reshape(-1, stride)[:, :-1] > 0.0
 
 
-def _cut_limbs(
-    influences: Influences, most: int, limbs: NDArray[np.integer]
-) -> NDArray[np.floating]:
+def _cut_limbs(influences: Influences, most: int, limbs: Integers) -> Floats:
     """The weights (m, k) of influences, so that each row follows so many limbs at most."""
     if _are_bones(limbs):
         return cut_weights(influences.weights, most)
@@ -431,7 +418,7 @@ def _cut_limbs(
     return influences.weights * (same * parts[:, None]).sum(axis=2)
 
 
-def cut_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.float64]:
+def cut_weights(weights: Floats, most: int) -> Float64s:
     """The `most` largest weights of each row, less the first that is left out; sums become 1.
 
     Without that, weights jump where the last one that counts and the first that does not change
@@ -450,18 +437,18 @@ def cut_weights(weights: NDArray[np.floating], most: int) -> NDArray[np.float64]
     return result / result.sum(axis=1, keepdims=True)
 
 
-def _seen(weights: NDArray[np.floating]) -> NDArray[np.float32]:
+def _seen(weights: Floats) -> Float32s:
     """Weights (m, k) whose rows sum to 1, without those that are too weak to see."""
     seen = np.where(weights < WEAKEST_SHARE, 0.0, weights)
     return (seen / seen.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-def _are_bones(limbs: NDArray[np.integer]) -> bool:
+def _are_bones(limbs: Integers) -> bool:
     """Whether each bone is a limb of its own."""
     return bool((limbs == np.arange(len(limbs))).all())
 
 
-def _whole_limbs(limbs: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
+def _whole_limbs(limbs: Integers) -> Iterator[tuple[int, int]]:
     """Parts of the bones whose limbs these are, (m,), rising: each has whole limbs."""
     first = 0
     for last in np.append(np.flatnonzero(np.diff(limbs)) + 1, len(limbs)).tolist():
@@ -470,7 +457,7 @@ def _whole_limbs(limbs: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
             first = last
 
 
-def _lasting(weights: NDArray[np.floating], limbs: NDArray[np.integer]) -> NDArray[np.float64]:
+def _lasting(weights: Floats, limbs: Integers) -> Float64s:
     """The weights (n, m) of bones without what fades away of each limb.
 
     Args:
@@ -486,9 +473,7 @@ def _lasting(weights: NDArray[np.floating], limbs: NDArray[np.integer]) -> NDArr
     return found * (lasting / sums)[:, place]
 
 
-def _of_limbs(
-    bones: NDArray[np.integer], start: NDArray[np.floating], limbs: NDArray[np.integer]
-) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
+def _of_limbs(bones: Integers, start: Floats, limbs: Integers) -> tuple[Integers, Floats]:
     """The limbs of the bones (n, k) of each point, and their weights, each once and then 0."""
     if _are_bones(limbs):
         return bones, start
@@ -502,12 +487,8 @@ def _of_limbs(
 
 
 def _lengths(
-    surface: SkinSurface,
-    bones: NDArray[np.integer],
-    start: NDArray[np.floating],
-    radii: NDArray[np.floating],
-    amounts: NDArray[np.floating],
-) -> NDArray[np.float64]:
+    surface: SkinSurface, bones: Integers, start: Floats, radii: Floats, amounts: Floats
+) -> Float64s:
     """Shape (n,), how far weights are diffused at each point: l of `soft_weights`."""
     largest = max(float(radii.max(initial=0.0)), 1e-30)
     parts = radii / largest
@@ -539,10 +520,10 @@ _LEAST_CHANGE = 1e-4
 
 def followed_weights(
     influences: Influences,
-    places: tuple[NDArray[np.integer], NDArray[np.floating]],
+    places: tuple[Integers, Floats],
     body: tuple[Influences, Influences],
-    amounts: NDArray[np.floating],
-    kept: NDArray[np.bool_],
+    amounts: Floats,
+    kept: Booleans,
     most: int,
 ) -> SoftWeights:
     """Add to each weight what it has changed by at the nearest place of a body.

@@ -18,8 +18,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.takes import Interpolation, Keys, LocalPoses, blended_poses, levels_of
 from ..core.vectors import dots
 
@@ -28,12 +28,7 @@ from ..core.vectors import dots
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
-def skin_boxes(
-    rest: NDArray[np.float64],
-    sizes: NDArray[np.floating],
-    points: NDArray[np.floating],
-    nodes: NDArray[np.integer],
-) -> NDArray[np.float64]:
+def skin_boxes(rest: Float64s, sizes: Floats, points: Floats, nodes: Integers) -> Float64s:
     """The corners of the boxes around what each node moves.
 
     Args:
@@ -56,7 +51,7 @@ def skin_boxes(
     return boxes[:, _CORNERS, np.arange(3)]
 
 
-def _box_reach(off: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray[np.float64]:
+def _box_reach(off: Float64s, corners: Float64s) -> Float64s:
     """The largest ways of corners (n, 8, 3) by differences of matrices (..., n, 4, 4)."""
     points = np.concatenate((corners, np.ones((*corners.shape[:2], 1))), axis=2)
     moved = off[..., :3, :] @ points.transpose(0, 2, 1)
@@ -81,18 +76,18 @@ class Places(NamedTuple):
         shares: shape (m,), of the key behind, 0 to 1.
     """
 
-    frames: NDArray[np.intp]
-    tracks: NDArray[np.intp]
-    before: NDArray[np.intp]
-    behind: NDArray[np.intp]
-    shares: NDArray[np.float64]
+    frames: Indices
+    tracks: Indices
+    before: Indices
+    behind: Indices
+    shares: Float64s
 
 
 # How far each place is off where it should be, as a part of its tolerance, shape (m,).
-Errors = Callable[[Places], NDArray[np.float64]]
+Errors = Callable[[Places], Float64s]
 
 
-def _keyed_frames(frame_count: int, track_count: int, errors: Errors) -> NDArray[np.bool_]:
+def _keyed_frames(frame_count: int, track_count: int, errors: Errors) -> Booleans:
     """The frames that get keys, shape (F, T): few that keep every error at 1 or below.
 
     A track that stays near its first frame has no other key; any other one also has one in the
@@ -112,7 +107,7 @@ def _keyed_frames(frame_count: int, track_count: int, errors: Errors) -> NDArray
     return keyed
 
 
-def _places_of(keyed: NDArray[np.bool_], which: NDArray[np.bool_]) -> Places:
+def _places_of(keyed: Booleans, which: Booleans) -> Places:
     """The places of a mask (F, T) with the keys (F, T) around them, frame after frame."""
     frames, tracks = np.nonzero(which)
     count = len(keyed)
@@ -124,16 +119,14 @@ def _places_of(keyed: NDArray[np.bool_], which: NDArray[np.bool_]) -> Places:
     return Places(frames, tracks, before, behind, shares)
 
 
-def _packed_keys(keyed: NDArray[np.bool_]) -> tuple[Keys, NDArray[np.intp], NDArray[np.intp]]:
+def _packed_keys(keyed: Booleans) -> tuple[Keys, Indices, Indices]:
     """The keys of each track after the other, and the frame and the track of each."""
     tracks, frames = np.nonzero(keyed.T)
     offsets = np.concatenate(([0], np.cumsum(keyed.sum(axis=0)))).astype(np.int32)
     return Keys(offsets, frames.astype(np.uint16)), frames, tracks
 
 
-def reduced_values(
-    values: NDArray[np.floating], tolerances: NDArray[np.floating]
-) -> tuple[Keys, NDArray[np.float32]]:
+def reduced_values(values: Floats, tolerances: Floats) -> tuple[Keys, Float32s]:
     """The keys of values that are linear in between.
 
     Args:
@@ -145,7 +138,7 @@ def reduced_values(
     """
     limits = np.maximum(tolerances, _SMALLEST)
 
-    def errors(places: Places) -> NDArray[np.float64]:
+    def errors(places: Places) -> Float64s:
         frames, tracks, before, behind, shares = places
         start = values[before, tracks]
         between = start + shares * (values[behind, tracks] - start)
@@ -156,9 +149,7 @@ def reduced_values(
     return keys, values[frames, tracks].astype(np.float32)
 
 
-def _worst_between(
-    keyed: NDArray[np.bool_], which: NDArray[np.bool_], errors: Errors
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _worst_between(keyed: Booleans, which: Booleans, errors: Errors) -> tuple[Booleans, Booleans]:
     """Where an error is above 1: the worst frame between two keys, and all frames there.
 
     Args:
@@ -196,16 +187,16 @@ class ReducedPoses:
         error: the largest distance of a corner from its sampled place, armature units.
     """
 
-    parents: NDArray[np.int32]
+    parents: Int32s
     keys: Keys
     poses: LocalPoses
     error: float
 
 
 def reduce_poses(
-    poses: NDArray[np.float64],
-    parents: NDArray[np.int32],
-    boxes: NDArray[np.float64],
+    poses: Float64s,
+    parents: Int32s,
+    boxes: Float64s,
     tolerance: float,
     interpolation: Interpolation = "SLERP",
 ) -> Generator[float, None, ReducedPoses]:
@@ -258,27 +249,27 @@ class _Level:
         boxes: shape (n, 8, 3), the corners.
     """
 
-    wanted: NDArray[np.float64]
-    above: NDArray[np.float64] | None
+    wanted: Float64s
+    above: Float64s | None
     local: LocalPoses
-    boxes: NDArray[np.float64]
+    boxes: Float64s
     tolerance: float
     interpolation: Interpolation
 
-    def played(self, places: Places) -> NDArray[np.float64]:
+    def played(self, places: Places) -> Float64s:
         """The poses at some places, shape (m, 4, 4)."""
         frames, nodes, before, behind, shares = places
         first, second = self.local[before, nodes], self.local[behind, nodes]
         found = blended_poses(first, second, shares, self.interpolation).matrices()
         return found if self.above is None else self.above[frames, nodes] @ found
 
-    def errors(self, places: Places) -> NDArray[np.float64]:
+    def errors(self, places: Places) -> Float64s:
         """The errors of the boxes at some places, as a part of the tolerance."""
         off = self.played(places) - self.wanted[places.frames, places.tracks]
         return _box_reach(off, self.boxes[places.tracks]) / max(self.tolerance, _SMALLEST)
 
 
-def _facing(rotations: NDArray[np.floating], keys: Keys) -> NDArray[np.floating]:
+def _facing(rotations: Floats, keys: Keys) -> Floats:
     """The same rotations (K, 4), with signs so that neighbours of a track face each other."""
     turns = np.ones(len(rotations))
     turns[1:] = np.where(dots(rotations[1:], rotations[:-1]) < 0.0, -1.0, 1.0)
@@ -289,9 +280,7 @@ def _facing(rotations: NDArray[np.floating], keys: Keys) -> NDArray[np.floating]
     return rotations * (signs * firsts)[:, None]
 
 
-def _parents_of_chain(
-    poses: NDArray[np.float64], parents: NDArray[np.int32], corners: NDArray[np.float64]
-) -> NDArray[np.int32]:
+def _parents_of_chain(poses: Float64s, parents: Int32s, corners: Float64s) -> Int32s:
     """The parents, but none where the motion relative to them is not T R S of their frames."""
     nodes = np.flatnonzero(parents >= 0)
     above, below = poses[:, parents[nodes]], poses[:, nodes]
@@ -310,6 +299,6 @@ def _parents_of_chain(
     return found
 
 
-def _shear(poses: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shear(poses: Float64s) -> Float64s:
     """T R S of poses (F, n, 4, 4), less these."""
     return LocalPoses.from_matrices(poses).matrices() - poses

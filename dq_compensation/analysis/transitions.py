@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.compensation import Curve
 from ..core.dual_quaternion import quaternion_conjugate, rotate_vectors
 from ..core.influences import Influences
@@ -37,12 +37,12 @@ _QUANTILES = np.linspace(-3.5, 3.5, 1401)
 _SHARES = np.array([0.5 * (1.0 + math.erf(q / math.sqrt(2.0))) for q in _QUANTILES])
 
 
-def share_of_quantile(quantiles: NDArray[np.floating]) -> NDArray[np.float64]:
+def share_of_quantile(quantiles: Floats) -> Float64s:
     """1/2 (1 + erf(q / sqrt 2)): 0 below -3.5, 1 above 3.5."""
     return np.interp(quantiles, _QUANTILES, _SHARES, left=0.0, right=1.0)
 
 
-def quantile_of_share(shares: NDArray[np.floating]) -> NDArray[np.float64]:
+def quantile_of_share(shares: Floats) -> Float64s:
     """The inverse of `share_of_quantile`, -3.5 to 3.5."""
     return np.interp(shares, _SHARES, _QUANTILES)
 
@@ -62,15 +62,15 @@ class TransitionJoints:
         continues: shape (B,), bool; whether the bone continues its parent's limb.
     """
 
-    parents: NDArray[np.int32]
-    heads: NDArray[np.float64]
-    along: NDArray[np.float64]
-    lengths: NDArray[np.float64]
-    continues: NDArray[np.bool_]
+    parents: Int32s
+    heads: Float64s
+    along: Float64s
+    lengths: Float64s
+    continues: Booleans
 
     @classmethod
     def of(
-        cls, skeleton: Skeleton, deforms: NDArray[np.bool_], limb_axis: LimbAxis = "AUTO"
+        cls, skeleton: Skeleton, deforms: Booleans, limb_axis: LimbAxis = "AUTO"
     ) -> TransitionJoints:
         """The joints of a skeleton.
 
@@ -109,17 +109,17 @@ class Transitions:
         spreads: shape (B,), in radii; root mean square distance along the limb from the model.
     """
 
-    counts: NDArray[np.intp]
-    radii: NDArray[np.float64]
-    widths: NDArray[np.float64]
-    shifts: NDArray[np.float64]
-    offsets: NDArray[np.float64]
-    tilts: NDArray[np.float64]
-    spreads: NDArray[np.float64]
+    counts: Indices
+    radii: Float64s
+    widths: Float64s
+    shifts: Float64s
+    offsets: Float64s
+    tilts: Float64s
+    spreads: Float64s
 
 
 def measure_transitions(
-    positions: NDArray[np.floating], influences: Influences, joints: TransitionJoints
+    positions: Floats, influences: Influences, joints: TransitionJoints
 ) -> Transitions:
     """Measure every joint.
 
@@ -151,10 +151,7 @@ def measure_transitions(
 
 
 def _fitted_transitions(
-    positions: NDArray[np.floating],
-    shares: NDArray[np.floating],
-    children: NDArray[np.intp],
-    joints: TransitionJoints,
+    positions: Floats, shares: Floats, children: Indices, joints: TransitionJoints
 ) -> Transitions:
     """Fit the lines of all joints.
 
@@ -197,17 +194,13 @@ def _fitted_transitions(
 
 
 def _planes(
-    features: NDArray[np.float64],
-    values: NDArray[np.float64],
-    groups: NDArray[np.intp],
-    weights: NDArray[np.float64],
-    size: int,
-) -> NDArray[np.float64]:
+    features: Float64s, values: Float64s, groups: Indices, weights: Float64s, size: int
+) -> Float64s:
     """The least-squares coefficients (size, f) of every group: values (m,) by features (f, m)."""
     count = len(features)
     normal, right = np.zeros((size, count, count)), np.zeros((size, count))
 
-    def sums(products: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(products: Float64s) -> Float64s:
         return np.bincount(groups, weights=products * weights, minlength=size)
 
     for row in range(count):
@@ -219,14 +212,12 @@ def _planes(
     return np.linalg.solve(normal, right[:, :, None])[:, :, 0]
 
 
-def _means(
-    values: NDArray[np.float64], groups: NDArray[np.intp], counts: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _means(values: Float64s, groups: Indices, counts: Indices) -> Float64s:
     return np.bincount(groups, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
 
 
 def thickness_ratio(
-    positions: NDArray[np.floating],
+    positions: Floats,
     influences: Influences,
     joints: TransitionJoints,
     measured: Transitions,
@@ -393,14 +384,14 @@ class Reshaped:
         shift: in radii, likewise.
     """
 
-    vertices: NDArray[np.intp]
-    shares: NDArray[np.float64]
+    vertices: Indices
+    shares: Float64s
     width: float
     shift: float
 
 
 def reshape_transition(
-    positions: NDArray[np.floating],
+    positions: Floats,
     influences: Influences,
     joints: TransitionJoints,
     measured: Transitions,
@@ -479,8 +470,8 @@ _INNER = 0.5
 
 
 def transition_weights(
-    positions: NDArray[np.floating], influences: Influences, measured: MeasuredJoints, pose: Pose
-) -> NDArray[np.float32]:
+    positions: Floats, influences: Influences, measured: MeasuredJoints, pose: Pose
+) -> Float32s:
     """1 on the outer sides of the joints, 0 on their inner sides and where a third bone takes over.
 
     With w1 >= w2 the strongest weights of a vertex, m its amount of MEASURED compensation (see
@@ -519,9 +510,7 @@ def transition_weights(
     return weights
 
 
-def _outer_sides(
-    positions: NDArray[np.floating], measured: MeasuredJoints, rows: NDArray[np.integer], pose: Pose
-) -> NDArray[np.floating]:
+def _outer_sides(positions: Floats, measured: MeasuredJoints, rows: Integers, pose: Pose) -> Floats:
     """The `side` of `transition_weights`, shape (m,), for the vertices `rows` at `positions`."""
     limbs, joints, bones = measured.limbs, measured.joints[rows], measured.bones[rows]
     children, forth, back = limbs.children[joints], limbs.forth[joints], limbs.back[joints]

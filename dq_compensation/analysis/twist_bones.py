@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.helper_bones import HelperSkinning, TwistHelper, twist_axes, twist_transforms
 from ..core.influences import Influences
 from ..core.pose import Pose
@@ -37,16 +37,16 @@ class TwistedRig:
     skeleton: Skeleton
     influences: Influences
     twists: tuple[TwistHelper, ...]
-    origin: NDArray[np.int32]
-    is_twist: NDArray[np.bool_]
+    origin: Int32s
+    is_twist: Booleans
 
     @classmethod
     def of(
         cls,
         skeleton: Skeleton,
         influences: Influences,
-        rest: NDArray[np.floating],
-        spreads: Sequence[tuple[TwistLimbs, float, NDArray[np.intp]]],
+        rest: Floats,
+        spreads: Sequence[tuple[TwistLimbs, float, Indices]],
         chosen: Collection[int],
     ) -> TwistedRig:
         """Give limbs twist bones.
@@ -76,7 +76,7 @@ class TwistedRig:
         longer = _longer(skeleton, twists, origin, is_twist, first + counts - 1)
         return cls(skeleton, longer, influences, twists, origin, is_twist)
 
-    def pairs(self, plain: NDArray[np.integer]) -> NDArray[np.int32]:
+    def pairs(self, plain: Integers) -> Int32s:
         """The pairs of bones that may get helpers, shape (J, 2): see `shared_pairs`.
 
         Args:
@@ -105,7 +105,7 @@ class TwistedRig:
         rows = np.flatnonzero(self.is_twist).tolist()
         return [(row, twist) for row, twist in zip(rows, self.twists, strict=True) if bones[row]]
 
-    def matrices(self, plain: NDArray[np.float64]) -> NDArray[np.float64]:
+    def matrices(self, plain: Float64s) -> Float64s:
         """The matrices of all bones, shape (P, B + T, 4, 4), for (P, B, 4, 4) of the plain ones."""
         found = plain[:, self.origin]
         if self.twists:
@@ -127,8 +127,8 @@ class _Chain:
     """
 
     helpers: tuple[TwistHelper | None, ...]
-    head: NDArray[np.float64]
-    way: NDArray[np.float64]
+    head: Float64s
+    way: Float64s
 
     @classmethod
     def of(cls, limbs: TwistLimbs, row: int, spread: float) -> _Chain:
@@ -147,9 +147,9 @@ class _Chain:
 def _longer(
     skeleton: Skeleton,
     twists: Sequence[TwistHelper],
-    origin: NDArray[np.int32],
-    is_twist: NDArray[np.bool_],
-    last: NDArray[np.integer],
+    origin: Int32s,
+    is_twist: Booleans,
+    last: Integers,
 ) -> Skeleton:
     """The skeleton with twist bones; `last`, shape (B,), is the end of each bone's chain."""
     parents = np.where(skeleton.parents >= 0, last[skeleton.parents], -1)[origin]
@@ -167,10 +167,10 @@ def _longer(
 
 def _shared_out(
     influences: Influences,
-    rest: NDArray[np.floating],
-    first: NDArray[np.int32],
+    rest: Floats,
+    first: Int32s,
     chains: dict[int, _Chain],
-    spreads: Sequence[tuple[TwistLimbs, float, NDArray[np.intp]]],
+    spreads: Sequence[tuple[TwistLimbs, float, Indices]],
 ) -> Influences:
     """The influences with the weights of limbs on their twist bones; `first` of each bone."""
     count, bones = len(rest), len(first)

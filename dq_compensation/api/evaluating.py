@@ -11,8 +11,8 @@ from typing import Any, Literal, Self
 import bpy
 import gpu
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s
 from ..bake.bake_source import REFUSAL_REST
 from ..bake.shape_key_bakes import offsets_memory
 from ..core.vectors import transformed_points
@@ -53,7 +53,7 @@ def evaluate(
     evaluator: Evaluator = "NUMPY",
     space: Space = "LOCAL",
     depsgraph: bpy.types.Depsgraph | None = None,
-) -> NDArray[np.float32]:
+) -> Float32s:
     """The deformed vertices of an object, enabled or not, in the current pose.
 
     Args:
@@ -93,7 +93,7 @@ def iterate_frames(
     factor: float | None = None,
     evaluator: Evaluator = "NUMPY",
     space: Space = "LOCAL",
-) -> Iterator[NDArray[np.float32]]:
+) -> Iterator[Float32s]:
     """Yield the deformed vertices of an object in frames of the current scene, one after another.
 
     There is memory for one frame only. Mesh and weights are read once, unless modifiers before the
@@ -130,7 +130,7 @@ def evaluate_frames(
     evaluator: Evaluator = "NUMPY",
     space: Space = "LOCAL",
     progress: OnProgress | None = None,
-) -> NDArray[np.float32]:
+) -> Float32s:
     """The deformed vertices of an object in many frames: what `iterate_frames` yields, as one.
 
     The current frame is as before afterwards.
@@ -174,7 +174,7 @@ def evaluate_frames(
 
 def _each_frame(
     obj: bpy.types.Object, frames: Iterable[float], binding: Binding, wanted: _Wanted
-) -> Generator[NDArray[np.float32]]:
+) -> Generator[Float32s]:
     """See `iterate_frames`; the binding is that of the current frame."""
     scene = bpy.context.scene
     followed = bool(SkinnedObject(obj).modifiers_before)
@@ -219,7 +219,7 @@ class _Wanted:
 
     def positions(
         self, obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph
-    ) -> NDArray[np.float32]:
+    ) -> Float32s:
         """Shape (n, 3), in the space that is wanted; errors as of `evaluate`."""
         settings = self.settings(obj, depsgraph)
         local = _local_positions(obj, binding, depsgraph, settings, self.evaluator)
@@ -235,7 +235,7 @@ def _local_positions(
     depsgraph: bpy.types.Depsgraph,
     settings: Settings,
     evaluator: Evaluator,
-) -> NDArray[np.float32]:
+) -> Float32s:
     """Object space; see `evaluate`."""
     if evaluator != "MODIFIER" and (reason := mixing_refusal(SkinnedObject(obj))):
         raise BindingError(f"{reason} Or choose the evaluator 'MODIFIER'.")

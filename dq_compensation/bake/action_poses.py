@@ -9,8 +9,8 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s
 from ..errors import UserError
 from ..scene.binding.binding import Binding
 from ..scene.blender.animation_curves import PlayedAction, all_actions, bone_curves, played_actions
@@ -31,9 +31,9 @@ class MotionPoses:
         checked: shape (K, B, 4, 4); nothing is made by them. K may be 0.
     """
 
-    fitted: NDArray[np.float64]
-    choosing: NDArray[np.float64]
-    checked: NDArray[np.float64]
+    fitted: Float64s
+    choosing: Float64s
+    checked: Float64s
 
 
 def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:
@@ -77,7 +77,7 @@ def action_range(armature: bpy.types.Object) -> range:
 
 def matrices_of_frames(
     armature: bpy.types.Object, binding: Binding, scene: bpy.types.Scene, frames: Sequence[int]
-) -> Generator[float, None, NDArray[np.float64]]:
+) -> Generator[float, None, Float64s]:
     """D_b of the bones in each frame, shape (F, B, 4, 4); yields the part that is done.
 
     The scene goes through the frames, so that constraints and drivers count, and back.
@@ -121,7 +121,7 @@ def frames_of_all_actions(armature: bpy.types.Object) -> tuple[list[Frame], ...]
 
 def matrices_of_actions(
     armature: bpy.types.Object, binding: Binding, scene: bpy.types.Scene, frames: Sequence[Frame]
-) -> Generator[float, None, NDArray[np.float64]]:
+) -> Generator[float, None, Float64s]:
     """`matrices_of_frames` of all actions, each alone; frames of one action come together."""
     found = np.empty((len(frames), binding.skeleton.bone_count, 4, 4))
     actions = [played for played, _ in frames]

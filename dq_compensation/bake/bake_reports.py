@@ -10,8 +10,8 @@ from weakref import ref
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s, Floats
 from ..core.rest_offsets import Target
 from ..errors import UserError
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
@@ -42,7 +42,7 @@ class Deviation:
     poses: int = 0
 
     @classmethod
-    def of(cls, distances: NDArray[np.floating], unit: float) -> Deviation:
+    def of(cls, distances: Floats, unit: float) -> Deviation:
         """The deviation of distances (n,) in one pose.
 
         Args:
@@ -91,9 +91,7 @@ def only_armature_shown(obj: bpy.types.Object, target: Target) -> Generator[None
         modifier.use_deform_preserve_volume = preserves
 
 
-def deviation(
-    wanted: NDArray[np.float32], obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph
-) -> Deviation:
+def deviation(wanted: Float32s, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Deviation:
     """The distance of the positions that Blender has evaluated from others, in this pose.
 
     Args:

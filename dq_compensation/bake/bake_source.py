@@ -15,8 +15,8 @@ from typing import Any, Literal, cast
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
@@ -79,10 +79,10 @@ class PosedShape:
         to_armature: shape (4, 4), A^-1 O.
     """
 
-    shape: NDArray[np.float32]
-    wanted: NDArray[np.float32]
-    matrices: NDArray[np.float64]
-    to_armature: NDArray[np.float64]
+    shape: Float32s
+    wanted: Float32s
+    matrices: Float64s
+    to_armature: Float64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,8 @@ class PoseOffsets:
             more than `_REACHED` of the object's extent.
     """
 
-    offsets: NDArray[np.float32]
-    unreached: NDArray[np.bool_]
+    offsets: Float32s
+    unreached: Booleans
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class Source:
         """The n vertices."""
         return self.binding.vertex_count
 
-    def shape(self, evaluated: bpy.types.Object) -> NDArray[np.float32]:
+    def shape(self, evaluated: bpy.types.Object) -> Float32s:
         """The shape that the other keys make now, shape (n, 3), object space.
 
         Keys are found by their names: those that were added since are not counted.
@@ -165,9 +165,7 @@ class Source:
                 rows[row] = of_name.get(name, 0.0)
         return known.positions(rows)
 
-    def posed(
-        self, depsgraph: bpy.types.Depsgraph, matrices: NDArray[np.float64] | None = None
-    ) -> PosedShape:
+    def posed(self, depsgraph: bpy.types.Depsgraph, matrices: Float64s | None = None) -> PosedShape:
         """Deform the current shape as the character is deformed.
 
         Args:
@@ -206,11 +204,8 @@ class Source:
         return PoseOffsets(offsets, found.errors > _REACHED * extent(inside))
 
     def native(
-        self,
-        shape: NDArray[np.float32],
-        to_armature: NDArray[np.float64],
-        matrices: NDArray[np.float64],
-    ) -> tuple[Influences, NDArray[np.float64]]:
+        self, shape: Float32s, to_armature: Float64s, matrices: Float64s
+    ) -> tuple[Influences, Float64s]:
         """The influences and the pose by which Blender's own modifier deforms the result.
 
         Args:

@@ -9,9 +9,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 import bpy
-import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s, Float64s
 from ..core.helper_bones import Helper, TwistHelper, helper_transforms, twist_transforms
 from ..core.influences import Influences
 from ..core.pose import Pose
@@ -140,11 +139,8 @@ class HelperSource(Source):
         return cls(obj, binding, "LINEAR", baked=baked, helpers=found, twists=twists, rows=rows)
 
     def native(
-        self,
-        shape: NDArray[np.float32],
-        to_armature: NDArray[np.float64],
-        matrices: NDArray[np.float64],
-    ) -> tuple[Influences, NDArray[np.float64]]:
+        self, shape: Float32s, to_armature: Float64s, matrices: Float64s
+    ) -> tuple[Influences, Float64s]:
         """See `Source.native`: the helpers go where their constraints take them."""
         skeleton, matrices = self.binding.skeleton, matrices.copy()
         pose, rows = Pose.from_matrices(matrices, skeleton), list(self.rows)

@@ -8,10 +8,10 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.helper_fitting import MOST_HELPERS
 from ..analysis.twist_bones import TwistedRig
+from ..arrays import Booleans, Float64s, Floats, Integers
 from ..core.helper_bones import HelperSkinning, helper_transforms, skinned
 from ..core.pose import Pose
 from ..core.skinning import linear_blend
@@ -35,18 +35,18 @@ _OTHER_POSES = {
     "FRAMES": "Range of Motion",
 }
 
-Distances = tuple[NDArray[np.floating], NDArray[np.floating]]
+Distances = tuple[Floats, Floats]
 """Shape (N,) each, armature space: without and with the helpers."""
 
 
 def check_bones(
     source: RigSource,
     rig: TwistedRig,
-    pairs: NDArray[np.integer],
+    pairs: Integers,
     skinning: HelperSkinning,
     motions: Sequence[MotionPoses],
     *,
-    fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
+    fitted: tuple[Float64s, Float64s],
     options: BonesOptions,
     deforming: int,
 ) -> Generator[float, None, BonesReport]:
@@ -140,11 +140,7 @@ def _gauges(rig: TwistedRig, skinning: HelperSkinning) -> int:
 
 
 def distances(
-    source: RigSource,
-    rig: TwistedRig,
-    skinning: HelperSkinning,
-    matrices: NDArray[np.float64],
-    live: NDArray[np.floating],
+    source: RigSource, rig: TwistedRig, skinning: HelperSkinning, matrices: Float64s, live: Floats
 ) -> Distances:
     """The distances from the live deformation (N, 3) in a pose (B, 4, 4).
 
@@ -165,11 +161,11 @@ def distances(
 def _limit(
     source: RigSource,
     rig: TwistedRig,
-    pairs: NDArray[np.integer],
+    pairs: Integers,
     skinning: HelperSkinning,
     *,
-    squares: NDArray[np.floating],
-    fitted: tuple[NDArray[np.float64], NDArray[np.float64]],
+    squares: Floats,
+    fitted: tuple[Float64s, Float64s],
     options: BonesOptions,
 ) -> str:
     """The likeliest reason for a large remaining error, and advice; see `_check_bones`.
@@ -181,7 +177,7 @@ def _limit(
     ends = {(each.parent, each.child) for each in skinning.helpers}
     helped = shared(source, {(int(rig.origin[one]), int(rig.origin[two])) for one, two in ends})
 
-    def most_is(at: NDArray[np.bool_]) -> bool:
+    def most_is(at: Booleans) -> bool:
         return bool(squares[at].sum() > 0.5 * squares.sum())
 
     if options.bones and most_is(~chosen):
@@ -209,9 +205,7 @@ def _limit(
     return f"To come nearer, {' or '.join(ways)}." if ways else ""
 
 
-def shared(
-    source: RigSource, pairs: NDArray[np.integer] | set[tuple[int, int]]
-) -> NDArray[np.bool_]:
+def shared(source: RigSource, pairs: Integers | set[tuple[int, int]]) -> Booleans:
     """Shape (N,): whether vertices follow both bones of one of these pairs, before the bake."""
     ours, found = source.influences, np.zeros(len(source.rest), np.bool_)
     moves = ours.weights > 0.0

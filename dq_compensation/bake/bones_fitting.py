@@ -9,10 +9,10 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.helper_fitting import FitOptions, fit_helpers, shared_pairs
 from ..analysis.twist_bones import TwistedRig
+from ..arrays import Float64s, Floats, Int32s, Integers
 from ..core.helper_bones import HelperSkinning
 from ..core.pose import Pose
 from ..core.skinning import linear_blend
@@ -141,10 +141,10 @@ class Fitted:
     skinning: HelperSkinning
     report: BonesReport
     frames: tuple[int, ...]
-    frame_matrices: NDArray[np.float64]
+    frame_matrices: Float64s
 
 
-def pairs_to_help(source: RigSource, options: BonesOptions) -> NDArray[np.int32]:
+def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
     """The pairs of bones that may get helpers, shape (J, 2): of a joint the bone above comes first.
 
     Where bones have no parents it is the bone above on the mesh.
@@ -202,10 +202,7 @@ def _deforming_bones(source: RigSource) -> int:
 
 
 def fit_bones(
-    source: RigSource,
-    pairs: NDArray[np.int32],
-    options: BonesOptions,
-    span: tuple[float, float],
+    source: RigSource, pairs: Int32s, options: BonesOptions, span: tuple[float, float]
 ) -> Generator[Progress, None, Fitted]:
     """Fit the helpers of the characters on one armature, and check them; changes nothing.
 
@@ -265,10 +262,10 @@ class _FitOfRig:
 
     source: RigSource
     rig: TwistedRig
-    pairs: NDArray[np.integer]
+    pairs: Integers
     motions: Sequence[MotionPoses]
-    poses: tuple[NDArray[np.float64], NDArray[np.float64]]
-    live: tuple[NDArray[np.float64], NDArray[np.float64]]
+    poses: tuple[Float64s, Float64s]
+    live: tuple[Float64s, Float64s]
 
     def run(self, options: BonesOptions) -> Generator[float, None, HelperSkinning]:
         """Fit, and fit again without the pairs of bones that gain nothing in other poses."""
@@ -284,9 +281,7 @@ class _FitOfRig:
             return skinning
         return (yield from _part(self._fit(gaining, limits), 0.5))
 
-    def _fit(
-        self, pairs: NDArray[np.integer], limits: FitOptions
-    ) -> Generator[float, None, HelperSkinning]:
+    def _fit(self, pairs: Integers, limits: FitOptions) -> Generator[float, None, HelperSkinning]:
         rig, balls = self.rig, self.source.ball_joints()
         return fit_helpers(
             rig.influences,
@@ -317,12 +312,12 @@ class _FitOfRig:
             squares.append(max(mean, (_LEAST_PLAIN * tolerance) ** 2))
         return [max(squares) / each for each in squares]
 
-    def _plain(self, matrices: NDArray[np.float64]) -> NDArray[np.floating]:
+    def _plain(self, matrices: Float64s) -> Floats:
         source = self.source
         pose = Pose.from_matrices(matrices, source.skeleton)
         return linear_blend(source.rest, None, source.influences, pose)[0]
 
-    def _pose_weights(self, of_motions: Sequence[float], name: str) -> NDArray[np.float64]:
+    def _pose_weights(self, of_motions: Sequence[float], name: str) -> Float64s:
         """The weights of the poses of all motions: of one motion alone their sum is 1."""
         counts = [len(getattr(motion, name)) for motion in self.motions]
         each = [
@@ -331,9 +326,7 @@ class _FitOfRig:
         ]
         return np.repeat(each, counts)
 
-    def _gaining(
-        self, skinning: HelperSkinning, weights: NDArray[np.float64]
-    ) -> NDArray[np.integer]:
+    def _gaining(self, skinning: HelperSkinning, weights: Float64s) -> Integers:
         """The pairs at which helpers leave less than plain skinning, or that have none."""
         source, rig = self.source, self.rig
         gained = np.zeros(len(source.rest))
@@ -361,11 +354,8 @@ def _part(
 
 
 def _read_poses(
-    source: RigSource,
-    pairs: NDArray[np.int32],
-    options: BonesOptions,
-    keyed_frames: Sequence[int],
-) -> Generator[float, None, tuple[list[MotionPoses], NDArray[np.float64]]]:
+    source: RigSource, pairs: Int32s, options: BonesOptions, keyed_frames: Sequence[int]
+) -> Generator[float, None, tuple[list[MotionPoses], Float64s]]:
     """The poses of each motion, and the poses in the frames of helper keys."""
     armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
     fitted, between = list[int](), list[int]()
@@ -391,9 +381,7 @@ def _read_poses(
     return motions, keyed
 
 
-def _range_of_motion(
-    source: RigSource, pairs: NDArray[np.int32], options: BonesOptions
-) -> MotionPoses:
+def _range_of_motion(source: RigSource, pairs: Int32s, options: BonesOptions) -> MotionPoses:
     """Random poses of the skeleton in which joints turn, as poses of the armature's bones."""
     joined, place = source.joined
     influences = replace(source.influences, bones=place[source.influences.bones])
@@ -408,9 +396,7 @@ def _range_of_motion(
     )
 
 
-def _require_turned(
-    source: RigSource, pairs: NDArray[np.int32], poses: NDArray[np.float64]
-) -> None:
+def _require_turned(source: RigSource, pairs: Int32s, poses: Float64s) -> None:
     """Raise `UserError` where the two bones of each pair move alike in all poses (P, B, 4, 4)."""
     apart = np.abs(poses[:, pairs[:, 0]] - poses[:, pairs[:, 1]]).max(axis=(0, 1))
     # The axes of bones, and how far their heads are moved.
@@ -422,9 +408,7 @@ def _require_turned(
         )
 
 
-def _live(
-    source: RigSource, poses: NDArray[np.float64]
-) -> Generator[float, None, NDArray[np.float64]]:
+def _live(source: RigSource, poses: Float64s) -> Generator[float, None, Float64s]:
     """Our deformation in poses (P, B, 4, 4): shape (P, N, 3), armature space."""
     live = np.empty((len(poses), *source.rest.shape))
     for done, pose in enumerate(poses):

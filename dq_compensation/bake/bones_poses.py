@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import Quaternion, swing, twist
+from ..arrays import Float64s, Floats, Integers
 from ..core.dual_quaternion import concatenate_quaternions
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
@@ -61,7 +61,7 @@ def motion_range(
     limbs = {bone: limb_bend(skeleton, bone) for bone in ranges}
     twists = {bone: twisted * (_BALL_TWIST if bone in balls else 1.0) for bone in ranges}
 
-    poses: list[NDArray[np.float64]] = []
+    poses: list[Float64s] = []
     while len(poses) < FITTED + CHECKED + CHOOSING:
         turned = {
             bone: _turned(limbs[bone], part * bend, part * twists[bone], rng)
@@ -89,10 +89,7 @@ def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int,
 
 
 def ranges_of_motion(
-    influences: Influences,
-    rest: NDArray[np.floating],
-    skeleton: Skeleton,
-    pairs: NDArray[np.integer],
+    influences: Influences, rest: Floats, skeleton: Skeleton, pairs: Integers
 ) -> dict[int, float]:
     """The ranges of motion of joints, by how long their limbs are for their thickness.
 
@@ -135,7 +132,7 @@ def ranges_of_motion(
     return found
 
 
-def _limb_lengths(skeleton: Skeleton) -> NDArray[np.float64]:
+def _limb_lengths(skeleton: Skeleton) -> Float64s:
     """How long each bone's limb is, shape (B,): it goes on where its only child is straight."""
     ways = skeleton.tails - skeleton.heads
     parents = np.where(skeleton.parents < 0, np.arange(skeleton.bone_count), skeleton.parents)

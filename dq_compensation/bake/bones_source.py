@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..analysis.limbs import joined_skeleton
 from ..analysis.twist_bones import TwistedRig
+from ..arrays import Float64s, Int32s, Int64s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Skeleton
@@ -83,7 +84,7 @@ class RigSource:
     armature: bpy.types.Object
     sources: tuple[Source, ...]
     influences: Influences
-    rest: NDArray[np.float64]
+    rest: Float64s
 
     @classmethod
     def of(cls, objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> RigSource:
@@ -113,7 +114,7 @@ class RigSource:
         return self.sources[0].binding.skeleton
 
     @cached_property
-    def joined(self) -> tuple[Skeleton, NDArray[np.int32]]:
+    def joined(self) -> tuple[Skeleton, Int32s]:
         """The skeleton in which joints turn, and each bone's place in it: `joined_skeleton`."""
         sides = self.sources[0].binding.bone_sides
         skin = SkinAtRest(self.rest, self.influences, self.skeleton, sides=sides)
@@ -131,7 +132,7 @@ class RigSource:
         return sorted(found)
 
     @property
-    def pieces(self) -> NDArray[np.int64]:
+    def pieces(self) -> Int64s:
         """Shape (N,), the rigid piece of each vertex, -1 for none."""
         found, start = [], 0
         for source in self.sources:
@@ -140,7 +141,7 @@ class RigSource:
             start += source.vertex_count
         return np.concatenate(found)
 
-    def twisted(self, pairs: NDArray[np.integer]) -> TwistedRig:
+    def twisted(self, pairs: Integers) -> TwistedRig:
         """The rig with twist bones in the limbs among these pairs of bones whose twists spread."""
         spreads, start = [], 0
         for source in self.sources:
@@ -152,7 +153,7 @@ class RigSource:
         chosen = set(pairs.ravel().tolist())
         return TwistedRig.of(self.skeleton, self.influences, self.rest, spreads, chosen)
 
-    def live(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    def live(self, matrices: Float64s) -> Float64s:
         """Our deformation in a pose, shape (N, 3), armature space.
 
         Args:

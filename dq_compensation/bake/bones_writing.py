@@ -10,8 +10,8 @@ from typing import Any
 import bpy
 import numpy as np
 from mathutils import Matrix
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats, Integers
 from ..core.helper_bones import helper_transforms, twist_axes
 from ..core.pose import Pose
 from ..errors import UserError, raise_refusal
@@ -135,8 +135,8 @@ def _key_helpers(
     armature: bpy.types.Object,
     helpers: Sequence[str],
     frames: Sequence[int],
-    posed: NDArray[np.float64],
-    parents: NDArray[np.float64],
+    posed: Float64s,
+    parents: Float64s,
     tolerance: float,
 ) -> int:
     """Key helper bones in the action of an armature.
@@ -168,7 +168,7 @@ def _key_helpers(
     return count
 
 
-def _write(played: PlayedAction, bone: str, frames: list[int], basis: NDArray[np.float64]) -> None:
+def _write(played: PlayedAction, bone: str, frames: list[int], basis: Float64s) -> None:
     """Key the channels of one bone; `basis` has shape (F, 4, 4), in its rest axes."""
     rows: list[list[float]] = []
     last = None
@@ -311,8 +311,8 @@ def _write_weights(
     obj: bpy.types.Object,
     names: list[str],
     helpers: Sequence[HelperBone],
-    numbers: NDArray[np.integer],
-    weights: NDArray[np.floating],
+    numbers: Integers,
+    weights: Floats,
 ) -> None:
     """Give an object weights of bones and helpers; keep its former weights in its mesh.
 
@@ -340,10 +340,7 @@ def _write_weights(
 
 
 def _key(
-    found: Fitted,
-    armature: bpy.types.Object,
-    helpers: Sequence[HelperBone],
-    options: BonesOptions,
+    found: Fitted, armature: bpy.types.Object, helpers: Sequence[HelperBone], options: BonesOptions
 ) -> int:
     """Key the helpers in the frames of the action; returns how many keyframes they have."""
     rig, each = found.rig, found.skinning.helpers

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import CorrectiveJoint, Quaternion
+from ..arrays import Booleans, Float32s
 from ..core.example_poses import PosesTooClose
 from ..errors import UserError, raise_refusal
 from ..scene.blender.rigging import rig_of
@@ -57,7 +57,7 @@ _REFUSAL_MESH_JOINTS = (
 )
 _REFUSAL_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
 
-_Offsets = list[list[NDArray[np.float32] | None]]
+_Offsets = list[list[Float32s | None]]
 """For each joint, the offsets (n, 3) of its poses, object space; None where too little moves."""
 
 
@@ -159,9 +159,7 @@ def _bones_of_mesh_joints(source: Source) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectiveBake(
-    CharacterBake[CorrectiveOptions, tuple[_Offsets, NDArray[np.bool_]], CorrectiveReport]
-):
+class CorrectiveBake(CharacterBake[CorrectiveOptions, tuple[_Offsets, Booleans], CorrectiveReport]):
     """The steps that bake the correctives of one character.
 
     What is gathered: the offsets, and the vertices that stay off in some pose, shape (n,).
@@ -200,7 +198,7 @@ class CorrectiveBake(
         """See `CharacterBake`."""
         return sum(len(joint.poses) for joint in self.joints)
 
-    def gather(self) -> Generator[float, None, tuple[_Offsets, NDArray[np.bool_]]]:
+    def gather(self) -> Generator[float, None, tuple[_Offsets, Booleans]]:
         """See `CharacterBake`; poses that need no offset longer than the tolerance get no key."""
         source, skeleton = self.source, self.source.binding.skeleton
         least = self.options.tolerance / object_millimetres(source.obj, bpy.context.scene)
@@ -232,9 +230,7 @@ class CorrectiveBake(
             for joint, of_joint in zip(self.joints, offsets, strict=True)
         ]
 
-    def write(
-        self, onto: bpy.types.Object, gathered: tuple[_Offsets, NDArray[np.bool_]]
-    ) -> list[str]:
+    def write(self, onto: bpy.types.Object, gathered: tuple[_Offsets, Booleans]) -> list[str]:
         """Write the keys and their drivers."""
         armature = rig_of(onto)
         if self.options.overwrite:
@@ -253,10 +249,7 @@ class CorrectiveBake(
         return written
 
     def report(
-        self,
-        onto: bpy.types.Object,
-        gathered: tuple[_Offsets, NDArray[np.bool_]],
-        names: tuple[str, ...],
+        self, onto: bpy.types.Object, gathered: tuple[_Offsets, Booleans], names: tuple[str, ...]
     ) -> CorrectiveReport:
         """See `CharacterBake`."""
         pairs = zip(self.joints, gathered[0], strict=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.corrective_joints import (
     AxisJoint,
@@ -25,6 +24,7 @@ from ..analysis.corrective_joints import (
     twist,
     twist_joint,
 )
+from ..arrays import Float64s, Floats, Indices, Integers
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     quaternion_conjugate,
@@ -303,9 +303,7 @@ def action_joints(
     return joints
 
 
-def _local_rotations(
-    matrices: NDArray[np.float64], skeleton: Skeleton, bones: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _local_rotations(matrices: Float64s, skeleton: Skeleton, bones: Indices) -> Float64s:
     """The rotations of bones in their parents: shape (m, 4), unit quaternions in their rest axes.
 
     It is what a driver reads in Local Space, whatever has turned the bones.
@@ -322,9 +320,7 @@ def _local_rotations(
     return np.asarray(np.where(local[:, :1] < 0.0, -local, local), np.float64)
 
 
-def _joint(
-    name: str, frames: tuple[int, ...], rotations: NDArray[np.float64]
-) -> CorrectiveJoint | None:
+def _joint(name: str, frames: tuple[int, ...], rotations: Float64s) -> CorrectiveJoint | None:
     """The joint of one bone with its rotations (F, 4) in the frames; None where it rests."""
     kept = [np.array([1.0, 0.0, 0.0, 0.0])]
     poses: list[JointPose] = []
@@ -342,9 +338,7 @@ def _joint(
     return _about_one_axis(name, poses, np.array(kept[1:])) or ScatteredJoint(name, tuple(poses))
 
 
-def _about_one_axis(
-    name: str, poses: list[JointPose], rotations: NDArray[np.float64]
-) -> AxisJoint | None:
+def _about_one_axis(name: str, poses: list[JointPose], rotations: Float64s) -> AxisJoint | None:
     """The joint, when its poses (k, 4) are twists only or swings about one axis only."""
     swings, twists = swing_and_twist(rotations)
     sizes = np.degrees(2.0 * np.arccos(np.clip(swings[:, 0], -1.0, 1.0)))
@@ -407,9 +401,7 @@ def _poses(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> tuple[Joi
     return tuple(poses)
 
 
-def _in_rest_axes(
-    rotations: NDArray[np.floating], skeleton: Skeleton, bones: NDArray[np.integer]
-) -> NDArray[np.floating]:
+def _in_rest_axes(rotations: Floats, skeleton: Skeleton, bones: Integers) -> Floats:
     """Rotations (m, 4) along the armature's axes, as they are in the rest axes of bones (m,)."""
     rest = quaternions_from_matrices(skeleton.rest[bones, :3, :3])
     return concatenate_quaternions(
@@ -485,11 +477,11 @@ def _about_axis(joint: AxisJoint, angle: float) -> Quaternion:
     return swing(angle, float(np.arctan2(joint.axis[1], joint.axis[0])))
 
 
-def _halfway(one: NDArray[np.float64], other: NDArray[np.float64]) -> Quaternion:
+def _halfway(one: Float64s, other: Float64s) -> Quaternion:
     middle = one + (other if one @ other >= 0.0 else -other)
     return _as_tuple(middle / np.linalg.norm(middle))
 
 
-def _as_tuple(quaternion: NDArray[np.floating]) -> Quaternion:
+def _as_tuple(quaternion: Floats) -> Quaternion:
     w, x, y, z = quaternion.tolist()
     return (w, x, y, z)

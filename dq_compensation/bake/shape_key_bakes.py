@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s
 from ..core.rest_offsets import Target
 from ..errors import UserError, raise_refusal
 from ..scene.blender.mesh import mesh_of
@@ -54,9 +54,7 @@ from .key_options import (
 # Finds the frames that interpolation between their neighbours can replace.
 
 
-def kept_frames(
-    offsets: NDArray[np.float32], frames: tuple[int, ...], tolerance: float
-) -> list[int]:
+def kept_frames(offsets: Float32s, frames: tuple[int, ...], tolerance: float) -> list[int]:
     """The frames that need a key, by the method of Ramer, Douglas and Peucker.
 
     A frame is left out when no vertex of it is farther than the tolerance from the linear
@@ -86,7 +84,7 @@ def kept_frames(
 
 
 def _worst_between(
-    offsets: NDArray[np.float32], frames: tuple[int, ...], first: int, last: int
+    offsets: Float32s, frames: tuple[int, ...], first: int, last: int
 ) -> tuple[int, float]:
     """The frame between two that is farthest from their interpolation, and how far."""
     worst, largest = first, -1.0
@@ -265,7 +263,7 @@ def bake_current_pose(objects: list[bpy.types.Object], options: PoseOptions) -> 
 
 
 def _deviation_with_key(
-    obj: bpy.types.Object, name: str, target: Target, wanted: NDArray[np.float32]
+    obj: bpy.types.Object, name: str, target: Target, wanted: Float32s
 ) -> Deviation:
     """How far Blender's own modifier with a key at 1 is from our deformation (n, 3)."""
     with still_copy(obj) as copy:
@@ -310,7 +308,7 @@ def needed_bytes(vertex_count: int, frame_count: int) -> int:
     return frame_count * vertex_count * _BYTES_PER_VERTEX
 
 
-def offsets_memory(vertex_count: int, frame_count: int) -> NDArray[np.float32]:
+def offsets_memory(vertex_count: int, frame_count: int) -> Float32s:
     """Memory for a vector of each vertex in each frame, shape (F, n, 3).
 
     Raises:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Int32s, Integers
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from .influences import Influences
 from .limb_joints import SkinAtRest
@@ -38,15 +38,13 @@ LEAST_SINE = 1e-3
 LEAST_BISECTOR = 1e-6
 
 
-def curve_value(x: NDArray[np.floating], curve: PublishedCurve = "FITTED") -> NDArray[np.floating]:
+def curve_value(x: Floats, curve: PublishedCurve = "FITTED") -> Floats:
     """The depth of the bulge in radii where the weaker bone has the share x, 0 to 1/2."""
     first, second, third = CURVE_COEFFICIENTS[curve]
     return x * (first + x * (second + x * third))
 
 
-def compensation_amounts(
-    skin: SkinAtRest, curve: PublishedCurve = "FITTED"
-) -> NDArray[np.floating]:
+def compensation_amounts(skin: SkinAtRest, curve: PublishedCurve = "FITTED") -> Floats:
     """The amounts of a published curve, from weights and rest shape; once per binding.
 
     sign f(x) (w1 + w2) (1 - w3 / w2) radius, with x = w2 / (w1 + w2). The sign is + where the
@@ -81,9 +79,7 @@ def compensation_amounts(
     return (signs * curve_value(w2 / both, curve) * both * fade * radii).astype(positions.dtype)
 
 
-def _kinship(
-    first: NDArray[np.integer], second: NDArray[np.integer], skin: SkinAtRest
-) -> NDArray[np.integer]:
+def _kinship(first: Integers, second: Integers, skin: SkinAtRest) -> Integers:
     """`Ancestry.kinship` by the hierarchy; where it has none, by the joints of the mesh."""
     kinship = skin.skeleton.ancestry.kinship(first, second)
     if skin.mesh_parents is None:
@@ -96,12 +92,12 @@ class Compensation(Protocol):
     """The displacements that COMPENSATED adds to dual quaternion skinning, and their amounts."""
 
     @property
-    def amounts(self) -> NDArray[np.floating]:
+    def amounts(self) -> Floats:
         """Shape (n,), what multiplies the displacements; 0 where nothing is compensated."""
         ...
 
     @property
-    def joint_bones(self) -> NDArray[np.int32]:
+    def joint_bones(self) -> Int32s:
         """The bones at whose heads vertices are compensated, each once."""
         ...
 
@@ -110,13 +106,7 @@ class Compensation(Protocol):
         """The joints that move the skin on where limbs leave the body; None without any."""
         ...
 
-    def displacements(
-        self,
-        rows: NDArray[np.integer],
-        rest: NDArray[np.floating],
-        deformed: NDArray[np.floating],
-        pose: Pose,
-    ) -> NDArray[np.floating]:
+    def displacements(self, rows: Integers, rest: Floats, deformed: Floats, pose: Pose) -> Floats:
         """The displacements of the vertices in a pose.
 
         Args:
@@ -143,13 +133,13 @@ class PublishedCompensation:
     """
 
     skeleton: Skeleton
-    limb_directions: NDArray[np.floating]
-    rows: NDArray[np.int32]
-    children: NDArray[np.int32]
-    amounts: NDArray[np.floating]
+    limb_directions: Floats
+    rows: Int32s
+    children: Int32s
+    amounts: Floats
 
     @property
-    def joint_bones(self) -> NDArray[np.int32]:
+    def joint_bones(self) -> Int32s:
         """The bones at whose heads vertices are compensated."""
         return np.unique(self.children[self.amounts != 0.0])
 
@@ -159,7 +149,7 @@ class PublishedCompensation:
         return
 
     @property
-    def bones(self) -> NDArray[np.int32]:
+    def bones(self) -> Int32s:
         """Shape (n, 2), the two strongest bones of each vertex."""
         return self.skeleton.bone_of_row[self.rows]
 
@@ -182,11 +172,11 @@ class PublishedCompensation:
 
     def displacements(
         self,
-        rows: NDArray[np.integer],
-        rest: NDArray[np.floating],  # noqa: ARG002 - the curves need the bones alone
-        deformed: NDArray[np.floating],
+        rows: Integers,
+        rest: Floats,  # noqa: ARG002 - the curves need the bones alone
+        deformed: Floats,
         pose: Pose,
-    ) -> NDArray[np.floating]:
+    ) -> Floats:
         """`_compensation_offsets` of the bones of each vertex; 0 where a bendy bone is curved."""
         first, second = self.rows[rows].T
         directions = self.limb_directions[self.skeleton.bone_of_row]
@@ -199,13 +189,13 @@ class PublishedCompensation:
 
 
 def compensated_skinning(
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
+    positions: Floats,
+    normals: Floats | None,
     influences: Influences,
     pose: Pose,
     compensation: Compensation,
-    amounts: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+    amounts: Floats,
+) -> tuple[Floats, Floats | None]:
     """Dual quaternion skinning plus `amounts` times the displacements of a compensation.
 
     Args:
@@ -226,12 +216,8 @@ def compensated_skinning(
 
 
 def _compensation_offsets(
-    first: NDArray[np.integer],
-    second: NDArray[np.integer],
-    pose: Pose,
-    limb_directions: NDArray[np.floating],
-    dtype: np.dtype,
-) -> NDArray[np.floating]:
+    first: Integers, second: Integers, pose: Pose, limb_directions: Floats, dtype: np.dtype
+) -> Floats:
     """The directions in which pairs of bones compensate, times the share for their bend.
 
     With rq = q1 conj(q2), sign chosen so that rq.w >= 0, the axis is rq's, the bisector that of the

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats, Indices
 from .takes import Take, chained, cross_faded, interpolated, with_common_parents
 
 # Numbers that are drawn for each figure: role, role again, phase, speed, scale, turn, place.
@@ -68,19 +68,19 @@ class Program:
         """The frames of the first take until the program has been seen once."""
         return self.fade_start + (0 if self.second is None else self.second.length / self.rate)
 
-    def shares(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+    def shares(self, times: Floats) -> Float64s:
         """The share of the second take at times (I,), 0 to 1."""
         passed = np.asarray(times, np.float64) - self.fade_start
         if self.second is None:
             return np.zeros_like(passed)
         return np.clip(passed / self.fade, 0.0, 1.0) if self.fade else np.where(passed >= 0, 1, 0.0)
 
-    def first_times(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+    def first_times(self, times: Floats) -> Float64s:
         """The frames of the first take at times (I,): in a loop, or held beyond its ends."""
         times, length = np.asarray(times, np.float64), float(self.first.length)
         return _looped(times, length) if self.second is None else np.clip(times, 0.0, length)
 
-    def second_times(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+    def second_times(self, times: Floats) -> Float64s:
         """The frames of the second take at times (I,): from its start at `fade_start`, in a loop.
 
         Before, it has no share.
@@ -89,7 +89,7 @@ class Program:
         passed = np.maximum(np.asarray(times, np.float64) - self.fade_start, 0.0)
         return _looped(passed * self.rate, float(self.second.length))
 
-    def poses(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+    def poses(self, times: Floats) -> Float64s:
         """The skinning matrices pose rest^-1 at times (I,).
 
         Returns:
@@ -108,7 +108,7 @@ class Program:
         second = () if self.second is None else self.second.values.names
         return tuple(dict.fromkeys((*self.first.values.names, *second)))
 
-    def key_values(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+    def key_values(self, times: Floats) -> Float64s:
         """The values of the shape keys of `value_names` at times (I,), shape (I, T).
 
         A key that a take does not have is 0 in it.
@@ -125,7 +125,7 @@ class Program:
             return self.first, None
         return with_common_parents(self.first, self.second)
 
-    def _values(self, take: Take, frames: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _values(self, take: Take, frames: Float64s) -> Float64s:
         found = np.zeros((len(frames), len(self.value_names)))
         columns = [self.value_names.index(name) for name in take.values.names]
         found[:, columns] = take.values.at(frames)
@@ -144,10 +144,10 @@ class Figures:
         speeds: shape (I,), 1 is that of the take.
     """
 
-    roles: NDArray[np.intp]
-    places: NDArray[np.float64]
-    phases: NDArray[np.float64]
-    speeds: NDArray[np.float64]
+    roles: Indices
+    places: Float64s
+    phases: Float64s
+    speeds: Float64s
 
     def __len__(self) -> int:
         return len(self.roles)
@@ -182,13 +182,13 @@ class Variation:
 
 
 def program_times(
-    phases: NDArray[np.floating] | float,
-    speeds: NDArray[np.floating] | float,
+    phases: Floats | float,
+    speeds: Floats | float,
     frame: float,
     start: float,
     take_fps: float,
     fps: float,
-) -> NDArray[np.float64]:
+) -> Float64s:
     """The times of figures in their program while the scene plays.
 
     t = phase + speed (frame - start) take_fps / fps
@@ -204,10 +204,7 @@ def program_times(
 
 
 def figures_of(
-    places: NDArray[np.floating],
-    shares: Sequence[float],
-    lengths: Sequence[float],
-    variation: Variation,
+    places: Floats, shares: Sequence[float], lengths: Sequence[float], variation: Variation
 ) -> Figures:
     """Give a role, a phase, a speed and a stance to each place.
 
@@ -242,7 +239,7 @@ def figures_of(
     return Figures(roles.astype(np.intp), places @ stances, phases, speeds)
 
 
-def grid_places(count: int, spacing: float, columns: int = 0) -> NDArray[np.float64]:
+def grid_places(count: int, spacing: float, columns: int = 0) -> Float64s:
     """Places row by row in the XY plane, centred on the origin, shape (count, 4, 4).
 
     Args:
@@ -256,16 +253,14 @@ def grid_places(count: int, spacing: float, columns: int = 0) -> NDArray[np.floa
     return point_places(np.column_stack((x, -y, np.zeros(count))) * spacing)
 
 
-def point_places(points: NDArray[np.floating]) -> NDArray[np.float64]:
+def point_places(points: Floats) -> Float64s:
     """Places at points (I, 3), not turned: shape (I, 4, 4)."""
     found = np.tile(np.eye(4), (len(points), 1, 1))
     found[:, :3, 3] = points
     return found
 
 
-def curve_places(
-    splines: Sequence[tuple[NDArray[np.floating], bool]], count: int
-) -> NDArray[np.float64]:
+def curve_places(splines: Sequence[tuple[Floats, bool]], count: int) -> Float64s:
     """Places at equal distances along splines, which face where the curve goes.
 
     The front of a character is its -Y axis. It points along the tangent in the XY plane; where the
@@ -300,15 +295,15 @@ def curve_places(
     return found
 
 
-def _looped(times: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+def _looped(times: Float64s, length: float) -> Float64s:
     return np.mod(times, length) if length > 0.0 else np.zeros_like(times)
 
 
-def _around_one(draws: NDArray[np.float64], spread: float) -> NDArray[np.float64]:
+def _around_one(draws: Float64s, spread: float) -> Float64s:
     return 1.0 + (2.0 * draws - 1.0) * spread
 
 
-def _turned(angles: NDArray[np.floating]) -> NDArray[np.float64]:
+def _turned(angles: Floats) -> Float64s:
     """Turned about Z by angles (I,), radians: shape (I, 4, 4)."""
     found = np.tile(np.eye(4), (len(angles), 1, 1))
     found[:, 0, 0] = found[:, 1, 1] = np.cos(angles)

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..arrays import Floats
 from .compensation import Compensation, compensated_skinning
 from .influences import Influences
 from .pose import Pose
@@ -21,7 +19,7 @@ Method = Literal["LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 # Deformed positions and unit normals, both (n, 3); None where no normals were given.
-Surface = tuple[NDArray[np.floating], NDArray[np.floating] | None]
+Surface = tuple[Floats, Floats | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +48,11 @@ class Deformation:
     method: Method
     influences: Influences
     compensation: Compensation | None = None
-    painted: NDArray[np.floating] | None = None
+    painted: Floats | None = None
     factor: float = 1.0
     sets: JointSets | None = None
-    blend: NDArray[np.floating] | None = None
-    mask: NDArray[np.floating] | None = None
+    blend: Floats | None = None
+    mask: Floats | None = None
     segments: Callable[[], Influences] | None = None
     twist_limbs: TwistLimbs | None = None
     twist_spread: float = 1.0
@@ -78,14 +76,14 @@ class Deformation:
         return self.segments()
 
     @cached_property
-    def compensated_amounts(self) -> NDArray[np.floating]:
+    def compensated_amounts(self) -> Floats:
         """Shape (n,), of COMPENSATED: amounts times what is painted times the factor."""
         assert self.compensation is not None
         amounts = self.compensation.amounts * self.factor
         return amounts if self.painted is None else amounts * self.painted
 
     @cached_property
-    def swing_amounts(self) -> NDArray[np.floating] | None:
+    def swing_amounts(self) -> Floats | None:
         """Shape (n, s), likewise of the `SwingJoints` of COMPENSATED; None without them."""
         swings = None if self.compensation is None else self.compensation.swings
         if swings is None:
@@ -109,7 +107,7 @@ class MethodRules:
         by_bones: whether a node tree can blend it bone by bone, without sets of bones.
     """
 
-    skin: Callable[[Deformation, NDArray[np.floating], NDArray[np.floating] | None, Pose], Surface]
+    skin: Callable[[Deformation, Floats, Floats | None, Pose], Surface]
     needs: Literal["compensation", "sets"] | None = None
     blends: bool = False
     armature_modifier: Literal["ALL", "BASE", "NONE"] = "NONE"
@@ -118,10 +116,7 @@ class MethodRules:
 
 
 def _compensated(
-    deformation: Deformation,
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    pose: Pose,
+    deformation: Deformation, positions: Floats, normals: Floats | None, pose: Pose
 ) -> Surface:
     compensation, swing_amounts = deformation.compensation, deformation.swing_amounts
     assert compensation is not None
@@ -143,10 +138,7 @@ def _compensated(
 
 
 def _spherical_joint(
-    deformation: Deformation,
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    pose: Pose,
+    deformation: Deformation, positions: Floats, normals: Floats | None, pose: Pose
 ) -> Surface:
     assert deformation.sets is not None
     return spherical_joint_skinning(
@@ -175,10 +167,7 @@ BLENDED_METHODS = frozenset(method for method in METHODS if RULES[method].blends
 
 
 def deform(
-    deformation: Deformation,
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    pose: Pose,
+    deformation: Deformation, positions: Floats, normals: Floats | None, pose: Pose
 ) -> Surface:
     """Deform vertices.
 
@@ -216,7 +205,7 @@ def deform(
     return deformed
 
 
-def _blended(linear: Surface, whole: Surface, blend: NDArray[np.floating]) -> Surface:
+def _blended(linear: Surface, whole: Surface, blend: Floats) -> Surface:
     """Positions and unit normals between two results; at 0 and 1 they are exactly those."""
     share = blend.astype(whole[0].dtype, copy=False)[:, None]
     positions = (1.0 - share) * linear[0] + share * whole[0]

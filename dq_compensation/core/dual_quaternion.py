@@ -11,14 +11,12 @@ All functions work on the last axis, broadcast over the others and keep the dtyp
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Floats
 from .vectors import cross
 
 
-def concatenate_quaternions(
-    second: NDArray[np.floating], first: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def concatenate_quaternions(second: Floats, first: Floats) -> Floats:
     """The product `second first`: the rotation `first`, then `second`. Shapes (..., 4)."""
     w2, x2, y2, z2 = np.moveaxis(second, -1, 0)
     w1, x1, y1, z1 = np.moveaxis(first, -1, 0)
@@ -33,12 +31,12 @@ def concatenate_quaternions(
     )
 
 
-def quaternion_conjugate(quaternions: NDArray[np.floating]) -> NDArray[np.floating]:
+def quaternion_conjugate(quaternions: Floats) -> Floats:
     """(w, -x, -y, -z); the inverse of a unit quaternion. Shape (..., 4)."""
     return quaternions * np.array([1, -1, -1, -1], dtype=quaternions.dtype)
 
 
-def normalized_quaternions(quaternions: NDArray[np.floating]) -> NDArray[np.floating]:
+def normalized_quaternions(quaternions: Floats) -> Floats:
     """Unit quaternions, shape (..., 4); the identity where the length is 0."""
     lengths = np.linalg.norm(quaternions, axis=-1, keepdims=True)
     safe = np.where(lengths > 0.0, lengths, lengths.dtype.type(1.0))
@@ -46,17 +44,13 @@ def normalized_quaternions(quaternions: NDArray[np.floating]) -> NDArray[np.floa
     return np.where(lengths > 0.0, quaternions / safe, identity)
 
 
-def rotate_vectors(
-    quaternions: NDArray[np.floating], vectors: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def rotate_vectors(quaternions: Floats, vectors: Floats) -> Floats:
     """Vectors (..., 3) rotated by unit quaternions (..., 4): v + 2 r x (r x v + w v)."""
     w, axis = quaternions[..., :1], quaternions[..., 1:]
     return vectors + 2 * cross(axis, cross(axis, vectors) + w * vectors)
 
 
-def quaternions_from_axis_angle(
-    axes: NDArray[np.floating], angles: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def quaternions_from_axis_angle(axes: Floats, angles: Floats) -> Floats:
     """Unit axes (..., 3) and angles (...) in radians to quaternions (..., 4)."""
     half = 0.5 * angles[..., None]
     return np.concatenate((np.cos(half), np.sin(half) * axes), axis=-1)
@@ -68,11 +62,7 @@ def quaternions_from_axis_angle(
 FACING_TOLERANCE = 2e-7
 
 
-def faces_away(
-    quaternions: NDArray[np.floating],
-    others: NDArray[np.floating],
-    lengths: NDArray[np.floating] | float = 1.0,
-) -> NDArray[np.bool_]:
+def faces_away(quaternions: Floats, others: Floats, lengths: Floats | float = 1.0) -> Booleans:
     """Whether unit `quaternions` (n, 4) have to change sign to blend the short way with `others`.
 
     Args:
@@ -96,7 +86,7 @@ for _entry, _sign, _row, _column in (
     _OUTER[_entry, 4 * _column + _row] = _sign
 
 
-def quaternions_from_matrices(matrices: NDArray[np.floating]) -> NDArray[np.floating]:
+def quaternions_from_matrices(matrices: Floats) -> Floats:
     """Rotation matrices (B, 3, 3) to unit quaternions (B, 4) with w >= 0.
 
     Takes the longest row of 4 q q^T, so that it is accurate at every angle, 180 degrees too.
@@ -111,7 +101,7 @@ def quaternions_from_matrices(matrices: NDArray[np.floating]) -> NDArray[np.floa
     return rows
 
 
-def matrices_from_quaternions(quaternions: NDArray[np.floating]) -> NDArray[np.floating]:
+def matrices_from_quaternions(quaternions: Floats) -> Floats:
     """Unit quaternions (..., 4) to rotation matrices (..., 3, 3)."""
     w, x, y, z = np.moveaxis(quaternions, -1, 0)
     entries = (
@@ -131,25 +121,19 @@ for _t, (_w, _x, _y, _z) in enumerate(((1, 0, 3, 2), (2, 3, 0, 1), (3, 2, 1, 0))
 _HALF_PRODUCT *= 0.5
 
 
-def dual_from_translation(
-    real: NDArray[np.floating], translations: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def dual_from_translation(real: Floats, translations: Floats) -> Floats:
     """The dual part 1/2 (0, t) real of "rotate, then translate". Shapes (..., 4), (..., 3)."""
     products = translations[..., :, None] * real[..., None, :]
     return products.reshape(*products.shape[:-2], 12) @ _HALF_PRODUCT.astype(real.dtype, copy=False)
 
 
-def translation_from_dual_quaternion(
-    real: NDArray[np.floating], dual: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def translation_from_dual_quaternion(real: Floats, dual: Floats) -> Floats:
     """The translation, 2 dual conj(real), of unit dual quaternions. Shapes (..., 4) to (..., 3)."""
     w, axis = real[..., :1], real[..., 1:]
     return 2 * (w * dual[..., 1:] - dual[..., :1] * axis + cross(axis, dual[..., 1:]))
 
 
-def normalized_dual_quaternions(
-    real: NDArray[np.floating], dual: NDArray[np.floating]
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def normalized_dual_quaternions(real: Floats, dual: Floats) -> tuple[Floats, Floats]:
     """Both parts divided by the length of the real part; the identity where that is 0.
 
     A blended dual part is in general not orthogonal to the real part. That part of it does not
@@ -164,8 +148,6 @@ def normalized_dual_quaternions(
     )
 
 
-def transform_points(
-    real: NDArray[np.floating], dual: NDArray[np.floating], points: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def transform_points(real: Floats, dual: Floats, points: Floats) -> Floats:
     """Points (..., 3) transformed by unit dual quaternions (..., 4), (..., 4)."""
     return rotate_vectors(real, points) + translation_from_dual_quaternion(real, dual)

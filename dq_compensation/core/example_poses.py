@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Integers
 from ..errors import UserError
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate
 from .influences import Influences
@@ -52,13 +52,11 @@ class RadialBasis:
         sigma: in the unit of the distances.
     """
 
-    coefficients: NDArray[np.float64]
+    coefficients: Float64s
     sigma: float
 
     @classmethod
-    def solve(
-        cls, distances: NDArray[np.floating], sigma: float = 1.0, nearest: float = NEAREST
-    ) -> RadialBasis:
+    def solve(cls, distances: Floats, sigma: float = 1.0, nearest: float = NEAREST) -> RadialBasis:
         """Find the coefficients that make each pose's weight 1 in it and 0 in the others.
 
         Args:
@@ -77,25 +75,21 @@ class RadialBasis:
         wanted = np.eye(len(apart))[:, 1:]
         return cls(np.linalg.solve(_gaussian(apart, sigma), wanted), sigma)
 
-    def weights(self, distances: NDArray[np.floating]) -> NDArray[np.float64]:
+    def weights(self, distances: Floats) -> Float64s:
         """The weights, shape (m, k), at distances (m, k + 1) from rest and the poses."""
         return _gaussian(np.asarray(distances, np.float64), self.sigma) @ self.coefficients
 
 
-def _gaussian(distances: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+def _gaussian(distances: Float64s, sigma: float) -> Float64s:
     return np.exp(-((distances / sigma) ** 2))
 
 
-def arc_distances(
-    directions: NDArray[np.floating], others: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def arc_distances(directions: Floats, others: Floats) -> Float64s:
     """Arc lengths on the unit sphere between directions (m, 3) and (k, 3); shape (m, k)."""
     return np.arccos(np.clip(np.asarray(directions, np.float64) @ np.asarray(others).T, -1.0, 1.0))
 
 
-def rotation_distances(
-    rotations: NDArray[np.floating], others: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def rotation_distances(rotations: Floats, others: Floats) -> Float64s:
     """Angles, radians, of the rotations from (m, 4) to (k, 4) unit quaternions; shape (m, k)."""
     cosines = np.abs(np.asarray(rotations, np.float64) @ np.asarray(others).T)
     return 2.0 * np.arccos(np.minimum(cosines, 1.0))
@@ -129,14 +123,12 @@ class ExampleBone:
 
     bone: int
     names: tuple[str, ...]
-    directions: NDArray[np.floating]
-    rotations: NDArray[np.floating]
+    directions: Floats
+    rotations: Floats
     sigma: float = SIGMA
     twists: bool = False
 
-    def distances(
-        self, directions: NDArray[np.floating], rotations: NDArray[np.floating]
-    ) -> NDArray[np.floating]:
+    def distances(self, directions: Floats, rotations: Floats) -> Floats:
         """Radians from given poses of the bone, shapes (m, 3) and (m, 4), to its examples: (m, P).
 
         The arc between the directions; with `twists` the angle of the rotation between the two.
@@ -164,16 +156,16 @@ class ExamplePoses:
         rows: shape (N,); where each pose is in the flattened (E, P).
     """
 
-    bones: NDArray[np.intp]
-    parents: NDArray[np.intp]
-    is_root: NDArray[np.bool_]
-    limbs: NDArray[np.floating]
-    directions: NDArray[np.floating]
-    rotations: NDArray[np.floating]
-    twists: NDArray[np.bool_]
-    falloff: NDArray[np.floating]
-    solution: NDArray[np.floating]
-    rows: NDArray[np.intp]
+    bones: Indices
+    parents: Indices
+    is_root: Booleans
+    limbs: Floats
+    directions: Floats
+    rotations: Floats
+    twists: Booleans
+    falloff: Floats
+    solution: Floats
+    rows: Indices
 
     @classmethod
     def of(
@@ -222,7 +214,7 @@ class ExamplePoses:
         """The number of poses, N."""
         return len(self.rows)
 
-    def alphas(self, pose: Pose) -> NDArray[np.floating]:
+    def alphas(self, pose: Pose) -> Floats:
         """The weight of each example in a pose; shape (N,), bone by bone.
 
         Each is between 0 and 1, and those of one bone do not add up to more than 1: what is added
@@ -287,22 +279,22 @@ class _Tables:
         any_root: whether a bone has no parent.
     """
 
-    directions: NDArray[np.floating]
-    rotations: NDArray[np.floating] | None
-    falloff: NDArray[np.floating]
-    solution: NDArray[np.floating]
-    places: NDArray[np.intp]
+    directions: Floats
+    rotations: Floats | None
+    falloff: Floats
+    solution: Floats
+    places: Indices
     any_root: bool
 
 
-def _relative() -> NDArray[np.floating]:
+def _relative() -> Floats:
     """Shape (4, 16): conj(p) q is this times the products p_i q_j, row by row."""
     units = np.eye(4)
     first = quaternion_conjugate(units)[:, None, :]
     return concatenate_quaternions(first, units[None]).reshape(16, 4).T.copy()
 
 
-def _rotating() -> NDArray[np.floating]:
+def _rotating() -> Floats:
     """Shape (3, 3, 16): the matrix of the rotation q v conj(q) is this times the q_i q_j."""
     units = np.eye(4)
     turned = concatenate_quaternions(units[:, None, :], units[None, 1:])
@@ -314,7 +306,7 @@ def _rotating() -> NDArray[np.floating]:
 _RELATIVE, _ROTATING = _relative(), _rotating()
 
 
-def too_close(example: ExampleBone, limb: NDArray[np.floating]) -> tuple[str, str] | None:
+def too_close(example: ExampleBone, limb: Floats) -> tuple[str, str] | None:
     """The names of two poses of a bone that are too close, or None; rest counts as a pose.
 
     Args:
@@ -328,9 +320,7 @@ def too_close(example: ExampleBone, limb: NDArray[np.floating]) -> tuple[str, st
     return names[int(first[0])], names[int(second[0])]
 
 
-def _distances_from_rest_and_poses(
-    example: ExampleBone, limb: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def _distances_from_rest_and_poses(example: ExampleBone, limb: Floats) -> Floats:
     """Between rest and the poses, all with all, shape (P + 1, P + 1)."""
     directions = np.vstack((limb, example.directions))
     rotations = np.vstack(((1.0, 0.0, 0.0, 0.0), example.rotations))
@@ -338,9 +328,7 @@ def _distances_from_rest_and_poses(
     return with_rest.distances(directions, rotations)
 
 
-def _solve(
-    example: ExampleBone, limb: NDArray[np.floating], bone_name: str
-) -> NDArray[np.floating]:
+def _solve(example: ExampleBone, limb: Floats, bone_name: str) -> Floats:
     """The weights (P + 1, P) of the Gaussians about rest and the poses."""
     apart = _distances_from_rest_and_poses(example, limb)
     try:
@@ -367,12 +355,8 @@ _PIECE = re.compile(r"^.*:|twist|roll|bend|seg(ment)?|[^a-z]")
 
 
 def joint_support(
-    bone: int,
-    influences: Influences,
-    skeleton: Skeleton,
-    positions: NDArray[np.floating],
-    edges: NDArray[np.integer],
-) -> NDArray[np.float32]:
+    bone: int, influences: Influences, skeleton: Skeleton, positions: Floats, edges: Integers
+) -> Float32s:
     """Both sides of the joint at a bone's head, with a smooth border.
 
     Inside are the vertices that follow the bone, its parent, and the bones into which these two
@@ -402,7 +386,7 @@ def joint_support(
     return (near * near * (3.0 - 2.0 * near)).astype(np.float32)
 
 
-def support(bone: int, influences: Influences, skeleton: Skeleton) -> NDArray[np.bool_]:
+def support(bone: int, influences: Influences, skeleton: Skeleton) -> Booleans:
     """The vertices that the bone's parent moves and the parent's parent does not.
 
     So the supports of bones with different parents have no vertex in common, and the muscle above
@@ -445,12 +429,8 @@ def limb_pieces(bone: int, skeleton: Skeleton) -> set[int]:
 
 
 def _distances(
-    inside: NDArray[np.bool_],
-    positions: NDArray[np.floating],
-    edges: NDArray[np.integer],
-    lengths: NDArray[np.floating],
-    width: float,
-) -> NDArray[np.floating]:
+    inside: Booleans, positions: Floats, edges: Integers, lengths: Floats, width: float
+) -> Floats:
     """How far each vertex is from those inside, along edges and across seams; at most `width`."""
     size = float(np.ptp(positions, axis=0).max()) or 1.0
     places = np.round(positions / (1e-6 * size)).astype(np.int64)
@@ -467,7 +447,7 @@ def _distances(
         np.minimum.at(distances, ends[shorter, 1], through[shorter])
 
 
-def _next_above(bone: int, skeleton: Skeleton, moves: NDArray[np.bool_]) -> int:
+def _next_above(bone: int, skeleton: Skeleton, moves: Booleans) -> int:
     """The nearest ancestor that moves vertices; -1 without one."""
     above = int(skeleton.parents[bone])
     while above >= 0 and not moves[above]:
@@ -475,5 +455,5 @@ def _next_above(bone: int, skeleton: Skeleton, moves: NDArray[np.bool_]) -> int:
     return above
 
 
-def _moved_by(bone: int, influences: Influences) -> NDArray[np.bool_]:
+def _moved_by(bone: int, influences: Influences) -> Booleans:
     return ((influences.bones == bone) & (influences.weights > 0.0)).any(axis=1)

@@ -38,8 +38,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats, Int32s, Integers
 from .dual_quaternion import (
     matrices_from_quaternions,
     quaternions_from_axis_angle,
@@ -124,11 +124,11 @@ class HelperSkinning:
     """
 
     helpers: tuple[Helper, ...]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float64]
+    indices: Int32s
+    weights: Float64s
 
 
-def helper_heads(helpers: Sequence[Helper], skeleton: Skeleton) -> NDArray[np.float64]:
+def helper_heads(helpers: Sequence[Helper], skeleton: Skeleton) -> Float64s:
     """The heads of helpers at rest, shape (H, 3), armature space.
 
     Without an anchor a hair's breadth beyond the head of the child: Blender's FBX importer would
@@ -140,9 +140,7 @@ def helper_heads(helpers: Sequence[Helper], skeleton: Skeleton) -> NDArray[np.fl
     return (heads + along[:, None] * (tails - heads)).reshape(-1, 3)
 
 
-def helper_transforms(
-    helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton
-) -> NDArray[np.float64]:
+def helper_transforms(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> Float64s:
     """The skinning matrices of helpers: from rest to the pose, in armature space.
 
     Scaled bones are treated as the Armature constraint treats them: the blended scale, about the
@@ -193,7 +191,7 @@ def helper_transforms(
     return transforms
 
 
-def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.float64]:
+def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> Float64s:
     """The scale of helpers that one side narrows, shape (s, 3, 3).
 
     With q = q_s q_t of `_turned`, and q_t about Y, the bend about X or Z is 2 asin(q_s . x) or
@@ -211,7 +209,7 @@ def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDAr
     return (frames * sizes[:, None, :]) @ frames.transpose(0, 2, 1)
 
 
-def _twisted(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.floating]:
+def _twisted(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> Floats:
     """The turn of helpers with the twist q_t of `_narrowed`, shape (h, 3, 3)."""
     w, _, y, _ = _turned(helpers, pose, skeleton).T
     angles = 2.0 * np.arctan2(y, w) * np.array([helper.twisting for helper in helpers])
@@ -219,7 +217,7 @@ def _twisted(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArr
     return matrices_from_quaternions(quaternions_from_axis_angle(axes, angles))
 
 
-def _turned(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArray[np.floating]:
+def _turned(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> Floats:
     """The rotations q of children relative to parents, in the child's rest axes, shape (h, 4)."""
     children = np.array([helper.child for helper in helpers])
     parents = np.array([helper.parent for helper in helpers])
@@ -229,9 +227,7 @@ def _turned(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> NDArra
     return quaternions_from_matrices(unit_or(columns, 0.0).transpose(0, 2, 1))
 
 
-def _gauges(
-    parents: NDArray[np.integer], children: NDArray[np.integer], pose: Pose
-) -> NDArray[np.float64]:
+def _gauges(parents: Integers, children: Integers, pose: Pose) -> Float64s:
     """The result of linear blending with `GAUGE_SHARE`, seen from the parent: (p, 3, 3).
 
     (1 - s) I + s P^-1 C for the linear parts of parent and child. Of two bones without scale that
@@ -242,7 +238,7 @@ def _gauges(
     return (1.0 - GAUGE_SHARE) * np.eye(3) + GAUGE_SHARE * relative
 
 
-def _linear(pose: Pose, bones: NDArray[np.integer]) -> NDArray[np.float64]:
+def _linear(pose: Pose, bones: Integers) -> Float64s:
     """The linear parts of bones, shape (p, 3, 3); the identity where a bone has no volume."""
     linear = pose.matrices[bones, :3, :3]
     flat = np.abs(np.linalg.det(linear)) < _NO_VOLUME
@@ -250,11 +246,8 @@ def _linear(pose: Pose, bones: NDArray[np.integer]) -> NDArray[np.float64]:
 
 
 def skinned(
-    skinning: HelperSkinning,
-    rest: NDArray[np.floating],
-    bone_matrices: NDArray[np.floating],
-    helper_matrices: NDArray[np.floating],
-) -> NDArray[np.float64]:
+    skinning: HelperSkinning, rest: Floats, bone_matrices: Floats, helper_matrices: Floats
+) -> Float64s:
     """The deformed positions, as every engine computes them: v' = (sum w D) v.
 
     Args:
@@ -307,7 +300,7 @@ class TwistHelper:
         return [turn for turn in both if turn[2]]
 
 
-def twist_axes(helper: TwistHelper, skeleton: Skeleton) -> NDArray[np.float64]:
+def twist_axes(helper: TwistHelper, skeleton: Skeleton) -> Float64s:
     """The axes of a helper at rest, shape (3, 3): the limb's, turned until Y is along its axis."""
     rest, axis = skeleton.rest[helper.limb, :3, :3], np.array(helper.axis)
     # Half of the turn from one unit vector to another: (1 + a . b, a x b), up to its length.
@@ -317,9 +310,7 @@ def twist_axes(helper: TwistHelper, skeleton: Skeleton) -> NDArray[np.float64]:
     return matrices_from_quaternions(unit_or(half, 0.0)) @ rest
 
 
-def twist_transforms(
-    helpers: Sequence[TwistHelper], pose: Pose, skeleton: Skeleton
-) -> NDArray[np.float64]:
+def twist_transforms(helpers: Sequence[TwistHelper], pose: Pose, skeleton: Skeleton) -> Float64s:
     """The skinning matrices of helpers, shape (H, 4, 4): from rest to the pose, armature space."""
     if not helpers:
         return np.zeros((0, 4, 4))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Int64s, Integers
 from .skeleton import BendyBones, Skeleton
 from .vectors import dots, places_in_rows, unit_or
 
@@ -21,7 +22,7 @@ WEAKEST_SHARE = 1e-4
 _UNUSED = np.iinfo(np.int64).max
 
 # The vertices that have an influence of some rank (all of them: a slice), their bones and weights.
-Slot = tuple[NDArray[np.intp] | slice, NDArray[np.int32], NDArray[np.float32]]
+Slot = tuple[Indices | slice, Int32s, Float32s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +38,13 @@ class Influences:
             first. It decides signs where dual quaternions of three or more bones are blended.
     """
 
-    bones: NDArray[np.int32]
-    weights: NDArray[np.float32]
+    bones: Int32s
+    weights: Float32s
     blending_order: NDArray[np.int16] | None = None
 
     @classmethod
     def from_triples(
-        cls,
-        vertices: NDArray[np.integer],
-        bones: NDArray[np.integer],
-        weights: NDArray[np.floating],
-        vertex_count: int,
+        cls, vertices: Integers, bones: Integers, weights: Floats, vertex_count: int
     ) -> Influences:
         """Collect (vertex, bone, weight) triples into normalised rows.
 
@@ -118,15 +115,15 @@ class Influences:
         """The largest number of influences of any vertex, at least 1."""
         return self.bones.shape[1]
 
-    def counts(self) -> NDArray[np.intp]:
+    def counts(self) -> Indices:
         """Shape (n,), the number of influences of each vertex."""
         return np.count_nonzero(self.weights, axis=1)
 
-    def at(self, vertices: NDArray[np.integer]) -> Influences:
+    def at(self, vertices: Integers) -> Influences:
         """The influences of some vertices, without their blending order."""
         return Influences(self.bones[vertices], self.weights[vertices])
 
-    def with_rows(self, vertices: NDArray[np.integer], others: Influences) -> Influences:
+    def with_rows(self, vertices: Integers, others: Influences) -> Influences:
         """The same with the influences of some vertices replaced, one of `others` for each."""
         width = max(self.width, others.width)
         space = ((0, 0), (0, width - self.width))
@@ -136,13 +133,13 @@ class Influences:
         weights[vertices, : others.width] = others.weights
         return Influences(bones, weights)
 
-    def moving_bones(self, bone_count: int) -> NDArray[np.bool_]:
+    def moving_bones(self, bone_count: int) -> Booleans:
         """Shape (B,), which bones move a vertex."""
         moves = np.zeros(bone_count, np.bool_)
         moves[self.bones[self.weights > 0.0]] = True
         return moves
 
-    def of_bones(self, bones: NDArray[np.integer]) -> Influences:
+    def of_bones(self, bones: Integers) -> Influences:
         """The influences with the weights of each bone given to another one: shape (B,)."""
         if (bones == np.arange(len(bones))).all():
             return self
@@ -152,7 +149,7 @@ class Influences:
             used // self.width, given, self.weights.take(used), self.vertex_count
         )
 
-    def in_blending_order(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def in_blending_order(self) -> tuple[Int32s, Float32s]:
         """The bones and weights, shapes (n, k), in the order in which Blender adds them up."""
         if self.blending_order is None:
             return self.bones, self.weights
@@ -179,9 +176,7 @@ class Influences:
                 yield rows, bones[rows, slot], weights[rows, slot]
 
 
-def _merged(
-    vertices: NDArray[np.int64], bones: NDArray[np.int64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _merged(vertices: Int64s, bones: Int64s, weights: Float64s) -> tuple[Int64s, Int64s, Float64s]:
     """The triples with the weights of one bone on one vertex added, at the first one's place."""
     pairs = vertices * (int(bones.max()) + 1) + bones
     _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
@@ -200,9 +195,7 @@ _SLOPE_SHARPNESS = 3.0
 _BORDER_SHARPNESS = 7.0
 
 
-def segment_influences(
-    influences: Influences, skeleton: Skeleton, positions: NDArray[np.floating]
-) -> Influences:
+def segment_influences(influences: Influences, skeleton: Skeleton, positions: Floats) -> Influences:
     """The influences of the rows of a pose: those of a bendy bone go to two of its segments' ends.
 
     Args:
@@ -242,9 +235,7 @@ def segment_influences(
     return Influences.from_triples(rows, pairs.take(used), shares.take(used), len(shares))
 
 
-def _along_line(
-    bendy: BendyBones, skeleton: Skeleton, slots: NDArray[np.integer], points: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def _along_line(bendy: BendyBones, skeleton: Skeleton, slots: Integers, points: Floats) -> Float64s:
     """Where points (p, 3) are between heads and tails of bones: shape (p,), 0 to 1."""
     bones = bendy.bones[slots]
     lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)[bones]
@@ -253,7 +244,7 @@ def _along_line(
     return np.clip(along / np.where(lengths > 0.0, lengths, 1.0), 0.0, 1.0)
 
 
-def _along_curve(bendy: BendyBones, slot: int, points: NDArray[np.floating]) -> NDArray[np.float64]:
+def _along_curve(bendy: BendyBones, slot: int, points: Floats) -> Float64s:
     """Where points (p, 3) are along the curve of a bone: shape (p,), in segments.
 
     Blender's curved mapping. Planes across the curve at the segments' ends are searched by
@@ -300,9 +291,7 @@ def _along_curve(bendy: BendyBones, slot: int, points: NDArray[np.floating]) -> 
     return places
 
 
-def _bisected(
-    distances: NDArray[np.floating], segments: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], list[NDArray[np.intp]]]:
+def _bisected(distances: Floats, segments: int) -> tuple[Indices, Indices, list[Indices]]:
     """The planes before and behind each point, and the planes passed by the search, -1 for none.
 
     Args:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Integers
 from .influences import Influences
 from .limb_leaves import limbs_of_leaves
 from .pose import Pose, limb_straightness
@@ -39,12 +39,12 @@ class SkinAtRest:
         painted: the influences as they were painted, where softer ones act; None: the same.
     """
 
-    positions: NDArray[np.floating]
+    positions: Floats
     influences: Influences
     skeleton: Skeleton
     limb_axis: LimbAxis = "AUTO"
-    mesh_parents: NDArray[np.int32] | None = None
-    sides: NDArray[np.integer] | None = None
+    mesh_parents: Int32s | None = None
+    sides: Integers | None = None
     left_out: Sequence[int] = ()
     whole: SkinAtRest | None = None
     painted: Influences | None = None
@@ -62,12 +62,12 @@ class SkinAtRest:
         return replace(self, influences=self.painted, painted=None)
 
     @cached_property
-    def moves(self) -> NDArray[np.bool_]:
+    def moves(self) -> Booleans:
         """Shape (B,), which bones move a vertex of the body."""
         return self.body.influences.moving_bones(self.skeleton.bone_count)
 
     @cached_property
-    def limbs_of_bones(self) -> NDArray[np.int32]:
+    def limbs_of_bones(self) -> Int32s:
         """The bone whose limb each bone lies on, shape (B,): `limbs_of_leaves` of the body."""
         if self.whole is not None:
             return self.whole.limbs_of_bones
@@ -93,7 +93,7 @@ class SkinAtRest:
         )
 
     @cached_property
-    def body_parents(self) -> NDArray[np.int32]:
+    def body_parents(self) -> Int32s:
         """The bone that each bone hangs on, in the tree of bones with skin.
 
         It is the nearest ancestor that moves vertices, where the mesh shows joints by these. Limbs
@@ -120,11 +120,7 @@ class SkinAtRest:
 
 
 def _join_limbs(
-    parents: NDArray[np.int32],
-    moves: NDArray[np.bool_],
-    influences: Influences,
-    depth: NDArray[np.int64],
-    sides: NDArray[np.integer],
+    parents: Int32s, moves: Booleans, influences: Influences, depth: Int64s, sides: Integers
 ) -> None:
     """Give the first bones of limbs parents, as `SkinAtRest.body_parents` says."""
     count = len(parents)
@@ -166,13 +162,11 @@ class Paths:
         joints: shape (k,), the bones at whose heads the joints are.
     """
 
-    pairs: NDArray[np.intp]
-    joints: NDArray[np.int32]
+    pairs: Indices
+    joints: Int32s
 
     @classmethod
-    def between(
-        cls, parents: NDArray[np.int32], first: NDArray[np.integer], second: NDArray[np.integer]
-    ) -> Paths:
+    def between(cls, parents: Int32s, first: Integers, second: Integers) -> Paths:
         """The way up from either bone to where they meet; without a common ancestor up to roots."""
         deep = np.append(depths(parents), -1)
         a, b = np.array(first), np.array(second)
@@ -221,21 +215,18 @@ class LimbJoints:
         skeleton: whose bones they are between.
     """
 
-    children: NDArray[np.int32]
-    parents: NDArray[np.int32]
-    heads: NDArray[np.float64]
-    forth: NDArray[np.float64]
-    back: NDArray[np.float64]
-    hinge_confidence: NDArray[np.float64]
-    lengths: NDArray[np.float64]
+    children: Int32s
+    parents: Int32s
+    heads: Float64s
+    forth: Float64s
+    back: Float64s
+    hinge_confidence: Float64s
+    lengths: Float64s
     skeleton: Skeleton
 
     @classmethod
     def of(
-        cls,
-        skeleton: Skeleton,
-        limb_axis: LimbAxis = "AUTO",
-        mesh_parents: NDArray[np.int32] | None = None,
+        cls, skeleton: Skeleton, limb_axis: LimbAxis = "AUTO", mesh_parents: Int32s | None = None
     ) -> LimbJoints:
         """The joints of a skeleton.
 
@@ -255,9 +246,7 @@ class LimbJoints:
         return cls(*arrays, skeleton=skeleton)
 
     @classmethod
-    def by_parents(
-        cls, skeleton: Skeleton, limb_axis: LimbAxis, parents: NDArray[np.int32]
-    ) -> LimbJoints:
+    def by_parents(cls, skeleton: Skeleton, limb_axis: LimbAxis, parents: Int32s) -> LimbJoints:
         """The joints at the heads of all bones, which have these parents, -1 for roots."""
         heads, bones = skeleton.heads, np.arange(skeleton.bone_count, dtype=np.int32)
         is_child = parents >= 0
@@ -306,22 +295,22 @@ class LimbJoints:
         gaps = np.linalg.norm(apart - along[:, 1:] * rays[:, 1], axis=1)
         return PosedJoints(heads, rays, straight, sizes, gaps, np.maximum(along, 0.0))
 
-    def sides(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.intp]:
+    def sides(self, joints: Integers, bones: Integers) -> Indices:
         """Shape (m,): 0 where the bone is the child of the joint, 1 where it is the parent."""
         return (bones != self.children[joints]).astype(np.intp)
 
-    def rays(self, joints: NDArray[np.integer], bones: NDArray[np.integer]) -> NDArray[np.float64]:
+    def rays(self, joints: Integers, bones: Integers) -> Float64s:
         """Shape (m, 3): along the limb of each bone, the child or the parent of the joint."""
         beside_child = (bones == self.children[joints])[:, None]
         return np.where(beside_child, self.forth[joints], self.back[joints])
 
     @cached_property
-    def _points(self) -> NDArray[np.float64]:
+    def _points(self) -> Float64s:
         """The heads as columns (x, y, z, 1), shape (J, 4, 1)."""
         return np.concatenate((self.heads, np.ones((len(self.heads), 1))), axis=1)[:, :, None]
 
 
-def hinge_confidence(continues: NDArray[np.floating]) -> NDArray[np.floating]:
+def hinge_confidence(continues: Floats) -> Floats:
     """The confidence that two limbs are one, by the cosine of the angle between them at rest."""
     return smooth_step(continues, _ANOTHER_PART, _SAME_LIMB)
 
@@ -341,9 +330,9 @@ class PosedJoints:
             the parent's end: a limb that is pulled apart, or pushed together, stays one limb.
     """
 
-    heads: NDArray[np.float64]
-    rays: NDArray[np.float64]
-    straightness: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    gaps: NDArray[np.float64]
-    reaches: NDArray[np.float64]
+    heads: Float64s
+    rays: Float64s
+    straightness: Float64s
+    sizes: Float64s
+    gaps: Float64s
+    reaches: Float64s

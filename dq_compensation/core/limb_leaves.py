@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Floats, Indices, Int32s
 from .influences import Influences
 from .skeleton import Skeleton
 from .vectors import dots, extent, unit_or
@@ -25,9 +25,7 @@ _INSIDE = 0.5
 _END = 1.05
 
 
-def limbs_of_leaves(
-    positions: NDArray[np.floating], influences: Influences, skeleton: Skeleton
-) -> NDArray[np.int32]:
+def limbs_of_leaves(positions: Floats, influences: Influences, skeleton: Skeleton) -> Int32s:
     """The bone whose limb each bone lies on, shape (B,): itself, but for leaves.
 
     A limb leads from the head of a bone to that of its child from which bones reach farthest.
@@ -77,13 +75,13 @@ class _Branches:
         near: shape (m,), bool; whether the head is near enough to the limb, whatever its radius.
     """
 
-    next_bones: NDArray[np.intp]
-    bones: NDArray[np.intp]
-    branches: NDArray[np.intp]
-    near: NDArray[np.bool_]
+    next_bones: Indices
+    bones: Indices
+    branches: Indices
+    near: Booleans
 
     @classmethod
-    def of(cls, has_skin: NDArray[np.bool_], skeleton: Skeleton) -> _Branches:
+    def of(cls, has_skin: Booleans, skeleton: Skeleton) -> _Branches:
         parents, heads = skeleton.parents, skeleton.heads
         has_child = np.bincount(parents[parents >= 0], minlength=len(parents)) > 0
         bones = branches = np.flatnonzero(parents >= 0)
@@ -124,15 +122,13 @@ class _Branches:
 class _Skin:
     """The influences of some bones: vertices, bones and weights, all of shape (m,)."""
 
-    positions: NDArray[np.floating]
-    vertices: NDArray[np.intp]
-    bones: NDArray[np.int32]
-    weights: NDArray[np.float32]
+    positions: Floats
+    vertices: Indices
+    bones: Int32s
+    weights: Float32s
 
 
-def _lie_on(
-    limb: int, next_bone: int, bones: NDArray[np.intp], skin: _Skin, skeleton: Skeleton
-) -> NDArray[np.bool_]:
+def _lie_on(limb: int, next_bone: int, bones: Indices, skin: _Skin, skeleton: Skeleton) -> Booleans:
     """Shape (k,), whether each of the bones (k,) lies on a limb."""
     head = skeleton.heads[limb]
     way = skeleton.heads[next_bone] - head
@@ -166,12 +162,12 @@ def _lie_on(
     return found & (has_own or np.count_nonzero(found & (moved[:, 0] > 0.0)) > 1)
 
 
-def _along_limb(away: NDArray[np.floating], ways: NDArray[np.floating]) -> NDArray[np.floating]:
+def _along_limb(away: Floats, ways: Floats) -> Floats:
     """How far vectors (m, 3) reach along limbs, which are ways (m, 3) or one way (3,)."""
     return dots(away, np.broadcast_to(unit_or(ways, 0.0), away.shape))
 
 
-def _from_limb(away: NDArray[np.floating], ways: NDArray[np.floating]) -> NDArray[np.floating]:
+def _from_limb(away: Floats, ways: Floats) -> Floats:
     """How far points are from limbs, from their heads to their ends, likewise."""
     lengths = np.linalg.norm(ways, axis=-1)
     along = np.clip(_along_limb(away, ways), 0.0, lengths)

@@ -21,8 +21,8 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats, Indices, Int32s, Integers
 from .influences import Influences
 from .limb_joints import LimbJoints, SkinAtRest
 from .pose import Pose
@@ -84,19 +84,15 @@ class JointCandidates:
     """
 
     limbs: LimbJoints
-    vertices: NDArray[np.intp]
-    joints: NDArray[np.intp]
-    below: NDArray[np.float64]
-    above: NDArray[np.float64]
-    rows: NDArray[np.intp]
-    lengths: NDArray[np.float64]
+    vertices: Indices
+    joints: Indices
+    below: Float64s
+    above: Float64s
+    rows: Indices
+    lengths: Float64s
 
     @classmethod
-    def of(
-        cls,
-        skin: SkinAtRest,
-        limbs: LimbJoints,
-    ) -> JointCandidates:
+    def of(cls, skin: SkinAtRest, limbs: LimbJoints) -> JointCandidates:
         """The candidates at the joints of the hierarchy, and at those of the mesh.
 
         Bones that are left out are a row of their own, so that skin beside them fades towards them.
@@ -120,7 +116,7 @@ class JointCandidates:
         bones = limbs.children[joints_of]
         return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
 
-    def ropes(self, skin: SkinAtRest) -> NDArray[np.float64]:
+    def ropes(self, skin: SkinAtRest) -> Float64s:
         """Shape (J,), 0 to 1: how surely each joint is one of a rope, and not of a limb.
 
         With the width c of `_widths`, and the larger share u of `_alone` of its two bones, it rises
@@ -140,9 +136,7 @@ class JointCandidates:
         wide = smooth_step(widths, *_WIDE) * smooth_step(counts, *_ENOUGH)
         return wide * (1.0 - limbs_alone)
 
-    def _widths(
-        self, positions: NDArray[np.floating]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _widths(self, positions: Floats) -> tuple[Float64s, Float64s]:
         """Over how many radii of the skin the weights of each joint cross over, shape (J,).
 
         The share x of what is behind the joint is taken for a step that a Gaussian of the width c
@@ -158,7 +152,7 @@ class JointCandidates:
         amounts = (shares * (1.0 - shares)) ** 2 * both
         sums = np.maximum(np.bincount(joints, amounts, count), _SHORTEST)
 
-        def means(values: NDArray[np.floating]) -> NDArray[np.float64]:
+        def means(values: Floats) -> Float64s:
             return np.bincount(joints, amounts * values, count) / sums
 
         along = unit_or(limbs.forth - limbs.back, limbs.forth)[joints]
@@ -171,9 +165,7 @@ class JointCandidates:
         counts = sums**2 / np.maximum(np.bincount(joints, amounts**2, count), _SHORTEST)
         return widths / np.maximum(radii, np.maximum(_THIN * limbs.lengths, _SHORTEST)), counts
 
-    def chosen(
-        self, positions: NDArray[np.floating], ropes: NDArray[np.float64]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    def chosen(self, positions: Floats, ropes: Float64s) -> tuple[Indices, Indices, Float64s]:
         """The joint that bends each vertex most: that with the largest score.
 
             score = x (1 - x) (below + above) (its `hinge_confidence`) near / (d + 0.05)
@@ -221,7 +213,7 @@ class JointCandidates:
 
 def rope_joints(
     skin: SkinAtRest, limbs: LimbJoints, candidates: JointCandidates | None = None
-) -> NDArray[np.float64]:
+) -> Float64s:
     """Shape (J,), 0 to 1: how surely each joint is one of a rope; see `JointCandidates.ropes`.
 
     They are found on all meshes of the character. Softness changes no limb into a rope: the weights
@@ -240,10 +232,10 @@ def rope_joints(
 
 
 # All meshes of a character ask for the same.
-_ropes_of_bodies: WeakKeyDictionary[SkinAtRest, NDArray[np.float64]] = WeakKeyDictionary()
+_ropes_of_bodies: WeakKeyDictionary[SkinAtRest, Float64s] = WeakKeyDictionary()
 
 
-def _alone(skin: SkinAtRest) -> NDArray[np.float64]:
+def _alone(skin: SkinAtRest) -> Float64s:
     """Shape (B,): how much of the skin between its two joints a bone has alone, 0 to 1.
 
     It is the largest share, but for a few vertices: sum of w^17 / sum of w^16. -1 for bones that
@@ -265,11 +257,8 @@ def _alone(skin: SkinAtRest) -> NDArray[np.float64]:
 
 
 def _of_tree(
-    influences: Influences,
-    limbs: LimbJoints,
-    parents: NDArray[np.int32],
-    joints: NDArray[np.intp],
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    influences: Influences, limbs: LimbJoints, parents: Int32s, joints: Indices
+) -> tuple[Indices, Indices, Float64s, Float64s]:
     """Vertices, joints, `below` and `above`, of bones with these parents (B,), -1 for none.
 
     Args:
@@ -300,11 +289,7 @@ def _of_tree(
     return vertices, joints[bones], below, above
 
 
-def _rows(
-    skin: SkinAtRest,
-    limbs: LimbJoints,
-    joints: NDArray[np.intp],
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _rows(skin: SkinAtRest, limbs: LimbJoints, joints: Indices) -> tuple[Indices, Float64s]:
     """The row of each bone, shape (B,), and `lengths` of the joint at its head, shape (B,).
 
     Args:
@@ -326,7 +311,7 @@ def _rows(
     return rows, np.where(goes_on, shorter, limbs.lengths[joints])
 
 
-def _products(parents: NDArray[np.int32], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _products(parents: Int32s, factors: Float64s) -> Float64s:
     """Shape (B, B): products of the joints' factors on the way up to a bone from one below it.
 
     The bone above comes first; 1 for a bone itself, 0 where the first is not above the second.
@@ -379,19 +364,14 @@ class MeasuredJoints:
     """
 
     limbs: LimbJoints
-    joints: NDArray[np.int32]
-    bones: NDArray[np.int32]
-    amounts: NDArray[np.floating]
-    ropes: NDArray[np.float64]
+    joints: Int32s
+    bones: Int32s
+    amounts: Floats
+    ropes: Float64s
     swings: SwingJoints | None = None
 
     @classmethod
-    def of(
-        cls,
-        skin: SkinAtRest,
-        *,
-        ball_joints: bool = False,
-    ) -> MeasuredJoints:
+    def of(cls, skin: SkinAtRest, *, ball_joints: bool = False) -> MeasuredJoints:
         """Find the joints.
 
         Args:
@@ -428,7 +408,7 @@ class MeasuredJoints:
         return cls(limbs, joints, bones, amounts, ropes, swings)
 
     @property
-    def rope_bones(self) -> NDArray[np.int32]:
+    def rope_bones(self) -> Int32s:
         """The bones at whose heads a rope bends: nothing is compensated there, or little."""
         return np.unique(self.limbs.children[self.ropes > 0.5])
 
@@ -440,28 +420,22 @@ class MeasuredJoints:
         return len(found) - of_mesh, of_mesh
 
     @property
-    def joint_bones(self) -> NDArray[np.int32]:
+    def joint_bones(self) -> Int32s:
         """The bones at whose heads vertices are compensated."""
         return np.unique(self.limbs.children[self.joints[self.rows]])
 
     @property
-    def bones_of_mesh_joints(self) -> NDArray[np.int32]:
+    def bones_of_mesh_joints(self) -> Int32s:
         """The bones at whose heads vertices are compensated at a joint of the mesh."""
         found = np.unique(self.joints[self.rows])
         return self.limbs.children[found[found >= self.limbs.skeleton.bone_count]]
 
     @cached_property
-    def rows(self) -> NDArray[np.intp]:
+    def rows(self) -> Indices:
         """The vertices that have a joint."""
         return np.flatnonzero(self.amounts)
 
-    def displacements(
-        self,
-        rows: NDArray[np.integer],
-        rest: NDArray[np.floating],
-        deformed: NDArray[np.floating],
-        pose: Pose,
-    ) -> NDArray[np.floating]:
+    def displacements(self, rows: Integers, rest: Floats, deformed: Floats, pose: Pose) -> Floats:
         """From where dual quaternions have put vertices back towards the nearer limb.
 
         At rest, with the joint J and the ray r of the limb, let o = v - J be the vertex from the
@@ -502,18 +476,12 @@ class MeasuredJoints:
         return (shares[:, None] * away).astype(dtype, copy=False)
 
 
-def from_ray(
-    from_joint: NDArray[np.floating],
-    ray: NDArray[np.floating],
-    reach: NDArray[np.floating] | float = 0.0,
-) -> NDArray[np.floating]:
+def from_ray(from_joint: Floats, ray: Floats, reach: Floats | float = 0.0) -> Floats:
     """The vectors (m, 3) from the nearest points of rays, which begin this far behind the joint."""
     return from_joint - np.maximum(dots(from_joint, ray), -reach)[:, None] * ray
 
 
-def distances_at_rest(
-    from_joint: NDArray[np.floating], ray: NDArray[np.floating]
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def distances_at_rest(from_joint: Floats, ray: Floats) -> tuple[Floats, Floats]:
     """The distance of vertices from their limb, and by how much it is less than from the joint.
 
     Args:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats
 from ..errors import PoseError
 from ..wording import listed
 from .dual_quaternion import dual_from_translation, quaternions_from_matrices
@@ -39,10 +39,10 @@ class Pose:
         scaled: shape (R,), bool; where the matrix is not its rigid part alone.
     """
 
-    matrices: NDArray[np.float64]
-    rotations: NDArray[np.float64]
-    duals: NDArray[np.float64]
-    scaled: NDArray[np.bool_]
+    matrices: Float64s
+    rotations: Float64s
+    duals: Float64s
+    scaled: Booleans
 
     @property
     def any_scaled(self) -> bool:
@@ -55,7 +55,7 @@ class Pose:
         return cls.from_matrices(np.tile(np.eye(4), (skeleton.bone_count, 1, 1)), skeleton)
 
     @classmethod
-    def from_matrices(cls, matrices: NDArray[np.floating], skeleton: Skeleton) -> Pose:
+    def from_matrices(cls, matrices: Floats, skeleton: Skeleton) -> Pose:
         """Split the matrices of the bones into rigid parts and scales, as Preserve Volume does.
 
         Args:
@@ -98,7 +98,7 @@ class Pose:
         )
 
 
-def is_scaled(linear: NDArray[np.floating]) -> NDArray[np.bool_]:
+def is_scaled(linear: Floats) -> Booleans:
     """Whether matrices are not rotations: shape (B,), of shape (B, 3, 3)."""
     gram = linear.transpose(0, 2, 1) @ linear
     gram -= _IDENTITY
@@ -108,7 +108,7 @@ def is_scaled(linear: NDArray[np.floating]) -> NDArray[np.bool_]:
     return stretched | ((x_cross_y * z).sum(axis=0) < 0.0)
 
 
-def _rigid_parts(linear: NDArray[np.float64], rest: NDArray[np.float64]) -> NDArray[np.floating]:
+def _rigid_parts(linear: Float64s, rest: Float64s) -> Floats:
     """The rotations that Blender's mat4_to_dquat takes for the rigid parts of scaled bones.
 
     The posed axes of the bone are made orthogonal: Y stays, then X as far as it can, else Z. A bone
@@ -146,7 +146,7 @@ def _rigid_parts(linear: NDArray[np.float64], rest: NDArray[np.float64]) -> NDAr
 CURVED, STRAIGHT = 0.9848078, 0.9990482
 
 
-def limb_straightness(skeleton: Skeleton, pose: Pose) -> NDArray[np.float64]:
+def limb_straightness(skeleton: Skeleton, pose: Pose) -> Float64s:
     """The share to which the limbs of all bones are as straight as at rest: shape (B,), 0 to 1.
 
     Let c be the direction from a bendy bone's head to its tail at rest, c' that from where its
@@ -168,11 +168,11 @@ def limb_straightness(skeleton: Skeleton, pose: Pose) -> NDArray[np.float64]:
     return found
 
 
-def _turned(matrices: NDArray[np.float64], directions: NDArray[np.float64]) -> NDArray[np.float64]:
+def _turned(matrices: Float64s, directions: Float64s) -> Float64s:
     """Directions (m, 3), each by its own matrix (m, 4, 4)."""
     return unit_or(np.einsum("mij,mj->mi", matrices[:, :3, :3], directions), 0.0)
 
 
-def _moved(matrices: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _moved(matrices: Float64s, points: Float64s) -> Float64s:
     """Points (m, 3), each by its own matrix (m, 4, 4)."""
     return np.einsum("mij,mj->mi", matrices[:, :3, :3], points) + matrices[:, :3, 3]

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats
 from .dual_quaternion import matrices_from_quaternions, translation_from_dual_quaternion
 from .influences import Influences
 from .pose import Pose
@@ -54,18 +54,18 @@ class RestOffsets:
             same unit. Rounding but for the vertices that cannot be reached.
     """
 
-    offsets: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    offsets: Float64s
+    errors: Float64s
 
 
 def rest_offsets(
-    wanted: NDArray[np.floating],
-    shape: NDArray[np.floating],
+    wanted: Floats,
+    shape: Floats,
     influences: Influences,
     pose: Pose,
     target: Target = "LINEAR",
     *,
-    mask: NDArray[np.floating] | None = None,
+    mask: Floats | None = None,
     longest: float | None = None,
 ) -> RestOffsets:
     """The offsets of a shape with which the target's skinning gives the wanted positions.
@@ -102,8 +102,8 @@ def rest_offsets(
 
 
 def affine_maps(
-    influences: Influences, pose: Pose, target: Target, mask: NDArray[np.floating] | None = None
-) -> NDArray[np.float64]:
+    influences: Influences, pose: Pose, target: Target, mask: Floats | None = None
+) -> Float64s:
     """The affine map of each vertex by the target's skinning: v' = M v + t.
 
     Arguments as for `rest_offsets`.
@@ -126,7 +126,7 @@ def affine_maps(
     return maps
 
 
-def _dual_quaternion_maps(influences: Influences, pose: Pose) -> NDArray[np.float64]:
+def _dual_quaternion_maps(influences: Influences, pose: Pose) -> Float64s:
     """The affine maps of dual quaternion skinning, shape (n, 3, 4)."""
     count = influences.vertex_count
     maps = np.empty((count, 3, 4))
@@ -153,9 +153,7 @@ def _dual_quaternion_maps(influences: Influences, pose: Pose) -> NDArray[np.floa
     return maps
 
 
-def _nearest_offsets(
-    matrices: NDArray[np.float64], missing: NDArray[np.float64], longest: float
-) -> NDArray[np.float64]:
+def _nearest_offsets(matrices: Float64s, missing: Float64s, longest: float) -> Float64s:
     """The offsets o (m, 3) within a length for which M o comes nearest to `missing` (m, 3)."""
     determinants = np.linalg.det(matrices)
     sizes = np.linalg.norm(matrices, axis=(1, 2))
@@ -173,9 +171,7 @@ def _nearest_offsets(
     return offsets
 
 
-def _bounded_least_squares(
-    matrices: NDArray[np.float64], missing: NDArray[np.float64], longest: float
-) -> NDArray[np.float64]:
+def _bounded_least_squares(matrices: Float64s, missing: Float64s, longest: float) -> Float64s:
     """As `_nearest_offsets`, for matrices of any kind, by their singular values.
 
     In the axes of the singular values s, the offset is g(s) times the difference: 1/s where s is

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Int32s, Int64s, Integers
 from .vectors import extent, unit_or
 
 LimbAxis = Literal["AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"]
@@ -25,11 +26,11 @@ class Ancestry:
         enter, leave: shape (B,); the interval of the walk that is spent in the subtree of a bone.
     """
 
-    enter: NDArray[np.int64]
-    leave: NDArray[np.int64]
+    enter: Int64s
+    leave: Int64s
 
     @classmethod
-    def of(cls, parents: NDArray[np.int32]) -> Ancestry:
+    def of(cls, parents: Int32s) -> Ancestry:
         """The ancestry of bones with these parents, -1 for roots, in any order without cycles."""
         order = np.argsort(depths(parents), kind="stable").tolist()
         count, above = len(parents), parents.tolist()
@@ -46,7 +47,7 @@ class Ancestry:
         entered = np.array(enter, np.int64)
         return cls(entered, entered + np.array(sizes, np.int64))
 
-    def kinship(self, first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int8]:
+    def kinship(self, first: Integers, second: Integers) -> NDArray[np.int8]:
         """The kinship of pairs of bones.
 
         Returns:
@@ -59,7 +60,7 @@ class Ancestry:
         return above.astype(np.int8) - below.astype(np.int8)
 
 
-def depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
+def depths(parents: Int32s) -> Int64s:
     """The number of bones above each bone."""
     depths, bones = np.zeros(len(parents), np.int64), parents
     while (going := bones >= 0).any():
@@ -85,9 +86,9 @@ class Skeleton:
     """
 
     names: tuple[str, ...]
-    parents: NDArray[np.int32]
-    rest: NDArray[np.float64]
-    tails: NDArray[np.float64]
+    parents: Int32s
+    rest: Float64s
+    tails: Float64s
     bendy: BendyBones | None = None
 
     def __post_init__(self) -> None:
@@ -105,12 +106,12 @@ class Skeleton:
         return len(self.names)
 
     @property
-    def heads(self) -> NDArray[np.float64]:
+    def heads(self) -> Float64s:
         """Shape (B, 3)."""
         return self.rest[:, :3, 3]
 
     @cached_property
-    def bone_of_row(self) -> NDArray[np.int32]:
+    def bone_of_row(self) -> Int32s:
         """Shape (R,), int32; the bone of each row of a pose: the bones, then segments' ends."""
         bones = np.arange(self.bone_count, dtype=np.int32)
         return bones if self.bendy is None else np.append(bones, self.bendy.bone_of_frame)
@@ -121,7 +122,7 @@ class Skeleton:
         return len(self.bone_of_row)
 
     @cached_property
-    def frames(self) -> NDArray[np.float64]:
+    def frames(self) -> Float64s:
         """Shape (R, 4, 4), the rest frame of each row of a pose, orthonormal."""
         if self.bendy is None:
             return self.rest
@@ -130,7 +131,7 @@ class Skeleton:
         return np.concatenate((self.rest, frames))
 
     @cached_property
-    def start_rows(self) -> NDArray[np.int32]:
+    def start_rows(self) -> Int32s:
         """Shape (B,), int32; the row of a pose that moves the head of each bone's limb."""
         rows = np.arange(self.bone_count, dtype=np.int32)
         if self.bendy is not None:
@@ -138,14 +139,14 @@ class Skeleton:
         return rows
 
     @cached_property
-    def end_rows(self) -> NDArray[np.int32]:
+    def end_rows(self) -> Int32s:
         """Shape (B,), int32; the row of a pose that moves the tail of each bone's limb."""
         rows = self.start_rows.copy()
         if self.bendy is not None:
             rows[self.bendy.bones] += self.bendy.segments
         return rows
 
-    def joined_parents(self, mesh_parents: NDArray[np.int32]) -> NDArray[np.int32]:
+    def joined_parents(self, mesh_parents: Int32s) -> Int32s:
         """The parents, shape (B,); where the mesh shows another parent, that one.
 
         Args:
@@ -153,9 +154,7 @@ class Skeleton:
         """
         return np.where(mesh_parents >= 0, mesh_parents, self.parents)
 
-    def limb_directions(
-        self, axis: LimbAxis = "AUTO", parents: NDArray[np.int32] | None = None
-    ) -> NDArray[np.float64]:
+    def limb_directions(self, axis: LimbAxis = "AUTO", parents: Int32s | None = None) -> Float64s:
         """The unit direction of the limb at each bone, from the joint outwards, at rest.
 
         AUTO: from the bone's head to its child's head, to the mean of its children's heads when
@@ -175,7 +174,7 @@ class Skeleton:
         ways = self.to_children(parents)
         return np.where(self.has_length(ways)[:, None], unit_or(ways, _NO_LIMB), own)
 
-    def to_children(self, parents: NDArray[np.int32] | None = None) -> NDArray[np.float64]:
+    def to_children(self, parents: Int32s | None = None) -> Float64s:
         """From the head of each bone to the middle of its children's heads, shape (B, 3).
 
         Those that coincide with its own do not count; 0 without any others.
@@ -193,13 +192,11 @@ class Skeleton:
         counts = np.bincount(parents[apart], minlength=self.bone_count)
         return sums / np.maximum(counts, 1)[:, None]
 
-    def has_length(self, ways: NDArray[np.floating]) -> NDArray[np.bool_]:
+    def has_length(self, ways: Floats) -> Booleans:
         """Shape (m,), whether ways (m, 3) between bones are more than rounding."""
         return np.linalg.norm(ways, axis=1) > 1e-5 * extent(self.heads)
 
-    def limbs_at_joints(
-        self, parents: NDArray[np.int32]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def limbs_at_joints(self, parents: Int32s) -> tuple[Float64s, Float64s, Float64s]:
         """The limbs on either side of the joint at the head of each bone.
 
         Args:
@@ -213,7 +210,7 @@ class Skeleton:
         lengths = np.linalg.norm(ways, axis=1)
         return ways, lengths, np.minimum(lengths, self.limb_lengths(parents))
 
-    def limb_lengths(self, parents: NDArray[np.int32]) -> NDArray[np.float64]:
+    def limb_lengths(self, parents: Int32s) -> Float64s:
         """Shape (B,), from the head of each bone to its farthest child, else to its tail.
 
         Args:
@@ -243,22 +240,22 @@ class BendyBones:
             Mapping: Curved), not along the straight line from head to tail.
     """
 
-    bones: NDArray[np.int32]
-    segments: NDArray[np.int32]
-    frames: NDArray[np.float64]
-    curved: NDArray[np.bool_]
+    bones: Int32s
+    segments: Int32s
+    frames: Float64s
+    curved: Booleans
 
     @cached_property
-    def starts(self) -> NDArray[np.int32]:
+    def starts(self) -> Int32s:
         """Shape (m,), int32; the place of each bone's first frame."""
         return np.cumsum(self.segments + 1, dtype=np.int32) - self.segments - 1
 
     @cached_property
-    def bone_of_frame(self) -> NDArray[np.int32]:
+    def bone_of_frame(self) -> Int32s:
         """Shape (S,), int32; the bone that each frame is on."""
         return np.repeat(self.bones, self.segments + 1)
 
     @cached_property
-    def inverse_frames(self) -> NDArray[np.float64]:
+    def inverse_frames(self) -> Float64s:
         """Shape (S, 4, 4)."""
         return np.linalg.inv(self.frames)

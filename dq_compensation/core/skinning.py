@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Int32s
 from .dual_quaternion import (
     dual_from_translation,
     faces_away,
@@ -24,9 +24,7 @@ from .vectors import extent, unit_or
 # LINEAR: linear blend skinning, what the Armature modifier does without Preserve Volume.
 
 
-def blended_matrices(
-    matrices: NDArray[np.floating], influences: Influences, dtype: np.dtype
-) -> NDArray[np.floating]:
+def blended_matrices(matrices: Floats, influences: Influences, dtype: np.dtype) -> Floats:
     """The weighted sums of matrices over the influences of each vertex.
 
     Args:
@@ -43,15 +41,13 @@ def blended_matrices(
     return sums.reshape(-1, *matrices.shape[1:])
 
 
-def _cofactors(matrices: NDArray[np.floating]) -> NDArray[np.floating]:
+def _cofactors(matrices: Floats) -> Floats:
     """Cofactor matrices (..., 3, 3), which transform normals; the inverse transpose times det."""
     x, y, z = matrices[..., 0], matrices[..., 1], matrices[..., 2]
     return np.stack((np.cross(y, z), np.cross(z, x), np.cross(x, y)), axis=-1)
 
 
-def _transformed_normals(
-    matrices: NDArray[np.floating], normals: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def _transformed_normals(matrices: Floats, normals: Floats) -> Floats:
     """Unit normals (n, 3) of surfaces that the 3x3 matrices (n, 3, 3) transform.
 
     A normal that a matrix without a volume turns into nothing stays as it was.
@@ -61,11 +57,8 @@ def _transformed_normals(
 
 
 def linear_blend(
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    influences: Influences,
-    pose: Pose,
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+    positions: Floats, normals: Floats | None, influences: Influences, pose: Pose
+) -> tuple[Floats, Floats | None]:
     """Transform each vertex once, by its blended matrix: v' = (sum w_i D_i) v.
 
     Args:
@@ -90,11 +83,8 @@ def linear_blend(
 
 
 def dual_quaternion_skinning(
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    influences: Influences,
-    pose: Pose,
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+    positions: Floats, normals: Floats | None, influences: Influences, pose: Pose
+) -> tuple[Floats, Floats | None]:
     """Dual quaternion linear blending (Kavan et al. 2008), with bone scale as Blender treats it.
 
     The bones' unit dual quaternions are added with the weights, each with the sign that agrees with
@@ -123,8 +113,8 @@ def dual_quaternion_skinning(
 
 
 def blended_dual_quaternions(
-    positions: NDArray[np.floating], influences: Influences, pose: Pose
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    positions: Floats, influences: Influences, pose: Pose
+) -> tuple[Floats, Floats]:
     """The blended, normalised dual quaternion of each vertex: real and dual, shapes (n, 4).
 
     The identity for a vertex without influences. Arguments as for `dual_quaternion_skinning`.
@@ -149,11 +139,7 @@ def blended_dual_quaternions(
 
 
 def _move_as_scaled(
-    bone_dual: NDArray[np.floating],
-    bone_real: NDArray[np.floating],
-    bones: NDArray[np.int32],
-    positions: NDArray[np.floating],
-    pose: Pose,
+    bone_dual: Floats, bone_real: Floats, bones: Int32s, positions: Floats, pose: Pose
 ) -> None:
     """Set the dual parts (m, 4) of the scaled ones among `bones` for the vertices (m, 3)."""
     which = np.flatnonzero(pose.scaled[bones])
@@ -166,7 +152,7 @@ def _move_as_scaled(
     bone_dual[which] = dual_from_translation(real, taken - rotate_vectors(real, points))
 
 
-def bone_scales(pose: Pose) -> NDArray[np.float64]:
+def bone_scales(pose: Pose) -> Float64s:
     """The scale of each bone before its rotation: R^-1 D without translation, shape (B, 3, 3).
 
     The identity, exactly, where a bone is not scaled.
@@ -178,9 +164,7 @@ def bone_scales(pose: Pose) -> NDArray[np.float64]:
     return scales
 
 
-def _rotated_normals(
-    real: NDArray[np.floating], normals: NDArray[np.floating], influences: Influences, pose: Pose
-) -> NDArray[np.floating]:
+def _rotated_normals(real: Floats, normals: Floats, influences: Influences, pose: Pose) -> Floats:
     """Unit normals (n, 3): the blended scales' effect, then the blended rotations `real` (n, 4)."""
     if pose.any_scaled:
         scales = blended_matrices(bone_scales(pose), influences, normals.dtype)
@@ -218,12 +202,12 @@ class JointSets:
             of quaternions are aligned; -1 where there is none.
     """
 
-    set_of_vertex: NDArray[np.int32]
-    offsets: NDArray[np.int32]
-    bones: NDArray[np.int32]
-    centroid: NDArray[np.float64]
-    shared: NDArray[np.bool_]
-    controlling: NDArray[np.int32]
+    set_of_vertex: Int32s
+    offsets: Int32s
+    bones: Int32s
+    centroid: Float64s
+    shared: Booleans
+    controlling: Int32s
 
     @property
     def set_count(self) -> int:
@@ -264,9 +248,7 @@ def joint_sets(influences: Influences, skeleton: Skeleton) -> JointSets:
     return JointSets(set_of_vertex, offsets, bones, centroid, shared, controlling)
 
 
-def _distinct_sets(
-    influences: Influences, bone_count: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _distinct_sets(influences: Influences, bone_count: int) -> tuple[Int32s, Int32s, Int32s]:
     """The sets as (set_of_vertex, offsets, bones) of `JointSets`."""
     unused = bone_count  # sorts behind every bone
     rows = np.where(influences.weights > 0.0, influences.bones, unused)
@@ -292,7 +274,7 @@ def _distinct_sets(
     return set_of_vertex, offsets, distinct[used].astype(np.int32)
 
 
-def joint_centres(sets: JointSets, pose: Pose) -> NDArray[np.float64]:
+def joint_centres(sets: JointSets, pose: Pose) -> Float64s:
     """The points, in rest space, about which the sets rotate in this pose; shape (S, 3).
 
     The shared joint where there is one. Else r = c + x with the centroid c and the correction x
@@ -323,12 +305,8 @@ def joint_centres(sets: JointSets, pose: Pose) -> NDArray[np.float64]:
 
 
 def spherical_joint_skinning(
-    positions: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    influences: Influences,
-    pose: Pose,
-    sets: JointSets,
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+    positions: Floats, normals: Floats | None, influences: Influences, pose: Pose, sets: JointSets
+) -> tuple[Floats, Floats | None]:
     """Rotate each vertex by its blended rotation about the centre of its set of bones.
 
     v' = Q (v - r) + sum w_i D_i r with
@@ -368,7 +346,7 @@ def spherical_joint_skinning(
 
 def _blended_rotations(
     influences: Influences, pose: Pose, sets: JointSets, dtype: np.dtype
-) -> NDArray[np.floating]:
+) -> Floats:
     """The blended unit quaternion of each vertex, shape (n, 4); the identity without influences."""
     rotations = pose.rotations.astype(dtype, copy=False)
     reference_bones = influences.bones[:, 0].copy()

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from .influences import Influences
 from .limb_joints import SHORTEST_RAY, LimbJoints, Paths, SkinAtRest, hinge_confidence
 from .pose import Pose
@@ -80,13 +80,13 @@ class SwingJoints:
     """
 
     skeleton: Skeleton
-    children: NDArray[np.int32]
-    parents: NDArray[np.int32]
-    heads: NDArray[np.float64]
-    axes: NDArray[np.float64]
-    joints: NDArray[np.int32]
-    amounts: NDArray[np.floating]
-    hinged: NDArray[np.floating]
+    children: Int32s
+    parents: Int32s
+    heads: Float64s
+    axes: Float64s
+    joints: Int32s
+    amounts: Floats
+    hinged: Floats
 
     @classmethod
     def of(cls, skin: SkinAtRest) -> SwingJoints:
@@ -118,7 +118,7 @@ class SwingJoints:
         )
 
     @property
-    def joint_bones(self) -> NDArray[np.int32]:
+    def joint_bones(self) -> Int32s:
         """The bones at whose heads vertices are swung."""
         return np.unique(self.children[self.joints[self.amounts > 0.0]])
 
@@ -127,7 +127,7 @@ class SwingJoints:
         """Whether any vertex is moved at all."""
         return bool(self.amounts.any())
 
-    def posed(self, pose: Pose) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def posed(self, pose: Pose) -> tuple[Float64s, Float64s]:
         """The joints in a pose and their swings, both (S, 3), armature space.
 
         With p the child's limb as the parent has turned it, and q as the child itself has,
@@ -148,8 +148,8 @@ class SwingJoints:
         return heads, cross(before, after) / np.sqrt(2.0 * ahead)[:, None]
 
     def displacements(
-        self, deformed: NDArray[np.floating], pose: Pose, amounts: NDArray[np.floating]
-    ) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
+        self, deformed: Floats, pose: Pose, amounts: Floats
+    ) -> tuple[Indices, Floats]:
         """From the arcs to the chords.
 
         Args:
@@ -174,8 +174,8 @@ class SwingJoints:
 
 
 def _swung_limbs(
-    limbs: LimbJoints, parents: NDArray[np.int32], limb_axis: LimbAxis
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    limbs: LimbJoints, parents: Int32s, limb_axis: LimbAxis
+) -> tuple[Float64s, Float64s]:
     """The limb behind each joint, (B, 3), and how surely it continues the one before, (B,).
 
     A head's limb does not go to the middle of its eyes and jaw: of a bone with several children the
@@ -192,8 +192,8 @@ def _swung_limbs(
 
 
 def _shares(
-    influences: Influences, parents: NDArray[np.int32], confidence: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    influences: Influences, parents: Int32s, confidence: Float64s
+) -> tuple[Indices, Int32s, Float64s, Float64s]:
     """Vertices (e,), joints (e,) and k (e,), each pair once; and `hinged`, shape (n,)."""
     count, bone_count = influences.vertex_count, len(parents)
     weights, bones = influences.weights.astype(np.float64), influences.bones.astype(np.int64)
@@ -240,12 +240,12 @@ def _shares(
 
 def _strongest(
     count: int,
-    vertices: NDArray[np.intp],
-    joints: NDArray[np.intp],
-    amounts: NDArray[np.float64],
-    gains: NDArray[np.float64],
-    acts: NDArray[np.bool_],
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    vertices: Indices,
+    joints: Indices,
+    amounts: Float64s,
+    gains: Float64s,
+    acts: Booleans,
+) -> tuple[Int32s, Float64s]:
     """The joints (n, SWINGS) with the largest gains, and what counts of the amounts of these.
 
     Those of the S joints that do not act count with 0.
@@ -270,9 +270,7 @@ def _strongest(
     return np.take_along_axis(found, falling, 1), np.take_along_axis(counting, falling, 1)
 
 
-def _limb_lengths(
-    limbs: LimbJoints, parents: NDArray[np.int32], axes: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _limb_lengths(limbs: LimbJoints, parents: Int32s, axes: Float64s) -> Float64s:
     """Shape (B,), how far the limb behind each joint goes on straight.
 
     It is the length of the bone, and what the longest of its children adds: that child's, less the
@@ -291,7 +289,7 @@ def _limb_lengths(
     return np.array(found)
 
 
-def _reach(skeleton: Skeleton, parents: NDArray[np.int32]) -> NDArray[np.float64]:
+def _reach(skeleton: Skeleton, parents: Int32s) -> Float64s:
     """Shape (B,), how far the farthest end of a bone behind each joint is from it."""
     heads, tails = skeleton.heads, skeleton.tails
     reach = np.zeros(skeleton.bone_count)

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Int64s
 from .dual_quaternion import (
     concatenate_quaternions,
     dual_from_translation,
@@ -42,7 +43,7 @@ class Keys:
         frames: shape (K,), uint16; from the take's first frame, rising within a track.
     """
 
-    offsets: NDArray[np.int32]
+    offsets: Int32s
     frames: NDArray[np.uint16]
 
     @property
@@ -56,14 +57,12 @@ class Keys:
         return len(self.frames)
 
     @cached_property
-    def _places(self) -> NDArray[np.int64]:
+    def _places(self) -> Int64s:
         """Shape (K,), rising: the tracks one after the other on one line."""
         tracks = np.repeat(np.arange(self.track_count), np.diff(self.offsets))
         return tracks * _ALL_FRAMES + self.frames
 
-    def around(
-        self, times: NDArray[np.floating]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    def around(self, times: Floats) -> tuple[Indices, Indices, Float64s]:
         """The keys before and behind each time, and the share of the second, 0 to 1.
 
         Before the first key of a track it is that key alone, after the last the last.
@@ -96,7 +95,7 @@ class TakeValues:
 
     names: tuple[tuple[str, str], ...]
     keys: Keys
-    values: NDArray[np.float32]
+    values: Float32s
 
     @cached_property
     def mesh_names(self) -> frozenset[str]:
@@ -109,7 +108,7 @@ class TakeValues:
         keys = Keys(np.zeros(1, np.int32), np.zeros(0, np.uint16))
         return cls((), keys, np.zeros(0, np.float32))
 
-    def at(self, times: NDArray[np.floating]) -> NDArray[np.float64]:
+    def at(self, times: Floats) -> Float64s:
         """The values at times (I,), in frames from the first, linear between keys: (I, T)."""
         before, behind, shares = self.keys.around(times)
         values = self.values.astype(np.float64)
@@ -139,15 +138,15 @@ class Take:
     """
 
     node_names: tuple[str, ...]
-    parents: NDArray[np.int32]
-    rest: NDArray[np.float64]
+    parents: Int32s
+    rest: Float64s
     frame_start: int
     frame_end: int
     fps: float
     keys: Keys
-    locations: NDArray[np.float32]
-    rotations: NDArray[np.float32]
-    scales: NDArray[np.float32] | None
+    locations: Float32s
+    rotations: Float32s
+    scales: Float32s | None
     values: TakeValues
     interpolation: Interpolation = "SLERP"
 
@@ -168,12 +167,12 @@ class Take:
         return self.frame_end - self.frame_start
 
     @cached_property
-    def levels(self) -> tuple[NDArray[np.intp], ...]:
+    def levels(self) -> tuple[Indices, ...]:
         """The nodes without a parent, their children, and so on: indices, rising."""
         return levels_of(self.parents)
 
     @cached_property
-    def inverse_rest(self) -> NDArray[np.float64]:
+    def inverse_rest(self) -> Float64s:
         """Shape (N, 4, 4)."""
         return np.linalg.inv(self.rest)
 
@@ -201,13 +200,13 @@ def node_names(skeleton: Skeleton) -> tuple[str, ...]:
     return (*skeleton.names, *ends)
 
 
-def node_parents(skeleton: Skeleton) -> NDArray[np.int32]:
+def node_parents(skeleton: Skeleton) -> Int32s:
     """The parent of each row of a pose, shape (R,); that of a segment's end is its bone."""
     parents = skeleton.parents
     return parents if skeleton.bendy is None else np.append(parents, skeleton.bendy.bone_of_frame)
 
 
-def node_rest(skeleton: Skeleton) -> NDArray[np.float64]:
+def node_rest(skeleton: Skeleton) -> Float64s:
     """The frame at rest of each row of a pose, shape (R, 4, 4), without any scale.
 
     Blender's own are off orthonormal by some 7e-5, and those of segments are scaled: poses relative
@@ -217,7 +216,7 @@ def node_rest(skeleton: Skeleton) -> NDArray[np.float64]:
     return replace(found, scales=np.ones_like(found.scales)).matrices()
 
 
-def levels_of(parents: NDArray[np.int32]) -> tuple[NDArray[np.intp], ...]:
+def levels_of(parents: Int32s) -> tuple[Indices, ...]:
     """The nodes of each depth, from the roots down."""
     depth = depths(parents)
     order = np.argsort(depth, kind="stable")
@@ -227,13 +226,13 @@ def levels_of(parents: NDArray[np.int32]) -> tuple[NDArray[np.intp], ...]:
 
 def take_times(
     take: Take,
-    frames: NDArray[np.floating] | float,
-    phase: NDArray[np.floating] | float = 0.0,
-    speed: NDArray[np.floating] | float = 1.0,
+    frames: Floats | float,
+    phase: Floats | float = 0.0,
+    speed: Floats | float = 1.0,
     *,
-    loop: NDArray[np.bool_] | bool = True,
+    loop: Booleans | bool = True,
     fps: float | None = None,
-) -> NDArray[np.float64]:
+) -> Float64s:
     """The times in a take while the scene plays.
 
     t = phase + speed (frame - first frame). In a loop the last frame is the first again, so that t
@@ -255,7 +254,7 @@ def take_times(
     return np.where(loop, looped, np.clip(times, 0.0, length))
 
 
-def interpolated(take: Take, times: NDArray[np.floating]) -> LocalPoses:
+def interpolated(take: Take, times: Floats) -> LocalPoses:
     """The poses of a take relative to the parents.
 
     Args:
@@ -269,7 +268,7 @@ def interpolated(take: Take, times: NDArray[np.floating]) -> LocalPoses:
     return blended_poses(keys[before], keys[behind], shares, take.interpolation)
 
 
-def chained(take: Take, local: LocalPoses) -> NDArray[np.float64]:
+def chained(take: Take, local: LocalPoses) -> Float64s:
     """The skinning matrices pose rest^-1 of poses relative to the parents.
 
     Args:
@@ -308,12 +307,12 @@ class LocalPoses:
         scales: shape (I, N, 3); all three are negative where a node is mirrored.
     """
 
-    locations: NDArray[np.floating]
-    rotations: NDArray[np.floating]
-    scales: NDArray[np.floating]
+    locations: Floats
+    rotations: Floats
+    scales: Floats
 
     @classmethod
-    def from_matrices(cls, matrices: NDArray[np.float64]) -> LocalPoses:
+    def from_matrices(cls, matrices: Float64s) -> LocalPoses:
         """Take matrices apart, shape (..., 4, 4).
 
         Sheared ones come out as the nearest rotation (polar decomposition) and the scale along its
@@ -335,7 +334,7 @@ class LocalPoses:
             np.einsum("nij,nij->nj", axes, linear).reshape(*shape, 3),
         )
 
-    def matrices(self) -> NDArray[np.float64]:
+    def matrices(self) -> Float64s:
         """The products T R S, shape (I, N, 4, 4)."""
         found = np.zeros((*self.locations.shape[:-1], 4, 4))
         found[..., :3, :3] = matrices_from_quaternions(self.rotations) * self.scales[..., None, :]
@@ -350,10 +349,7 @@ class LocalPoses:
 
 
 def blended_poses(
-    first: LocalPoses,
-    second: LocalPoses,
-    shares: NDArray[np.floating],
-    interpolation: Interpolation = "SLERP",
+    first: LocalPoses, second: LocalPoses, shares: Floats, interpolation: Interpolation = "SLERP"
 ) -> LocalPoses:
     """Poses between two, node by node, the short way round.
 
@@ -382,7 +378,7 @@ def blended_poses(
     return LocalPoses(locations, normalized_quaternions(of_one * one + of_other * other), scales)
 
 
-def cross_faded(first: LocalPoses, second: LocalPoses, factors: NDArray[np.floating]) -> LocalPoses:
+def cross_faded(first: LocalPoses, second: LocalPoses, factors: Floats) -> LocalPoses:
     """Poses on the way from one take to another.
 
     Args:
@@ -392,9 +388,7 @@ def cross_faded(first: LocalPoses, second: LocalPoses, factors: NDArray[np.float
     return blended_poses(first, second, np.asarray(factors)[:, None])
 
 
-def chained_poses(
-    matrices: NDArray[np.float64], levels: tuple[NDArray[np.intp], ...], parents: NDArray[np.int32]
-) -> NDArray[np.float64]:
+def chained_poses(matrices: Float64s, levels: tuple[Indices, ...], parents: Int32s) -> Float64s:
     """The products down the hierarchy, one level of it after the other.
 
     Args:
@@ -411,7 +405,7 @@ def chained_poses(
     return found
 
 
-def _nearest_rotations(axes: NDArray[np.float64], flat: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _nearest_rotations(axes: Float64s, flat: Booleans) -> Float64s:
     """The rotations nearest to axes in columns (n, 3, 3); where `flat` (n, 3), any will do."""
     left, _, right = np.linalg.svd(np.where(flat[:, None, :], 0.0, axes))
     signs = np.linalg.det(left) * np.linalg.det(right)
@@ -500,7 +494,7 @@ def with_common_parents(first: Take, second: Take) -> tuple[Take, Take]:
     return _with_roots(first, differ), _with_roots(second, differ)
 
 
-def _with_roots(take: Take, nodes: NDArray[np.intp]) -> Take:
+def _with_roots(take: Take, nodes: Indices) -> Take:
     """The same take, some nodes of which are roots."""
     parents = take.parents.copy()
     parents[nodes] = -1
@@ -519,7 +513,7 @@ def _with_roots(take: Take, nodes: NDArray[np.intp]) -> Take:
     of_node = np.repeat(np.arange(take.node_count), counts)
     picked = np.arange(offsets[-1]) - offsets[of_node] + starts[of_node]
 
-    def joined(keys: NDArray[np.floating], added: NDArray[np.floating]) -> NDArray[np.float32]:
+    def joined(keys: Floats, added: Floats) -> Float32s:
         both = np.concatenate((keys, added.reshape(-1, added.shape[-1])))
         return both[picked].astype(np.float32)
 
@@ -535,14 +529,14 @@ def _with_roots(take: Take, nodes: NDArray[np.intp]) -> Take:
     )
 
 
-def scales_of_keys(scales: NDArray[np.floating]) -> NDArray[np.float32] | None:
+def scales_of_keys(scales: Floats) -> Float32s | None:
     """The scales of keys (K, 3) as a `Take` has them: None where all are 1 but for rounding."""
     return scales.astype(np.float32) if np.any(np.abs(scales - 1.0) > 1e-6) else None
 
 
 def _parents(
-    take: Take, skeleton: Skeleton, names: tuple[str, ...], nodes: NDArray[np.intp]
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    take: Take, skeleton: Skeleton, names: tuple[str, ...], nodes: Indices
+) -> tuple[Int32s, tuple[str, ...]]:
     """The parent of each row: that of the take, or the next one above it that will do.
 
     Returns:
@@ -570,7 +564,7 @@ def _is_above(skeleton: Skeleton, row: int, below: int) -> bool:
     return of_own_bone or bool(skeleton.ancestry.kinship(np.array([row]), np.array([bone]))[0] > 0)
 
 
-def _relative(rest: NDArray[np.float64], parents: NDArray[np.int32]) -> NDArray[np.float64]:
+def _relative(rest: Float64s, parents: Int32s) -> Float64s:
     """The frames at rest (N, 4, 4) relative to those of the parents."""
     above = np.where((parents >= 0)[:, None, None], rest[parents], np.eye(4))
     return np.linalg.solve(above, rest)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float32s, Floats, Indices, Int32s
 from .vectors import dots, unit_or
 
 # A fan whose corners cancel out (or have no area) has no normal of its own.
@@ -42,24 +42,24 @@ class Topology:
     """
 
     vertex_count: int
-    edges: NDArray[np.int32]
-    triangles: NDArray[np.int32]
-    triangle_groups: NDArray[np.int32]
-    triangle_material: NDArray[np.int32]
-    corner_vertex: NDArray[np.int32]
-    group_of_corner: NDArray[np.int32]
-    group_vertex: NDArray[np.int32]
-    fan_offsets: NDArray[np.int32]
-    fan_previous: NDArray[np.int32]
-    fan_next: NDArray[np.int32]
-    fan_opposite: NDArray[np.int32]
+    edges: Int32s
+    triangles: Int32s
+    triangle_groups: Int32s
+    triangle_material: Int32s
+    corner_vertex: Int32s
+    group_of_corner: Int32s
+    group_vertex: Int32s
+    fan_offsets: Int32s
+    fan_previous: Int32s
+    fan_next: Int32s
+    fan_opposite: Int32s
 
     @property
     def group_count(self) -> int:
         """The g normal groups."""
         return len(self.group_vertex)
 
-    def normals(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+    def normals(self, positions: Floats) -> Floats:
         """The unit normal of every normal group; the specification of the GPU pass.
 
         Each corner adds its face's normal, weighted with the angle between its two edges, as
@@ -105,16 +105,16 @@ class MeshArrays:
         face_material: shape (f,), int32.
     """
 
-    positions: NDArray[np.float32]
-    edges: NDArray[np.int32]
-    face_starts: NDArray[np.int32]
-    corner_vertex: NDArray[np.int32]
-    corner_edge: NDArray[np.int32]
-    sharp_edges: NDArray[np.bool_]
-    sharp_faces: NDArray[np.bool_]
-    triangle_corners: NDArray[np.int32]
-    triangle_face: NDArray[np.int32]
-    face_material: NDArray[np.int32]
+    positions: Float32s
+    edges: Int32s
+    face_starts: Int32s
+    corner_vertex: Int32s
+    corner_edge: Int32s
+    sharp_edges: Booleans
+    sharp_faces: Booleans
+    triangle_corners: Int32s
+    triangle_face: Int32s
+    face_material: Int32s
 
 
 def topology(mesh: MeshArrays) -> Topology:
@@ -163,11 +163,8 @@ def topology(mesh: MeshArrays) -> Topology:
 
 
 def _fan_labels(
-    mesh: MeshArrays,
-    face_of_corner: NDArray[np.int32],
-    following: NDArray[np.int32],
-    preceding: NDArray[np.int32],
-) -> NDArray[np.int32]:
+    mesh: MeshArrays, face_of_corner: Int32s, following: Int32s, preceding: Int32s
+) -> Int32s:
     """The least corner of each corner's smooth fan.
 
     A corner has at most one smooth neighbour across each of its two edges, so a fan is a chain or a
@@ -186,9 +183,7 @@ def _fan_labels(
         label, onward, backward = spread, onward[onward], backward[backward]
 
 
-def _twins_across_smooth_edges(
-    mesh: MeshArrays, face_of_corner: NDArray[np.int32], corners: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def _twins_across_smooth_edges(mesh: MeshArrays, face_of_corner: Int32s, corners: Int32s) -> Int32s:
     """For each corner the corner that runs along the same edge the other way, -1 without one."""
     edge_count = len(mesh.edges)
     first = np.zeros(edge_count, np.int32)
@@ -207,12 +202,8 @@ def _twins_across_smooth_edges(
 
 
 def _face_frames(
-    mesh: MeshArrays,
-    sizes: NDArray[np.int32],
-    face_of_corner: NDArray[np.int32],
-    following: NDArray[np.int32],
-    preceding: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    mesh: MeshArrays, sizes: Int32s, face_of_corner: Int32s, following: Int32s, preceding: Int32s
+) -> tuple[Int32s, Int32s, Int32s]:
     """The previous, next and opposite vertices that span the face's normal at each corner."""
     vertices = mesh.corner_vertex
     before, after = vertices[preceding], vertices[following]
@@ -229,12 +220,12 @@ def _face_frames(
 
 def _large_face_frames(
     mesh: MeshArrays,
-    sizes: NDArray[np.int32],
-    face_of_corner: NDArray[np.int32],
-    large: NDArray[np.intp],
-    before: NDArray[np.int32],
-    after: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    sizes: Int32s,
+    face_of_corner: Int32s,
+    large: Indices,
+    before: Int32s,
+    after: Int32s,
+) -> tuple[Int32s, Int32s, Int32s]:
     """The same for faces of five and more corners, turned to the side of the face at rest."""
     positions = mesh.positions.astype(np.float64)
     faces = face_of_corner[large]

@@ -20,8 +20,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from .limb_joints import SHORTEST_RAY, LimbJoints, SkinAtRest
 from .measured_joints import rope_joints
 from .pose import Pose
@@ -73,21 +73,18 @@ class TwistLimbs:
     """
 
     skeleton: Skeleton
-    bones: NDArray[np.int32]
-    before: NDArray[np.int32]
-    behind: NDArray[np.int32]
-    heads: NDArray[np.float64]
-    axes: NDArray[np.float64]
-    lengths: NDArray[np.float64]
-    limbs: NDArray[np.int32]
-    amounts: NDArray[np.floating]
+    bones: Int32s
+    before: Int32s
+    behind: Int32s
+    heads: Float64s
+    axes: Float64s
+    lengths: Float64s
+    limbs: Int32s
+    amounts: Floats
     left_out: dict[int, Reason]
 
     @classmethod
-    def of(
-        cls,
-        skin: SkinAtRest,
-    ) -> TwistLimbs:
+    def of(cls, skin: SkinAtRest) -> TwistLimbs:
         """Find the limbs, but for bones that are left out."""
         skeleton, parents, lines = skin.skeleton, skin.body_parents, _Lines.of(skin.body)
         moves = skin.moves
@@ -120,18 +117,16 @@ class TwistLimbs:
         return cls(skeleton, bones, *beside, *line, limbs, amounts, reasons)
 
     @cached_property
-    def rows(self) -> NDArray[np.intp]:
+    def rows(self) -> Indices:
         """The vertices that any limb turns."""
         return np.flatnonzero(self.amounts.any(axis=(1, 2)))
 
     @cached_property
-    def across(self) -> NDArray[np.floating]:
+    def across(self) -> Floats:
         """Shape (L, 2, 3): two unit vectors x, y with x cross y along the limb."""
         return np.stack(two_across(self.axes), axis=1)
 
-    def posed(
-        self, pose: Pose
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
+    def posed(self, pose: Pose) -> tuple[Floats, Floats, Floats]:
         """The limbs in a pose.
 
         With R the rotation of a bone relative to the one before it, and x, y across the limb, let
@@ -156,14 +151,14 @@ class TwistLimbs:
         return heads, axes, np.arctan2(sines, cosines) * fades
 
     @cached_property
-    def rows_of_pose(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def rows_of_pose(self) -> tuple[Int32s, Int32s, Int32s]:
         """The rows of a pose for `before`, `bones` and `behind`: of bendy bones, of their ends."""
         ends, starts = self.skeleton.end_rows, self.skeleton.start_rows
         return ends[self.before], self.bones, starts[self.behind]
 
     def displacements(
-        self, deformed: NDArray[np.floating], pose: Pose, spread: float
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
+        self, deformed: Floats, pose: Pose, spread: float
+    ) -> tuple[Floats, Floats, Floats]:
         """The turns of `rows`, as displacements; those of several limbs are added.
 
         Args:
@@ -183,12 +178,8 @@ class TwistLimbs:
 
 
 def spread_twists(
-    twist_limbs: TwistLimbs,
-    deformed: NDArray[np.floating],
-    normals: NDArray[np.floating] | None,
-    pose: Pose,
-    spread: float,
-) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+    twist_limbs: TwistLimbs, deformed: Floats, normals: Floats | None, pose: Pose, spread: float
+) -> tuple[Floats, Floats | None]:
     """Positions and unit normals, both (n, 3), with their turns; see `TwistLimbs.displacements`."""
     rows = twist_limbs.rows
     offsets, axes, angles = twist_limbs.displacements(deformed, pose, spread)
@@ -200,9 +191,7 @@ def spread_twists(
     return deformed, normals
 
 
-def _turns(
-    vectors: NDArray[np.floating], axes: NDArray[np.floating], angles: NDArray[np.floating]
-) -> NDArray[np.floating]:
+def _turns(vectors: Floats, axes: Floats, angles: Floats) -> Floats:
     """What vectors (m, k, 3) gain by turning about unit axes (m, k, 3) by angles (m, k)."""
     across = cross(axes, vectors)
     return np.sin(angles)[..., None] * across + (1.0 - np.cos(angles))[..., None] * cross(
@@ -223,18 +212,15 @@ class _Lines:
         centres: shape (B, 3), of the skin, by weights.
     """
 
-    heads: NDArray[np.float64]
-    next_bones: NDArray[np.intp]
-    axes: NDArray[np.float64]
-    lengths: NDArray[np.float64]
-    radii: NDArray[np.float64]
-    centres: NDArray[np.float64]
+    heads: Float64s
+    next_bones: Indices
+    axes: Float64s
+    lengths: Float64s
+    radii: Float64s
+    centres: Float64s
 
     @classmethod
-    def of(
-        cls,
-        skin: SkinAtRest,
-    ) -> _Lines:
+    def of(cls, skin: SkinAtRest) -> _Lines:
         """The lines of the bones of a skin."""
         positions, influences, parents = skin.positions, skin.influences, skin.body_parents
         count, heads = skin.skeleton.bone_count, skin.skeleton.heads
@@ -265,15 +251,13 @@ class _Lines:
         return cls(heads, next_bones, axes, lengths, radii, centres.T)
 
 
-def _along_and_apart(
-    away: NDArray[np.floating], axes: NDArray[np.floating]
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def _along_and_apart(away: Floats, axes: Floats) -> tuple[Floats, Floats]:
     """How far vectors (m, 3) reach along unit axes (m, 3), and how far away from them."""
     along = dots(away, axes)
     return along, np.linalg.norm(away - along[:, None] * axes, axis=1)
 
 
-def _ropes(skin: SkinAtRest) -> NDArray[np.float64]:
+def _ropes(skin: SkinAtRest) -> Float64s:
     """Shape (B,), of `rope_joints` at the head of each bone: the smooth curve twists already."""
     limbs = LimbJoints.of(skin.skeleton, skin.limb_axis, skin.mesh_parents)
     found = np.zeros(skin.skeleton.bone_count)
@@ -281,7 +265,7 @@ def _ropes(skin: SkinAtRest) -> NDArray[np.float64]:
     return found
 
 
-def _refusal(bone: int, lines: _Lines, skin: SkinAtRest, moves: NDArray[np.bool_]) -> Reason | None:
+def _refusal(bone: int, lines: _Lines, skin: SkinAtRest, moves: Booleans) -> Reason | None:
     """Why a bone with a next one is no limb that twists; None where it is one."""
     bendy = skin.skeleton.bendy
     if lines.lengths[bone] <= _LONG * lines.radii[bone]:
@@ -293,12 +277,7 @@ def _refusal(bone: int, lines: _Lines, skin: SkinAtRest, moves: NDArray[np.bool_
     return "TWIST_BONES" if _has_twist_bones(bone, lines, skin.body_parents, moves) else None
 
 
-def _has_twist_bones(
-    limb: int,
-    lines: _Lines,
-    parents: NDArray[np.int32],
-    moves: NDArray[np.bool_],
-) -> bool:
+def _has_twist_bones(limb: int, lines: _Lines, parents: Int32s, moves: Booleans) -> bool:
     """Whether twist bones lie in the limb: bones without children, with their skin around it.
 
     Their parent is the limb's own bone or its parent.
@@ -318,11 +297,8 @@ def _has_twist_bones(
 
 
 def _amounts(
-    skin: SkinAtRest,
-    lines: _Lines,
-    bones: NDArray[np.int32],
-    twists: NDArray[np.float64],
-) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
+    skin: SkinAtRest, lines: _Lines, bones: Int32s, twists: Float64s
+) -> tuple[Int32s, Floats]:
     """`limbs` and `amounts` of `TwistLimbs`, of these bones (L,).
 
     Args:

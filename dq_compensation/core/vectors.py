@@ -7,15 +7,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
+
 Float = TypeVar("Float", bound=np.floating)
 
 
-def dots(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[Any]:
+def dots(first: Floats, second: Floats) -> NDArray[Any]:
     """The dot product of each row with the same row of the other array: (n, k) to (n,)."""
     return np.einsum("ni,ni->n", first, second)
 
 
-def cross(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
+def cross(first: Floats, second: Floats) -> Floats:
     """The cross product over the last axis, several times faster than `numpy.cross`."""
     x1, y1, z1 = first[..., 0], first[..., 1], first[..., 2]
     x2, y2, z2 = second[..., 0], second[..., 1], second[..., 2]
@@ -23,7 +25,7 @@ def cross(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[
 
 
 def unit_or(
-    vectors: NDArray[Float], otherwise: NDArray[np.floating] | float, shortest: float = 0.0
+    vectors: NDArray[Float], otherwise: Floats | float, shortest: float = 0.0
 ) -> NDArray[Float]:
     """Normalised rows of (n, k).
 
@@ -39,32 +41,30 @@ def unit_or(
     return np.where(exists, vectors / np.where(exists, lengths, one), other)
 
 
-def two_across(
-    directions: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def two_across(directions: Floats) -> tuple[Floats, Floats]:
     """Two unit vectors at right angles to each of the unit vectors (n, 3), and to each other."""
     least = np.eye(3)[np.abs(directions).argmin(axis=1)]
     one = unit_or(np.cross(directions, least), 0.0)
     return one, np.cross(directions, one)
 
 
-def transformed_points(matrix: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[Any]:
+def transformed_points(matrix: Floats, points: Floats) -> NDArray[Any]:
     """Points (n, 3) transformed by an affine matrix (4, 4)."""
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
-def extent(points: NDArray[np.floating]) -> float:
+def extent(points: Floats) -> float:
     """The longest side of the points' box, along the axes; 0 without points."""
     return float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
 
 
-def smooth_step(values: NDArray[np.floating], start: float, end: float) -> NDArray[np.floating]:
+def smooth_step(values: Floats, start: float, end: float) -> Floats:
     """0 up to `start`, 1 from `end`, smooth between: 3 t^2 - 2 t^3."""
     t = np.clip((values - start) / (end - start), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
 
 
-def places_in_rows(rows: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.integer]:
+def places_in_rows(rows: Integers, counts: Integers) -> Integers:
     """The place of each element in its row, 0 for the first one, where they come row by row.
 
     Args:

@@ -11,9 +11,9 @@ import bpy
 import numpy as np
 from bpy.types import Collection, Depsgraph, Mesh, Modifier, NodesModifier, NodeTree, Object
 from mathutils import Matrix
-from numpy.typing import NDArray
 
 from ..analysis.pose_choice import ChosenPoses
+from ..arrays import Float32s, Float64s, Floats, Int64s
 from ..core.crowds import Figures, Program
 from ..core.pose import Pose
 from ..core.takes import LocalPoses, fitted
@@ -68,24 +68,24 @@ class MeshMotion:
     binding: Binding
     settings: Settings
     program: Program
-    to_armature: NDArray[np.float64]
-    to_world: NDArray[np.float64]
-    values: NDArray[np.float32] | None
+    to_armature: Float64s
+    to_world: Float64s
+    values: Float32s | None
     lead: float
     take_driven: Mapping[int, int]
 
-    def posed(self, time: float) -> NDArray[np.float64]:
+    def posed(self, time: float) -> Float64s:
         """The vertices at a time, shape (n, 3), object space."""
         times = np.array([time - self.lead])
         pose = Pose.from_matrices(self.program.poses(times)[0], self.binding.skeleton)
         deformer = PosedDeformer(self.binding, self.settings, pose, self.to_armature)
         return deformer(self.binding.shape(self._values(times, pose)))
 
-    def in_world(self, time: float) -> NDArray[np.float32]:
+    def in_world(self, time: float) -> Float32s:
         """The vertices at a time, shape (n, 3), mm along the world's axes."""
         return (self.posed(time) @ self.to_world.T).astype(np.float32)
 
-    def steps(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+    def steps(self, times: Float64s) -> Float64s:
         """About how far a vertex moves from each time to the next, mm, shape (T - 1,)."""
         influences = self.binding.influences
         every = slice(None, None, max(self.binding.vertex_count // _PROBES, 1))
@@ -97,7 +97,7 @@ class MeshMotion:
         off = np.diff(moved @ from_armature.T, axis=0)
         return np.sqrt(np.einsum("tni,tni->tn", off, off).max(axis=1, initial=0.0))
 
-    def _values(self, times: NDArray[np.float64], pose: Pose) -> NDArray[np.float32] | None:
+    def _values(self, times: Float64s, pose: Pose) -> Float32s | None:
         if self.values is None:
             return None
         values = self.values.copy()
@@ -128,7 +128,7 @@ class RoleMotion:
     loop_start: float
     loop_length: float
     take_fps: float
-    origin: NDArray[np.float64]
+    origin: Float64s
 
     @property
     def length(self) -> float:
@@ -140,7 +140,7 @@ class RoleMotion:
         """The number of vertices of all meshes."""
         return sum(mesh.binding.vertex_count for mesh in self.meshes)
 
-    def in_world(self, time: float) -> NDArray[np.float32]:
+    def in_world(self, time: float) -> Float32s:
         """The vertices of all meshes at a time, mm along the world's axes."""
         return np.concatenate([mesh.in_world(self.within(time)) for mesh in self.meshes])
 
@@ -285,8 +285,8 @@ def copied_bytes(obj: Object) -> int:
 def _posed_objects(
     obj: Object,
     name: str,
-    poses: Sequence[NDArray[np.floating]],
-    velocities: Sequence[NDArray[np.floating]],
+    poses: Sequence[Floats],
+    velocities: Sequence[Floats],
     *,
     followed: bool,
     modifiers: bool,
@@ -356,7 +356,7 @@ def _template(obj: Object, *, followed: bool, modifiers: bool) -> tuple[Object, 
     return template, mesh
 
 
-def _unsheared(template: Object, obj: Object) -> NDArray[np.float64]:
+def _unsheared(template: Object, obj: Object) -> Float64s:
     """The matrix from vertices and velocities of a mesh to those of the template, shape (3, 3).
 
     The world matrix of an object may be sheared by its parents; that of one without a parent not.
@@ -491,8 +491,8 @@ class PosedRole:
 
     motion: RoleMotion
     chosen: ChosenPoses
-    poses: Sequence[Sequence[NDArray[np.float32]]]
-    velocities: Sequence[Sequence[NDArray[np.float32]]]
+    poses: Sequence[Sequence[Float32s]]
+    velocities: Sequence[Sequence[Float32s]]
 
 
 def write_crowd(
@@ -587,7 +587,7 @@ def _remove_tree(tree: NodeTree) -> None:
     bpy.data.batch_remove([mesh for mesh in meshes if not mesh.users])
 
 
-def _write_table(name: str, chosen: Sequence[ChosenPoses]) -> tuple[Object, NDArray[np.int64]]:
+def _write_table(name: str, chosen: Sequence[ChosenPoses]) -> tuple[Object, Int64s]:
     """A new object with a point for each moment and its pose, and the first row of each role."""
     tables = [each.table() for each in chosen]
     rows = np.concatenate(tables)
@@ -601,11 +601,7 @@ def _write_table(name: str, chosen: Sequence[ChosenPoses]) -> tuple[Object, NDAr
 
 
 def _figures_mesh(
-    name: str,
-    roles: Sequence[PosedRole],
-    figures: Figures,
-    first_rows: NDArray[np.int64],
-    fps: float,
+    name: str, roles: Sequence[PosedRole], figures: Figures, first_rows: Int64s, fps: float
 ) -> Mesh:
     """A point for each figure, in the crowd's space."""
     mesh = bpy.data.meshes.new(name)

@@ -10,9 +10,9 @@ from weakref import ReferenceType, ref
 import bpy
 import numpy as np
 from bpy.types import Depsgraph, Object, Scene
-from numpy.typing import NDArray
 
 from ..analysis.pose_choice import ChosenPoses, choose_poses
+from ..arrays import Float32s, Float64s, Int64s
 from ..core.crowds import Figures
 from ..core.takes import Take
 from ..errors import UserError
@@ -159,9 +159,9 @@ class CrowdSource:
     crowd_uid: int
     motions: tuple[RoleMotion, ...]
     figures: Figures
-    speeds: NDArray[np.float64]
-    copied: NDArray[np.int64]
-    made_vertices: NDArray[np.int64]
+    speeds: Float64s
+    copied: Int64s
+    made_vertices: Int64s
     start_frame: float
     fps: float
     left_out: tuple[str, ...]
@@ -293,8 +293,8 @@ def _pose(
     motion: RoleMotion, chosen: ChosenPoses, speed: float
 ) -> Generator[float, None, PosedRole]:
     """Pose all meshes at the chosen times; with velocities if there is a speed."""
-    poses: list[list[NDArray[np.float32]]] = [[] for _ in motion.meshes]
-    velocities: list[list[NDArray[np.float32]]] = [[] for _ in motion.meshes]
+    poses: list[list[Float32s]] = [[] for _ in motion.meshes]
+    velocities: list[list[Float32s]] = [[] for _ in motion.meshes]
     for number, time in enumerate(chosen.times.tolist()):
         before, after = motion.within(time - _AROUND), motion.within(time + _AROUND)
         for mesh, of_mesh, fast in zip(motion.meshes, poses, velocities, strict=True):
@@ -353,7 +353,7 @@ def _frozen(crowd: Object, armatures: Sequence[Object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _figure_scales(crowd: Object, figures: Figures, depsgraph: Depsgraph) -> NDArray[np.float64]:
+def _figure_scales(crowd: Object, figures: Figures, depsgraph: Depsgraph) -> Float64s:
     """How much larger each figure is than its character, shape (I,)."""
     world = np.array(crowd.evaluated_get(depsgraph).matrix_world, np.float64)[:3, :3]
     return np.linalg.norm(world @ figures.places[:, :3, :3], 2, axis=(1, 2))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.figure_bounds import ProgramBounds, frustum_planes, spheres_in_view
+from ..arrays import Float64s, Floats, Indices
 from ..core.crowds import Figures, Program, program_times
 from ..core.takes import Take
 from ..scene.binding.binding import Binding, equality_digest
@@ -175,7 +176,7 @@ class ShownCrowd:
         matrix: shape (4, 4), of the Empty, to the world.
     """
 
-    matrix: NDArray[np.float64]
+    matrix: Float64s
     visible: bool
     far_distance: float
     far_figures: FarFigures
@@ -192,10 +193,10 @@ class Sight:
         linear: the part of `due` that is skinned by LINEAR.
     """
 
-    seen: NDArray[np.intp]
-    due: NDArray[np.intp]
-    near: NDArray[np.intp]
-    linear: NDArray[np.intp]
+    seen: Indices
+    due: Indices
+    near: Indices
+    linear: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +209,7 @@ class EntryBounds:
     """
 
     of_program: ProgramBounds
-    to_character: NDArray[np.float64]
+    to_character: Float64s
     stretch: float
 
 
@@ -227,9 +228,9 @@ class CrowdSight:
         self.moved = 0
         self._centres, self._radii = np.zeros((count, 3)), np.zeros(count)
         self._sizes = np.zeros(count)
-        self._matrices: tuple[NDArray[np.float64], ...] = ()
+        self._matrices: tuple[Float64s, ...] = ()
         self._time: tuple[float, float] | None = None
-        self._view: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._view: tuple[Float64s, Float64s] | None = None
         self._skinned_at, self._is_linear = np.full(count, np.nan), np.zeros(count, np.bool_)
         self._parity = np.arange(count) & 1
         self._tick = 0
@@ -255,8 +256,8 @@ class CrowdSight:
         self,
         crowds: Sequence[ShownCrowd],
         bounds: Sequence[Sequence[EntryBounds]],
-        to_view: NDArray[np.floating],
-        to_clip: NDArray[np.floating],
+        to_view: Floats,
+        to_clip: Floats,
         frame: float,
         fps: float,
     ) -> Sight:
@@ -302,9 +303,7 @@ class CrowdSight:
         far = linear[numbers]
         return Sight(np.flatnonzero(visible), numbers, numbers[~far], numbers[far])
 
-    def _planes(
-        self, to_view: NDArray[np.floating], to_clip: NDArray[np.floating]
-    ) -> NDArray[np.float64]:
+    def _planes(self, to_view: Floats, to_clip: Floats) -> Float64s:
         """The planes around the view; the same array as long as the view does not move."""
         to_clip = np.asarray(to_clip, np.float64) @ to_view
         if self._view is None or not np.array_equal(self._view[0], to_clip):

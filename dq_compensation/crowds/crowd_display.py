@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from bpy.types import Context, Depsgraph, Object
 from gpu.types import GPUTexture
-from numpy.typing import NDArray
 
 from ..analysis.figure_bounds import ProgramBounds, SkinBalls
+from ..arrays import Float64s, Floats, Indices
 from ..core.crowds import Program
 from ..core.deform import Deformation
 from ..core.vectors import transformed_points
@@ -99,7 +99,7 @@ class CrowdMesh(SkinnedMesh):
         key = (member.place, skinning, limit)
         if self._balls is not None and self._balls[0] == key:
             return self._balls[1]
-        reach: NDArray[np.floating] | float = 0.0
+        reach: Floats | float = 0.0
         if binding.shape_keys is not None:
             moves = np.linalg.norm(binding.shape_keys.offsets @ to_armature[:3, :3].T, axis=2)
             reach = limit * moves.sum(axis=0)
@@ -150,7 +150,7 @@ class FigureMesh:
     obj: Object
     parts: Sequence[tuple[DeformedMesh, ListPart]]
     placements: GPUTexture
-    to_character: NDArray[np.float64]
+    to_character: Float64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +166,9 @@ class _Character:
     group: CastGroup
     armature: Object
     members: dict[int, Member]
-    of_armature: NDArray[np.float64]
+    of_armature: Float64s
 
-    def to_character(self, obj: Object) -> NDArray[np.float64]:
+    def to_character(self, obj: Object) -> Float64s:
         """The matrix from an object to its character, relative to the origin of the armature."""
         matrix = self.of_armature if obj is self.armature else np.array(world_matrix(obj))
         matrix = matrix.copy()
@@ -188,7 +188,7 @@ class CrowdStage:
         # Characters that are copies of each other play the same programs.
         self._bounds: dict[tuple[GroupKey, Program], tuple[SkinBalls, ProgramBounds]] = {}
         self._balls: dict[GroupKey, tuple[tuple[SkinBalls, ...], SkinBalls]] = {}
-        self._stretches: dict[GroupKey, tuple[NDArray[np.float64], float]] = {}
+        self._stretches: dict[GroupKey, tuple[Float64s, float]] = {}
         self._meshes: dict[int, CrowdMesh] = {}
         self._playback: Playback | None = None
         self._layout = PosePaletteLayout()
@@ -329,7 +329,7 @@ class CrowdStage:
                     self._meshes[uid].skin(self._playback, group, chosen, linear=linear)
         return seen
 
-    def _list(self, numbers: NDArray[np.intp]) -> InstanceList:
+    def _list(self, numbers: Indices) -> InstanceList:
         """A list of figures on the GPU; one of the last few lists where it is equal."""
         for kept in self._lists:
             if np.array_equal(kept.numbers, numbers):

@@ -9,8 +9,8 @@ from typing import cast
 import bpy
 import numpy as np
 from bpy.types import Context, Depsgraph, Object
-from numpy.typing import NDArray
 
+from ..arrays import Int64s
 from ..core.crowds import Figures, Variation, figures_of, grid_places
 from ..core.takes import Take, node_names
 from ..errors import UserError
@@ -375,7 +375,7 @@ def _figures(
     return figures[: np.searchsorted(taken, most_bytes, side="right")]
 
 
-def _sizes(roles: Sequence[Role | None]) -> NDArray[np.int64]:
+def _sizes(roles: Sequence[Role | None]) -> Int64s:
     """The bytes of one figure of each role; 0 for a role that is not drawn."""
     return np.array([0 if role is None else role.bytes for role in roles], np.int64)
 

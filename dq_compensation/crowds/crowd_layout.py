@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from bpy.types import Depsgraph, Object, ViewLayer
 from mathutils import Matrix
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Int32s
 from ..core.crowds import curve_places, point_places
 from ..errors import UserError
 from ..scene.blender.armature import is_invertible
@@ -23,7 +23,7 @@ _DISABLED = (
     "eye in the Outliner may hide it."
 )
 
-Spline = tuple[NDArray[np.float64], bool]
+Spline = tuple[Float64s, bool]
 """The points of a spline as straight lines, shape (P, 3), and whether it is closed."""
 
 
@@ -55,7 +55,7 @@ def _is_in_enabled_collection(obj: Object, view_layer: ViewLayer | None) -> bool
     return False
 
 
-def _layout_points(obj: Object, depsgraph: Depsgraph) -> NDArray[np.float64]:
+def _layout_points(obj: Object, depsgraph: Depsgraph) -> Float64s:
     """The points of a mesh object or a point cloud behind its modifiers, object space: (P, 3).
 
     Where modifiers leave no vertices, those of the point cloud that they make; Blender 4.2 does not
@@ -113,7 +113,7 @@ def _layout_splines(obj: Object, depsgraph: Depsgraph) -> list[Spline]:
     return _splines_of(points.astype(np.float64), edges)
 
 
-def _splines_of(points: NDArray[np.float64], edges: NDArray[np.int32]) -> list[Spline]:
+def _splines_of(points: Float64s, edges: Int32s) -> list[Spline]:
     """The splines of a mesh that was made from a curve. The points of a spline are neighbours.
 
     Args:
@@ -165,7 +165,7 @@ def layout_signature(settings: DQCompensationCrowd, depsgraph: Depsgraph) -> tup
 
 def wanted_places(
     crowd: Object, worlds: Worlds, depsgraph: Depsgraph, most: int
-) -> tuple[int, NDArray[np.float64] | None]:
+) -> tuple[int, Float64s | None]:
     """The number of figures, and the places of at most so many; None for a grid.
 
     Raises:

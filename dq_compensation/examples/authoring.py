@@ -8,9 +8,9 @@ from typing import Any, Literal
 import bpy
 import numpy as np
 from bpy.types import Context, Depsgraph, Object
-from numpy.typing import NDArray
 
 from ..analysis.mirror_map import partners_by_position, partners_by_topology
+from ..arrays import Float32s, Float64s, Floats, Integers
 from ..core.dual_quaternion import concatenate_quaternions, quaternion_conjugate, rotate_vectors
 from ..core.example_poses import ExampleError, too_close
 from ..core.pose import Pose
@@ -104,7 +104,7 @@ def base_now(obj: Object) -> str:
     return f"{settings.example_base} {softness:.4f}"
 
 
-def write_support(obj: Object, bone: str, weights: NDArray[np.floating]) -> str:
+def write_support(obj: Object, bone: str, weights: Floats) -> str:
     """Write the support of a bone to its vertex group; returns the name of the group.
 
     Args:
@@ -161,10 +161,7 @@ def require_bone(binding: Binding, bone: str) -> int:
 
 
 def write_example(
-    obj: Object,
-    item: ExampleItem,
-    offsets: NDArray[np.floating],
-    known: DQCompensationExamplePose | None = None,
+    obj: Object, item: ExampleItem, offsets: Floats, known: DQCompensationExamplePose | None = None
 ) -> None:
     """Write an example and its shape key, which the object follows then.
 
@@ -203,8 +200,8 @@ class CapturedPose:
     """
 
     bone_names: tuple[str, ...]
-    matrices: NDArray[np.float64]
-    object_to_armature: NDArray[np.float64]
+    matrices: Float64s
+    object_to_armature: Float64s
     key_values: dict[str, float]
 
     @classmethod
@@ -243,7 +240,7 @@ class CapturedPose:
             matrices = matrices[[place[name] for name in skeleton.names]]
         return Pose.from_matrices(matrices, skeleton)
 
-    def shape(self, binding: Binding, without: frozenset[str] = frozenset()) -> NDArray[np.float32]:
+    def shape(self, binding: Binding, without: frozenset[str] = frozenset()) -> Float32s:
         """The shape before skinning, shape (n, 3), object space, without the keys named here."""
         keys = binding.shape_keys
         if keys is None:
@@ -328,7 +325,7 @@ def give_shape(
     obj: Object,
     index: int,
     captured: CapturedPose,
-    wanted: NDArray[np.floating],
+    wanted: Floats,
     outside: Outside = "LEAVE",
     *,
     masked: bool = False,
@@ -514,7 +511,7 @@ def _mirrored_item(
     )
 
 
-def _partners(obj: Object, binding: Binding, *, by_topology: bool) -> NDArray[np.integer]:
+def _partners(obj: Object, binding: Binding, *, by_topology: bool) -> Integers:
     """The counterpart of each vertex on the other side, shape (n,)."""
     if by_topology:
         partners = partners_by_topology(read_edges(mesh_of(obj)), binding.vertex_count)

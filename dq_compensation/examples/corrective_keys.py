@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import Quaternion as Components
+from ..arrays import Float64s, Floats
 from ..core.example_poses import CLOSEST, SIGMA, ExampleError, rotation_distances, too_close
 from ..errors import raise_refusal
 from ..lifecycle.following import binding_with_current_softness
@@ -174,9 +175,9 @@ class DriverProbe:
 
     def __init__(self, scene: Scene, armature: Object, meter: Object) -> None:
         self._scene, self._armature, self._meter = scene, armature, meter
-        self._known: dict[tuple[str, bytes], NDArray[np.float64]] = {}
+        self._known: dict[tuple[str, bytes], Float64s] = {}
 
-    def values(self, bone: str, turn: NDArray[np.floating]) -> NDArray[np.float64]:
+    def values(self, bone: str, turn: Floats) -> Float64s:
         """The value of every key when one bone is turned and all others rest.
 
         Args:
@@ -193,7 +194,7 @@ class DriverProbe:
             self._turn(self._armature.pose.bones[bone], np.zeros(3))
         return self._known[asked]
 
-    def full_pose(self, bone: str, place: int) -> tuple[NDArray[np.float64], float]:
+    def full_pose(self, bone: str, place: int) -> tuple[Float64s, float]:
         """The smallest turn of a bone at which a key is 1.
 
         Along the bone's axes first, both ways; then, from the best turn there, in any direction.
@@ -203,11 +204,11 @@ class DriverProbe:
             comes up to 1.
         """
 
-        def value(turn: NDArray[np.floating]) -> float:
+        def value(turn: Floats) -> float:
             return float(self.values(bone, turn)[place])
 
         best, highest = np.zeros(3), -np.inf
-        found: list[NDArray[np.float64]] = []
+        found: list[Float64s] = []
         for axis in (*_AXES, *-_AXES):
             for angle in np.arange(_STEP, np.pi + 1e-6, _STEP):
                 now = value(angle * axis)
@@ -221,7 +222,7 @@ class DriverProbe:
             return smallest, value(smallest)
         return _climb(value, best)
 
-    def _first_full(self, value: Any, axis: NDArray[np.float64], angle: float) -> NDArray[Any]:
+    def _first_full(self, value: Any, axis: Float64s, angle: float) -> NDArray[Any]:
         """The place between two steps where a key reaches 1."""
         low, high = angle - _STEP, angle
         while high - low > 1e-5:
@@ -229,7 +230,7 @@ class DriverProbe:
             low, high = (low, middle) if value(middle * axis) >= 1.0 - 1e-6 else (middle, high)
         return high * axis
 
-    def _turn(self, bone: Any, turn: NDArray[np.floating]) -> None:
+    def _turn(self, bone: Any, turn: Floats) -> None:
         angle = float(np.linalg.norm(turn))
         axis = (turn / angle).tolist() if angle > 0.0 else [0.0, 1.0, 0.0]
         if bone.rotation_mode == "QUATERNION":
@@ -289,7 +290,7 @@ def _copy(
                 target.id = replaced[target.id]
 
 
-def _climb(value: Any, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def _climb(value: Any, start: Float64s) -> tuple[Float64s, float]:
     """The highest value about a turn, by steps along the axes that are halved at the top."""
     best, highest = start, value(start)
     step = _WIDEST

@@ -17,9 +17,9 @@ import bpy
 import numpy as np
 from bpy.types import Depsgraph, Mesh, Object
 from mathutils import Matrix
-from numpy.typing import NDArray
 
 from ..analysis.bone_axes import posed_matrices
+from ..arrays import Float32s, Float64s, Floats
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     matrices_from_quaternions,
@@ -213,7 +213,7 @@ def begin(
     return copy
 
 
-def _copy_in_shape(obj: Object, posed: NDArray[np.float32]) -> Object:
+def _copy_in_shape(obj: Object, posed: Float32s) -> Object:
     """A new object with the mesh of another and other positions, not yet in a collection."""
     mesh = cast("Mesh", mesh_of(obj).copy())
     mesh.name = f"{obj.name} posed"
@@ -229,7 +229,7 @@ def _copy_in_shape(obj: Object, posed: NDArray[np.float32]) -> Object:
     return copy
 
 
-def _mask(mesh: Mesh, support: NDArray[np.floating]) -> None:
+def _mask(mesh: Mesh, support: Floats) -> None:
     known = mesh.attributes.get(_MASK)
     if known is not None:
         mesh.attributes.remove(known)
@@ -317,9 +317,7 @@ def end(copy: Object) -> None:
     objects.active = chosen
 
 
-def positions_in(
-    source: Object, obj: Object, matrix: NDArray[np.floating] | None = None
-) -> NDArray[np.float64]:
+def positions_in(source: Object, obj: Object, matrix: Floats | None = None) -> Float64s:
     """The vertices of one mesh object in the space of another, shape (n, 3).
 
     Args:

@@ -30,8 +30,8 @@ from typing import Literal
 import bpy
 import numpy as np
 from mathutils import Matrix
-from numpy.typing import NDArray
 
+from ..arrays import Float32s
 from ..core.deform import RULES
 from ..core.twist_limbs import Reason, TwistLimbs
 from ..errors import BindingError
@@ -287,7 +287,7 @@ def _is_animated(obj: bpy.types.Object) -> bool:
     return others or bool(data.action or len(data.nla_tracks))
 
 
-def key_values(obj: bpy.types.Object) -> NDArray[np.float32]:
+def key_values(obj: bpy.types.Object) -> Float32s:
     """Shape (m,): the values of a mesh object's shape keys; empty for any other object."""
     keys = mesh_of(obj).shape_keys if obj.type == "MESH" else None
     if keys is None:

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s
 from ..core.deform import Deformation
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
@@ -394,9 +394,7 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
 # The node modifier as an evaluator: the deformed vertices, without touching the user's scene.
 
 
-def evaluate_by_modifier(
-    obj: bpy.types.Object, binding: Binding, settings: Settings
-) -> NDArray[np.float32]:
+def evaluate_by_modifier(obj: bpy.types.Object, binding: Binding, settings: Settings) -> Float32s:
     """Deform an object by the node modifier, in the state of the current view layer.
 
     A copy of the object and its mesh gets the modifier and is looked at in the current view layer;

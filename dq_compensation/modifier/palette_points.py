@@ -33,6 +33,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Float32s, Float64s, Floats, Int32s, Int64s
 from ..core.skeleton import Skeleton
 from ..scene.blender.armature import armature_of, deforming_bones
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute, write_attribute
@@ -67,7 +68,7 @@ POINTS_OF_JOINT = 2
 # The tables by the attribute that has the rows; where the property has their number.
 _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
 
-Rows = NDArray[np.float32]
+Rows = Float32s
 
 
 class PaletteTables:
@@ -85,7 +86,7 @@ class PaletteTables:
         known = counts.shape == (3,) and all(isinstance(count, int) for count in counts)
         if not known or any(not 0 <= count <= 4 * len(mesh.vertices) for count in counts):
             counts = np.zeros(3)
-        self.counts: NDArray[np.int64] = counts.astype(np.int64)
+        self.counts: Int64s = counts.astype(np.int64)
 
     @property
     def point_count(self) -> int:
@@ -107,7 +108,7 @@ class PaletteTables:
             return np.zeros(0, np.float32)
         return read_attribute(self.mesh, name, kinds[attribute.data_type], len(self.mesh.vertices))
 
-    def points_of(self, name: str, wanted: NDArray[np.floating]) -> NDArray[np.int32]:
+    def points_of(self, name: str, wanted: Floats) -> Int32s:
         """The point, or the first one, that the evaluated palette has for each of some rows.
 
         Rows that the table lacks are appended.
@@ -189,7 +190,7 @@ def groups_for(
     ]
 
 
-def rows_of_bones(palette: bpy.types.Object, names: tuple[str, ...]) -> NDArray[np.int64]:
+def rows_of_bones(palette: bpy.types.Object, names: tuple[str, ...]) -> Int64s:
     """The rows of bones, by their current names.
 
     Returns:
@@ -269,7 +270,7 @@ PALETTE_ATTRIBUTES = {
 # The parts of a row of points: shape (4, 4), the axes along which the bone is scaled, and the first
 # point at rest; how far the other points are from it; the vertex group that moves them, or -1; of a
 # bendy bone the head or the tail, shape (3,), and where the row of the other end is: 1 or -1.
-_Row = tuple[NDArray[np.float64], float, int, NDArray[np.float64], int]
+_Row = tuple[Float64s, float, int, Float64s, int]
 
 
 def _ends(
@@ -291,11 +292,7 @@ def _ends(
 
 
 def _add_hook(
-    palette: bpy.types.Object,
-    armature: bpy.types.Object,
-    name: str,
-    group: str,
-    rest: NDArray[np.float64],
+    palette: bpy.types.Object, armature: bpy.types.Object, name: str, group: str, rest: Float64s
 ) -> None:
     """Let a group of points follow a bone."""
     hook = cast("bpy.types.HookModifier", palette.modifiers.new(name, "HOOK"))

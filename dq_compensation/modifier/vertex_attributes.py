@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Float32s, Int32s, Integers
 from ..core.compensation import PublishedCompensation
 from ..core.deform import Deformation
 from ..core.influences import Influences
@@ -72,7 +73,7 @@ def _example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[s
 
 
 def _example_tables(
-    examples: Examples, offsets: NDArray[np.float32], row_of_bone: NDArray[np.integer]
+    examples: Examples, offsets: Float32s, row_of_bone: Integers
 ) -> dict[str, NDArray[Any]]:
     """The attributes of `attribute_names` that begin with EXAMPLE.
 
@@ -208,7 +209,7 @@ def replace_attributes(
 
 
 def _of_influences(
-    influences: Influences, row_of_bone: NDArray[np.integer], slots: int
+    influences: Influences, row_of_bone: Integers, slots: int
 ) -> dict[str, NDArray[Any]]:
     """The set of each vertex, its weights, and the table of sets.
 
@@ -258,10 +259,7 @@ def skinning_bones(
 
 
 def _of_measured(
-    binding: Binding,
-    measured: MeasuredJoints,
-    bone_rows: NDArray[np.integer],
-    tables: PaletteTables,
+    binding: Binding, measured: MeasuredJoints, bone_rows: Integers, tables: PaletteTables
 ) -> dict[str, NDArray[Any]]:
     """The joint and limb that each vertex is measured against, in the palette's table."""
     _, starts, ends = bone_rows.T
@@ -291,9 +289,7 @@ def _of_measured(
 
 
 def _of_swings(
-    swings: SwingJoints,
-    bone_rows: NDArray[np.integer],
-    tables: PaletteTables,
+    swings: SwingJoints, bone_rows: Integers, tables: PaletteTables
 ) -> dict[str, NDArray[Any]]:
     """The joints that swing each vertex, in the palette's table, and how much."""
     _, starts, ends = bone_rows.T
@@ -314,9 +310,7 @@ def _of_swings(
 
 
 def _of_twists(
-    twists: TwistLimbs,
-    bone_rows: NDArray[np.integer],
-    tables: PaletteTables,
+    twists: TwistLimbs, bone_rows: Integers, tables: PaletteTables
 ) -> dict[str, NDArray[Any]]:
     """The limbs that turn each vertex, in the palette's table, and how much.
 
@@ -351,7 +345,7 @@ def _of_twists(
 
 
 def _of_pairs(
-    published: PublishedCompensation, rows_of_pose: NDArray[np.integer], tables: PaletteTables
+    published: PublishedCompensation, rows_of_pose: Integers, tables: PaletteTables
 ) -> dict[str, NDArray[Any]]:
     """The pair of strongest bones of each vertex, a row of the palette's table."""
     compensated = published.amounts != 0.0
@@ -362,7 +356,7 @@ def _of_pairs(
     return {PAIR: tables.points_of(PAIR_ROWS, table.reshape(-1, 16))[of_vertex]}
 
 
-def _rows_of_pose(skeleton: Skeleton, bone_rows: NDArray[np.integer]) -> NDArray[np.integer]:
+def _rows_of_pose(skeleton: Skeleton, bone_rows: Integers) -> Integers:
     """The palette row of each row of a pose, shape (R,): of bones, of the ends of bendy bones."""
     rows = np.full(skeleton.row_count, IDENTITY_ROW)
     rows[: skeleton.bone_count] = bone_rows[: skeleton.bone_count, 0]
@@ -374,10 +368,7 @@ def _rows_of_pose(skeleton: Skeleton, bone_rows: NDArray[np.integer]) -> NDArray
 
 
 def _of_joints(
-    influences: Influences,
-    sets: JointSets,
-    row_of_bone: NDArray[np.integer],
-    set_of_vertex: NDArray[np.int32],
+    influences: Influences, sets: JointSets, row_of_bone: Integers, set_of_vertex: Int32s
 ) -> dict[str, NDArray[Any]]:
     """The joint of each set, and the strongest bone of each vertex."""
     moved = influences.weights[:, 0] > 0.0
@@ -404,7 +395,7 @@ def _of_joints(
     }
 
 
-def _distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+def _distinct_rows(rows: Integers) -> tuple[Integers, Int32s]:
     """The distinct rows, and which of them each row is; sorting numbers, not rows, is fast."""
     keys = np.zeros(len(rows), np.int64)
     base = int(rows.max(initial=0)) + 1

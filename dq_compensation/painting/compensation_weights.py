@@ -9,11 +9,11 @@ from typing import Literal, cast
 import bpy
 import numpy as np
 from bpy.types import Depsgraph, Object, VertexGroup
-from numpy.typing import NDArray
 
 from ..analysis.mesh_graph import mirrored_weights, smoothed_weights
 from ..analysis.mirror_map import partners_by_position, partners_by_topology
 from ..analysis.transitions import transition_weights
+from ..arrays import Float32s, Indices
 from ..core.pose import Pose
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError, raise_refusal
@@ -158,7 +158,7 @@ def is_painted(obj: Object, kind: PaintedKind) -> bool:
     )
 
 
-def masked_vertices(obj: Object) -> NDArray[np.intp] | None:
+def masked_vertices(obj: Object) -> Indices | None:
     """The vertices that the paint mask of Weight Paint lets through; None without a mask.
 
     Outside of Weight Paint the mask is not seen, so it does not count.
@@ -235,7 +235,7 @@ def mirror_weights(
         )
     unmatched = np.zeros(0, np.intp)
 
-    def mirrored(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    def mirrored(weights: Float32s) -> Float32s:
         nonlocal unmatched
         result, unmatched = mirrored_weights(
             weights, positions, partners, from_positive=from_positive
@@ -275,7 +275,7 @@ def weights_from_transition(
 
 
 def _change(
-    obj: Object, kind: PaintedKind, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+    obj: Object, kind: PaintedKind, change: Callable[[Float32s], Float32s]
 ) -> WeightsChange:
     """Apply a function to the weights, within the paint mask."""
     raise_refusal(painting_refusal(obj, kind, needs_group=True))

@@ -21,7 +21,6 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.corrective_joints import (
     AxisJoint,
@@ -31,6 +30,7 @@ from ..analysis.corrective_joints import (
     ScatteredJoint,
     SmoothCurve,
 )
+from ..arrays import Floats
 from ..wording import listed
 from .blender.animation_curves import (
     PROPERTY,
@@ -126,11 +126,7 @@ def _drive_by_example(
 
 
 def _read_sums(
-    obj: bpy.types.Object,
-    bone: str,
-    curves: Sequence[Any],
-    coefficients: NDArray[np.floating],
-    form: str = "{}",
+    obj: bpy.types.Object, bone: str, curves: Sequence[Any], coefficients: Floats, form: str = "{}"
 ) -> None:
     """Let drivers be weighted sums of the m numbers in a bone's property.
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import UserError
 from .blender.animation_curves import key_linearly, played_actions
 from .blender.mesh import mesh_of, other_users, read_property
@@ -47,7 +47,7 @@ def keys_refusal(obj: bpy.types.Object) -> str | None:
 
 
 def write_key(
-    obj: bpy.types.Object, name: str, offsets: NDArray[np.floating], *, overwrite: bool = False
+    obj: bpy.types.Object, name: str, offsets: Floats, *, overwrite: bool = False
 ) -> bpy.types.ShapeKey:
     """Add a shape key, or give an existing one another shape.
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s, Floats, Int32s, Integers
 from ..core.influences import Influences
 from ..core.vectors import places_in_rows
 from ..errors import raise_refusal
@@ -48,9 +48,7 @@ def writing_refusal(obj: bpy.types.Object, groups: Iterable[str]) -> str | None:
 
 
 def write_groups(
-    obj: bpy.types.Object,
-    weights: Mapping[str, NDArray[np.floating]],
-    vertices: NDArray[np.integer] | None = None,
+    obj: bpy.types.Object, weights: Mapping[str, Floats], vertices: Integers | None = None
 ) -> None:
     """Set the weights of vertex groups; groups that do not exist are added, in the order given.
 
@@ -77,10 +75,7 @@ def write_groups(
 
 
 def write_rows(
-    obj: bpy.types.Object,
-    vertices: NDArray[np.integer],
-    groups: NDArray[np.integer],
-    weights: NDArray[np.floating],
+    obj: bpy.types.Object, vertices: Integers, groups: Integers, weights: Floats
 ) -> None:
     """Set single weights, one for each (vertex, group) pair; other pairs stay as they are.
 
@@ -105,10 +100,7 @@ def write_rows(
 
 
 def write_entries(
-    obj: bpy.types.Object,
-    names: Sequence[str],
-    numbers: NDArray[np.integer],
-    weights: NDArray[np.floating],
+    obj: bpy.types.Object, names: Sequence[str], numbers: Integers, weights: Floats
 ) -> None:
     """Give vertices these entries in vertex groups, in this order, and no other of these groups.
 
@@ -146,9 +138,7 @@ def write_entries(
                 groups[number].add(alike, weight, "REPLACE")
 
 
-def _require_weights(
-    name: str, weights: NDArray[np.floating], vertices: NDArray[np.integer], count: int
-) -> None:
+def _require_weights(name: str, weights: Floats, vertices: Integers, count: int) -> None:
     if weights.shape != vertices.shape:
         raise ValueError(f"{name}: {weights.shape} weights for {vertices.shape} vertices")
     if len(vertices) and not (vertices.min() >= 0 and vertices.max() < count):
@@ -157,9 +147,7 @@ def _require_weights(
         raise ValueError(f"{name}: weights must be numbers of 0 to 1")
 
 
-def _write(
-    group: bpy.types.VertexGroup, vertices: NDArray[np.integer], weights: NDArray[np.floating]
-) -> None:
+def _write(group: bpy.types.VertexGroup, vertices: Integers, weights: Floats) -> None:
     """One call for each distinct weight.
 
     64,000 distinct weights take 55 to 110 ms, one weight for all of them 4 ms. A trip of the mesh
@@ -172,9 +160,7 @@ def _write(
             group.remove(alike)
 
 
-def _by_weight(
-    vertices: NDArray[np.integer], weights: NDArray[np.floating]
-) -> Iterator[tuple[float, list[int]]]:
+def _by_weight(vertices: Integers, weights: Floats) -> Iterator[tuple[float, list[int]]]:
     """The distinct weights, each with its vertices."""
     order = np.argsort(weights, kind="stable")
     present, starts = np.unique(weights[order].astype(np.float32), return_index=True)
@@ -269,7 +255,7 @@ def rename_kept(obj: bpy.types.Object, renamed: Mapping[str, str]) -> None:
 
 def _kept_entries(
     obj: bpy.types.Object, store: Store = BAKED_BONES
-) -> tuple[list[str], NDArray[np.int32], NDArray[np.float32]]:
+) -> tuple[list[str], Int32s, Float32s]:
     """The weights that are kept in the mesh of an object, as they were.
 
     Returns:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Booleans
 from ..scene.binding.content import mesh_signature, object_signature, pose_signature
 from ..scene.blender.mesh import mesh_of, read_properties
 from ..scene.blender.own_objects import is_palette
@@ -270,7 +270,7 @@ class Changes:
         flagged = (each.id for each in compress(updates, *self._flags("geometry")))
         return {each.original.session_uid for each in flagged if isinstance(each, bpy.types.Object)}
 
-    def _flags(self, *names: str) -> list[NDArray[np.bool_]]:
+    def _flags(self, *names: str) -> list[Booleans]:
         wanted = [(f"is_updated_{name}", np.bool_, ()) for name in names]
         return read_properties(self.depsgraph.updates, wanted)
 

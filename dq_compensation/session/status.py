@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import bpy
-import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s, Float64s
 from ..scene.binding.bind import bind, renamed
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import structure_of
@@ -191,12 +190,12 @@ class Status:
     notes: list[str] = field(default_factory=list)
     example_values: tuple[float, ...] = ()
     example_result: str | None = None
-    key_values: NDArray[np.float32] | None = None
+    key_values: Float32s | None = None
     signature: tuple[int, int] = (0, 0)
     has_spread: bool = False
     misfit: tuple[float, int] | None = None
     changes_with_frames: bool = True
-    places: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    places: dict[str, Float64s] = field(default_factory=dict)
     armature_uid: int = 0
     softness: Softness = field(default_factory=Softness)
 

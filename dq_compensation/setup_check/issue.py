@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import UserError
 from .subject import Subject
 
@@ -59,7 +59,7 @@ class Issue:
     severity: Severity
     message: str
     bones: tuple[str, ...] = ()
-    vertices: NDArray[np.integer] = field(default_factory=lambda: np.zeros(0, np.int32))
+    vertices: Integers = field(default_factory=lambda: np.zeros(0, np.int32))
     fixes: tuple[Fix, ...] = ()
     check: str = ""
     meshes: tuple[str, ...] = ()

@@ -11,8 +11,8 @@ import bpy
 import numpy as np
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, OperatorProperties, UILayout
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import UserError, raise_refusal
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 # Selects the bones and vertices that an issue is about.
 
 
-def _select_vertices(
-    obj: bpy.types.Object, vertices: NDArray[np.integer], context: bpy.types.Context
-) -> str:
+def _select_vertices(obj: bpy.types.Object, vertices: Integers, context: bpy.types.Context) -> str:
     """Enter Edit Mode of a mesh with only these vertices selected; says how many can be seen.
 
     Args:

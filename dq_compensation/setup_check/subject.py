@@ -8,10 +8,10 @@ from functools import cached_property
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of
+from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
 from ..core.influences import MIN_WEIGHT_SUM, Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import extent, transformed_points
@@ -65,7 +65,7 @@ class Misplacement:
     joints: SkinnedJoints
 
     @property
-    def outside(self) -> NDArray[np.intp]:
+    def outside(self) -> Indices:
         """The bones whose heads are joints outside of their skin now."""
         return self.joints.bones[~self.joints.inside(np.eye(4))]
 
@@ -76,8 +76,8 @@ class Misplacement:
 
 
 def _plain_places(
-    obj: bpy.types.Object, movement: Movement, to_armature: NDArray[np.float64]
-) -> Iterator[NDArray[np.float64]]:
+    obj: bpy.types.Object, movement: Movement, to_armature: Float64s
+) -> Iterator[Float64s]:
     """The places, as A^-1 O, where a mesh object is likelier to belong than anywhere else.
 
     Where its location is 0, or its rotation, or both; and at the origin of the armature, turned
@@ -129,13 +129,13 @@ class DeformingWeights:
         broken: shape (n,), bool; whether a weight of the vertex is not a number.
     """
 
-    rows: NDArray[np.intp]
-    vertices: NDArray[np.int32]
-    groups: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    moved: NDArray[np.bool_]
-    broken: NDArray[np.bool_]
+    rows: Indices
+    vertices: Int32s
+    groups: Int32s
+    weights: Float64s
+    sums: Float64s
+    moved: Booleans
+    broken: Booleans
 
 
 class Subject(SkinnedObject):
@@ -176,7 +176,7 @@ class Subject(SkinnedObject):
         return tuple(each for each in found if each is not None)
 
     @cached_property
-    def box(self) -> NDArray[np.float64] | None:
+    def box(self) -> Float64s | None:
         """Shape (2, 3), the lowest and the highest corner at rest, armature space."""
         positions = self.rest_in_armature
         if positions is None or not len(positions):
@@ -219,12 +219,12 @@ class Subject(SkinnedObject):
         return now == status.signature and known.structure == structure_of(self)
 
     @cached_property
-    def rest(self) -> NDArray[np.float32]:
+    def rest(self) -> Float32s:
         """Shape (n, 3), object space; the mesh without shape keys."""
         return read_positions(self.mesh)
 
     @cached_property
-    def edges(self) -> NDArray[np.int32]:
+    def edges(self) -> Int32s:
         """Shape (m, 2), vertex indices."""
         return read_edges(self.mesh)
 
@@ -279,7 +279,7 @@ class Subject(SkinnedObject):
         return frozenset(self.skeleton.names[int(bone)] for bone in np.flatnonzero(moves))
 
     @cached_property
-    def object_to_armature(self) -> NDArray[np.float64] | None:
+    def object_to_armature(self) -> Float64s | None:
         """Shape (4, 4), the current A^-1 O; None without an armature, or where one of them is flat.
 
         The check of the objects' scales says that.
@@ -292,7 +292,7 @@ class Subject(SkinnedObject):
             return None
 
     @cached_property
-    def rest_in_armature(self) -> NDArray[np.float64] | None:
+    def rest_in_armature(self) -> Float64s | None:
         """Shape (n, 3), `rest` in armature space; None where there is no `object_to_armature`."""
         matrix = self.object_to_armature
         return None if matrix is None else transformed_points(matrix, self.rest)
@@ -338,6 +338,6 @@ class MeshSeam:
         return None if pairs is None else cls(small, large, pairs)
 
     @property
-    def is_apart(self) -> NDArray[np.bool_]:
+    def is_apart(self) -> Booleans:
         """Shape (p,), the pairs that are not in one place."""
         return self.pairs.distances > SEAM_APART * self.small.character_size

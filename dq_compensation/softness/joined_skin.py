@@ -20,6 +20,7 @@ from ..analysis.soft_weights import (
     limb_radii,
     soft_weights,
 )
+from ..arrays import Booleans, Float64s, Indices, Int32s, Int64s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import LimbAxis, Skeleton
@@ -55,18 +56,13 @@ class Skin:
     limb_axis: LimbAxis
     faces: MeshArrays
     painted: Influences
-    amounts: NDArray[np.float64]
-    locked: NDArray[np.bool_]
+    amounts: Float64s
+    locked: Booleans
     lies_on: bpy.types.Object | None
-    pieces: NDArray[np.int64]
+    pieces: Int64s
 
     @classmethod
-    def of(
-        cls,
-        obj: bpy.types.Object,
-        binding: Binding,
-        only: NDArray[np.integer] | None,
-    ) -> Skin:
+    def of(cls, obj: bpy.types.Object, binding: Binding, only: Integers | None) -> Skin:
         """Read an object.
 
         Args:
@@ -125,7 +121,7 @@ class Skin:
         amounts = self._of_pieces(amounts[:, None])[:, 0]
         return followed_weights(own, (corners, shares), changes, amounts, self.locked, most)
 
-    def _of_pieces(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_pieces(self, values: Float64s) -> Float64s:
         """Values (n, k) with the means of rigid pieces at all their vertices."""
         result, rows = values.copy(), np.flatnonzero(self.pieces >= 0)
         piece = np.unique(self.pieces[rows], return_inverse=True)[1].reshape(-1)
@@ -133,7 +129,7 @@ class Skin:
             column[rows] = (np.bincount(piece, column[rows]) / np.bincount(piece))[piece]
         return result
 
-    def amounts_beside(self, locked: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def amounts_beside(self, locked: Booleans) -> Float64s:
         """The amounts, 0 where a locked bone moves a vertex."""
         moved = self.influences.weights > 0.0
         return np.where((locked[self.influences.bones] & moved).any(axis=1), 0.0, self.amounts)
@@ -153,12 +149,12 @@ class JoinedSkin:
     """
 
     skins: tuple[Skin, ...]
-    positions: NDArray[np.float64]
+    positions: Float64s
     influences: Influences
     surface: SkinSurface
     skeleton: Skeleton
-    limbs: NDArray[np.int32]
-    features: NDArray[np.bool_]
+    limbs: Int32s
+    features: Booleans
 
     @classmethod
     def of(cls, skins: Sequence[Skin]) -> JoinedSkin:
@@ -219,7 +215,7 @@ class JoinedSkin:
             results.append(soft)
         return [self._of_mesh(row, results) for row in range(count)]
 
-    def _parts_by_locks(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    def _parts_by_locks(self) -> list[tuple[Booleans, Booleans]]:
         """The meshes that share locked bones, (k,) bool, and these, (B,) bool.
 
         What is locked in a mesh is locked in all that it is joined with.
@@ -246,7 +242,7 @@ class JoinedSkin:
         return SoftWeights(np.zeros(0, np.intp), none.astype(np.int32), none.astype(np.float32))
 
     @property
-    def mesh_of_vertex(self) -> NDArray[np.intp]:
+    def mesh_of_vertex(self) -> Indices:
         """Shape (v,), the mesh that each vertex is of."""
         return np.repeat(np.arange(len(self.skins)), [len(s.mesh.positions) for s in self.skins])
 

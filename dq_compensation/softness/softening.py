@@ -9,8 +9,8 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Indices, Integers
 from ..core.influences import Influences
 from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
@@ -170,9 +170,7 @@ def _writing_refusal(obj: bpy.types.Object) -> str | None:
 
 
 def soften_weights(
-    objects: Sequence[bpy.types.Object],
-    options: SofteningOptions,
-    only: NDArray[np.integer] | None = None,
+    objects: Sequence[bpy.types.Object], options: SofteningOptions, only: Integers | None = None
 ) -> Steps:
     """Spread the weights of deforming bones over more of the limbs; see `analysis.softening`.
 
@@ -366,7 +364,7 @@ def content_digests(skinned: SkinnedObject) -> tuple[str, str]:
     return painted, digest(_varying(skinned, keys))
 
 
-def _varying(skinned: SkinnedObject, keys: ShapeKeys | None) -> NDArray[np.intp]:
+def _varying(skinned: SkinnedObject, keys: ShapeKeys | None) -> Indices:
     """The vertices that shape keys or modifiers move before the Armature modifier."""
     if reshaping_modifiers(skinned) or written_by_drivers(skinned.mesh):
         return np.arange(len(skinned.mesh.vertices))
@@ -460,7 +458,7 @@ def soften_copies(
             mesh_of(copy)[RECORD_PROPERTY] = text
 
 
-def _all_vertices(binding: Binding) -> NDArray[np.intp]:
+def _all_vertices(binding: Binding) -> Indices:
     return np.arange(binding.vertex_count)
 
 
@@ -501,9 +499,7 @@ def _write_soft_copy(
     copy.update_tag()
 
 
-def _rows_of_points(
-    vertex_of_point: NDArray[np.intp], vertices: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _rows_of_points(vertex_of_point: Indices, vertices: Indices) -> tuple[Indices, Indices]:
     """The points that have weights of their vertices, and the rows of `vertices` of these."""
     order = np.argsort(vertices, kind="stable")
     starts = np.searchsorted(vertices[order], np.arange(vertex_of_point.max(initial=-1) + 2))

@@ -9,9 +9,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 import bpy
 import numpy as np
 from bpy.types import Context, Depsgraph, Object, Scene, ViewLayer
-from numpy.typing import NDArray
 
 from ..analysis.take_reduction import reduce_poses, reduced_values, skin_boxes
+from ..arrays import Float64s, Indices, Int32s
 from ..bake.bake_source import REFUSAL_REST
 from ..core.skeleton import Skeleton
 from ..core.takes import (
@@ -71,8 +71,8 @@ class KeyedMesh:
 
     obj: Object
     keys: ShapeKeys
-    rows: NDArray[np.intp]
-    reach: NDArray[np.float64]
+    rows: Indices
+    reach: Float64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +89,11 @@ class MotionSource:
 
     armature: Object
     binding: Binding
-    nodes: NDArray[np.intp]
+    nodes: Indices
     names: tuple[str, ...]
-    parents: NDArray[np.int32]
-    rest: NDArray[np.float64]
-    boxes: NDArray[np.float64]
+    parents: Int32s
+    rest: Float64s
+    boxes: Float64s
     keyed: tuple[KeyedMesh, ...]
 
     @classmethod
@@ -135,7 +135,7 @@ class MotionSource:
         )
 
     @property
-    def value_reach(self) -> NDArray[np.float64]:
+    def value_reach(self) -> Float64s:
         """The largest distance by which each value moves a vertex, shape (V,), armature units."""
         return np.concatenate([np.zeros(0), *(each.reach for each in self.keyed)])
 
@@ -150,8 +150,8 @@ class SampledMotion:
         travels: whether the armature object itself moves.
     """
 
-    poses: NDArray[np.float64]
-    values: NDArray[np.float64]
+    poses: Float64s
+    values: Float64s
     travels: bool
 
 
@@ -188,7 +188,7 @@ def _sample_motion(
     return SampledMotion(poses, values, travels)
 
 
-def _values(source: MotionSource, depsgraph: Depsgraph) -> NDArray[np.float64]:
+def _values(source: MotionSource, depsgraph: Depsgraph) -> Float64s:
     """The current values of all shape keys that are sampled, shape (V,)."""
     found = (
         each.keys.values(each.obj.evaluated_get(depsgraph))[each.rows] for each in source.keyed
@@ -196,9 +196,7 @@ def _values(source: MotionSource, depsgraph: Depsgraph) -> NDArray[np.float64]:
     return np.concatenate([np.zeros(0), *found]).astype(np.float64)
 
 
-def _needed_nodes(
-    armature: Object, bindings: list[Binding], skeleton: Skeleton
-) -> NDArray[np.intp]:
+def _needed_nodes(armature: Object, bindings: list[Binding], skeleton: Skeleton) -> Indices:
     """The rows of bones that deform or have example poses, of their parents, and of segments."""
     names = deforming_bones(armature) | {
         item.bone for binding in bindings for item in binding.example_items
@@ -209,7 +207,7 @@ def _needed_nodes(
     return np.flatnonzero(np.concatenate((needed, segments)))
 
 
-def _parents_among(nodes: NDArray[np.intp], parents: NDArray[np.int32]) -> NDArray[np.int32]:
+def _parents_among(nodes: Indices, parents: Int32s) -> Int32s:
     """The nearest ancestor of each node that is a node, too; -1 without one."""
     place = np.full(len(parents) + 1, -1)
     place[nodes] = np.arange(len(nodes))
@@ -219,9 +217,7 @@ def _parents_among(nodes: NDArray[np.intp], parents: NDArray[np.int32]) -> NDArr
     return place[above].astype(np.int32)
 
 
-def _skin(
-    bindings: list[Binding], nodes: NDArray[np.intp], row_count: int
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _skin(bindings: list[Binding], nodes: Indices, row_count: int) -> tuple[Float64s, Indices]:
     """The vertices in armature space, shape (m, 3), once for each node that moves them.
 
     With shape keys a vertex counts where each of them takes it, too.
@@ -246,9 +242,7 @@ def _skin(
     return np.concatenate(points)[kept], np.concatenate(followed)[kept]
 
 
-def _sampled_keys(
-    binding: Binding, keys: ShapeKeys
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _sampled_keys(binding: Binding, keys: ShapeKeys) -> tuple[Indices, Float64s]:
     """The rows of keys that move vertices, example poses left out; how far each moves one."""
     examples = {item.key for item in binding.example_items}
     to_armature = binding.object_to_armature[:3, :3].T

@@ -10,8 +10,9 @@ from weakref import WeakValueDictionary
 import gpu
 import numpy as np
 from gpu.types import GPUBatch, GPUTexture
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Float32s, Floats, Indices
 from ..core.deform import Deformation
 from ..core.example_poses import ExamplePoses
 from ..core.influences import Influences
@@ -64,11 +65,11 @@ class GpuMesh:
 
     def __init__(
         self,
-        rest: NDArray[np.floating],
+        rest: Floats,
         influences: Influences,
         *,
         topology: Topology | None = None,
-        shape_offsets: NDArray[np.floating] | None = None,
+        shape_offsets: Floats | None = None,
     ) -> None:
         count = len(rest)
         if influences.vertex_count != count:
@@ -169,7 +170,7 @@ def gpu_mesh_of(binding: Binding, influences: Influences, equal: object = None) 
     return mesh
 
 
-def _packed_offsets(offsets: NDArray[np.floating]) -> KeyOffsets:
+def _packed_offsets(offsets: Floats) -> KeyOffsets:
     """The offsets of the vertices that a key moves, out of all: shape (K, n, 3)."""
     vertex_count = offsets.shape[1]
     vertices, keys = np.nonzero(np.any(offsets != 0.0, axis=2).T)
@@ -216,7 +217,7 @@ class GpuKeys:
         self._shaped: GPUTexture | None = None
         self._offsets: KeyOffsets | None = None
 
-    def give(self, values: NDArray[np.floating]) -> bool:
+    def give(self, values: Floats) -> bool:
         """Set the values of the keys that do not follow the pose.
 
         Args:
@@ -305,11 +306,7 @@ class MovingKeys:
     """
 
     def __init__(
-        self,
-        mesh: GpuMesh,
-        sources: Mapping[int, tuple[float, ...]],
-        examples: NDArray[np.floating],
-        count: int,
+        self, mesh: GpuMesh, sources: Mapping[int, tuple[float, ...]], examples: Floats, count: int
     ) -> None:
         self.keys, self._count = tuple(sources), count
         self.values = empty_texture(len(sources) * count, "R32F")
@@ -339,9 +336,9 @@ class MovingKeys:
         run_pass(shader, textures, written, len(self.keys), count, **self.constants)
 
 
-def _example_rows(examples: ExamplePoses) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+def _example_rows(examples: ExamplePoses) -> tuple[Floats, Indices]:
     """Texels of `examples` in `key_values.glsl`, shape (t, 4); each bone's place in them, (E,)."""
-    rows: list[NDArray[np.floating]] = []
+    rows: list[Floats] = []
     places, place = np.zeros(len(examples.bones), np.intp), 0
     most = examples.solution.shape[2]
     counts = np.bincount(examples.rows // max(most, 1), minlength=len(places))
@@ -425,7 +422,7 @@ class DeformedMesh:
         deformation: Deformation,
         poses: InstancePoses,
         group: InstanceGroup,
-        objects_to_armature: NDArray[np.floating] | None = None,
+        objects_to_armature: Floats | None = None,
         shares: ArrayLike | None = None,
         *,
         first: int = 0,
@@ -465,15 +462,13 @@ class DeformedMesh:
         finally:
             gpu.shader.unbind()
 
-    def read_positions(self) -> NDArray[np.float32]:
+    def read_positions(self) -> Float32s:
         """Shape (I, n, 3), object space. Waits for the GPU."""
         stride = self.mesh_rows * TEXTURE_WIDTH
         pixels = array_from_texture(self.positions, self.count * stride)
         return pixels.reshape(self.count, stride, 4)[:, : self.mesh.vertex_count, :3]
 
-    def _set_spaces(
-        self, matrices: NDArray[np.floating] | None, shares: NDArray[np.floating]
-    ) -> None:
+    def _set_spaces(self, matrices: Floats | None, shares: Floats) -> None:
         matrices = np.eye(4) if matrices is None else np.asarray(matrices, np.float64)
         spaces = (matrices.tobytes(), shares.tobytes())
         if spaces == self._spaces_of:

@@ -16,7 +16,8 @@ from gpu.types import (
     GPUTexture,
     GPUUniformBuf,
 )
-from numpy.typing import NDArray
+
+from ..arrays import Float32s, Floats, Int32s
 
 
 def drawing_refusal() -> str | None:
@@ -46,7 +47,7 @@ _gpu: Any = gpu
 
 
 def new_texture(
-    size: tuple[int, int], texture_format: str, pixels: NDArray[np.float32] | None = None
+    size: tuple[int, int], texture_format: str, pixels: Float32s | None = None
 ) -> GPUTexture:
     """A 2D texture of a width and height, of an array or without content.
 
@@ -60,27 +61,27 @@ def new_texture(
     return _gpu.types.GPUTexture(size, format=texture_format, data=buffer)
 
 
-def new_uniform_buffer(texels: NDArray[np.float32]) -> GPUUniformBuf:
+def new_uniform_buffer(texels: Float32s) -> GPUUniformBuf:
     """A uniform buffer of an array of vec4, shape (n, 4), float32."""
     _require_float32(texels)
     return _gpu.types.GPUUniformBuf(texels)
 
 
-def update_uniform_buffer(block: GPUUniformBuf, texels: NDArray[np.float32]) -> None:
+def update_uniform_buffer(block: GPUUniformBuf, texels: Float32s) -> None:
     """Replace the content of a uniform buffer; `texels` as when it was made."""
     _require_float32(texels)
     untyped: Any = block
     untyped.update(texels)
 
 
-def set_matrix(shader: GPUShader, name: str, matrix: NDArray[np.floating]) -> None:
+def set_matrix(shader: GPUShader, name: str, matrix: Floats) -> None:
     """Set a mat4 of a bound shader: shape (4, 4), an array or a mathutils Matrix."""
     untyped: Any = shader
     columns = np.asarray(matrix, np.float32).T
     untyped.uniform_float(name, np.ascontiguousarray(columns).ravel())
 
 
-def indexed_batch(kind: str, indices: NDArray[np.int32]) -> GPUBatch | None:
+def indexed_batch(kind: str, indices: Int32s) -> GPUBatch | None:
     """A batch with indices alone, for shaders that fetch everything by gl_VertexID.
 
     Args:
@@ -127,7 +128,7 @@ def set_ints(shader: GPUShader, values: dict[str, int]) -> None:
         untyped.uniform_int(name, value)
 
 
-def read_floats(texture: GPUTexture) -> NDArray[np.float32]:
+def read_floats(texture: GPUTexture) -> Float32s:
     """All the numbers of a float texture in one row; waits for the GPU."""
     pixels: Any = texture.read()
     # Until Blender 5.0 the strides of a buffer of several dimensions are wrong; of one, right.
@@ -135,7 +136,7 @@ def read_floats(texture: GPUTexture) -> NDArray[np.float32]:
     return np.array(pixels, dtype=np.float32)
 
 
-def _require_float32(array: NDArray[np.float32]) -> None:
+def _require_float32(array: Float32s) -> None:
     """Refuse arrays of other types, which Blender would read as if they were float32."""
     if array.dtype != np.float32 or not array.flags.c_contiguous:
         raise TypeError("the GPU takes contiguous float32 arrays only")
@@ -156,9 +157,7 @@ def row_count(count: int) -> int:
     return max(1, -(-count // TEXTURE_WIDTH))
 
 
-def texture_from_array(
-    values: NDArray[np.floating], channels: int, *, padding: float = 0.0
-) -> GPUTexture:
+def texture_from_array(values: Floats, channels: int, *, padding: float = 0.0) -> GPUTexture:
     """A float texture of an array.
 
     Args:
@@ -179,7 +178,7 @@ def empty_texture(count: int, image_format: str) -> GPUTexture:
     return texture
 
 
-def array_from_texture(texture: GPUTexture, count: int) -> NDArray[np.float32]:
+def array_from_texture(texture: GPUTexture, count: int) -> Float32s:
     """Read the first `count` pixels back; shape (count, channels). Waits for the GPU."""
     channels = _CHANNELS[texture.format]
     return read_floats(texture).reshape(-1, channels)[:count]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import gpu
 import numpy as np
 from gpu.types import GPUShader, GPUTexture
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..core.pose import is_scaled
 from ..core.skeleton import Skeleton
 from .gpu_objects import empty_texture, run_pass, set_ints, texture_from_array
@@ -41,7 +41,7 @@ class ListPart:
 class InstanceList:
     """The numbers of M chosen instances among those of all characters, rising, on the GPU."""
 
-    def __init__(self, numbers: NDArray[np.integer]) -> None:
+    def __init__(self, numbers: Integers) -> None:
         self.numbers = numbers
         self._texture = texture_from_array(numbers.astype(np.float32), 1)
 
@@ -241,7 +241,7 @@ class GivenPoses(InstancePoses):
         bones = rest_rows(skeleton.frames, np.full(size, -1))
         self._bones = texture_from_array(bones.reshape(-1, 4), 4)
 
-    def upload(self, matrices: NDArray[np.floating]) -> None:
+    def upload(self, matrices: Floats) -> None:
         """Take the poses of all instances: D of all their rows, shape (rows, 3 or 4, 4)."""
         given = texture_from_array(matrices[:, :3].reshape(-1, 4), 4)
         # Without scales skinning takes two thirds of the time. A look at many poses takes too long.

@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Float32s, Floats, Int32s, Int64s, Integers
 from ..core.compensation import PublishedCompensation
 from ..core.deform import BLENDED_METHODS, Deformation
 from ..core.influences import Influences
@@ -30,7 +30,7 @@ MAX_TEXELS = 1 << 24
 _SLOTS_PER_TEXEL = 4
 
 
-def pack_influences(influences: Influences) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def pack_influences(influences: Influences) -> tuple[Float32s, Int64s]:
     """Quantise the weights to 16 bits and lay them out as `influences.glsl` reads them.
 
     Returns:
@@ -66,7 +66,7 @@ def pack_influences(influences: Influences) -> tuple[NDArray[np.float32], NDArra
     return texels.reshape(-1, _SLOTS_PER_TEXEL), np.where(counts > 0, starts, -1)
 
 
-def floats_from_bits(upper: NDArray[np.integer], lower: NDArray[np.integer]) -> NDArray[np.float32]:
+def floats_from_bits(upper: Integers, lower: Integers) -> Float32s:
     """14 and 16 bits in the bits of ordinary floats, which survive every copy and conversion.
 
     The exponent is 64 to 127, whatever the bits are: never a denormal, an infinity or a NaN.
@@ -77,7 +77,7 @@ def floats_from_bits(upper: NDArray[np.integer], lower: NDArray[np.integer]) -> 
     return word.view(np.float32)
 
 
-def quantised_weights(weights: NDArray[np.floating]) -> NDArray[np.int32]:
+def quantised_weights(weights: Floats) -> Int32s:
     """Weights (n, k) in 1/65535, shape (n, k); each row sums to `WEIGHT_SUM` or is all zeros.
 
     What rounding leaves over goes to the strongest influences, one unit each, so that no weight is
@@ -158,7 +158,7 @@ class RestTextures:
 
     samplers: tuple[str, ...]
     made_from: tuple[str, ...]
-    arrays: Callable[[Deformation], tuple[NDArray[np.floating], ...]]
+    arrays: Callable[[Deformation], tuple[Floats, ...]]
 
 
 @dataclass(frozen=True)
@@ -253,12 +253,12 @@ def _twists_of(deformation: Deformation) -> TwistLimbs | None:
     return limbs if limbs is not None and deformation.twist_spread and len(limbs.rows) else None
 
 
-def _blend_of(deformation: Deformation) -> NDArray[np.floating] | None:
+def _blend_of(deformation: Deformation) -> Floats | None:
     """The weights that take a deformation back to linear skinning, shape (n,); None without any."""
     return deformation.blend if deformation.method in BLENDED_METHODS else None
 
 
-def _measured_amounts(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _measured_amounts(deformation: Deformation) -> tuple[Floats, ...]:
     """`amounts` in `skin_dual_quaternion.glsl` with MEASURE."""
     compensation = deformation.compensation
     assert isinstance(compensation, MeasuredJoints)
@@ -266,23 +266,21 @@ def _measured_amounts(deformation: Deformation) -> tuple[NDArray[np.floating], .
     return _amount_rows(deformation, sides, compensation.joints)
 
 
-def _published_amounts(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _published_amounts(deformation: Deformation) -> tuple[Floats, ...]:
     """`amounts` in `skin_dual_quaternion.glsl` with COMPENSATE."""
     compensation = deformation.compensation
     assert isinstance(compensation, PublishedCompensation)
     return _amount_rows(deformation, *compensation.rows.T)
 
 
-def _amount_rows(
-    deformation: Deformation, upper: NDArray[np.integer], lower: NDArray[np.integer]
-) -> tuple[NDArray[np.floating], ...]:
+def _amount_rows(deformation: Deformation, upper: Integers, lower: Integers) -> tuple[Floats, ...]:
     compensation, painted = deformation.compensation, deformation.painted
     assert compensation is not None
     amounts = compensation.amounts if painted is None else compensation.amounts * painted
     return (np.column_stack((amounts.astype(np.float32), floats_from_bits(upper, lower))),)
 
 
-def _rest_joints(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _rest_joints(deformation: Deformation) -> tuple[Floats, ...]:
     """`rest_joints` and `bone_limbs` in `pose_joints.glsl`."""
     compensation = deformation.compensation
     assert isinstance(compensation, MeasuredJoints)
@@ -295,7 +293,7 @@ def _rest_joints(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
     return rows.reshape(-1, 4), _bone_limbs(skeleton)
 
 
-def _limb_directions(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _limb_directions(deformation: Deformation) -> tuple[Floats, ...]:
     """`limb_directions` and `bone_limbs` in `pose_limbs.glsl`."""
     compensation = deformation.compensation
     assert isinstance(compensation, PublishedCompensation)
@@ -305,7 +303,7 @@ def _limb_directions(deformation: Deformation) -> tuple[NDArray[np.floating], ..
     return rows, _bone_limbs(compensation.skeleton)
 
 
-def _bone_limbs(skeleton: Skeleton) -> NDArray[np.floating]:
+def _bone_limbs(skeleton: Skeleton) -> Floats:
     rows = np.zeros((skeleton.bone_count, 2, 4))
     rows[:, 0, :3], rows[:, 0, 3] = skeleton.heads, skeleton.start_rows
     rows[:, 1, :3], rows[:, 1, 3] = skeleton.tails, skeleton.end_rows
@@ -322,7 +320,7 @@ def _pose_row_count(deformation: Deformation) -> int:
     return deformation.compensation.skeleton.row_count
 
 
-def _vertex_sets(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _vertex_sets(deformation: Deformation) -> tuple[Floats, ...]:
     """The set of each vertex, and the bone that the signs of its bones follow."""
     sets, influences = deformation.sets, deformation.influences
     assert sets is not None
@@ -334,7 +332,7 @@ def _vertex_sets(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
     return (rows,)
 
 
-def _joint_sets(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _joint_sets(deformation: Deformation) -> tuple[Floats, ...]:
     """`joint_sets` and `joint_bones` in `joint_centres.glsl`."""
     sets = deformation.sets
     assert sets is not None
@@ -354,7 +352,7 @@ def _weights(name: str) -> RestTextures:
     return RestTextures((name,), (name,), lambda deformation: (getattr(deformation, name),))
 
 
-def _swing_rows(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _swing_rows(deformation: Deformation) -> tuple[Floats, ...]:
     """`swings` and `swing_joints` in `swings.glsl`."""
     swings, painted = swings_of(deformation), deformation.painted
     assert swings is not None
@@ -369,7 +367,7 @@ def _swing_rows(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
     return rows, joints.reshape(-1, 4)
 
 
-def _twist_rows(deformation: Deformation) -> tuple[NDArray[np.floating], ...]:
+def _twist_rows(deformation: Deformation) -> tuple[Floats, ...]:
     """`twists` and `twist_limbs` in `twists.glsl`."""
     limbs = deformation.twist_limbs
     assert limbs is not None

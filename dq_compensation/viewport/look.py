@@ -15,8 +15,8 @@ import numpy as np
 from bpy.types import Context, Object, View3DShading
 from gpu.types import GPUShader, GPUTexture
 from mathutils import Color, Matrix, Vector
-from numpy.typing import NDArray
 
+from ..arrays import Float64s, Floats
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import settings_of
 from ..session.status import final_render_runs, is_coloured, is_drawn
@@ -77,15 +77,15 @@ class ViewUniforms:
     """
 
     def __init__(self) -> None:
-        self.to_view: NDArray[np.floating] = np.eye(4)
-        self.to_clip: NDArray[np.floating] = np.eye(4)
+        self.to_view: Floats = np.eye(4)
+        self.to_clip: Floats = np.eye(4)
         self._texels = np.zeros((VIEW_TEXELS, 4), np.float32)
         self.block = new_uniform_buffer(self._texels)
 
     def update(
         self,
-        view_matrix: NDArray[np.floating],
-        projection_matrix: NDArray[np.floating],
+        view_matrix: Floats,
+        projection_matrix: Floats,
         lights: Sequence[StudioLight],
         ambient: tuple[float, float, float],
         *,
@@ -136,7 +136,7 @@ def drawing_state(
             set_to(value)
 
 
-def placements_texture(matrices: NDArray[np.floating]) -> GPUTexture:
+def placements_texture(matrices: Floats) -> GPUTexture:
     """The places of instances as a texture; shape (I, 4, 4), object to world."""
     return texture_from_array(np.asarray(matrices)[:, :3].reshape(-1, 4), 4)
 
@@ -162,7 +162,7 @@ class DrawnFigures:
     """
 
     chosen: ListPart
-    matrix: NDArray[np.float64]
+    matrix: Float64s
 
     @property
     def count(self) -> int:

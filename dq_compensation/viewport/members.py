@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from bpy.types import Depsgraph, Object
 from mathutils import Matrix
-from numpy.typing import NDArray
 
+from ..arrays import Float32s, Float64s, Floats
 from ..core.pose import Pose
 from ..core.takes import Take
 from ..core.vectors import extent
@@ -31,7 +31,7 @@ _SAME_PLACE = 5e-5
 
 Key = tuple[object, ...]
 
-_Place = tuple[Matrix, Matrix, NDArray[np.float64], bytes]
+_Place = tuple[Matrix, Matrix, Float64s, bytes]
 # By the binding of an object: the world matrices of the object and of its armature, A^-1 O, and
 # that as rounded bytes. It is computed anew only when one of the two has moved.
 _places: WeakKeyDictionary[Binding, _Place] = WeakKeyDictionary()
@@ -58,11 +58,11 @@ class Member:
     armature: Object
     binding: Binding
     settings: Settings
-    to_armature: NDArray[np.float64]
+    to_armature: Float64s
     place: bytes
     playing: Playing | None
     is_pinned: bool = False
-    key_values: NDArray[np.float32] | None = None
+    key_values: Float32s | None = None
     take_driven_keys: tuple[int, ...] = ()
     value_mesh: str = ""
     examples: Examples | None = None
@@ -151,9 +151,7 @@ def _read_keys(member: Member, takes: tuple[Take, ...]) -> None:
     member.key_values = values
 
 
-def _relative_place(
-    obj: Object, armature: Object, binding: Binding
-) -> tuple[NDArray[np.float64], bytes]:
+def _relative_place(obj: Object, armature: Object, binding: Binding) -> tuple[Float64s, bytes]:
     """`Member.to_armature` and `Member.place` of an evaluated object."""
     placed = _places.get(binding)
     world, above = world_matrix(obj), world_matrix(armature)
@@ -183,8 +181,8 @@ class SharedPoses:
         self._layout = PosePaletteLayout()
         self._playings: list[Playing] = []
         # As read last, and with the last good poses in the place of broken ones.
-        self._read: NDArray[np.floating] | None = None
-        self._matrices: NDArray[np.floating] | None = None
+        self._read: Floats | None = None
+        self._matrices: Floats | None = None
 
     def pose(
         self, members: Sequence[Member], layout: PosePaletteLayout, frame: float, fps: float
@@ -239,9 +237,7 @@ class SharedPoses:
         self.on_gpu, self._matrices = poses, matrices
         self.number += 1
 
-    def _hold(
-        self, matrices: NDArray[np.floating], members: Sequence[Member]
-    ) -> dict[int, PoseError]:
+    def _hold(self, matrices: Floats, members: Sequence[Member]) -> dict[int, PoseError]:
         """Replace poses that are no numbers by the last good ones; the errors by armature."""
         errors = {}
         for number, member in enumerate(members):
@@ -253,7 +249,7 @@ class SharedPoses:
         return errors
 
 
-def _read_poses(members: Sequence[Member]) -> NDArray[np.floating]:
+def _read_poses(members: Sequence[Member]) -> Floats:
     """Shape (I, R, 4, 4), the poses of the armatures of a batch; errors as `SharedPoses.pose`."""
     binding, armatures = members[0].binding, [each.armature for each in members]
     if binding.skeleton.bendy is None:

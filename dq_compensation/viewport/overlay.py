@@ -14,8 +14,8 @@ import gpu
 import numpy as np
 from gpu.types import GPUTexture, GPUUniformBuf
 from gpu_extras.batch import batch_for_shader
-from numpy.typing import NDArray
 
+from ..arrays import Float32s, Floats
 from ..core.vectors import extent
 from ..scene.settings.addon_preferences import ColourMap, overlay_colours
 from ..scene.settings.object_settings import Overlay, Settings
@@ -133,7 +133,7 @@ class ColouredObject:
         self._of: tuple[object, ...] | None = None
         self._size = 0.0
 
-    def update(self, shown: Batch, reference: Batch, object_matrix: NDArray[np.floating]) -> None:
+    def update(self, shown: Batch, reference: Batch, object_matrix: Floats) -> None:
         """Find the distances, if anything has changed since the last call.
 
         Args:
@@ -159,9 +159,7 @@ class ColouredObject:
             gpu.shader.unbind()
         self._of = of
 
-    def show_weights(
-        self, of: tuple[object, ...], weights: Callable[[], NDArray[np.floating]]
-    ) -> None:
+    def show_weights(self, of: tuple[object, ...], weights: Callable[[], Floats]) -> None:
         """Show weights instead of distances.
 
         Args:
@@ -174,7 +172,7 @@ class ColouredObject:
         self.distances = texture_from_array(weights(), 1)
         self._of = of
 
-    def read_distances(self) -> NDArray[np.float32]:
+    def read_distances(self) -> Float32s:
         """Shape (n,), world units. Waits for the GPU."""
         return array_from_texture(self.distances, self.mesh.vertex_count)[:, 0]
 
@@ -195,7 +193,7 @@ class ColouredObject:
         deformed: DeformedMesh,
         view: ViewUniforms,
         colours: GPUUniformBuf,
-        object_matrix: NDArray[np.floating],
+        object_matrix: Floats,
         maximum: float,
         alpha: float = 1.0,
     ) -> None:

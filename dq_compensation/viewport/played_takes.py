@@ -12,6 +12,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Float32s, Floats, Integers
 from ..core.dual_quaternion import quaternions_from_matrices
 from ..core.takes import Take, fitted, with_common_parents
 from ..core.vectors import unit_or
@@ -241,7 +242,7 @@ class TakeTables:
         self._first_key: dict[Take, int] = {}
         self._first_bone: dict[Take, int] = {}
         self._first_track: dict[tuple[Take, tuple[tuple[str, str], ...]], int] = {}
-        self._tracks: list[NDArray[np.float32]] = []
+        self._tracks: list[Float32s] = []
         self._pack_keys(takes)
         self._pack_bones(takes)
         self._bone_rows: list[int] = []
@@ -275,7 +276,7 @@ class TakeTables:
 
     def rows(
         self, groups: Sequence[InstanceGroup], characters: Sequence[Instances], fps: float
-    ) -> NDArray[np.float32]:
+    ) -> Float32s:
         """The texels of all instances, as `instance_rows.glsl` says.
 
         Args:
@@ -293,9 +294,7 @@ class TakeTables:
         ]
         return np.concatenate((np.zeros((0, 4), np.float32), *rows))
 
-    def _rows_of(
-        self, group: InstanceGroup, instances: Instances, fps: float
-    ) -> NDArray[np.float32]:
+    def _rows_of(self, group: InstanceGroup, instances: Instances, fps: float) -> Float32s:
         rows, takes = instances.rows, instances.takes
         if not instances.count:
             return np.zeros((0, 4), np.float32)
@@ -320,7 +319,7 @@ class TakeTables:
 
     def _timings(
         self, group: InstanceGroup, takes: tuple[Take, ...], timings: NDArray[np.void], fps: float
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    ) -> tuple[Floats, Floats]:
         """The texels 1 and 2, or 3 and 4, of instances: shapes (I, 4) and (I, 2)."""
         of_takes = np.array(
             [
@@ -359,7 +358,7 @@ class TakeTables:
         self.key_frames = np.concatenate((*frames, [0])).astype(np.float32)
 
     def _pack_bones(self, takes: list[Take]) -> None:
-        rows: list[NDArray[np.floating]] = [np.zeros((0, BONE_STRIDE, 4))]
+        rows: list[Floats] = [np.zeros((0, BONE_STRIDE, 4))]
         first = 0
         for take in takes:
             self._first_bone[take] = first
@@ -395,7 +394,7 @@ class TakeTables:
         self._tracks.append(tracks)
 
 
-def rest_rows(rest: NDArray[np.floating], parents: NDArray[np.integer]) -> NDArray[np.floating]:
+def rest_rows(rest: Floats, parents: Integers) -> Floats:
     """The texels of `bones` in `chain_bones.glsl`: shape (N, BONE_STRIDE, 4).
 
     Args:
@@ -418,7 +417,7 @@ def _has_scale(take: Take) -> bool:
     return take.scales is not None or bool(np.abs(gram - np.eye(3)).max(initial=0.0) > _NOT_UNIT)
 
 
-def _still_keys(count: int) -> NDArray[np.float32]:
+def _still_keys(count: int) -> Float32s:
     """Keys that do nothing, shape (count, 3, 4): rotation, location, scale."""
     keys = np.zeros((count, 3, 4), np.float32)
     keys[:, 0, 0] = keys[:, 2, :3] = 1.0

@@ -43,7 +43,7 @@ LAYERS: dict[str, int] = {
     "command_line": 10,
 }
 TOP = 11
-BELOW_ALL = frozenset({"registration", "steps", "wording", "errors"})
+BELOW_ALL = frozenset({"registration", "steps", "wording", "errors", "arrays"})
 # A room that is a feature has its panel and its operators beside what they call. These files stand
 # above all such rooms, and may use each other.
 PANELS = 8

@@ -9,8 +9,8 @@ from typing import cast
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Float32s, Floats, Indices, Integers
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import transformed_points
@@ -53,7 +53,7 @@ from .shape_key_offsets import ShapeKeys, example_items
 
 
 # Parallel arrays: vertices, bones, weights.
-_Triples = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
+_Triples = tuple[Integers, Integers, Floats]
 
 
 def modifier_influences(
@@ -61,7 +61,7 @@ def modifier_influences(
     modifier: bpy.types.ArmatureModifier,
     weights: VertexGroupWeights,
     skeleton: Skeleton,
-    positions: NDArray[np.floating],
+    positions: Floats,
 ) -> Influences:
     """The influences by which an Armature modifier moves vertices.
 
@@ -96,7 +96,7 @@ def _group_triples(
     armature: bpy.types.Object,
     weights: VertexGroupWeights,
     skeleton: Skeleton,
-    positions: NDArray[np.floating],
+    positions: Floats,
 ) -> _Triples:
     """The weights of groups; those of bones that have Envelope Multiply are multiplied."""
     deforming = deforming_bones(armature)
@@ -117,10 +117,7 @@ def _group_triples(
 
 
 def _envelope_triples(
-    armature: bpy.types.Object,
-    skeleton: Skeleton,
-    vertices: NDArray[np.intp],
-    positions: NDArray[np.floating],
+    armature: bpy.types.Object, skeleton: Skeleton, vertices: Indices, positions: Floats
 ) -> list[_Triples]:
     """The envelopes of each bone that reaches any of the vertices, in Blender's order of bones."""
     triples: list[_Triples] = []
@@ -142,7 +139,7 @@ def _envelope_triples(
 
 @contextmanager
 def followed_mesh(
-    skinned: SkinnedObject, shape: NDArray[np.floating] | None = None
+    skinned: SkinnedObject, shape: Floats | None = None
 ) -> Generator[bpy.types.Object]:
     """An object with the mesh and the vertex groups as they come into the Armature modifier.
 
@@ -188,7 +185,7 @@ def _keys_through(skinned: SkinnedObject, holder: bpy.types.Object) -> ShapeKeys
     keys = ShapeKeys.read(skinned.obj, read_weights(skinned.mesh))
     uid = skinned.obj.session_uid
 
-    def follow(shape: NDArray[np.float32]) -> NDArray[np.float32]:
+    def follow(shape: Float32s) -> Float32s:
         current = next(each for each in bpy.data.objects if each.session_uid == uid)
         with followed_mesh(SkinnedObject(current), shape) as shaped:
             return read_positions(mesh_of(shaped))
@@ -209,7 +206,7 @@ def _keep_only_before(copy: bpy.types.Object, skinned: SkinnedObject) -> None:
     copy.matrix_world = skinned.obj.matrix_world
 
 
-def _show_basis(copy: bpy.types.Object, shape: NDArray[np.floating] | None) -> None:
+def _show_basis(copy: bpy.types.Object, shape: Floats | None) -> None:
     """Let the copy show its basis, or a shape, whatever its shape keys say."""
     mesh = mesh_of(copy)
     key = mesh.shape_keys

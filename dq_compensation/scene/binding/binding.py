@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.mesh_graph import rigid_pieces
+from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int64s
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
@@ -83,16 +84,16 @@ class Binding:
     mesh_uid: int
     armature_name: str
     armature_uid: int
-    rest: NDArray[np.float32]
+    rest: Float32s
     shape_keys: ShapeKeys | None
     influences: Influences
     painted_influences: Influences
     first_influences: Influences
-    mask: NDArray[np.float32] | None
+    mask: Float32s | None
     modifier_does_more: bool
     skeleton: Skeleton
-    pose_order: NDArray[np.intp]
-    object_to_armature: NDArray[np.float64]
+    pose_order: Indices
+    object_to_armature: Float64s
     group_names: tuple[str, ...]
     example_items: tuple[ExampleItem, ...]
     structure: Digests
@@ -102,20 +103,20 @@ class Binding:
     mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     whole: CharacterSkin | None = field(default=None, repr=False)
-    _compensations: dict[tuple[object, ...], tuple[NDArray[np.float64], AnyCompensation]] = field(
+    _compensations: dict[tuple[object, ...], tuple[Float64s, AnyCompensation]] = field(
         default_factory=dict, repr=False, init=False
     )
-    _twists: dict[tuple[object, ...], tuple[NDArray[np.float64], TwistLimbs]] = field(
+    _twists: dict[tuple[object, ...], tuple[Float64s, TwistLimbs]] = field(
         default_factory=dict, repr=False, init=False
     )
     # The last one that was asked for.
-    _skins: dict[tuple[LimbAxis, bool], tuple[NDArray[np.float64], SkinAtRest]] = field(
+    _skins: dict[tuple[LimbAxis, bool], tuple[Float64s, SkinAtRest]] = field(
         default_factory=dict, repr=False, init=False
     )
-    _painted: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, init=False)
+    _painted: dict[str, Float32s] = field(default_factory=dict, repr=False, init=False)
     # Of `alone`, by its kinds.
     _alone: dict[object, CharacterSkin] = field(default_factory=dict, repr=False, init=False)
-    _segments: list[tuple[NDArray[np.float64], Influences]] = field(
+    _segments: list[tuple[Float64s, Influences]] = field(
         default_factory=list, repr=False, init=False
     )
     _written: list[Binding] = field(default_factory=list, repr=False, init=False)
@@ -231,7 +232,7 @@ class Binding:
         return self.shape_keys is not None or self.reshaped
 
     @cached_property
-    def not_compensated(self) -> NDArray[np.bool_]:
+    def not_compensated(self) -> Booleans:
         """Shape (n,): the vertices on which the Armature modifier acts in part and alone.
 
         Behind it nodes do not know where they would be without its vertex group, and they cannot
@@ -242,7 +243,7 @@ class Binding:
         return (self.mask > _NEAR) & (self.mask < 1.0 - _NEAR)
 
     @cached_property
-    def pieces(self) -> NDArray[np.int64]:
+    def pieces(self) -> Int64s:
         """Shape (n,), the rigid piece of each vertex, -1 for none: `mesh_graph.rigid_pieces`.
 
         A piece follows its bones as dual quaternions blend them: it keeps its shape. What is joined
@@ -251,7 +252,7 @@ class Binding:
         return self.part.pieces if self.whole is None else self.whole.pieces(self.part)
 
     @cached_property
-    def _as_skinned(self) -> NDArray[np.bool_]:
+    def _as_skinned(self) -> Booleans:
         """Shape (n,): the vertices to whose skinning nothing is added."""
         return self.not_compensated | (self.pieces >= 0)
 
@@ -259,7 +260,7 @@ class Binding:
     def _carried(self) -> Carried:
         return (self.whole or self.alone).carried(self.part)
 
-    def _acting(self, found: _Amounts, but_for: NDArray[np.intp] | None = None) -> _Amounts:
+    def _acting(self, found: _Amounts, but_for: Indices | None = None) -> _Amounts:
         """The same without amounts for the vertices to whose skinning nothing is added.
 
         Args:
@@ -283,7 +284,7 @@ class Binding:
         """The distinct sets of bones that move vertices, and their joints."""
         return joint_sets(self.influences, self.skeleton)
 
-    def painted(self, vertex_group: str) -> NDArray[np.float32]:
+    def painted(self, vertex_group: str) -> Float32s:
         """The weights of a group that says where compensation or blending act, as painted.
 
         Shape (n,), float32; the same array each time, not to be written to. 1 everywhere where the
@@ -308,7 +309,7 @@ class Binding:
         return replace(self, influences=self.painted_influences) if self.is_soft else self
 
     def deformation(
-        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+        self, settings: Settings, object_to_armature: Float64s | None = None
     ) -> Deformation:
         """How the settings deform the object: what every evaluator takes.
 
@@ -349,7 +350,7 @@ class Binding:
         bendy[self.skeleton.bendy.bones] = True
         return bool((bendy[self.influences.bones] & (self.influences.weights > 0.0)).any())
 
-    def segments(self, object_to_armature: NDArray[np.float64] | None = None) -> Influences:
+    def segments(self, object_to_armature: Float64s | None = None) -> Influences:
         """The influences of the rows of a pose; those of bones where no bendy one moves any."""
         if self.skeleton.bendy is None:
             return self.influences
@@ -360,9 +361,7 @@ class Binding:
             known[:] = [(to_armature, segment_influences(self.influences, self.skeleton, rest))]
         return known[0][1]
 
-    def skinning_of(
-        self, shape: NDArray[np.floating], object_to_armature: NDArray[np.float64]
-    ) -> Influences:
+    def skinning_of(self, shape: Floats, object_to_armature: Float64s) -> Influences:
         """The influences on a shape by the Armature modifier, with the segments of bendy bones.
 
         Args:
@@ -375,7 +374,7 @@ class Binding:
         return segment_influences(self.influences, self.skeleton, there)
 
     def compensation(
-        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+        self, settings: Settings, object_to_armature: Float64s | None = None
     ) -> AnyCompensation:
         """The compensation of COMPENSATED, without painted weights and factor.
 
@@ -407,7 +406,7 @@ class Binding:
         return found
 
     def twist_limbs(
-        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+        self, settings: Settings, object_to_armature: Float64s | None = None
     ) -> TwistLimbs:
         """The limbs of COMPENSATED whose twists are spread; found and kept as `compensation`."""
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
@@ -434,13 +433,13 @@ class Binding:
         return tuple(bone for bone, name in enumerate(self.skeleton.names) if name in names)
 
     def whole_limbs(
-        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+        self, settings: Settings, object_to_armature: Float64s | None = None
     ) -> SkinAtRest:
         """The skin by which compensation finds joints; leaves on limbs are parts of these."""
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         return self._skin(settings, to_armature).with_whole_limbs
 
-    def _skin(self, settings: Settings, to_armature: NDArray[np.float64]) -> SkinAtRest:
+    def _skin(self, settings: Settings, to_armature: Float64s) -> SkinAtRest:
         """The skin at rest in armature space, with the limbs and joints that the mesh shows.
 
         Without *Mesh Joints* there are no such joints.
@@ -479,14 +478,14 @@ class Binding:
         return np.array([bone_side(name) for name in self.skeleton.names], np.int8)
 
     def measured(
-        self, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
+        self, settings: Settings, object_to_armature: Float64s | None = None
     ) -> MeasuredJoints:
         """`compensation` by the curve MEASURED."""
         found = self.compensation(replace(settings, curve="MEASURED"), object_to_armature)
         assert isinstance(found, MeasuredJoints)
         return found
 
-    def pose_matrices(self, armature: bpy.types.Object) -> NDArray[np.float64]:
+    def pose_matrices(self, armature: bpy.types.Object) -> Float64s:
         """D_b of every bone of an evaluated armature, and of segments of bendy bones: (R, 4, 4)."""
         matrices = pose_matrices(armature, self.pose_order)
         if is_in_edit_mode(armature):
@@ -536,7 +535,7 @@ class Binding:
             self._written[:] = [found]
         return self._written[0] if self._written else self
 
-    def shape(self, values: NDArray[np.floating] | None) -> NDArray[np.float32]:
+    def shape(self, values: Floats | None) -> Float32s:
         """The shape before skinning, (n, 3), float32, object space. Not to be written to.
 
         Args:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...analysis.limbs import Limbs, mesh_parents
 from ...analysis.seams import seam_points
 from ...analysis.soft_weights import limb_radii
+from ...arrays import Float64s, Indices, Int64s
 from ...core.influences import Influences
 from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
@@ -38,12 +39,12 @@ class Carried:
         influences: shapes (m, k), of the skin nearest to the middles.
     """
 
-    rows: NDArray[np.intp]
-    middles: NDArray[np.float64]
+    rows: Indices
+    middles: Float64s
     influences: Influences
 
     @classmethod
-    def of(cls, mesh: LayerMesh, pieces: NDArray[np.int64], skin: LayerMesh) -> Carried:
+    def of(cls, mesh: LayerMesh, pieces: Int64s, skin: LayerMesh) -> Carried:
         """The pieces of a mesh that a skin carries: near it, and with weights like it."""
         rows = np.flatnonzero(pieces >= 0)
         if not len(rows):
@@ -134,14 +135,14 @@ class CharacterSkin:
         equal = (np.array_equal(mesh.positions, part.positions) for mesh in self.parts)
         return next((row for row, is_equal in enumerate(equal) if is_equal), None)
 
-    def pieces(self, part: LayerMesh) -> NDArray[np.int64]:
+    def pieces(self, part: LayerMesh) -> Int64s:
         """Shape (n,), the rigid pieces of one of its meshes, which no skin of another one joins."""
         row = self._row(part)
         joined = None if row is None else self._pieces[row]
         return part.pieces if joined is None else joined
 
     @cached_property
-    def _pieces(self) -> list[NDArray[np.int64] | None]:
+    def _pieces(self) -> list[Int64s | None]:
         """Of each mesh; None where no piece is joined with other skin."""
         starts = np.cumsum([0, *(len(mesh.positions) for mesh in self.parts)])
         pairs = list(zip(self.parts, starts.tolist(), strict=False))

@@ -18,6 +18,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Float32s, Indices
 from ...core.vectors import extent
 from ...wording import listed
 from ..blender.animation_curves import animated_paths
@@ -97,9 +98,7 @@ def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupW
     return VertexGroupWeights(*of_vertices, vertex_count)
 
 
-def write_points(
-    copy: bpy.types.Object, rest: NDArray[np.float32], varying: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def write_points(copy: bpy.types.Object, rest: Float32s, varying: Indices) -> Indices:
     """Write the points of a soft copy, without weights.
 
     Args:
@@ -131,7 +130,7 @@ def step_of(copy: bpy.types.Object, vertex_count: int) -> float:
     return _step(read_positions(mesh_of(copy))[:vertex_count])
 
 
-def _step(rest: NDArray[np.float32]) -> float:
+def _step(rest: Float32s) -> float:
     return _STEP * (extent(rest) or 1.0)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from mathutils import Vector
 from mathutils.bvhtree import BVHTree
-from numpy.typing import NDArray
 
 from ...analysis.seams import SeamMesh
 from ...analysis.soft_weights import distances_to_bones, limb_radii
+from ...arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import cross, dots, unit_or
@@ -45,11 +45,11 @@ class LayerMesh:
         painted: of `SkinAtRest`.
     """
 
-    positions: NDArray[np.float64]
+    positions: Float64s
     influences: Influences
     skeleton: Skeleton
-    triangles: NDArray[np.integer]
-    pieces: NDArray[np.int64]
+    triangles: Integers
+    pieces: Int64s
     painted: Influences
 
     @property
@@ -59,7 +59,7 @@ class LayerMesh:
         return SeamMesh(self.positions, self.influences, starts, self.triangles.reshape(-1))
 
     @cached_property
-    def areas_and_radii(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def areas_and_radii(self) -> tuple[Float64s, Float64s]:
         """Shape (B,) both: the skin of each bone, and how far from the bone it is on average."""
         first, second, third = np.moveaxis(self.positions[self.triangles], 1, 0)
         triangles = np.linalg.norm(cross(second - first, third - first), axis=1) / 6.0
@@ -77,9 +77,7 @@ class LayerMesh:
     def _tree(self) -> BVHTree:
         return BVHTree.FromPolygons(self.positions.tolist(), self.triangles.tolist())
 
-    def nearest(
-        self, points: NDArray[np.floating]
-    ) -> tuple[NDArray[np.integer], NDArray[np.float64], NDArray[np.float64]]:
+    def nearest(self, points: Floats) -> tuple[Integers, Float64s, Float64s]:
         """The places on the surface that are nearest to points (m, 3), armature space.
 
         Returns:
@@ -102,8 +100,8 @@ class LayerMesh:
         return corners, np.stack((1.0 - along - beside, along, beside), axis=1), distances
 
     def near(
-        self, points: NDArray[np.floating], ours: Influences, reach: NDArray[np.floating]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
+        self, points: Floats, ours: Influences, reach: Floats
+    ) -> tuple[Booleans, Indices, Float64s]:
         """Whether points are on the surface: nearer than `reach`, and with weights in common.
 
         Args:
@@ -145,8 +143,8 @@ class Layers:
         copies: shape (k,), those that lie in their body.
     """
 
-    bodies: NDArray[np.intp]
-    copies: NDArray[np.bool_]
+    bodies: Indices
+    copies: Booleans
 
     @classmethod
     def of(cls, meshes: Sequence[LayerMesh]) -> Layers:
@@ -201,7 +199,7 @@ class Layers:
         return found
 
 
-def _may_cover(points: NDArray[np.float64], reach: NDArray[np.floating], other: LayerMesh) -> bool:
+def _may_cover(points: Float64s, reach: Floats, other: LayerMesh) -> bool:
     """Whether enough points are in the box of another mesh; cheap."""
     if not len(points) or not len(other.triangles):
         return False
@@ -211,10 +209,7 @@ def _may_cover(points: NDArray[np.float64], reach: NDArray[np.floating], other: 
 
 
 def _cover(
-    points: NDArray[np.float64],
-    ours: Influences,
-    reach: NDArray[np.floating],
-    other: LayerMesh,
+    points: Float64s, ours: Influences, reach: Floats, other: LayerMesh
 ) -> tuple[float, float, float]:
     """The shares of points on another surface, and of these outside of it; their median distance.
 

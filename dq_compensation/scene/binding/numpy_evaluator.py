@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Booleans, Float32s, Float64s, Floats, Indices
 from ...core.deform import deform
 from ...core.example_poses import joint_support, support
 from ...core.pose import Pose
@@ -23,7 +23,7 @@ from .binding import Binding
 
 def shape_key_values(
     binding: Binding, settings: Settings, obj: bpy.types.Object, pose: Pose
-) -> NDArray[np.float32] | None:
+) -> Float32s | None:
     """The current value of each row of the shape keys' offsets, example poses included: shape (m,).
 
     None for a mesh without shape keys.
@@ -52,11 +52,7 @@ class PosedDeformer:
     """
 
     def __init__(
-        self,
-        binding: Binding,
-        settings: Settings,
-        pose: Pose,
-        object_to_armature: NDArray[np.float64],
+        self, binding: Binding, settings: Settings, pose: Pose, object_to_armature: Float64s
     ) -> None:
         self.pose, self.object_to_armature = pose, object_to_armature
         binding = binding if settings.compensates else binding.as_painted
@@ -70,14 +66,14 @@ class PosedDeformer:
         settings: Settings,
         obj: bpy.types.Object,
         armature: bpy.types.Object,
-        matrices: NDArray[np.floating] | None = None,
+        matrices: Floats | None = None,
     ) -> PosedDeformer:
         """The deformer of the current pose, or of another one; arguments as of `evaluate`."""
         matrices = binding.pose_matrices(armature) if matrices is None else matrices
         pose = Pose.from_matrices(matrices, binding.skeleton)
         return cls(binding, settings, pose, object_to_armature(obj, armature))
 
-    def __call__(self, shape: NDArray[np.floating]) -> NDArray[np.float64]:
+    def __call__(self, shape: Floats) -> Float64s:
         """Deform a shape; both (n, 3), object space."""
         there, deformation = self.object_to_armature, self._deformation
         if deformation.segments is not None:
@@ -92,9 +88,9 @@ def evaluate(
     settings: Settings,
     obj: bpy.types.Object,
     armature: bpy.types.Object,
-    shape: NDArray[np.floating] | None = None,
-    matrices: NDArray[np.floating] | None = None,
-) -> NDArray[np.float32]:
+    shape: Floats | None = None,
+    matrices: Floats | None = None,
+) -> Float32s:
     """The deformed vertices of an object, shape (n, 3), float32, object space.
 
     Args:
@@ -149,10 +145,10 @@ class Capture:
         left_out: shape (k,), int; those of them that are outside the support.
     """
 
-    offsets: NDArray[np.float64]
+    offsets: Float64s
     error: float
-    moved: NDArray[np.bool_]
-    left_out: NDArray[np.intp]
+    moved: Booleans
+    left_out: Indices
 
 
 class Support(NamedTuple):
@@ -174,10 +170,10 @@ _FOUND_FROM_WEIGHTS = Support()
 def capture(
     binding: Binding,
     deformer: PosedDeformer,
-    shape: NDArray[np.floating],
-    wanted: NDArray[np.floating],
-    weights: NDArray[np.floating],
-    before: NDArray[np.floating] | None = None,
+    shape: Floats,
+    wanted: Floats,
+    weights: Floats,
+    before: Floats | None = None,
 ) -> Capture:
     """The offsets that give a wanted shape in a pose.
 
@@ -217,9 +213,7 @@ def support_of(obj: bpy.types.Object, bone: str) -> Support:
     return next((Support(each.support, each.support_kind) for each in chosen), _FOUND_FROM_WEIGHTS)
 
 
-def support_weights(
-    binding: Binding, bone: str, chosen: Support = _FOUND_FROM_WEIGHTS
-) -> NDArray[np.floating]:
+def support_weights(binding: Binding, bone: str, chosen: Support = _FOUND_FROM_WEIGHTS) -> Floats:
     """The share by which the examples of a bone may move each vertex, shape (n,), 0 to 1.
 
     Args:
@@ -239,12 +233,8 @@ def support_weights(
 
 
 def _shape_for(
-    target: NDArray[np.float64],
-    start: NDArray[np.float64],
-    deformer: PosedDeformer,
-    binding: Binding,
-    near_enough: float,
-) -> NDArray[np.float64]:
+    target: Float64s, start: Float64s, deformer: PosedDeformer, binding: Binding, near_enough: float
+) -> Float64s:
     """The shape that a deformer takes to the target; shapes (n, 3), object space.
 
     x <- x + M^-1 (target - f(x)), where M is the blended rotation: what a deformer does to a vertex

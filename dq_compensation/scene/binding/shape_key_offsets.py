@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Float32s, Floats, Indices, Int32s
 from ...core.dual_quaternion import (
     concatenate_quaternions,
     normalized_quaternions,
@@ -25,7 +25,7 @@ from ...errors import BindingError
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_property
 from ..settings.object_settings import settings_of
 
-Follow = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+Follow = Callable[[Float32s], Float32s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +51,12 @@ class ShapeKeys:
         same_vertices: whether they only move vertices.
     """
 
-    basis: NDArray[np.float32]
-    own_basis: NDArray[np.float32]
-    own_offsets: NDArray[np.float32]
+    basis: Float32s
+    own_basis: Float32s
+    own_offsets: Float32s
     key_names: tuple[str, ...]
     basis_key: int
-    pinned_row: NDArray[np.int32]
+    pinned_row: Int32s
     object_name: str
     follow: Follow | None = None
     same_vertices: bool = True
@@ -92,7 +92,7 @@ class ShapeKeys:
                 "Press Fit Keys to Mesh in Setup Check."
             )
         rows = np.zeros((len(names), count, 3), np.float32)
-        extra: list[NDArray[np.float32]] = []
+        extra: list[Float32s] = []
         pinned_row = np.arange(len(names), dtype=np.int32)
         for index, block in enumerate(key.key_blocks):
             points = _points(block, count)
@@ -115,7 +115,7 @@ class ShapeKeys:
         return len(self.own_offsets)
 
     @cached_property
-    def offsets(self) -> NDArray[np.float32]:
+    def offsets(self) -> Float32s:
         """Shape (m, k, 3), float32, object space.
 
         Behind modifiers that make other vertices each row is what its key does alone. Sums of rows
@@ -131,7 +131,7 @@ class ShapeKeys:
                 rows[row] = shape - self.basis
         return rows
 
-    def values(self, obj: bpy.types.Object) -> NDArray[np.float32]:
+    def values(self, obj: bpy.types.Object) -> Float32s:
         """The current value of each row of `offsets`: values, mutes and the pinned key.
 
         Shape (m,), float32; beyond 0..1 where the sliders are.
@@ -161,7 +161,7 @@ class ShapeKeys:
         values[self.basis_key] = 0.0
         return values
 
-    def positions(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
+    def positions(self, values: Floats) -> Float32s:
         """The shape with these values, shape (k, 3), float32, object space.
 
         Args:
@@ -210,7 +210,7 @@ def shape_key_signature(mesh: bpy.types.Mesh) -> tuple[object, ...]:
     return (key.use_relative, *blocks)
 
 
-def _points(block: bpy.types.ShapeKey, count: int) -> NDArray[np.float32] | None:
+def _points(block: bpy.types.ShapeKey, count: int) -> Float32s | None:
     """Shape (count, 3), the points of a key; None when it has another number of them."""
     points = block.points
     return read_property(points, "co", np.float32, (3,)) if len(points) == count else None
@@ -218,7 +218,7 @@ def _points(block: bpy.types.ShapeKey, count: int) -> NDArray[np.float32] | None
 
 def _group_mask(
     obj: bpy.types.Object, name: str, weights: VertexGroupWeights
-) -> NDArray[np.float32] | np.float32:
+) -> Float32s | np.float32:
     """Shape (n, 1), the vertex group of a key; 1 when it has none or the group does not exist."""
     group = obj.vertex_groups.find(name) if name else -1
     if group < 0:
@@ -276,9 +276,9 @@ class Examples:
     """
 
     poses: ExamplePoses
-    items: NDArray[np.intp]
-    factors: NDArray[np.float32]
-    rows: NDArray[np.intp]
+    items: Indices
+    factors: Float32s
+    rows: Indices
     problems: tuple[str, ...]
 
     @classmethod
@@ -327,14 +327,14 @@ class Examples:
             tuple(problems),
         )
 
-    def values(self, pose: Pose) -> NDArray[np.float32]:
+    def values(self, pose: Pose) -> Float32s:
         """The current weight of each example, times the artist's factors; shape (N,)."""
         return (self.poses.alphas(pose) * self.factors).astype(np.float32)
 
 
 def example_placement(
     bone: int, pose: Pose, skeleton: Skeleton, limb_axis: LimbAxis
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+) -> tuple[Floats, Floats]:
     """The direction and rotation that an example pose of a bone stores.
 
     Along the axes of the parent bone (a root: the armature's), so that it stays true when the
@@ -382,7 +382,7 @@ def example_bone(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> Exa
     )
 
 
-def parent_axes(bone: int, skeleton: Skeleton) -> NDArray[np.floating]:
+def parent_axes(bone: int, skeleton: Skeleton) -> Floats:
     """The rotation of the parent's rest axes, a quaternion; the identity for a root."""
     parent = int(skeleton.parents[bone])
     if parent < 0:

@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import bpy
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...arrays import Float32s, Floats
 from .mesh import read_property
 
 Source = Literal["ACTION", "NLA", "CONSTRAINT", "STORED"]
@@ -200,7 +201,7 @@ def is_played(owner: bpy.types.ID, path: str) -> bool:
     return any(played.curves.find(path) is not None for played in played_actions(owner))
 
 
-def key_points(curve: bpy.types.FCurve) -> NDArray[np.float32]:
+def key_points(curve: bpy.types.FCurve) -> Float32s:
     """Shape (k, 2): frame and value of each key."""
     return read_property(curve.keyframe_points, "co", np.float32, (2,))
 
@@ -218,9 +219,7 @@ def set_values(curve: bpy.types.FCurve, value: float) -> None:
     _change_values(curve, lambda values: np.full_like(values, value))
 
 
-def key_linearly(
-    curve: Any, frames: Sequence[float] | NDArray[np.floating], values: ArrayLike
-) -> None:
+def key_linearly(curve: Any, frames: Sequence[float] | Floats, values: ArrayLike) -> None:
     """Replace the keys of a curve; straight lines between the new ones."""
     points: Any = curve.keyframe_points
     points.clear()
@@ -232,9 +231,7 @@ def key_linearly(
     curve.update()
 
 
-def _change_values(
-    curve: bpy.types.FCurve, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]
-) -> None:
+def _change_values(curve: bpy.types.FCurve, change: Callable[[Float32s], Float32s]) -> None:
     points: Any = curve.keyframe_points
     for field in _KEY_FIELDS:
         values = read_property(points, field, np.float32, (2,))

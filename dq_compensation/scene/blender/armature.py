@@ -13,8 +13,8 @@ from typing import Any, cast
 import bpy
 import numpy as np
 from mathutils import Matrix
-from numpy.typing import NDArray
 
+from ...arrays import Float32s, Float64s, Floats, Indices, Int32s
 from ...core.skeleton import BendyBones, Skeleton
 from ...errors import BindingError, UserError
 from .mesh import read_properties, read_property
@@ -76,7 +76,7 @@ def deforming_bones(armature: bpy.types.Object) -> frozenset[str]:
     return frozenset(compress(bones.keys(), flags))
 
 
-def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> NDArray[np.intp]:
+def pose_order(armature: bpy.types.Object, skeleton: Skeleton) -> Indices:
     """The index of each bone of the skeleton in `armature.pose.bones`, shape (B,).
 
     Raises:
@@ -95,7 +95,7 @@ def is_in_edit_mode(armature: bpy.types.Object) -> bool:
     return armature_of(cast("bpy.types.Object", armature.original)).is_editmode
 
 
-def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArray[np.float64]:
+def pose_matrices(armature: bpy.types.Object, order: Indices) -> Float64s:
     """The skinning transforms D_b = B_b A_b^-1 of all bones, by one bulk read.
 
     Args:
@@ -118,9 +118,7 @@ def pose_matrices(armature: bpy.types.Object, order: NDArray[np.intp]) -> NDArra
     return columns[order].transpose(0, 2, 1).astype(np.float64, order="C")
 
 
-def matrices_of_poses(
-    armatures: Sequence[bpy.types.Object], order: NDArray[np.intp]
-) -> NDArray[np.float32]:
+def matrices_of_poses(armatures: Sequence[bpy.types.Object], order: Indices) -> Float32s:
     """`pose_matrices` of armatures with the same bones, shape (I, B, 4, 4), by one bulk read each.
 
     Raises:
@@ -138,7 +136,7 @@ def matrices_of_poses(
     return columns.reshape(-1, len(order), 4, 4)[:, order].transpose(0, 1, 3, 2)
 
 
-def _require_count(armature: bpy.types.Object, bones: Sized, order: NDArray[np.intp]) -> None:
+def _require_count(armature: bpy.types.Object, bones: Sized, order: Indices) -> None:
     """Raise where an armature has another number of bones than at binding."""
     if len(bones) != len(order):
         raise _changed(armature)
@@ -182,7 +180,7 @@ def _is_placed_by_more(obj: bpy.types.Object) -> bool:
     return obj.parent is not None and (not whole or _is_placed_by_more(obj.parent))
 
 
-def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDArray[np.float64]:
+def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> Float64s:
     """A^-1 O, which takes points from the object's space to the armature's, shape (4, 4).
 
     Args:
@@ -202,9 +200,7 @@ def object_to_armature(obj: bpy.types.Object, armature: bpy.types.Object) -> NDA
     return np.linalg.solve(matrices[1], matrices[0])
 
 
-def same_place(
-    known: NDArray[np.float64], now: NDArray[np.float64], extent: float, rounding: float = 0.0
-) -> bool:
+def same_place(known: Float64s, now: Float64s, extent: float, rounding: float = 0.0) -> bool:
     """Whether an object is still at the same place relative to its armature.
 
     The displays may differ by a ten-thousandth of the object's extent; half of that changes no
@@ -223,7 +219,7 @@ def same_place(
 
 
 def has_moved(
-    known: NDArray[np.float64], obj: bpy.types.Object, armature: bpy.types.Object, extent: float
+    known: Float64s, obj: bpy.types.Object, armature: bpy.types.Object, extent: float
 ) -> bool:
     """Whether an object is not at a `known` place relative to its armature any more.
 
@@ -239,7 +235,7 @@ def has_moved(
     return not same_place(known, now, extent, rounding)
 
 
-def is_invertible(matrix: NDArray[np.float64]) -> bool:
+def is_invertible(matrix: Float64s) -> bool:
     """Whether a (4, 4) world matrix is finite and flattens no direction."""
     finite = bool(np.all(np.isfinite(matrix)))
     return finite and bool(abs(np.linalg.det(matrix[:3, :3])) > _MIN_DETERMINANT)
@@ -313,8 +309,8 @@ def with_bendy_bones(skeleton: Skeleton, armature: bpy.types.Object) -> Skeleton
 
 
 def _rest_segments(
-    armature: bpy.types.Object, names: list[str], segments: NDArray[np.int32]
-) -> NDArray[np.float64] | None:
+    armature: bpy.types.Object, names: list[str], segments: Int32s
+) -> Float64s | None:
     """Shape (S, 4, 4), in their bones' spaces; None in no scene."""
     posed = [armature.pose.bones[name] for name in names]
     try:
@@ -329,11 +325,8 @@ def _rest_segments(
 
 
 def with_segments(
-    matrices: NDArray[np.float64],
-    armature: bpy.types.Object,
-    skeleton: Skeleton,
-    order: NDArray[np.intp],
-) -> NDArray[np.float64]:
+    matrices: Float64s, armature: bpy.types.Object, skeleton: Skeleton, order: Indices
+) -> Float64s:
     """The skinning matrices of bones and of the segments of bendy bones.
 
     Args:
@@ -406,9 +399,7 @@ _bendy_shape = attrgetter(
 )
 
 
-def _segment_matrices(
-    bones: Iterable[Any], segments: NDArray[np.int32], *, rest: bool = False
-) -> NDArray[np.float64]:
+def _segment_matrices(bones: Iterable[Any], segments: Int32s, *, rest: bool = False) -> Float64s:
     """The matrices of the ends of all segments of pose bones, in their spaces: shape (S, 4, 4)."""
     found: list[Any] = []  # matrices, whose published types do not say that they have rows
     for bone, count in zip(bones, segments.tolist(), strict=True):
@@ -439,7 +430,7 @@ def envelope_state(modifier: bpy.types.ArmatureModifier) -> tuple[object, ...]:
     return (modifier.use_bone_envelopes, multiplied, *shapes)
 
 
-def envelope_factors(bone: bpy.types.Bone, positions: NDArray[np.floating]) -> NDArray[np.float64]:
+def envelope_factors(bone: bpy.types.Bone, positions: Floats) -> Float64s:
     """The weights of points in a bone's envelope, as Blender's `distfactor_to_bone` has them.
 
     1 within the radius, which goes from that of the head to that of the tail; it falls with the

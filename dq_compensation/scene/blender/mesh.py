@@ -14,6 +14,7 @@ import numpy as np
 from bmesh.types import BMDeformVert
 from numpy.typing import DTypeLike, NDArray
 
+from ...arrays import Booleans, Float32s, Int32s
 from ...core.topology import MeshArrays
 
 # Bulk reading of mesh attributes and collections into NumPy arrays, and writing of attributes.
@@ -152,12 +153,12 @@ class VertexGroupWeights:
         vertex_count: n.
     """
 
-    vertices: NDArray[np.int32]
-    groups: NDArray[np.int32]
-    weights: NDArray[np.float32]
+    vertices: Int32s
+    groups: Int32s
+    weights: Float32s
     vertex_count: int
 
-    def of_group(self, group: int) -> NDArray[np.float32]:
+    def of_group(self, group: int) -> Float32s:
         """Shape (n,); the weights of one group, 0 where a vertex is not in it."""
         dense = np.zeros(self.vertex_count, np.float32)
         rows = self.groups == group
@@ -170,19 +171,17 @@ def mesh_of(obj: bpy.types.Object) -> bpy.types.Mesh:
     return cast("bpy.types.Mesh", obj.data)
 
 
-def read_positions(mesh: bpy.types.Mesh) -> NDArray[np.float32]:
+def read_positions(mesh: bpy.types.Mesh) -> Float32s:
     """Shape (n, 3), object space; the mesh without its shape keys' values."""
     return read_attribute(mesh, "position", AttributeType.VECTOR, len(mesh.vertices))
 
 
-def read_edges(mesh: bpy.types.Mesh) -> NDArray[np.int32]:
+def read_edges(mesh: bpy.types.Mesh) -> Int32s:
     """Shape (e, 2), the vertices at the ends of each edge."""
     return read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, len(mesh.edges))
 
 
-def flag_elements(
-    mesh: bpy.types.Mesh, flag: str, vertices: NDArray[np.bool_], joined: np.ufunc
-) -> None:
+def flag_elements(mesh: bpy.types.Mesh, flag: str, vertices: Booleans, joined: np.ufunc) -> None:
     """Write a flag of the vertices, edges and faces of a mesh outside of Edit Mode.
 
     Args:
@@ -200,7 +199,7 @@ def flag_elements(
 
 
 def read_mesh_arrays(
-    mesh: bpy.types.Mesh, positions: NDArray[np.float32], known: MeshArrays | None = None
+    mesh: bpy.types.Mesh, positions: Float32s, known: MeshArrays | None = None
 ) -> MeshArrays:
     """Faces, edges, triangles and shading flags.
 

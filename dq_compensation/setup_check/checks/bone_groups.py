@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Int32s
 from ...core.skinning import joint_sets
 from ...scene.blender.armature import armature_of
 from ...scene.blender.skinned_object import SkinnedObject
@@ -101,7 +101,7 @@ def _still_bones(subject: Subject, names: list[str]) -> Issue:
     return Issue("still", "WARNING", message, tuple(names), vertices, fixes)
 
 
-def _vertices_in(subject: Subject, groups: list[str]) -> NDArray[np.int32]:
+def _vertices_in(subject: Subject, groups: list[str]) -> Int32s:
     """The vertices with a weight above 0 in one of these groups."""
     weights, places = subject.weights, [subject.group_names.index(name) for name in groups]
     return np.unique(weights.vertices[np.isin(weights.groups, places) & (weights.weights > 0.0)])

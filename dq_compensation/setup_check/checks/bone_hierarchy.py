@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...analysis.limbs import Gap, Limbs, find_gaps, joints_of
+from ...arrays import Float64s
 from ...core.limb_joints import SkinAtRest
 from ...scene.blender.armature import armature_of, bone_side, is_helper_bone
 from ...scene.settings.object_settings import Settings
@@ -39,7 +39,7 @@ def find(subject: Subject) -> Iterator[Issue]:
             yield _issue(subject, key, gaps[key], len(joints))
 
 
-def _gaps(subject: Subject, positions: NDArray[np.float64]) -> tuple[dict[str, list[Gap]], Limbs]:
+def _gaps(subject: Subject, positions: Float64s) -> tuple[dict[str, list[Gap]], Limbs]:
     """The gaps of the hierarchy by how they were found, without helper bones of a bake."""
     axis = Settings.of(subject.obj).limb_axis
     names, bones = subject.skeleton.names, armature_of(subject.rig).bones

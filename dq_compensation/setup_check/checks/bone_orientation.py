@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...analysis.bone_axes import LimbAxes
+from ...arrays import Booleans
 from ...scene.settings.object_settings import Settings, setting_label
 from ...wording import counted, listed
 from ..fixes.reorient import planned_turns, reorient_bones
@@ -54,7 +54,7 @@ def _limb_axes(subject: Subject) -> LimbAxes:
     return LimbAxes.of(subject.skeleton, used)
 
 
-def _set_axis_fix(subject: Subject, axis: str, axes: LimbAxes, wrong: NDArray[np.bool_]) -> Fix:
+def _set_axis_fix(subject: Subject, axis: str, axes: LimbAxes, wrong: Booleans) -> Fix:
     label = setting_label(subject.obj, "limb_axis", axis)
     return Fix(
         "set_limb_axis",
@@ -82,9 +82,7 @@ def _reorient_fix(axes: LimbAxes, armature: str) -> Fix:
     )
 
 
-def _message(
-    subject: Subject, axes: LimbAxes, off: NDArray[np.bool_], ends_off: NDArray[np.bool_]
-) -> str:
+def _message(subject: Subject, axes: LimbAxes, off: Booleans, ends_off: Booleans) -> str:
     label = setting_label(subject.obj, "limb_axis")
     parts = []
     if off.any():
@@ -105,7 +103,7 @@ def _message(
     return " ".join(parts)
 
 
-def _names(axes: LimbAxes, bones: NDArray[np.bool_]) -> tuple[str, ...]:
+def _names(axes: LimbAxes, bones: Booleans) -> tuple[str, ...]:
     return tuple(axes.skeleton.names[int(bone)] for bone in np.flatnonzero(bones))
 
 

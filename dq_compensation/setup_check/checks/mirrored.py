@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...analysis.mirror_map import partners_by_position
+from ...arrays import Float64s, Indices, Integers
 from ...core.vectors import extent
 from ...scene.blender.armature import flipped_name, is_helper_bone
 from ...wording import counted, listed
@@ -61,9 +61,7 @@ def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
     yield Issue("names", "INFORMATION", message, tuple(name for pair in found for name in pair))
 
 
-def _mirror_images(
-    ends: NDArray[np.float64], bones: NDArray[np.intp], tolerance: float
-) -> list[tuple[int, int]]:
+def _mirror_images(ends: Float64s, bones: Indices, tolerance: float) -> list[tuple[int, int]]:
     """The pairs of these bones of which each is the only mirror image of the other at X = 0."""
     images = ends[bones] * np.tile((-1.0, 1.0, 1.0), 2)
     near = np.ones((len(bones), len(bones)), np.bool_)
@@ -122,11 +120,8 @@ def _find_mirrored_weights(subject: Subject) -> Iterator[Issue]:
 
 
 def _differing_rows(
-    subject: Subject,
-    mirrored_group: NDArray[np.integer],
-    place: NDArray[np.integer],
-    partners: NDArray[np.integer],
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    subject: Subject, mirrored_group: Integers, place: Integers, partners: Integers
+) -> tuple[Indices, Float64s]:
     """The rows that differ from the partner place in the mirrored group, and by how much.
 
     Args:
@@ -148,7 +143,7 @@ def _differing_rows(
     return of_pairs[differs], differences[differs]
 
 
-def _mirrored_groups(subject: Subject) -> NDArray[np.integer]:
+def _mirrored_groups(subject: Subject) -> Integers:
     """For each vertex group that of the other side; -1 where bones do not come in such a pair."""
     names = subject.group_names
     place = {name: index for index, name in enumerate(names)}

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Float64s
 from ...scene.blender.armature import armature_of
 from ...wording import counted, listed
 from ..fixes.applied_scale import (
@@ -66,7 +66,7 @@ def _from_above(top: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterat
         parent = parent.parent
 
 
-def _harm(scale: NDArray[np.float64]) -> tuple[Severity, str]:
+def _harm(scale: Float64s) -> tuple[Severity, str]:
     """How bad a scale is, and the harm that it does, for the message."""
     if is_nothing(scale):
         return "ERROR", "It is flat and cannot be deformed. Give it a size again."
@@ -77,7 +77,7 @@ def _harm(scale: NDArray[np.float64]) -> tuple[Severity, str]:
     return "INFORMATION", "The deformation is right, but exporters and physics often fail."
 
 
-def _issue(key: str, subject: str, scale: NDArray[np.float64], fix: Fix) -> Issue:
+def _issue(key: str, subject: str, scale: Float64s, fix: Fix) -> Issue:
     severity, harm = _harm(scale)
     fixes = () if is_nothing(scale) else (fix,)
     return Issue(key, severity, f"{subject} {scale_words(scale)}. {harm}", fixes=fixes)

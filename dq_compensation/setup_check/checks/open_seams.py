@@ -8,9 +8,9 @@ from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ...analysis.seams import SEAM_ALIKE, Seam
+from ...arrays import Booleans, Indices
 from ...core.vectors import transformed_points
 from ...lifecycle.character_settings import meshes_changed
 from ...scene.blender.animation_curves import animated_paths
@@ -46,8 +46,8 @@ class _OpenSeam:
     small: Subject
     large: Subject
     pairs: Seam
-    apart: NDArray[np.bool_]
-    unlike: NDArray[np.bool_]
+    apart: Booleans
+    unlike: Booleans
     settings: tuple[str, ...]
 
     @classmethod
@@ -71,12 +71,12 @@ class _OpenSeam:
         return f"{self.large.obj.name}/{self.small.obj.name}"
 
     @property
-    def wrong(self) -> NDArray[np.bool_]:
+    def wrong(self) -> Booleans:
         """Shape (p,), the pairs that the finding is about: all where settings differ."""
         found = self.apart | self.unlike
         return found if found.any() else np.ones(len(found), np.bool_)
 
-    def vertices_of(self, subject: Subject) -> NDArray[np.intp]:
+    def vertices_of(self, subject: Subject) -> Indices:
         """The vertices of one of the two meshes."""
         pairs = self.pairs.one if subject.obj == self.small.obj else self.pairs.other
         return np.unique(pairs[self.wrong])
@@ -155,9 +155,7 @@ class _OpenSeam:
         return sorted(found)
 
 
-def _fits_another(
-    seam: MeshSeam, subject: Subject, vertices: NDArray[np.intp]
-) -> NDArray[np.bool_]:
+def _fits_another(seam: MeshSeam, subject: Subject, vertices: Indices) -> Booleans:
     """Shape (p,), whether vertices of a mesh are closed at its seam with a third mesh."""
     found = np.zeros(len(vertices), np.bool_)
     for other in subject.seams:
@@ -169,9 +167,7 @@ def _fits_another(
     return found
 
 
-def _rows_of(
-    weights: DeformingWeights, vertices: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _rows_of(weights: DeformingWeights, vertices: Indices) -> tuple[Indices, Indices]:
     """The weights of vertices (k,): which of the vertices, and the row of each weight."""
     begin = np.searchsorted(weights.vertices, vertices)
     counts = np.searchsorted(weights.vertices, vertices, side="right") - begin
@@ -238,7 +234,7 @@ def _issue(subject: Subject, seam: _OpenSeam) -> Issue:
     return Issue(seam.key, "WARNING", message, vertices=vertices, fixes=fixes)
 
 
-def _counted(pairs: NDArray[np.bool_]) -> str:
+def _counted(pairs: Booleans) -> str:
     return counted(int(pairs.sum()), "vertex")
 
 

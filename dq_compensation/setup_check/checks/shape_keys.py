@@ -13,8 +13,8 @@ from typing import Any, cast
 import bmesh
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Float32s, Float64s, Floats, Indices, Int32s
 from ...core.influences import Influences
 from ...core.vectors import extent
 from ...scene.blender.animation_curves import animated_paths
@@ -46,9 +46,7 @@ _LEAST_MOVE = 0.05
 _LEAST_PIECES = 3
 
 
-def _posed_keys(
-    keys: bpy.types.Key, influences: Influences, rest: NDArray[np.floating]
-) -> list[str]:
+def _posed_keys(keys: bpy.types.Key, influences: Influences, rest: Floats) -> list[str]:
     """The names of the keys that turn several bones' vertices rigidly, each its own way.
 
     Save as Shape Key of an Armature modifier makes such keys. A corrective shape moves the vertices
@@ -80,7 +78,7 @@ def _posed_keys(
     return names
 
 
-def _single_bone_vertices(influences: Influences) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
+def _single_bone_vertices(influences: Influences) -> tuple[Indices, Int32s]:
     """The vertices of a single bone, and their bones; without bones of few such vertices."""
     vertices = np.flatnonzero(influences.weights[:, 0] >= _MOSTLY)
     by_bone = np.argsort(influences.bones[vertices, 0], kind="stable")
@@ -94,14 +92,12 @@ def _single_bone_vertices(influences: Influences) -> tuple[NDArray[np.intp], NDA
     return vertices[keep], bones[keep]
 
 
-def _rigid_turns(
-    before: NDArray[np.float64], after: NDArray[np.float64], bones: NDArray[np.int32]
-) -> NDArray[np.float64]:
+def _rigid_turns(before: Float64s, after: Float64s, bones: Int32s) -> Float64s:
     """Shape (m, 3, 3): the rotation of each bone's vertices that are moved as one rigid piece."""
     count = np.bincount(bones)
     used = np.flatnonzero(count)
 
-    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(values: Float64s) -> Float64s:
         return np.stack([np.bincount(bones, column)[used] for column in values.T], axis=1)
 
     number = count[used][:, None]
@@ -123,7 +119,7 @@ def _rigid_turns(
     return turns[(residual <= _MOST_RESIDUAL**2 * turned) & (angle >= _LEAST_ANGLE)]
 
 
-def _differ(turns: NDArray[np.float64]) -> bool:
+def _differ(turns: Float64s) -> bool:
     """Whether there are enough pieces, and they are not all turned alike as one."""
     if len(turns) < _LEAST_PIECES:
         return False
@@ -272,7 +268,7 @@ def _pinned_issue(obj: bpy.types.Object, block: bpy.types.ShapeKey) -> Issue:
     return Issue("pinned", "INFORMATION", message, fixes=(fix,))
 
 
-def _points(block: bpy.types.ShapeKey) -> NDArray[np.float32]:
+def _points(block: bpy.types.ShapeKey) -> Float32s:
     return read_property(block.points, "co", np.float32, (3,))
 
 

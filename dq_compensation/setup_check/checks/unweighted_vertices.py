@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 from mathutils.kdtree import KDTree
-from numpy.typing import NDArray
 
 from ...analysis.mesh_graph import averaged_weights, islands, spread_weights, strongest_weights
+from ...arrays import Booleans, Floats, Int32s, Integers
 from ...wording import counted
 from ..fixes.requirements import sharing_question, write_weights
 from ..issue import Check, Fix, FixError, Issue
@@ -108,7 +108,7 @@ def weight_from_nearest(subject: Subject, issue: Issue) -> str:
     return _write(subject, issue.vertices, groups, weights)
 
 
-def _left_behind(subject: Subject) -> NDArray[np.bool_]:
+def _left_behind(subject: Subject) -> Booleans:
     """Shape (n,): the vertices that nothing moves where the Armature modifier acts."""
     modifier, left = subject.find_modifier(), ~subject.deforming_weights.moved
     if modifier is None:
@@ -122,9 +122,7 @@ def _left_behind(subject: Subject) -> NDArray[np.bool_]:
     return left
 
 
-def _normalised_rows(
-    deforming: DeformingWeights, vertices: NDArray[np.integer]
-) -> tuple[NDArray[np.int32], NDArray[np.floating]]:
+def _normalised_rows(deforming: DeformingWeights, vertices: Integers) -> tuple[Int32s, Floats]:
     """The groups (g,) that move any of these rising vertices, and weights (k, g) with a sum of 1.
 
     Rows of vertices that nothing moves are 0.
@@ -140,12 +138,7 @@ def _normalised_rows(
     return groups.astype(np.int32), weights
 
 
-def _write(
-    subject: Subject,
-    vertices: NDArray[np.integer],
-    groups: NDArray[np.int32],
-    weights: NDArray[np.floating],
-) -> str:
+def _write(subject: Subject, vertices: Integers, groups: Int32s, weights: Floats) -> str:
     """Write the strongest of the weights (k, g); what the vertices had in these groups goes."""
     deforming = subject.deforming_weights
     if not len(vertices):
@@ -169,7 +162,7 @@ def _write(
     )
 
 
-def _question(obj: bpy.types.Object, vertices: NDArray[np.integer]) -> str:
+def _question(obj: bpy.types.Object, vertices: Integers) -> str:
     them = "It moves" if len(vertices) == 1 else "They move"
     return sharing_question(
         obj,
@@ -178,7 +171,7 @@ def _question(obj: bpy.types.Object, vertices: NDArray[np.integer]) -> str:
     )
 
 
-def _lack(count: int, deforming: DeformingWeights, vertices: NDArray[np.integer]) -> str:
+def _lack(count: int, deforming: DeformingWeights, vertices: Integers) -> str:
     """What keeps Blender from moving vertices: ``has no weight on a deforming bone``."""
     no_number = ", or one that is not a number" if deforming.broken[vertices].any() else ""
     return f"{'has' if count == 1 else 'have'} no weight on a deforming bone{no_number}"

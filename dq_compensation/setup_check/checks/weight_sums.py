@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Booleans, Integers
 from ...core.influences import WEAKEST_SHARE, Influences
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
@@ -58,7 +58,7 @@ def normalize(subject: Subject, issue: Issue) -> str:
 
 
 def _write_normalized(
-    subject: Subject, vertices: NDArray[np.integer], leave_out: NDArray[np.bool_] | None = None
+    subject: Subject, vertices: Integers, leave_out: Booleans | None = None
 ) -> int:
     """Write the deforming weights of some vertices with a sum of 1; returns how many.
 
@@ -136,7 +136,7 @@ def clean(subject: Subject, issue: Issue) -> str:
     )
 
 
-def _tiny(subject: Subject) -> NDArray[np.bool_]:
+def _tiny(subject: Subject) -> Booleans:
     """Shape (m,), rows of the deforming weights."""
     deforming = subject.deforming_weights
     # A little less, for a weight of exactly that much is below it in float32.
@@ -144,7 +144,7 @@ def _tiny(subject: Subject) -> NDArray[np.bool_]:
     return (deforming.weights < shares) & deforming.moved[deforming.vertices]
 
 
-def _largest_movement(subject: Subject, tiny: NDArray[np.bool_]) -> float:
+def _largest_movement(subject: Subject, tiny: Booleans) -> float:
     """How far the surface moves in the current pose without them, in parts of the object's size.
 
     0 where the pose cannot be read. Linear skinning tells: no other method makes more of a

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ...analysis.transitions import (
     BEST_WIDTH,
@@ -25,6 +24,7 @@ from ...analysis.transitions import (
     reshape_transition,
     thickness_ratio,
 )
+from ...arrays import Booleans, Float64s, Indices
 from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
 from ...errors import UserError
@@ -86,11 +86,11 @@ class MeasuredTransitions:
 
     subject: Subject
     names: tuple[str, ...]
-    positions: NDArray[np.float64]
+    positions: Float64s
     joints: TransitionJoints
     transitions: Transitions
-    outside: NDArray[np.bool_]
-    ropes: NDArray[np.bool_]
+    outside: Booleans
+    ropes: Booleans
 
     @classmethod
     def of(cls, subject: Subject) -> MeasuredTransitions | None:
@@ -112,7 +112,7 @@ class MeasuredTransitions:
             return found
         return replace(found, ropes=rope_joints(whole, LimbJoints.of(whole.skeleton, axis)) > 0.5)
 
-    def sound(self, wider: float = 1.0) -> NDArray[np.bool_]:
+    def sound(self, wider: float = 1.0) -> Booleans:
         """Shape (B,): where the model fits; the limits are wider by this factor."""
         joints, measured = self.joints, self.transitions
         sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
@@ -161,7 +161,7 @@ class MeasuredTransitions:
         ]
         return sorted(offenders, key=lambda each: (-abs(each.error), not each.is_narrow))
 
-    def around(self, joints: Iterable[int]) -> NDArray[np.intp]:
+    def around(self, joints: Iterable[int]) -> Indices:
         """The vertices that weights between the bones of these joints may be spread to."""
         found = np.zeros(len(self.positions), np.bool_)
         bones, weights = self.subject.influences.bones, self.subject.influences.weights

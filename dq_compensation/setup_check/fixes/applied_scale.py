@@ -10,8 +10,8 @@ from typing import Any, cast
 import bpy
 import numpy as np
 from mathutils import Matrix as BlenderMatrix
-from numpy.typing import NDArray
 
+from ...arrays import Float64s, Indices
 from ...scene.blender.animation_curves import (
     BoneCurve,
     all_actions,
@@ -68,7 +68,7 @@ class MeshScalePlan:
     obj: bpy.types.Object
     change: Matrix
     parent_inverse: Matrix
-    location: NDArray[np.float64]
+    location: Float64s
 
     @property
     def question(self) -> str:
@@ -83,7 +83,7 @@ class MeshScalePlan:
         return " ".join(parts)
 
 
-def mesh_scale(obj: bpy.types.Object) -> NDArray[np.float64]:
+def mesh_scale(obj: bpy.types.Object) -> Float64s:
     """Shape (3,): the scale of an object relative to its parent, with its parent inverse."""
     own = own_scale(obj)
     if obj.parent is None or is_one(scale_of(np.array(obj.matrix_parent_inverse))):
@@ -162,7 +162,7 @@ def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
     mesh.update()
 
 
-def _corners_after_flip(mesh: bpy.types.Mesh) -> NDArray[np.intp]:
+def _corners_after_flip(mesh: bpy.types.Mesh) -> Indices:
     """Shape (c,): where each corner was before the faces were flipped: the first one stays."""
     starts = read_property(mesh.polygons, "loop_start", np.int32)
     totals = read_property(mesh.polygons, "loop_total", np.int32)
@@ -221,17 +221,17 @@ _OWNER_LENGTHS = {
 _WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
 
 
-def _is_plain(scale: NDArray[np.float64]) -> bool:
+def _is_plain(scale: Float64s) -> bool:
     """Whether a scale is positive and equal along all axes."""
     return is_equal(scale) and bool((scale > 0.0).all())
 
 
-def _mirrors(scale: NDArray[np.float64]) -> bool:
+def _mirrors(scale: Float64s) -> bool:
     """Whether a scale turns right into left: an odd number of its axes is negative."""
     return bool(np.prod(np.sign(scale)) < 0.0)
 
 
-def _channel_factor(channel: str, index: int, scale: NDArray[np.float64]) -> float:
+def _channel_factor(channel: str, index: int, scale: Float64s) -> float:
     """The factor for a component of a bone's channel.
 
     For an unequal scale a length takes the mean size: there is no right factor.
@@ -247,7 +247,7 @@ def _is_at_rest(bone: bpy.types.PoseBone) -> bool:
     return bool(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() < 1e-6)
 
 
-def _scale_rest_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
+def _scale_rest_bones(obj: bpy.types.Object, scale: Float64s) -> None:
     """Give the rest bones the scale: heads and tails, rolls, and every length that they have."""
     armature = armature_of(obj)
     size = float(np.abs(scale).mean())
@@ -264,7 +264,7 @@ def _scale_rest_bones(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None
                 setattr(bone, name, getattr(bone, name) * size)
 
 
-def _scale_by_edit_mode(obj: bpy.types.Object, scale: NDArray[np.float64]) -> None:
+def _scale_by_edit_mode(obj: bpy.types.Object, scale: Float64s) -> None:
     """Heads and tails where they were in the world, Z axes likewise; X axes as bones have them."""
     matrix = BlenderMatrix(scaled(scale).tolist())
     with edited_bones(obj) as bones:
@@ -277,9 +277,7 @@ def _scale_by_edit_mode(obj: bpy.types.Object, scale: NDArray[np.float64]) -> No
             bone.align_roll(z_axis)
 
 
-def _scale_pose(
-    obj: bpy.types.Object, scale: NDArray[np.float64], factors: dict[str, Matrix]
-) -> None:
+def _scale_pose(obj: bpy.types.Object, scale: Float64s, factors: dict[str, Matrix]) -> None:
     """Give the current pose the scale."""
     pose: Any = obj.pose
     size = float(np.abs(scale).mean())
@@ -428,7 +426,7 @@ class ArmatureScalePlan:
     """
 
     obj: bpy.types.Object
-    scale: NDArray[np.float64]
+    scale: Float64s
     curves: list[tuple[BoneCurve, float]]
     meshes: list[MeshScalePlan]
     unkept: list[str]
@@ -486,7 +484,7 @@ def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
     return {bone.name: np.array(bone.matrix_local, np.float64) for bone in armature_of(obj).bones}
 
 
-def _curves(obj: bpy.types.Object, scale: NDArray[np.float64]) -> Iterator[tuple[BoneCurve, float]]:
+def _curves(obj: bpy.types.Object, scale: Float64s) -> Iterator[tuple[BoneCurve, float]]:
     factors: dict[tuple[str, int], float] = {}
     for curve in bone_curves(all_actions(obj)):
         key = (curve.channel, curve.index)
@@ -519,7 +517,7 @@ def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
             )
 
 
-def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[MeshScalePlan]:
+def _meshes(obj: bpy.types.Object, scale: Float64s) -> list[MeshScalePlan]:
     """The meshes below an armature, deformed by it, whose scale can be applied with it."""
     found: list[MeshScalePlan] = []
     for child in kept_children(obj):
@@ -535,7 +533,7 @@ def _meshes(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[MeshScale
     return found
 
 
-def _unkept(obj: bpy.types.Object, scale: NDArray[np.float64]) -> list[str]:
+def _unkept(obj: bpy.types.Object, scale: Float64s) -> list[str]:
     """The sentences on everything that will look different."""
     found = []
     pose: Any = obj.pose

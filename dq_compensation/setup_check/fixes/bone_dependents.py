@@ -8,9 +8,9 @@ from typing import Any, cast
 import bpy
 import numpy as np
 from mathutils import Euler, Matrix, Quaternion
-from numpy.typing import NDArray
 
 from ...analysis.bone_axes import RestRotation, skinning_transform
+from ...arrays import Float64s, Floats
 from ...scene.blender.animation_curves import (
     PlayedAction,
     all_actions,
@@ -91,14 +91,14 @@ class BoneMotion:
     """
 
     def __init__(
-        self, armature: bpy.types.Object, frames: NDArray[np.floating], played: PlayedAction | None
+        self, armature: bpy.types.Object, frames: Floats, played: PlayedAction | None
     ) -> None:
         self._armature = armature
         self._frames = frames
         self._curves: Curves = curves_by_channel(played) if played is not None else {}
-        self._moved: dict[str, NDArray[np.float64]] = {}
+        self._moved: dict[str, Float64s] = {}
 
-    def skinning(self, bone: str) -> NDArray[np.float64]:
+    def skinning(self, bone: str) -> Float64s:
         """Shape (f, 4, 4): D = B A^-1, armature space."""
         if bone not in self._moved:
             parent = armature_of(self._armature).bones[bone].parent
@@ -106,11 +106,11 @@ class BoneMotion:
             self._moved[bone] = skinning_transform(above, self._rest(bone), self.basis(bone))
         return self._moved[bone]
 
-    def pose(self, bone: str) -> NDArray[np.float64]:
+    def pose(self, bone: str) -> Float64s:
         """Shape (f, 4, 4): B, armature space."""
         return self.skinning(bone) @ self._rest(bone)
 
-    def basis(self, bone: str) -> NDArray[np.float64]:
+    def basis(self, bone: str) -> Float64s:
         """Shape (f, 4, 4): M, what the bone's own channels do."""
         pose_bone = self._armature.pose.bones[bone]
         matrices = np.tile(np.eye(4), (len(self._frames), 1, 1))
@@ -121,10 +121,10 @@ class BoneMotion:
             matrices[:, :3, 3] = self._values(pose_bone, "location")
         return matrices
 
-    def _rest(self, bone: str) -> NDArray[np.float64]:
+    def _rest(self, bone: str) -> Float64s:
         return np.array(armature_of(self._armature).bones[bone].matrix_local, np.float64)
 
-    def _values(self, bone: bpy.types.PoseBone, channel: str) -> NDArray[np.float64]:
+    def _values(self, bone: bpy.types.PoseBone, channel: str) -> Float64s:
         now: Any = getattr(bone, channel)
         values = np.tile(np.array(now, np.float64), (len(self._frames), 1))
         for index in range(values.shape[1]):
@@ -148,7 +148,7 @@ def curves_by_channel(played: PlayedAction) -> Curves:
     return {(curve.bone, curve.channel, curve.index): curve.curve for curve in curves}
 
 
-def sampled(curve: bpy.types.FCurve, frames: NDArray[np.floating]) -> NDArray[np.float64]:
+def sampled(curve: bpy.types.FCurve, frames: Floats) -> Float64s:
     """Shape (f,): the values of a curve at these frames."""
     return np.array([curve.evaluate(frame) for frame in frames.tolist()])
 
@@ -159,7 +159,7 @@ def rotation_channel(bone: bpy.types.PoseBone) -> str:
     return channels.get(cast("str", bone.rotation_mode), "rotation_euler")
 
 
-def every_frame(keys: NDArray[np.float64]) -> NDArray[np.float64]:
+def every_frame(keys: Float64s) -> Float64s:
     """Every whole frame from the first key to the last, and every key between frames."""
     whole = np.arange(np.ceil(keys.min()), np.floor(keys.max()) + 1.0)
     return np.unique(np.concatenate([whole, keys.round(3)]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Float64s
 from ...scene.blender.animation_curves import (
     animated_paths,
     drivers,
@@ -35,32 +35,32 @@ _PLACING = (
 # These hang on the places of vertices, which stay where they are.
 _VERTEX_PARENTS = frozenset({"VERTEX", "VERTEX_3"})
 
-Matrix = NDArray[np.float64]
+Matrix = Float64s
 """Shape (4, 4), applied to columns."""
 
 
-def own_scale(obj: bpy.types.Object) -> NDArray[np.float64]:
+def own_scale(obj: bpy.types.Object) -> Float64s:
     """Shape (3,): the object's scale times its delta scale."""
     return np.array(obj.scale, np.float64) * np.array(obj.delta_scale, np.float64)
 
 
-def is_one(scale: NDArray[np.float64]) -> bool:
+def is_one(scale: Float64s) -> bool:
     """Whether a scale changes nothing."""
     return bool(np.abs(scale - 1.0).max() <= _SCALE_TOLERANCE)
 
 
-def is_equal(scale: NDArray[np.float64]) -> bool:
+def is_equal(scale: Float64s) -> bool:
     """Whether a scale is the same along every axis, the signs aside."""
     size = np.abs(scale)
     return bool(np.ptp(size) <= _SCALE_TOLERANCE * size.max())
 
 
-def is_nothing(scale: NDArray[np.float64]) -> bool:
+def is_nothing(scale: Float64s) -> bool:
     """Whether a scale flattens an axis."""
     return bool(np.abs(scale).min() < 1e-9)
 
 
-def scaled(scale: NDArray[np.float64]) -> Matrix:
+def scaled(scale: Float64s) -> Matrix:
     """Shape (4, 4): the matrix of a scale."""
     return np.diag([*scale, 1.0])
 
@@ -78,7 +78,7 @@ def local_matrix(obj: bpy.types.Object, parent_inverse: Matrix | None = None) ->
     return inverse @ np.array(obj.matrix_basis, np.float64)
 
 
-def scale_of(matrix: Matrix) -> NDArray[np.float64]:
+def scale_of(matrix: Matrix) -> Float64s:
     """Shape (3,): how far a matrix stretches its own axes; the first negative if it mirrors."""
     lengths = np.linalg.norm(matrix[:3, :3], axis=0)
     if np.linalg.det(matrix[:3, :3]) < 0.0:
@@ -86,7 +86,7 @@ def scale_of(matrix: Matrix) -> NDArray[np.float64]:
     return lengths
 
 
-def scale_words(scale: NDArray[np.float64]) -> str:
+def scale_words(scale: Float64s) -> str:
     """For messages: `0.01`, or `1, 2, 1` where the axes differ."""
     is_uniform = np.ptp(scale) <= _SCALE_TOLERANCE * np.abs(scale).max()
     return ", ".join(f"{value:.4g}" for value in scale[: 1 if is_uniform else 3])

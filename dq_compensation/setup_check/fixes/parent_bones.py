@@ -9,8 +9,8 @@ from typing import Any
 import bpy
 import numpy as np
 from mathutils import Matrix
-from numpy.typing import NDArray
 
+from ...arrays import Float64s
 from ...scene.blender.animation_curves import (
     PlayedAction,
     bone_curves,
@@ -51,8 +51,8 @@ class _Rewrite:
     owner: bpy.types.Object
     bone: str
     played: PlayedAction | None
-    frames: NDArray[np.float64]
-    channels: dict[str, NDArray[np.float64]]
+    frames: Float64s
+    channels: dict[str, Float64s]
 
 
 def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
@@ -196,11 +196,7 @@ def _rewrites(
 
 
 def _rewrite(
-    owner: bpy.types.Object,
-    name: str,
-    parent: str,
-    played: PlayedAction | None,
-    frames: NDArray[np.float64],
+    owner: bpy.types.Object, name: str, parent: str, played: PlayedAction | None, frames: Float64s
 ) -> _Rewrite:
     """M' = (D_new A)^-1 B: the bone stays where it is, below another parent."""
     motion, bone = BoneMotion(owner, frames, played), owner.pose.bones[name]
@@ -219,9 +215,7 @@ def _rewrite(
     return _Rewrite(owner, name, played, frames, channels)
 
 
-def _frames(
-    owner: bpy.types.Object, played: PlayedAction, name: str, parent: str
-) -> NDArray[np.float64]:
+def _frames(owner: bpy.types.Object, played: PlayedAction, name: str, parent: str) -> Float64s:
     """Every frame and every key of what moves the bone, before or afterwards, in an action."""
     moving = _chain_of(owner, name, parent)
     keys = [
@@ -249,7 +243,7 @@ def _write(rewrite: _Rewrite) -> None:
             key_linearly(curve, rewrite.frames, values[:, index])
 
 
-def _rotation_values(bone: Any, rotations: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rotation_values(bone: Any, rotations: Float64s) -> Float64s:
     """Shape (f, 3) or (f, 4): in the bone's rotation mode, each near the one before."""
     mode = bone.rotation_mode
     found: list[Any] = []
@@ -267,7 +261,7 @@ def _rotation_values(bone: Any, rotations: NDArray[np.float64]) -> NDArray[np.fl
     return _axis_angles(np.array(found)) if mode == "AXIS_ANGLE" else np.array(found)
 
 
-def _axis_angles(quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
+def _axis_angles(quaternions: Float64s) -> Float64s:
     """Shape (f, 4): angle and axis, the axis on the side of the one before."""
     lengths = np.linalg.norm(quaternions[:, 1:], axis=1)
     angles = 2.0 * np.arctan2(lengths, quaternions[:, 0])

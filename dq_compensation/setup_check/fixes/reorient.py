@@ -8,7 +8,6 @@ from typing import Any
 import bpy
 import numpy as np
 from mathutils import Euler, Matrix, Quaternion, Vector
-from numpy.typing import NDArray
 
 from ...analysis.bone_axes import (
     LARGEST_ANGLE,
@@ -18,6 +17,7 @@ from ...analysis.bone_axes import (
     only_child_distances,
     to_direction,
 )
+from ...arrays import Booleans, Float64s, Int32s
 from ...scene.blender.animation_curves import (
     PlayedAction,
     bone_curves,
@@ -176,7 +176,7 @@ def _sum_components(
     times = frames if is_sampled else _points(curves[0])[..., 0]
     kinds = _kinds(curves[0])
 
-    def values(curve: bpy.types.FCurve) -> NDArray[np.float64]:
+    def values(curve: bpy.types.FCurve) -> Float64s:
         return sampled(curve, frames) if is_sampled else _points(curve)[..., 1]
 
     rest = list(getattr(armature.pose.bones[turn.bone], channel))[VECTOR_CHANNELS[channel] :]
@@ -218,7 +218,7 @@ def _have_common_keys(curves: list[bpy.types.FCurve]) -> bool:
     )
 
 
-def _points(curve: bpy.types.FCurve) -> NDArray[np.float64]:
+def _points(curve: bpy.types.FCurve) -> Float64s:
     """Shape (k, 3, 2): key, left and right handle of each key: frame and value."""
     fields = ("co", "handle_left", "handle_right")
     points: Any = curve.keyframe_points
@@ -227,7 +227,7 @@ def _points(curve: bpy.types.FCurve) -> NDArray[np.float64]:
     ).astype(np.float64)
 
 
-def _kinds(curve: bpy.types.FCurve) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _kinds(curve: bpy.types.FCurve) -> tuple[Int32s, Int32s]:
     """Shapes (k,) and (k, 2): the interpolation and the two handle types of each key."""
     points: Any = curve.keyframe_points
     handles = [read_property(points, f"handle_{side}_type", np.int32) for side in ("left", "right")]
@@ -235,10 +235,7 @@ def _kinds(curve: bpy.types.FCurve) -> tuple[NDArray[np.int32], NDArray[np.int32
 
 
 def _write(
-    curve: bpy.types.FCurve,
-    values: NDArray[np.float64],
-    interpolation: NDArray[np.int32],
-    handles: NDArray[np.int32],
+    curve: bpy.types.FCurve, values: Float64s, interpolation: Int32s, handles: Int32s
 ) -> None:
     """Give a curve keys, with `values` as of `_points` and the rest as of `_kinds`."""
     points: Any = curve.keyframe_points
@@ -256,7 +253,7 @@ def _write(
 # Turns the rest bones of an armature along their limbs; pose, animation and mesh stay.
 
 
-def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]) -> str:
+def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: Booleans) -> str:
     """Turn rest bones so that Y runs along the limb; returns a sentence with numbers.
 
     A bone whose channels are bound to its axes (keyed Euler angles, an unequal scale, locks) gets
@@ -295,7 +292,7 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.b
 
 
 def planned_turns(
-    armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_]
+    armature: bpy.types.Object, axes: LimbAxes, off: Booleans
 ) -> dict[str, RestRotation]:
     """The rotations of the bones to turn, by their names.
 
@@ -313,7 +310,7 @@ def planned_turns(
 
 
 def _turns(
-    armature: bpy.types.Object, axes: LimbAxes, off: NDArray[np.bool_], actions: list[PlayedAction]
+    armature: bpy.types.Object, axes: LimbAxes, off: Booleans, actions: list[PlayedAction]
 ) -> dict[str, RestRotation]:
     skeleton, wanted = axes.skeleton, axes.wanted()
     distances = only_child_distances(skeleton)
@@ -424,9 +421,7 @@ def _turn_rest(armature: bpy.types.Object, turns: dict[str, RestRotation]) -> li
     return loosened
 
 
-def _as_made(
-    armature: bpy.types.Object, turn: RestRotation, before: NDArray[np.float64]
-) -> RestRotation:
+def _as_made(armature: bpy.types.Object, turn: RestRotation, before: Float64s) -> RestRotation:
     """The rotation that Blender made of the wanted one: its bones are rounded at about 1e-5."""
     if turn.axes is not None:
         return turn
@@ -434,7 +429,7 @@ def _as_made(
     return RestRotation(turn.bone, left @ right, turn.length)
 
 
-def _rest_axes(armature: bpy.types.Object, name: str) -> NDArray[np.float64]:
+def _rest_axes(armature: bpy.types.Object, name: str) -> Float64s:
     return np.array(armature_of(armature).bones[name].matrix_local, np.float64)[:3, :3]
 
 

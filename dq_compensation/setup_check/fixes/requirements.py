@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Floats, Integers
 from ...errors import raise_refusal
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import mesh_of, other_users
@@ -77,10 +77,7 @@ def require_writable(obj: bpy.types.Object, groups: list[str]) -> None:
 
 
 def write_weights(
-    obj: bpy.types.Object,
-    vertices: NDArray[np.integer],
-    groups: NDArray[np.integer],
-    weights: NDArray[np.floating],
+    obj: bpy.types.Object, vertices: Integers, groups: Integers, weights: Floats
 ) -> None:
     """Set single weights, shape (m,) each; FixError, and nothing written, if that is impossible."""
     require_writable(obj, [obj.vertex_groups[int(group)].name for group in np.unique(groups)])
