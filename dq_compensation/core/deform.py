@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -74,6 +74,18 @@ class Deformation:
         if self.segments is None or RULES[self.method].straightens:
             return self.influences
         return self.segments()
+
+    @cached_property
+    def without_idle_parts(self) -> Deformation:
+        """The same, as DUAL_QUATERNION where COMPENSATED moves no vertex, as of rigid pieces."""
+        compensation, twists = self.compensation, self.twist_limbs
+        if compensation is None or compensation.amounts.any():
+            return self
+        swings = compensation.swings
+        if (swings is not None and swings.acts) or (twists is not None and len(twists.rows)):
+            return self
+        plain = {"compensation": None, "painted": None, "twist_limbs": None}
+        return replace(self, method="DUAL_QUATERNION", **plain)
 
     @cached_property
     def compensated_amounts(self) -> Floats:

@@ -64,6 +64,7 @@ from ..scene.binding.content import (
     followed_modifiers,
     is_animated,
     keeps_soft_weights,
+    may_differ_in_frames,
     mesh_signature,
     modifiers_read,
     object_signature,
@@ -266,7 +267,7 @@ def is_changed_by_frame(obj: bpy.types.Object) -> bool:
     The factor and the spread are read by drivers on our modifier, shape keys by Blender.
     """
     skinned = SkinnedObject(obj)
-    if _has_moved_since(skinned, "FRAME") or followed_modifiers(skinned):
+    if _has_moved_since(skinned, "FRAME") or may_differ_in_frames(skinned):
         return True
     if not _is_animated(obj):
         return False
@@ -568,10 +569,10 @@ def _remember_state(skinned: SkinnedObject, binding: Binding | None, *, read: bo
     if obj.type == "MESH" and (read or not mesh):
         mesh = mesh_signature(skinned.mesh, None if binding is None else binding.weights_of_mesh)
     signature = object_signature(obj)
-    if signature != known:
+    if signature != known or read:
         # Only an edit makes another answer.
         moves = obj.library is not None or not skinned.hangs_on_rig or _is_animated(obj)
-        status.changes_with_frames = moves or bool(skinned.modifiers_before)
+        status.changes_with_frames = moves or may_differ_in_frames(skinned)
     status.signature = signature, mesh
 
 

@@ -110,6 +110,8 @@ def install(
     binding = binding if settings.compensates else binding.as_painted
     written = as_written(obj, settings)
     deformation, examples = binding.deformation(written), binding.acting_examples(settings)
+    if not binding.is_soft:
+        deformation = deformation.without_idle_parts
     base = base_for(skinned, deformation, examples, soft=binding.is_soft)
     mask, inverted = mask_of(skinned, base)
     palette, hidden, sets = _write(skinned, binding, written, base, deformation, examples)

@@ -2,8 +2,8 @@
 
     .venv-5.2/bin/python scripts/run.py benchmarks.scenes [SCENE ...]
 
-SCENE is one of: rigify, objects, humans, keys, subdivided, subdivided2, linked; all of them without
-one. Add `--rounds 9` for steadier numbers.
+SCENE is one of: rigify, objects, humans, keys, subdivided, subdivided2, linked, robot,
+unsubdivided; all of them without one. Add `--rounds 9` for steadier numbers.
 
 Everything counts: Blender's evaluation and the add-on's Python. In one scene the character is
 disabled and enabled in turn, and the same frames are timed; a ratio is the median over all pairs.
@@ -23,7 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import bpy
+
+import bmesh  # isort: skip  (bpy brings it)
 import numpy as np
+from mathutils import Matrix
 
 import dq_compensation
 from benchmarks.targets import record
@@ -181,8 +184,45 @@ def linked() -> Character:
     return Character([mesh], rig, "lowerarm_l")
 
 
+def robot(bones: int = 20, *, modified: bool = False) -> Character:
+    """A chain of boxes, each on one bone; behind a Subdivision of level 0 if wanted."""
+    armature = bpy.data.armatures.new("Robot Rig")
+    rig = bpy.data.objects.new("Robot Rig", armature)
+    bpy.context.scene.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    for number in range(bones):
+        bone = armature.edit_bones.new(f"Part {number}")
+        bone.head, bone.tail = (0.0, 0.0, number), (0.0, 0.0, number + 1.0)
+        bone.parent = armature.edit_bones[number - 1] if number else None
+    bpy.ops.object.mode_set(mode="OBJECT")
+    boxes = bmesh.new()
+    for number in range(bones):
+        place = Matrix.Translation((0.0, 0.0, number + 0.5))
+        bmesh.ops.create_cube(boxes, size=0.8, matrix=place)
+    bmesh.ops.subdivide_edges(boxes, edges=boxes.edges[:], cuts=7, use_grid_fill=True)
+    mesh = bpy.data.meshes.new("Robot")
+    boxes.to_mesh(mesh)
+    boxes.free()
+    obj = bpy.data.objects.new("Robot", mesh)
+    bpy.context.scene.collection.objects.link(obj)
+    obj.parent = rig
+    heights = np.array([vertex.co.z for vertex in mesh.vertices])
+    for number, bone in enumerate(armature.bones):
+        rows = np.flatnonzero(heights.astype(int) == number)
+        obj.vertex_groups.new(name=bone.name).add(rows.tolist(), 1.0, "REPLACE")
+    if modified:
+        subdivision = obj.modifiers.new("Subdivision", "SUBSURF")
+        subdivision.levels = subdivision.render_levels = 0
+    obj.modifiers.new("Armature", "ARMATURE").object = rig
+    names = armature.bones.keys()
+    animate(rig, names[1:])
+    return Character([obj], rig, names[3])
+
+
 KEYED = {FRAME_SET: 2.5, PLAYBACK: 2.5, POSE: 2.5}
 TWICE = {FRAME_SET: 2.0, PLAYBACK: 2.0, POSE: 2.0}
+IDLE = {FRAME_SET: 1.1, PLAYBACK: 1.1}
 SCENES = {
     "rigify": Scene("Rigify human", rigify, TWICE | {POSE: 1.8}, {WEIGHT: 40.0, RENAME: 50.0}),
     "objects": Scene(
@@ -194,6 +234,12 @@ SCENES = {
     "keys": Scene("52 animated keys", with_keys, KEYED),
     "subdivided": Scene("52 animated keys, Subdivision 1 after", lambda: with_keys(1), TWICE),
     "subdivided2": Scene("52 animated keys, Subdivision 2 after", lambda: with_keys(2), TWICE),
+    "robot": Scene("Robot", robot, IDLE),
+    "unsubdivided": Scene(
+        "Robot behind Subdivision at level 0",
+        lambda: robot(modified=True),
+        dict.fromkeys(IDLE, 1.3),
+    ),
     "linked": Scene("Linked human with an override", linked, dict.fromkeys(TWICE, 1.5)),
 }
 

@@ -75,6 +75,6 @@ def test_an_edit_of_an_armature_looks_at_its_own_meshes_alone(
     enable(other)
     check()
     calls = count_calls(monkeypatch, reconcile)
-    armature.data.bones["Lower"].use_deform = False
+    armature.data.bones["Hand"].use_deform = False
     bpy.context.view_layer.update()
     assert {arguments[0] for arguments in calls.arguments} == {obj}

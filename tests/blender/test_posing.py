@@ -11,7 +11,7 @@ from dq_compensation.scene.blender.armature import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.status import is_playing
-from tests.blender.enabled_scenes import select
+from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import link, new_file
 from tests.limb import build_limb, pose_limb
 from tests.replaced_functions import Calls, count_calls, replace_everywhere
@@ -94,6 +94,22 @@ def test_a_frame_looks_at_no_contents(body: tuple[list[Object], Object], calls: 
     rig.data.bones["Hand"].name = "Fist"
     scene.frame_set(5)
     assert calls["reconcile"] == len(meshes)
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_a_frame_looks_at_no_mesh_behind_modifiers_that_stand_still(
+    body: tuple[list[Object], Object], calls: Calls, still: bool
+) -> None:
+    """A Mirror makes the same mesh in each frame, unless its object may move."""
+    obj = body[0][0]
+    mirror = obj.modifiers.new("Mirror", "MIRROR")
+    obj.modifiers.move(len(obj.modifiers) - 1, 0)
+    if not still:
+        mirror.mirror_object = link(bpy.data.objects.new("Plane", None))
+    check()
+    calls.clear()
+    bpy.context.scene.frame_set(3)
+    assert calls["reconcile"] == (not still)
 
 
 def test_the_evaluated_mesh_is_not_read(

@@ -246,6 +246,33 @@ def test_baked_bones_move_a_piece_as_one(armoured: bpy.types.Object) -> None:
         assert row == pytest.approx(rows[SKIN + COUNT], abs=1e-6)
 
 
+@pytest.mark.parametrize("softness", [0.0, 0.5])
+def test_where_nothing_is_compensated_nothing_is_added(softness: float) -> None:
+    """A robot needs no palette until a weight makes skin of a part of it, and none afterwards."""
+    skin, armature = build_limb()
+    bpy.data.objects.remove(skin)
+    robot = add_piece(BRACER[0], 0.0, BRACER[2], turned=True)
+    robot.parent = armature
+    robot.modifiers.new("Armature", "ARMATURE").object = armature
+    robot.vertex_groups.new(name="Upper")
+    pose_limb(armature)
+    enable(robot)
+    robot.dq_compensation.softness = softness
+    check()
+    alone = set(bpy.data.objects) == {robot, armature}
+    assert alone == (softness == 0.0)
+    for weight in (0.5, 0.0):
+        robot.vertex_groups["Upper"].add(range(COUNT // 4), weight, "REPLACE")
+        robot.vertex_groups["Lower"].add(range(COUNT // 4), 1.0 - weight, "REPLACE")
+        robot.data.update()
+        check()
+        assert (set(bpy.data.objects) == {robot, armature}) == (weight == 0.0 and alone)
+        found, expected = evaluated_positions(robot), api.evaluate(robot, evaluator="NUMPY")
+        assert np.abs(found - expected).max() <= TOLERANCE
+        as_it_was = api.evaluate(robot, method="DUAL_QUATERNION")
+        assert (np.abs(found - as_it_was).max() > 0.001) == (weight > 0.0)
+
+
 def _square(x: float) -> list[tuple[float, float, float]]:
     return [(x, 0.0, 0.0), (x + 1.0, 0.0, 0.0), (x + 1.0, 1.0, 0.0), (x, 1.0, 0.0)]
 

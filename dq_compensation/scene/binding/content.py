@@ -155,6 +155,12 @@ _SIMULATE = frozenset({"CLOTH", "FLUID", "MESH_SEQUENCE_CACHE", "OCEAN"})
 _KEEP_SHAPE = frozenset(
     {"ARMATURE", "DATA_TRANSFER", "NORMAL_EDIT", "UV_PROJECT", "UV_WARP", "WEIGHTED_NORMAL"}
 )
+# Modifiers that make the same of a mesh in each frame, but for what animates them or what they use.
+_SAME_IN_FRAMES = frozenset(
+    {"ARRAY", "BEVEL", "BOOLEAN", "DECIMATE", "EDGE_SPLIT", "MASK", "MIRROR", "MULTIRES", "REMESH"}
+    | {"SCREW", "SKIN", "SOLIDIFY", "SUBSURF", "TRIANGULATE", "WELD", "WIREFRAME"}
+    | {"VERTEX_WEIGHT_EDIT", "VERTEX_WEIGHT_MIX", "VERTEX_WEIGHT_PROXIMITY"}
+)
 _SET_POSITION = "GeometryNodeSetPosition"
 # Nodes that give a geometry with the vertices that they got.
 _KEEPING_NODES = frozenset(
@@ -194,6 +200,20 @@ def followed_modifiers(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
     """
     shown = [each for each in skinned.modifiers_before if each.show_viewport]
     return [each for each in shown if not _keeps_mesh(each, skinned.obj)]
+
+
+def may_differ_in_frames(skinned: SkinnedObject) -> bool:
+    """Whether modifiers before the Armature modifier may make other vertices in other frames.
+
+    But for their own animation, which is the object's.
+    """
+    before = skinned.modifiers_before
+    if all(_keeps_mesh(each, skinned.obj) for each in before):
+        return False
+    same = _SAME_IN_FRAMES | (_KEEP_SHAPE - {"ARMATURE"})
+    return skinned.mesh.shape_keys is not None or any(
+        each.type not in same or any(True for _ in _pointers(each)) for each in before
+    )
 
 
 def acts(modifier: bpy.types.Modifier) -> bool:
