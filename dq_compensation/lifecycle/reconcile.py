@@ -137,8 +137,8 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         count = int(binding.not_compensated.sum())
         found.append(
             f"Not compensated: {counted(count, 'vertex')} of {obj.name} with a weight between "
-            "0 and 1 in the vertex group of the Armature modifier, because that modifier has "
-            "bendy bones, envelopes or Multi Modifier. Give them 0 or 1."
+            "0 and 1 in the vertex group of the Armature modifier, because another one mixes its "
+            "result with it (Multi Modifier). Give them 0 or 1."
         )
     if has_linked_mesh(skinned) and PLACE in changed_parts(skinned, acting):
         found.append(

@@ -102,7 +102,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 25
+TREE_VERSION = 26
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -149,6 +149,7 @@ class TreeKind:
     Attributes:
         slots: how many influences it can blend: 4, 7, 10, ...; 0 where the base is not OWN.
         masked: whether the Armature modifier is limited to a vertex group.
+        unmasks: whether that of the base is undone, and done again after the compensation.
         painted: whether a vertex group scales the compensation.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
@@ -166,6 +167,7 @@ class TreeKind:
     base: Base
     slots: int
     masked: bool
+    unmasks: bool = False
     painted: bool = False
     scattered: bool = False
     measured: bool = False
@@ -194,7 +196,7 @@ class TreeKind:
     @property
     def reads_shape(self) -> bool:
         """Whether the tree reads the shape that arrives at the Armature modifier."""
-        return self.shaped and self.base == "ARMATURE"
+        return (self.shaped or self.unmasks) and self.base == "ARMATURE"
 
     @property
     def lets_pass(self) -> bool:
@@ -234,6 +236,7 @@ def kind_for(
         base,
         slots_for(influences.width) if own else 0,
         masked=masked and (own or compensates),
+        unmasks=masked and compensates and not own,
         painted=compensates and deformation.painted is not None,
         scattered=own and few_share,
         measured=measured,

@@ -136,7 +136,8 @@ def install(
         base_is_on=all(shown.values()),
     )
     step = 0.0 if copy is None else step_of(copy, len(skinned.mesh.vertices))
-    kind = replace(kind, stepped=step > 0.0)
+    # What is mixed with others cannot be taken apart.
+    kind = replace(kind, stepped=step > 0.0, unmasks=kind.unmasks and not binding.is_mixed)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)

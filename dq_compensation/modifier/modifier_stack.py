@@ -198,16 +198,10 @@ def _base_for(
         or examples is not None
     ):
         return "OWN"
-    base: Base = "ARMATURE"
-    if soft:
-        # An object that is evaluated without being enabled has no soft copy.
-        base = "OWN" if soft_copy(skinned) is None else "SOFT"
-    if method != "COMPENSATED" or not modifier.vertex_group:
-        return base
-    # The offset depends on the position that is not masked; but our own tree does not do all that
-    # the Armature modifier does.
-    does_more = deformation.segments is not None or modifier.use_bone_envelopes
-    return base if does_more or skinned.mixed_modifiers else "OWN"
+    if not soft:
+        return "ARMATURE"
+    # An object that is evaluated without being enabled has no soft copy.
+    return "OWN" if soft_copy(skinned) is None else "SOFT"
 
 
 def hiding_refusal(skinned: SkinnedObject, base: Base) -> str | None:

@@ -74,8 +74,9 @@ def is_tied(copy: bpy.types.Object, skinned: SkinnedObject) -> bool:
 
 def _modifier_of(skinned: SkinnedObject) -> dict[str, object]:
     """The settings of the Armature modifier of an object's soft copy."""
-    modifier = skinned.modifier
-    mask = modifier.vertex_group
+    modifier, mask = skinned.modifier, ""
+    if skinned.mixed_modifiers:  # else the node modifier masks what it has compensated
+        mask = modifier.vertex_group
     inverted = bool(mask) and modifier.invert_vertex_group
     masked = {"vertex_group": mask, "invert_vertex_group": inverted}
     return {**_MODIFIER, **masked, "object": modifier.object}

@@ -2,8 +2,8 @@
 
     .venv-5.2/bin/python scripts/run.py benchmarks.scenes [SCENE ...]
 
-SCENE is one of: rigify, objects, humans, keys, subdivided, subdivided2, linked, robot,
-unsubdivided; all of them without one. Add `--rounds 9` for steadier numbers.
+SCENE is one of: rigify, objects, humans, keys, subdivided, subdivided2, linked, masked,
+robot, unsubdivided; all of them without one. Add `--rounds 9` for steadier numbers.
 
 Everything counts: Blender's evaluation and the add-on's Python. In one scene the character is
 disabled and enabled in turn, and the same frames are timed; a ratio is the median over all pairs.
@@ -129,6 +129,18 @@ def humans(count: int = 20) -> Character:
     return Character(meshes, rig, "lowerarm_l")
 
 
+def masked() -> Character:
+    """The human whose Armature modifier acts in part on every vertex."""
+    human, rig = build_human("game_engine")
+    animate(rig, ("lowerarm_l", "upperarm_l", "calf_r", "thigh_r", "spine_02"))
+    mask = human.vertex_groups.new(name="Mask")
+    for part in range(10):
+        rows = range(part, len(human.data.vertices), 10)
+        mask.add(rows, 0.05 + 0.1 * part, "REPLACE")
+    human.modifiers["Armature"].vertex_group = "Mask"
+    return Character([human], rig, "lowerarm_l")
+
+
 def with_keys(levels: int = 0) -> Character:
     """The human with 52 animated shape keys; subdivided after the Armature modifier if wanted."""
     human, rig = build_human("game_engine")
@@ -222,6 +234,7 @@ def robot(bones: int = 20, *, modified: bool = False) -> Character:
 
 KEYED = {FRAME_SET: 2.5, PLAYBACK: 2.5, POSE: 2.5}
 TWICE = {FRAME_SET: 2.0, PLAYBACK: 2.0, POSE: 2.0}
+MASKED = dict.fromkeys(TWICE, 3.0)
 IDLE = {FRAME_SET: 1.1, PLAYBACK: 1.1}
 SCENES = {
     "rigify": Scene("Rigify human", rigify, TWICE | {POSE: 1.8}, {WEIGHT: 40.0, RENAME: 50.0}),
@@ -240,6 +253,7 @@ SCENES = {
         lambda: robot(modified=True),
         dict.fromkeys(IDLE, 1.3),
     ),
+    "masked": Scene("Masked human", masked, MASKED),
     "linked": Scene("Linked human with an override", linked, dict.fromkeys(TWICE, 1.5)),
 }
 

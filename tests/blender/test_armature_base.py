@@ -40,7 +40,7 @@ from tests.blender.scene_builders import (
     pose_at_random,
     save_and_open,
 )
-from tests.limb import build_limb
+from tests.limb import build_limb, pose_limb
 from tests.rigify_human import POSES, new_file_with_rigify_human
 
 Object = bpy.types.Object
@@ -180,6 +180,47 @@ def test_vertices_that_shape_keys_move_are_measured_on_the_armature_modifier() -
     obj.data.update_tag()
     check()
     assert distance(evaluated_positions(obj), api.evaluate(obj)) <= TOLERANCE
+
+
+def plainly(_obj: Object, _rig: Object) -> None:
+    pass
+
+
+def on_its_shape_keys(obj: Object, _rig: Object) -> None:
+    obj.shape_key_add(name="Basis")
+    wide = obj.shape_key_add(name="Wide")
+    for point in wide.points:
+        point.co.y *= 1.3
+    wide.value = 0.7
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.5])
+@pytest.mark.parametrize("inverted", [False, True])
+@pytest.mark.parametrize("feature", [plainly, with_bendy_bones, with_envelopes, on_its_shape_keys])
+def test_a_masked_armature_modifier_is_the_base(
+    feature: Feature, inverted: bool, softness: float
+) -> None:
+    """What it lets through is made whole, compensated and masked again; also of tiny weights."""
+    obj, rig = build_limb()
+    mask = obj.vertex_groups.new(name="Mask")
+    for vertex in range(1, len(obj.data.vertices), 2):
+        mask.add([vertex], 10.0 ** -(vertex % 9), "REPLACE")
+    feature(obj, rig)
+    armature = armature_of(obj)
+    armature.vertex_group, armature.invert_vertex_group = "Mask", inverted
+    settings = obj.dq_compensation
+    settings.use_ball_joints, settings.twist_spread = True, 1.0
+    if not armature.use_bone_envelopes:
+        settings.softness = softness
+    enable(obj)
+    check()
+    pose_limb(rig)
+    assert is_base(obj) == (settings.softness == 0.0)
+    shown, expected = evaluated_positions(obj), api.evaluate(obj, evaluator="NUMPY")
+    assert distance(shown, expected) <= TOLERANCE
+    settings.factor = settings.twist_spread = 0.0
+    bpy.context.view_layer.update()
+    assert distance(shown, evaluated_positions(obj)) > 1e-3
 
 
 def test_what_another_armature_mixes_in_is_not_compensated() -> None:

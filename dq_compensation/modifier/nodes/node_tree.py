@@ -75,6 +75,9 @@ from .vertex_nodes import (
 # leaves this point in place moves nothing.
 _OFF_ALL_AXES = (0.37, 0.61, 0.83)
 
+# With smaller weights of a mask, what it lets through cannot be made whole again in 32 bits.
+_LEAST_MASK = 1e-4
+
 # Custom properties of a tree: its base; and True where it reads `arriving_shape`.
 BASE_PROPERTY = "dq_compensation_base"
 READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
@@ -197,6 +200,8 @@ class _Assembly:
         self.to_object = Matrix(build, placed.outputs["Transform"])
         if self.kind.base == "SOFT":
             self.mesh = self._moved_by_copy()
+        if self.kind.unmasks:
+            self.mesh = self._unmasked()
         if self.kind.examples is not None:
             part = partial(with_examples, counts=self.kind.examples)
             self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
@@ -223,7 +228,7 @@ class _Assembly:
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
         copy, start = Geometry(build, read.outputs["Geometry"]), build.position
         arriving = self.arriving
-        if self.kind.stepped or self.kind.shaped:
+        if self.kind.stepped or self.kind.shaped or self.kind.unmasks:
             known = arriving.capture({"arriving": start})
             arriving, self.arriving_shape = known.geometry, known.fields["arriving"]
         at_rest: Vector = copy.sample(start, build.index)
@@ -251,6 +256,25 @@ class _Assembly:
         for socket in after:
             build.connect(socket, copied)
         return points
+
+    def _unmasked(self) -> Geometry:
+        """The mesh where the Armature modifier takes it without its vertex group."""
+        build, weight, moved = self.b, self._mask_weight(), self.b.position
+        if self.kind.base == "SOFT":
+            whole, masked = moved, self.arriving_shape + (moved - self.arriving_shape) * weight
+        else:
+            arriving, is_kept = build.found_attribute(ARRIVING, Vector)
+            whole = arriving + (moved - arriving) * (1.0 / weight.maximum(_LEAST_MASK))
+            masked, weight = moved, weight * is_kept
+        known = self.mesh.capture({"whole": whole, "masked": masked, "weight": weight})
+        self.unmasked = known.fields
+        return known.geometry.set_position(known.fields["whole"])
+
+    def _masked_again(self, deformed: Geometry) -> Geometry:
+        """A mesh that was unmasked, with the mask's share of what has moved it since."""
+        known = self.unmasked
+        moved = (self.b.position - known["whole"]) * known["weight"]
+        return deformed.set_position(known["masked"] + moved)
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""
@@ -297,7 +321,7 @@ class _Assembly:
             if self.kind.base == "SOFT" and self.kind.shaped:
                 far = to_object.inverted().transform_point(self.arriving_shape)
                 rest = build.choose(together, far, self.arriving_shape)
-            elif self.kind.reads_shape:
+            elif self.kind.shaped:
                 arriving, is_kept = build.found_attribute(ARRIVING, Vector)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
@@ -322,7 +346,9 @@ class _Assembly:
                 return deformed
         if self.kind.swung:
             deformed = self._swung(deformed)
-        return self._turned(deformed) if self.kind.turns else deformed
+        if self.kind.turns:
+            deformed = self._turned(deformed)
+        return self._masked_again(deformed) if self.kind.unmasks else deformed
 
     def _compensation(self) -> Finish:
         """The offsets of the compensation after skinning, in armature space."""
@@ -356,7 +382,7 @@ class _Assembly:
     def _turned(self, deformed: Geometry) -> Geometry:
         """The mesh with spread twists; only vertices of the limbs that twist are computed."""
         build, together, spread = self.b, self._placed_together, self.inputs["Twist Spread"]
-        if self.kind.masked:
+        if self._masks_offsets:
             spread = spread * self._mask_weight()
         moved = build.choose(together, self.in_armature_space, build.position)
         offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
@@ -374,12 +400,17 @@ class _Assembly:
         strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
 
+    @property
+    def _masks_offsets(self) -> bool:
+        """Whether what is added is masked as the Armature modifier is, which stays masked."""
+        return self.kind.masked and not self.kind.unmasks
+
     def _strength(self, *, masked: bool = False) -> Scalar:
         """Factor and painted weight of the vertex, `masked` as the Armature modifier is."""
         strength = self.inputs["Factor"]
         if self.kind.painted:
             strength = strength * self._group("Vertex Group")
-        return strength * self._mask_weight() if masked and self.kind.masked else strength
+        return strength * self._mask_weight() if masked and self._masks_offsets else strength
 
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""

@@ -340,7 +340,7 @@ def _bind(
         painted_influences=as_painted,
         first_influences=first,
         mask=mask,
-        modifier_does_more=modifier.use_bone_envelopes or bool(skinned.mixed_modifiers),
+        is_mixed=bool(skinned.mixed_modifiers),
         skeleton=skeleton,
         pose_order=pose_order(rig, skeleton),
         object_to_armature=to_armature,

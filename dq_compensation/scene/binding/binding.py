@@ -62,8 +62,7 @@ class Binding:
             where none are kept. They say what is a limb.
         mask: shape (n,), float32; how much of the deformation the vertex group of the Armature
             modifier lets through; None without it.
-        modifier_does_more: whether the Armature modifier does what our node trees cannot: bone
-            envelopes, Multi Modifier. Bendy bones are such a thing, too.
+        is_mixed: whether others mix their results with that of the Armature modifier.
         skeleton: every bone, parents first.
         pose_order: shape (B,); where each bone of `skeleton` is among the pose bones.
         object_to_armature: shape (4, 4), float64; A^-1 O when it was bound.
@@ -90,7 +89,7 @@ class Binding:
     painted_influences: Influences
     first_influences: Influences
     mask: Float32s | None
-    modifier_does_more: bool
+    is_mixed: bool
     skeleton: Skeleton
     pose_order: Indices
     object_to_armature: Float64s
@@ -235,10 +234,10 @@ class Binding:
     def not_compensated(self) -> Booleans:
         """Shape (n,): the vertices on which the Armature modifier acts in part and alone.
 
-        Behind it nodes do not know where they would be without its vertex group, and they cannot
-        take its place where it does more. No evaluator compensates these vertices.
+        Where others mix their results with its result, nodes cannot know what it alone has done. No
+        evaluator compensates these vertices.
         """
-        if self.mask is None or not (self.bends or self.modifier_does_more):
+        if self.mask is None or not self.is_mixed:
             return np.zeros(self.vertex_count, np.bool_)
         return (self.mask > _NEAR) & (self.mask < 1.0 - _NEAR)
 
