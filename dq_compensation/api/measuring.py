@@ -441,15 +441,12 @@ def _modifiers(obj: bpy.types.Object) -> list[str]:
 
 def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -> list[str]:
     """Why the node modifier skins the mesh in the place of the Armature modifier."""
-    armature = SkinnedObject(obj).modifier
-    masked = bool(armature.vertex_group)
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
-    kind = kind_for(deformation, examples, "OWN", masked=masked, shape_varies=False, sets=0)
+    kind = kind_for(deformation, examples, "OWN", masked=False, shape_varies=False, sets=0)
     reasons = {
         "example poses": kind.examples is not None,
         "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
         f"the blend group {settings.blend_group}": kind.blended,
-        f"the vertex group {armature.vertex_group} of the Armature modifier": kind.masked,
     }
     return [
         f"{obj.name} needs {reason}: the node modifier skins it, which takes longer than the "

@@ -124,8 +124,10 @@ def test_the_reason_for_own_skinning_is_the_one_that_acts(limb: bpy.types.Object
     chosen.blend_group = "None of these"
     assert api.report(limb).slow_parts == ()
     armature.vertex_group = "Hand"
+    assert api.report(limb).slow_parts == ()
+    chosen.blend_group = "Hand"
     (reason,) = api.report(limb).slow_parts
-    assert reason.startswith("Limb needs the vertex group Hand of the Armature modifier:")
+    assert reason.startswith("Limb needs the blend group Hand:")
     armature.vertex_group, chosen.method = "", "LINEAR"
     assert api.report(limb).slow_parts == ()
 

@@ -43,7 +43,7 @@ def test_envelopes_move_what_no_group_does(limb: bpy.types.Object, method: str) 
 
 
 @pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
-def test_bendy_bones_that_act_in_part_act_alone(limb: bpy.types.Object, curve: str) -> None:
+def test_bendy_bones_that_act_in_part_are_compensated(limb: bpy.types.Object, curve: str) -> None:
     for bone in limb.parent.data.bones:
         bone.bbone_segments = 4
     limb.vertex_groups.new(name="Limited").add(range(800), 0.5, "REPLACE")
@@ -54,7 +54,7 @@ def test_bendy_bones_that_act_in_part_act_alone(limb: bpy.types.Object, curve: s
         api.evaluate(limb, method=method, evaluator="GPU")
         for method in ("COMPENSATED", "DUAL_QUATERNION")
     )
-    assert np.array_equal(compensated, plain)
+    assert np.abs(compensated - plain).max() > 1e-3
 
 
 def _assert_equal(obj: bpy.types.Object, method: str) -> None:

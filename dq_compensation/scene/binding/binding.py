@@ -297,10 +297,11 @@ class Binding:
             self._painted[vertex_group] = weights
         return self._painted[vertex_group]
 
-    @property
+    @cached_property
     def is_soft(self) -> bool:
-        """Whether soft weights move the object, not the painted weights."""
-        return self.influences is not self.painted_influences
+        """Whether soft weights move a vertex otherwise than the painted weights do."""
+        pairs = ((each.bones, each.weights) for each in (self.influences, self.painted_influences))
+        return not all(map(np.array_equal, *pairs))
 
     @cached_property
     def as_painted(self) -> Binding:
