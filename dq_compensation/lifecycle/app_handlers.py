@@ -59,7 +59,7 @@ def _on_frame(changes: Changes) -> None:
 
 def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     obj = owner.id_data
-    if isinstance(obj, bpy.types.Object):
+    if isinstance(obj, bpy.types.Object) and not are_settings_being_written():
         settings_changed(obj)
 
 

@@ -128,7 +128,7 @@ def give_followed(mesh: bpy.types.Object) -> bool:
     armature = armature_with_settings(mesh)
     if armature is None or armature.library is not None or enabled_meshes(armature) != [mesh]:
         return False
-    if moving_settings(armature, FOLLOWED_SETTINGS):
+    if armature.animation_data is not None and moving_settings(armature, FOLLOWED_SETTINGS):
         return False
     settings: Any = settings_of(mesh)
     _write(armature, {name: getattr(settings, name) for name in FOLLOWED_SETTINGS})

@@ -18,7 +18,7 @@ from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
 from ..scene.settings.character_armature import armature_with_settings
 from ..scene.settings.object_settings import Display, settings_of
-from ..session.changes import are_settings_being_written, note_adjusted
+from ..session.changes import are_settings_being_written, note_adjusted, writing_settings
 from ..session.known_objects import enabled
 from ..session.status import discard_binding, forget_status, status_of, tag_redraw
 from ..viewport.gpu_objects import drawing_refusal
@@ -71,9 +71,9 @@ def settings_of_a_new_character(
     settings: Any = settings_of(obj)
     is_new, mark = not settings.is_property_set("is_enabled"), settings.character
     coming = {} if settings.is_enabled else coming_settings(obj, by_script=by_script)
-    # Nobody follows the settings of an object that is not enabled.
-    for name, value in coming.items():
-        setattr(settings, name, value)
+    with writing_settings():
+        for name, value in coming.items():
+            setattr(settings, name, value)
     was_enabled, armature = settings.is_enabled, SkinnedObject(obj).find_rig()
     if armature is not None and not was_enabled and is_alike(obj, armature):
         settings.character = settings_of(armature).character

@@ -29,7 +29,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update, forget_removed
 from ..session.character_skins import in_character, is_behind, meshes_beside, more_follow
-from ..session.known_objects import enabled_objects, uids_of
+from ..session.known_objects import enabled_objects
 from ..session.memory import keep_only, memories, memory_of
 from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
 from ..softness.softening import softness_refusal, with_softness
@@ -143,7 +143,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
         if concerned.everything:
             # A tool may duplicate and remove an object before any check. After an undo the objects
             # have taken their soft copies back by now.
-            _forget_others(set(uids_of(bpy.data.objects).tolist()))
+            _forget_others({obj.session_uid for obj in bpy.data.objects})
     finally:
         _is_following = False
     if forget_removed():

@@ -80,7 +80,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, rename_bones
-from ..scene.vertex_groups import rename_kept
+from ..scene.vertex_groups import BAKED_BONES, rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings
 from ..session.character_skins import other_meshes
 from ..session.known_objects import is_in_crowd, note_change
@@ -129,8 +129,11 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         straightened=RULES[acting.acting_method].straightens
         or not (drawn or before.base_left_on or before.passing),
     )
-    found += filter(None, (acting_keys_warning(obj), acting_helpers_warning(obj)))
-    found += _turned_off(skinned)
+    if skinned.mesh.shape_keys is not None or BAKED_BONES.record in skinned.mesh:
+        found += filter(None, (acting_keys_warning(obj), acting_helpers_warning(obj)))
+    ours = skinned.ours
+    if ours is not None and not (ours.show_viewport and ours.show_render):
+        found += _turned_off(skinned, ours)
     if skinned.modifiers_before:
         found += _notes_on_followed(skinned, acting, drawn=drawn)
     if binding is not None and acting.compensates and binding.not_compensated.any():
@@ -140,16 +143,8 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
             "0 and 1 in the vertex group of the Armature modifier, because another one mixes its "
             "result with it (Multi Modifier). Give them 0 or 1."
         )
-    if has_linked_mesh(skinned) and PLACE in changed_parts(skinned, acting):
-        found.append(
-            f"{obj.name} has moved relative to its armature, but its mesh is linked: the "
-            "compensation stays as it was in the linked file."
-        )
-    if has_linked_mesh(skinned) and (newer := newer_parts_of_linked_mesh(skinned, acting)):
-        found.append(
-            f"The modifier of {obj.name} is older than the linked file. Changed there since: "
-            f"{listed(newer)}. Press Refresh and save in that file."
-        )
+    if has_linked_mesh(skinned):
+        found += _notes_on_linked_mesh(skinned, acting)
     if binding is not None and acting.acts("twist_spread") and acting.twist_spread > 0.0:
         found.append(_about_twists(binding.twist_limbs(acting)))
     if binding is not None and acting.by_example:
@@ -178,11 +173,9 @@ def _about_twists(limbs: TwistLimbs) -> str:
     return found
 
 
-def _turned_off(skinned: SkinnedObject) -> list[str]:
+def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[str]:
     """That the user has turned our modifier off, and where."""
-    ours, before = skinned.ours, skinned.before_enable
-    if ours is None:
-        return []
+    before = skinned.before_enable
     viewport = not (ours.show_viewport or before.hidden)
     renders = not (ours.show_render or before.passing_in_renders)
     if not (viewport or renders):
@@ -192,6 +185,22 @@ def _turned_off(skinned: SkinnedObject) -> list[str]:
         f"The modifier {ours.name} is turned off in {where}, so {skinned.obj.name} is not deformed "
         "as chosen there. Turn it on."
     ]
+
+
+def _notes_on_linked_mesh(skinned: SkinnedObject, acting: Settings) -> list[str]:
+    """What has changed that a modifier with a linked mesh does not know."""
+    name, found = skinned.obj.name, list[str]()
+    if PLACE in changed_parts(skinned, acting):
+        found.append(
+            f"{name} has moved relative to its armature, but its mesh is linked: the "
+            "compensation stays as it was in the linked file."
+        )
+    if newer := newer_parts_of_linked_mesh(skinned, acting):
+        found.append(
+            f"The modifier of {name} is older than the linked file. Changed there since: "
+            f"{listed(newer)}. Press Refresh and save in that file."
+        )
+    return found
 
 
 def _notes_on_followed(skinned: SkinnedObject, acting: Settings, *, drawn: bool) -> list[str]:

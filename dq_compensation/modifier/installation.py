@@ -53,6 +53,7 @@ from .modifier_stack import (
     base_of,
     ensure_attribute_object,
     has_linked_mesh,
+    hiding_refusal,
     installation_refusal,
     mask_of,
     put_in_place,
@@ -64,7 +65,7 @@ from .modifier_stack import (
     take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import keep_shape, remove_tree, shape_keepers, use_tree
+from .nodes.own_trees import remove_tree, shape_keepers, use_tree
 from .palette_object import compute_what_is_read, ensure_palette, reads_bones
 from .soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from .soft_copy_object import ensure_soft_copy
@@ -113,6 +114,8 @@ def install(
     if not binding.is_soft:
         deformation = deformation.without_idle_parts
     base = base_for(skinned, deformation, examples, soft=binding.is_soft)
+    if base != "ARMATURE" and (reason := hiding_refusal(skinned, base)):
+        raise BindingError(reason)
     mask, inverted = mask_of(skinned, base)
     palette, hidden, sets = _write(skinned, binding, written, base, deformation, examples)
     copy = ensure_soft_copy(skinned) if base == "SOFT" else None
@@ -160,8 +163,7 @@ def install(
     }
     if set_inputs(modifier, values) or made_anew or not only_content:
         only_content = False
-        keep_shape(obj, armature, wanted=kind.reads_shape)
-        put_in_place(skinned)
+        put_in_place(skinned, reads_shape=kind.reads_shape)
     if follow_settings and not only_content:
         drive_settings(skinned, modifier)
     remember(skinned, binding, written, only_content=only_content)

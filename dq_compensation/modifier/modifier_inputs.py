@@ -92,18 +92,13 @@ def as_written(obj: bpy.types.Object, settings: Settings) -> Settings:
 
     There may be some in other frames where the setting is animated or driven.
     """
-    moves = settings.twist_spread > 0.0 or moves_spread(_owner_of_settings(obj))
+    moves = settings.twist_spread > 0.0 or moves_spread(armature_with_settings(obj) or obj)
     return replace(settings, twist_spread=float(settings.acts("twist_spread") and moves))
 
 
 def moves_spread(owner: bpy.types.Object) -> bool:
     """Whether the spread of an object is animated or driven."""
     return is_played(owner, FOLLOWED_PATHS["twist_spread"])
-
-
-def _owner_of_settings(obj: bpy.types.Object) -> bpy.types.Object:
-    """The armature with whose settings a mesh goes; the mesh itself, where it has its own."""
-    return armature_with_settings(obj) or obj
 
 
 def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:
@@ -114,7 +109,8 @@ def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> No
     Where the add-on is not installed the object's properties do not exist: the drivers fall back to
     the values that `keep_values` has left.
     """
-    obj, inputs, owner = skinned.obj, _driven_inputs(nodes), _owner_of_settings(skinned.obj)
+    obj, inputs = skinned.obj, _driven_inputs(nodes)
+    owner = armature_with_settings(obj) or obj
     release_settings(skinned, kept=frozenset(inputs.values()))
     for setting, path in inputs.items():
         animation = obj.animation_data
@@ -140,7 +136,8 @@ def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> No
 
 def are_driven(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bool:
     """Whether the inputs follow the right settings; users can remove or mute the drivers."""
-    inputs, animation, owner = _driven_inputs(nodes), obj.animation_data, _owner_of_settings(obj)
+    inputs, animation = _driven_inputs(nodes), obj.animation_data
+    owner = armature_with_settings(obj) or obj
     if animation is None:
         return not inputs
     drivers = ((animation.drivers.find(path), setting) for setting, path in inputs.items())
@@ -149,7 +146,8 @@ def are_driven(obj: bpy.types.Object, nodes: bpy.types.NodesModifier) -> bool:
 
 def keep_values(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:
     """Store the current values in the modifier, for Blender without the add-on."""
-    animation, owner = skinned.obj.animation_data, _owner_of_settings(skinned.obj)
+    obj = skinned.obj
+    animation, owner = obj.animation_data, armature_with_settings(obj) or obj
     for setting, path in _driven_inputs(nodes).items() if animation is not None else ():
         known = animation.drivers.find(path)
         if known is None or not _follows(known, owner, setting):

@@ -7,13 +7,11 @@ from typing import Any, cast
 import bpy
 
 from ..core.deform import RULES, Deformation
-from ..errors import BindingError
 from ..scene.binding.content import acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (
     ATTRIBUTE_OBJECT_PROPERTY,
-    linked_refusal,
     new_hidden,
     own_modifiers,
 )
@@ -26,7 +24,7 @@ from .attribute_names import MISFIT, Base
 from .hooks import hooks_are_kept, keep_hooks
 from .modifier_inputs import get_input
 from .nodes.node_tree import BASE_PROPERTY, READS_SHAPE_PROPERTY
-from .nodes.own_trees import shape_is_kept
+from .nodes.own_trees import keep_shape, shape_is_kept
 
 # The place of the node modifier among an object's modifiers: right after the Armature modifier.
 #
@@ -57,11 +55,6 @@ def base_of(modifier: bpy.types.NodesModifier) -> Base:
     return cast("Base", tree.get(BASE_PROPERTY, "OWN"))
 
 
-def reads_shape(modifier: bpy.types.NodesModifier) -> bool:
-    """Whether the tree of a modifier of ours reads what `arriving_shape` keeps."""
-    return READS_SHAPE_PROPERTY in cast("bpy.types.NodeTree", modifier.node_group)
-
-
 def _last_of_base(skinned: SkinnedObject) -> bpy.types.Modifier | None:
     """The modifier that ours comes right after."""
     return next(reversed(skinned.mixed_modifiers), skinned.find_modifier())
@@ -78,20 +71,28 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     if modifier is None or len(ours) != 1:
         return False
     place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name)
-    return (
-        place + 1 == obj.modifiers.find(ours[0].name)
-        and shape_is_kept(obj, modifier, wanted=reads_shape(ours[0]))
-        and hooks_are_kept(obj)
-    )
+    if place + 1 != obj.modifiers.find(ours[0].name):
+        return False
+    wanted = READS_SHAPE_PROPERTY in cast("bpy.types.NodeTree", ours[0].node_group)
+    kinds = {each.type for each in obj.modifiers if each != ours[0]}
+    if (wanted or "NODES" in kinds) and not shape_is_kept(obj, modifier, wanted=wanted):
+        return False
+    return "HOOK" not in kinds or hooks_are_kept(obj)
 
 
-def put_in_place(skinned: SkinnedObject) -> None:
+def put_in_place(skinned: SkinnedObject, *, reads_shape: bool) -> None:
     """Move the node modifier there, and remove copies of it: each would deform again.
 
     Hooks below it go on moving their vertices.
+
+    Args:
+        reads_shape: whether its tree reads the shape that arrives at the Armature modifier.
     """
     obj = skinned.obj
     ours, *copies = own_modifiers(obj)
+    kinds = {each.type for each in obj.modifiers if each != ours}
+    if reads_shape or "NODES" in kinds:
+        keep_shape(obj, skinned.modifier, wanted=reads_shape)
     if obj.override_library is not None:
         return
     for copy in copies:
@@ -102,18 +103,19 @@ def put_in_place(skinned: SkinnedObject) -> None:
     place -= int(start < place)
     if start != place:
         obj.modifiers.move(start, place)
-    keep_hooks(obj)
+    if "HOOK" in kinds:
+        keep_hooks(obj)
 
 
 def installation_refusal(skinned: SkinnedObject) -> str | None:
     """Why the node modifier cannot be added to an object that can be bound, or None."""
     obj = skinned.obj
-    advice = (
-        f"Enable {obj.name} in that file, or make object and mesh local (Object, Relations, Make "
-        "Local, Selected Objects and Data)."
-    )
-    if reason := linked_refusal(f"The mesh of {obj.name}", (obj, skinned.mesh), advice):
-        return reason
+    if obj.library is not None or skinned.mesh.library is not None:
+        return (
+            f"The mesh of {obj.name} is linked from another file. Enable {obj.name} in that file, "
+            "or make object and mesh local (Object, Relations, Make Local, Selected Objects and "
+            "Data)."
+        )
     stack, base = list(obj.modifiers), _last_of_base(skinned)
     after = stack[stack.index(base) + 1 :] if base is not None else []
     wanting = [each.name for each in after if each.type in _WANT_ORIGINAL_DATA]
@@ -175,21 +177,10 @@ def base_for(
 
     Args:
         soft: whether soft weights move it.
-
-    Raises:
-        BindingError: the Armature modifier has to be hidden, and something else shows it.
     """
-    base = _base_for(skinned, deformation, examples, soft=soft)
-    if reason := hiding_refusal(skinned, base):
-        raise BindingError(reason)
-    return base
-
-
-def _base_for(
-    skinned: SkinnedObject, deformation: Deformation, examples: Examples | None, *, soft: bool
-) -> Base:
-    modifier = skinned.modifier
-    if what_animates(skinned.obj, modifier, ["use_deform_preserve_volume"]):
+    obj, modifier = skinned.obj, skinned.modifier
+    is_animated = obj.animation_data is not None
+    if is_animated and what_animates(obj, modifier, ["use_deform_preserve_volume"]):
         return "OWN"  # something else sets it
     method = deformation.method
     if (
@@ -207,7 +198,7 @@ def _base_for(
 def hiding_refusal(skinned: SkinnedObject, base: Base) -> str | None:
     """Why the Armature modifier cannot be hidden as a base needs it, or None."""
     modifier = skinned.find_modifier()
-    if base == "ARMATURE" or modifier is None:
+    if base == "ARMATURE" or modifier is None or skinned.obj.animation_data is None:
         return None
     cause = what_animates(skinned.obj, modifier, VISIBILITY)
     if cause is None:

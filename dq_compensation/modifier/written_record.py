@@ -291,8 +291,9 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
     for name in DRIVEN_INPUTS:
         inputs.pop(name, None)
     intact = palette is not None and is_intact(palette, rig)
-    of_object = _in_its_file(copy) == _in_its_file(soft_copy(skinned))
-    is_own_copy = copy is None or (of_object and is_tied(copy, skinned))
+    is_own_copy = copy is None or (
+        _in_its_file(copy) == _in_its_file(soft_copy(skinned)) and is_tied(copy, skinned)
+    )
     # The base, and where it is shown: what is not deformed is not compensated.
     base: tuple[object, ...] = (base_of(modifier),)
     if base_of(modifier) == "ARMATURE":

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import Booleans
 from ..scene.binding.content import mesh_signature, object_signature, pose_signature
-from ..scene.blender.mesh import mesh_of, read_properties
+from ..scene.blender.mesh import read_properties
 from ..scene.blender.own_objects import is_palette
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.character_armature import armature_with_settings
@@ -281,7 +281,7 @@ def _unedited(obj: bpy.types.Object) -> list[Any]:
         # A take is compared with what acts in other frames, too.
         same = remember_pose(obj) and not len(settings_of(obj).takes)
         return [obj, obj.data] if same else []
-    mesh = mesh_of(obj)
+    mesh: Any = obj.data
     if (object_signature(obj), mesh_signature(mesh)) != status_of(obj).signature:
         return []
     return [each for each in (obj, mesh, mesh.shape_keys) if each is not None]

@@ -32,6 +32,7 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..session.changes import writing_settings
+from ..session.status import status_of
 from ..ui_shared.reporting import OperatorResult, Refusing, reports_errors
 from ..wording import listed
 
@@ -75,9 +76,11 @@ stack, and Disable restores every setting"""
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
         refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
+        # The notes have these warnings, and others.
+        noted = [obj for obj in done if status_of(obj).notes]
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
-        elif warnings := [text for obj in done for find in _WARNINGS if (text := find(obj))]:
+        elif warnings := [text for obj in noted for find in _WARNINGS if (text := find(obj))]:
             self.report({"WARNING"}, " ".join(warnings))
         elif done:
             self.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")

@@ -140,7 +140,8 @@ def notes(
     rig = modifier.object if modifier is not None and obj.type == "MESH" else None
     if modifier is None or rig is None or rig.data is None:
         return []
-    found = _stack_notes(skinned, modifier, drawn, followed)
+    others = [m for m in obj.modifiers if m != modifier and not is_own_modifier(m)]
+    found = _stack_notes(skinned, modifier, drawn, followed) if others else []
     if base_left_on:
         if not drawn and not modifier.show_viewport:
             found.append(
