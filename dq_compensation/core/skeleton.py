@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -83,6 +83,8 @@ class Skeleton:
         tails: shape (B, 3), float64.
         bendy: the bendy bones that deform; None without any. The ends of their segments have rows
             of their own in a `Pose`, behind those of the bones.
+        heads: shape (B, 3), of `rest`.
+        bone_count: the number of bones, B.
     """
 
     names: tuple[str, ...]
@@ -90,25 +92,18 @@ class Skeleton:
     rest: Float64s
     tails: Float64s
     bendy: BendyBones | None = None
+    heads: Float64s = field(init=False, repr=False)
+    bone_count: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if np.any(self.parents >= np.arange(len(self.parents))):
             raise ValueError("Skeleton: a bone comes before its parent; order parents first")
+        vars(self).update(heads=self.rest[:, :3, 3], bone_count=len(self.names))
 
     @cached_property
     def ancestry(self) -> Ancestry:
         """The ancestors of each bone."""
         return Ancestry.of(self.parents)
-
-    @property
-    def bone_count(self) -> int:
-        """The number of bones, B."""
-        return len(self.names)
-
-    @property
-    def heads(self) -> Float64s:
-        """Shape (B, 3)."""
-        return self.rest[:, :3, 3]
 
     @cached_property
     def bone_of_row(self) -> Int32s:

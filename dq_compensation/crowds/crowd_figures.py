@@ -411,20 +411,21 @@ def _role_changed(owner: object, context: Context) -> None:
 
 def _on_edit(changes: Changes) -> None:
     note_change()
-    _forget_reshaped(changes)
+    if memories(crowd_layout.LayoutPoints):
+        _forget_reshaped(changes)
     if any_crowd():
         _delayed_check.request()
 
 
 def _on_frame(changes: Changes) -> None:
-    if _forget_reshaped(changes):
+    if memories(crowd_layout.LayoutPoints) and _forget_reshaped(changes):
         note_change()
 
 
 def _forget_reshaped(changes: Changes) -> bool:
     """Forget the points of objects that have new geometry; returns whether there were any."""
     read = memories(crowd_layout.LayoutPoints)
-    gone = read.keys() & changes.reshaped() if read else set()
+    gone = read.keys() & changes.reshaped()
     for uid in gone:
         del read[uid]
     return bool(gone)

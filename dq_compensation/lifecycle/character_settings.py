@@ -153,11 +153,11 @@ def leave_character(
 
 
 def give_if_alone(mesh: bpy.types.Object) -> None:
-    """Give an armature the settings of a mesh that was just enabled, if no other goes with them."""
+    """Give an armature the settings of a mesh that was just enabled, if none goes with them."""
     armature = SkinnedObject(mesh).find_rig()
     if armature is None or armature.library is not None or not has_settings(armature):
         return
-    if armature_with_settings(mesh) == armature or moving_settings(mesh):
+    if moving_settings(mesh):
         return
     meshes = (other for other in bpy.data.objects if other.type == "MESH")
     if not any(armature_with_settings(other) == armature for other in meshes):

@@ -84,7 +84,7 @@ def settings_of_a_new_character(
             settings.property_unset(name)
         settings.character = mark
         raise
-    if not was_enabled:
+    if not was_enabled and armature_with_settings(obj) is None:
         give_if_alone(obj)
 
 
@@ -268,7 +268,8 @@ def share_settings(*objects: bpy.types.Object) -> list[bpy.types.Object]:
     """
     if are_settings_being_written():
         return []
-    leave_character(objects)
+    if apart := [obj for obj in objects if not settings_of(obj).is_enabled]:
+        leave_character(apart)
     meshes = [obj for obj in objects if settings_of(obj).is_enabled and obj.library is None]
     meshes_changed(meshes)
     for armature in (obj for obj in objects if obj.type == "ARMATURE"):

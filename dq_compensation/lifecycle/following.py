@@ -321,14 +321,9 @@ def finish(objects: Iterable[bpy.types.Object]) -> None:
 
 def finish_others(objects: Iterable[bpy.types.Object]) -> None:
     """The same for the other meshes alone."""
-    flush(_reconcile_beside(objects))
-
-
-def _reconcile_beside(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
     others = list(dict.fromkeys(other for obj in objects for other in meshes_beside(obj)))
-    if not others:
-        return []
-    return _reconcile(others, bpy.context.evaluated_depsgraph_get(), patient=False)[0]
+    if others:
+        flush(_reconcile(others, bpy.context.evaluated_depsgraph_get(), patient=False)[0])
 
 
 def flush(objects: list[bpy.types.Object]) -> None:
@@ -414,7 +409,7 @@ def _reconcile(
 def _uids(obj: bpy.types.Object) -> Iterator[int]:
     """The session_uid of every data-block that an object's deformation depends on."""
     skinned = SkinnedObject(obj)
-    rig, used = skinned.find_rig(), used_data(skinned)
+    rig, used = skinned.find_rig(), used_data(skinned) if skinned.modifiers_before else ()
     for data in (obj, obj.data, rig, rig.data if rig is not None else None, *used):
         if data is not None:
             yield data.session_uid

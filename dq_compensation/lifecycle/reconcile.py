@@ -40,7 +40,7 @@ from ..modifier.installation import (
     replace_armature_modifier,
     show_armature_result,
 )
-from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, moves_spread, own_drivers
+from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, own_drivers
 from ..modifier.modifier_stack import (
     has_linked_mesh,
     hide,
@@ -71,7 +71,7 @@ from ..scene.binding.content import (
     other_renders_warning,
     reshaping_modifiers,
 )
-from ..scene.blender.animation_curves import animated_paths
+from ..scene.blender.animation_curves import animated_paths, is_played
 from ..scene.blender.armature import armature_of, has_moved, rest_state
 from ..scene.blender.mesh import mesh_of, read_property
 from ..scene.blender.own_objects import is_hidden, is_palette
@@ -83,7 +83,7 @@ from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.vertex_groups import BAKED_BONES, rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings
 from ..session.character_skins import other_meshes
-from ..session.known_objects import is_in_crowd, note_change
+from ..session.known_objects import any_crowd, is_in_crowd, note_change
 from ..session.memory import memories, memory_of
 from ..session.status import (
     current_binding,
@@ -363,7 +363,8 @@ def _may_be_renamed(changes: Changes) -> bool:
 
 def _keeps_place(rig: bpy.types.Object) -> bool:
     """Whether an armature object is where it was, its pose as sound, its twists as animated."""
-    known, spreads = memory_of(rig, _LastPose), has_settings(rig) and moves_spread(rig)
+    known = memory_of(rig, _LastPose)
+    spreads = has_settings(rig) and is_played(rig, FOLLOWED_PATHS["twist_spread"])
     place, broken = rig.matrix_world.copy(), broken_pose(rig)
     same = (known.place, known.broken, known.spreads) == (place, broken, spreads)
     known.place, known.broken, known.spreads = place, broken, spreads
@@ -549,7 +550,8 @@ def reconcile(
     rig = skinned.find_rig()
     status.pose_problem = broken_pose(rig) if rig is not None and status.problem is None else None
     status.notes = find_notes(skinned) + extra
-    if obj.library is None and (skinned.before_enable.hidden or is_drawn(obj)):
+    is_shown_elsewhere = skinned.before_enable.hidden or skinned.settings.display == "GPU"
+    if obj.library is None and is_shown_elsewhere:
         follow_native_display(skinned)
     note_change()
     _remember_state(skinned, binding, read=deep)
@@ -615,8 +617,8 @@ def _bring_up_to_date(
             binding = current_binding(obj, depsgraph, edited=True)
     parts = found.parts
     if not before.replaced_modifier:
-        # What is hidden now is not how the user had it.
-        restore(skinned)
+        if before.hidden:
+            restore(skinned)  # that is not how the user had it
         parts = ()
     replace_armature_modifier(skinned, binding, parts)
     before.parted = False
@@ -653,7 +655,7 @@ def _rebind_if_needed(
 ) -> None:
     """Bind an object, unless it has just been bound, where drawing, examples or a crowd need it."""
     obj, settings, status = skinned.obj, skinned.settings, status_of(skinned.obj)
-    drawn = settings.display == "GPU" or is_in_crowd(skinned.find_rig())
+    drawn = settings.display == "GPU" or (any_crowd() and is_in_crowd(skinned.find_rig()))
     try:
         if status.problem is not None and found.state is not State.WRONG_VERTEX_COUNT:
             status.binding = None

@@ -107,12 +107,11 @@ def install(
     """
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
-    obj, armature = skinned.obj, skinned.modifier
+    obj, armature, written = skinned.obj, skinned.modifier, as_written(skinned.obj, settings)
     binding = binding if settings.compensates else binding.as_painted
-    written = as_written(obj, settings)
-    deformation, examples = binding.deformation(written), binding.acting_examples(settings)
-    if not binding.is_soft:
-        deformation = deformation.without_idle_parts
+    deformation = binding.deformation(written)
+    deformation = deformation if binding.is_soft else deformation.without_idle_parts
+    examples = binding.acting_examples(settings) if settings.by_example else None
     base = base_for(skinned, deformation, examples, soft=binding.is_soft)
     if base != "ARMATURE" and (reason := hiding_refusal(skinned, base)):
         raise BindingError(reason)
@@ -166,7 +165,7 @@ def install(
         put_in_place(skinned, reads_shape=kind.reads_shape)
     if follow_settings and not only_content:
         drive_settings(skinned, modifier)
-    remember(skinned, binding, written, only_content=only_content)
+    remember(skinned, mesh_of(hidden or obj), binding, written, only_content=only_content)
     obj.update_tag(refresh={"DATA"})
     if made_anew and not leaves_nothing:
         remove_unused()
@@ -190,7 +189,8 @@ def _write(
     Raises:
         BindingError: the mesh has too few vertices for the examples; nothing has changed then.
     """
-    obj, rig, others = skinned.obj, skinned.rig, _other_users(skinned)
+    obj, rig = skinned.obj, skinned.rig
+    others = _other_users(skinned) if skinned.mesh.users > 1 else []
     if examples is not None:
         counts = ExampleCounts.of(examples)
         if counts.table_rows > len(skinned.mesh.vertices):
@@ -298,8 +298,6 @@ def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.ty
 
 def _other_users(skinned: SkinnedObject) -> list[SkinnedObject]:
     """Other objects whose node modifiers read the attributes of the same mesh."""
-    if skinned.mesh.users < 2:
-        return []
     sharing = (each for each in bpy.data.objects if each.data == skinned.mesh)
     others = [SkinnedObject(each) for each in sharing if each != skinned.obj]
     return [

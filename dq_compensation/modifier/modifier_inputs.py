@@ -92,13 +92,9 @@ def as_written(obj: bpy.types.Object, settings: Settings) -> Settings:
 
     There may be some in other frames where the setting is animated or driven.
     """
-    moves = settings.twist_spread > 0.0 or moves_spread(armature_with_settings(obj) or obj)
+    owner = armature_with_settings(obj) or obj
+    moves = settings.twist_spread > 0.0 or is_played(owner, FOLLOWED_PATHS["twist_spread"])
     return replace(settings, twist_spread=float(settings.acts("twist_spread") and moves))
-
-
-def moves_spread(owner: bpy.types.Object) -> bool:
-    """Whether the spread of an object is animated or driven."""
-    return is_played(owner, FOLLOWED_PATHS["twist_spread"])
 
 
 def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> None:
@@ -110,8 +106,9 @@ def drive_settings(skinned: SkinnedObject, nodes: bpy.types.NodesModifier) -> No
     the values that `keep_values` has left.
     """
     obj, inputs = skinned.obj, _driven_inputs(nodes)
-    owner = armature_with_settings(obj) or obj
-    release_settings(skinned, kept=frozenset(inputs.values()))
+    owner, kept = armature_with_settings(obj) or obj, frozenset(inputs.values())
+    if any(curve.data_path not in kept for curve in own_drivers(obj)):
+        release_settings(skinned, kept)
     for setting, path in inputs.items():
         animation = obj.animation_data
         known = animation.drivers.find(path) if animation is not None else None

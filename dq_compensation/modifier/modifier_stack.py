@@ -9,6 +9,7 @@ import bpy
 from ..core.deform import RULES, Deformation
 from ..scene.binding.content import acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
+from ..scene.blender.animation_curves import is_played
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (
     ATTRIBUTE_OBJECT_PROPERTY,
@@ -179,8 +180,8 @@ def base_for(
         soft: whether soft weights move it.
     """
     obj, modifier = skinned.obj, skinned.modifier
-    is_animated = obj.animation_data is not None
-    if is_animated and what_animates(obj, modifier, ["use_deform_preserve_volume"]):
+    path = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"].use_deform_preserve_volume'
+    if is_played(obj, path):
         return "OWN"  # something else sets it
     method = deformation.method
     if (

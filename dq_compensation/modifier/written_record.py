@@ -67,15 +67,21 @@ _STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh
 
 
 def remember(
-    skinned: SkinnedObject, binding: Binding, settings: Settings, *, only_content: bool = False
+    skinned: SkinnedObject,
+    mesh: bpy.types.Mesh,
+    binding: Binding,
+    settings: Settings,
+    *,
+    only_content: bool = False,
 ) -> None:
     """Remember the state that the modifier of an object has just been made for.
 
     Args:
+        mesh: it has the attributes that the modifier reads.
         only_content: all that does not follow from the mesh is as it was remembered last.
     """
     obj, modifier = skinned.obj, skinned.ours
-    mesh, attributes = attribute_mesh(skinned), dict[str, object]()
+    attributes = dict[str, object]()
     if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
         attributes[_EDITION] = edition_of(get_inputs(modifier).get("Palette"))
     if settings.compensates:

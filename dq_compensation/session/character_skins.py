@@ -64,7 +64,7 @@ def in_character(
                 continue
         found[other.name] = known
     if len(found) < 2:
-        return binding.in_character(None)
+        return binding if binding.whole is None else binding.in_character(None)
     parts, skins = tuple(found[name].part for name in sorted(found)), memories(CharacterSkin)
     skin = skins.get(binding.armature_uid)
     settings = [settings_of(each) for each in (obj, *others)]

@@ -189,7 +189,7 @@ def _unkeyed(armature: bpy.types.Object, animated: frozenset[str]) -> Iterator[o
 def _shape_keys(key: bpy.types.Key) -> Iterator[object]:
     user: Any = key.user
     yield user.name
-    yield shape_key_signature(user)
+    yield shape_key_signature(key)
     yield from _actions(played_actions(key))
     yield from _drivers(key)
     animated = frozenset(animated_paths(key))

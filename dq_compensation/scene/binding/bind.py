@@ -42,6 +42,7 @@ from .content import (
     changed_digests,
     digest_of_bones,
     followed_modifiers,
+    keeps_soft_weights,
     modifiers_read,
     read_soft_weights,
     reshaping_modifiers,
@@ -176,12 +177,10 @@ def followed_mesh(
 
 
 def _keys_through(skinned: SkinnedObject, holder: bpy.types.Object) -> ShapeKeys | None:
-    """The shape keys of an object behind the modifiers that are read; None without any.
+    """The shape keys of an object that has some behind the modifiers that are read.
 
     `followed_mesh` gives the holder. BindingError where they are absolute ones.
     """
-    if skinned.mesh.shape_keys is None:
-        return None
     keys = ShapeKeys.read(skinned.obj, read_weights(skinned.mesh))
     uid = skinned.obj.session_uid
 
@@ -313,8 +312,12 @@ def _bind(
     if skeleton.bendy is None:
         skeleton = with_bendy_bones(skeleton, rig)
     weights = read_weights(mesh)
-    copy = None if painted else acting_soft_copy(skinned)
-    shape_keys = ShapeKeys.read(obj, weights) if holder == obj else _keys_through(skinned, holder)
+    is_soft = keeps_soft_weights(skinned) and not painted
+    copy = acting_soft_copy(skinned) if is_soft else None
+    shape_keys = None
+    if skinned.mesh.shape_keys is not None:
+        own = holder == obj
+        shape_keys = ShapeKeys.read(obj, weights) if own else _keys_through(skinned, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     there = transformed_points(to_armature, rest)
     influences = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)

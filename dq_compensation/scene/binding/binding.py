@@ -206,7 +206,8 @@ class Binding:
     @property
     def content(self) -> dict[str, str | None]:
         """The digests of what was read from the mesh, and from the others of its character."""
-        return {**self._digests, "other meshes": self.findings}
+        others = None if self.whole is None else self.findings
+        return {**self._digests, "other meshes": others}
 
     @cached_property
     def _digests(self) -> Digests:
@@ -393,7 +394,7 @@ class Binding:
             return known[1]
         ball_joints = settings.use_ball_joints
         sides = self.bone_sides if ball_joints else None
-        skin = self.whole_limbs(settings, to_armature)
+        skin = self._skin(settings, to_armature).with_whole_limbs
         skin = replace(skin, left_out=left_out, sides=sides)
         if settings.curve == "MEASURED":
             found = MeasuredJoints.of(skin, ball_joints=ball_joints)

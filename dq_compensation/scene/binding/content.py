@@ -507,14 +507,15 @@ def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = No
 def structure_of(skinned: SkinnedObject) -> Digests:
     """The digests that are cheap to make, by the name that a rigger knows the part by."""
     obj, mesh, modifier = skinned.obj, skinned.mesh, skinned.find_modifier()
+    keys, is_soft = mesh.shape_keys, keeps_soft_weights(skinned)
     counts = (len(mesh.vertices), len(mesh.edges), len(mesh.polygons), len(mesh.loops))
     found = {
         "mesh": digest(counts),
         "vertex groups": digest(obj.vertex_groups.keys()),
-        "shape keys": digest(shape_key_signature(mesh)),
+        "shape keys": digest(() if keys is None else shape_key_signature(keys)),
         "example poses": digest(example_items(obj)),
-        FOLLOWED: digest(signature_before(skinned)),
-        SOFT_WEIGHTS: digest_of_soft_weights(skinned),
+        FOLLOWED: digest(signature_before(skinned) if skinned.modifiers_before else ()),
+        SOFT_WEIGHTS: digest_of_soft_weights(skinned) if is_soft else digest(None),
     }
     if modifier is not None and modifier.object is not None:
         mask = (modifier.vertex_group, modifier.invert_vertex_group)

@@ -201,11 +201,8 @@ def written_by_drivers(mesh: bpy.types.Mesh) -> bool:
     return any(each.type == "SCRIPTED" and not each.is_simple_expression for each in drivers)
 
 
-def shape_key_signature(mesh: bpy.types.Mesh) -> tuple[object, ...]:
+def shape_key_signature(key: bpy.types.Key) -> tuple[object, ...]:
     """A value that changes when keys are added, removed, renamed or set up in another way."""
-    key = mesh.shape_keys
-    if key is None:
-        return ()
     blocks = tuple((b.name, b.relative_key.name, b.vertex_group) for b in key.key_blocks)
     return (key.use_relative, *blocks)
 

@@ -57,7 +57,8 @@ def read_skeleton(armature: bpy.types.Object) -> Skeleton:
     place = np.empty(len(order) + 1, np.int32)
     place[order], place[-1] = np.arange(len(order)), -1
     kept = [
-        -1 if is_helper_bone(bone) else parent for bone, parent in zip(bones, parents, strict=True)
+        -1 if HELPER_PROPERTY in bone else parent
+        for bone, parent in zip(bones, parents, strict=True)
     ]
     rest = read_property(bones, "matrix_local", np.float32, (4, 4)).transpose(0, 2, 1)
     tails = read_property(bones, "tail_local", np.float32, (3,))

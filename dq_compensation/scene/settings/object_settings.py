@@ -589,8 +589,8 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
     names |= {settings.example_bone, settings.support_bone}
-    acting = Settings.of(obj)
-    return frozenset(names.union(*map(acting.bones_left_out, LEFT_OUT)) - {""})
+    texts = filter(None, (getattr(settings, setting) for setting in LEFT_OUT))
+    return frozenset(names.union(*map(names_in, texts)) - {""})
 
 
 def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
