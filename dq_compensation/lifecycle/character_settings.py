@@ -17,8 +17,12 @@ import bpy
 from ..modifier.modifier_inputs import drive_settings
 from ..scene.blender.animation_curves import is_played
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.character_armature import armature_with_settings
-from ..scene.settings.object_settings import CHARACTER_SETTINGS, FOLLOWED_SETTINGS, settings_of
+from ..scene.settings.object_settings import (
+    CHARACTER_SETTINGS,
+    FOLLOWED_SETTINGS,
+    armature_with_settings,
+    settings_of,
+)
 from ..session.changes import note_adjusted, writing_settings
 from ..session.known_objects import enabled_meshes
 from ..session.status import status_of

@@ -16,8 +16,7 @@ from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
-from ..scene.settings.character_armature import armature_with_settings
-from ..scene.settings.object_settings import Display, settings_of
+from ..scene.settings.object_settings import Display, armature_with_settings, settings_of
 from ..session.changes import are_settings_being_written, note_adjusted, writing_settings
 from ..session.known_objects import enabled
 from ..session.status import discard_binding, forget_status, status_of, tag_redraw

@@ -10,8 +10,12 @@ import bpy
 
 from ..scene.blender.animation_curves import is_played
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.character_armature import armature_with_settings
-from ..scene.settings.object_settings import FOLLOWED_SETTINGS, Settings, settings_of
+from ..scene.settings.object_settings import (
+    FOLLOWED_SETTINGS,
+    Settings,
+    armature_with_settings,
+    settings_of,
+)
 from ..session.changes import remember_new
 
 # Reads and writes the inputs of a Geometry Nodes modifier, on every version of Blender.

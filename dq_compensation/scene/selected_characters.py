@@ -9,8 +9,7 @@ import bpy
 from .blender.own_objects import is_hidden
 from .blender.rigging import find_rig
 from .copies import target_meshes
-from .settings.character_armature import armature_with_settings
-from .settings.object_settings import settings_of
+from .settings.object_settings import armature_with_settings, settings_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from ..scene.binding.content import mesh_signature, object_signature, pose_signa
 from ..scene.blender.mesh import read_properties
 from ..scene.blender.own_objects import is_palette
 from ..scene.blender.rigging import find_rig
-from ..scene.settings.character_armature import armature_with_settings
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import armature_with_settings, settings_of
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
 from .status import is_playing, status_of

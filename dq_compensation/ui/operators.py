@@ -24,11 +24,11 @@ from ..scene.copies import NOTHING_SELECTED
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
 from ..scene.selected_characters import Character, meshes_of_characters, selected_characters
-from ..scene.settings.character_armature import armature_with_settings
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
     GROUP_SETTINGS,
     LEFT_OUT,
+    armature_with_settings,
     settings_of,
 )
 from ..session.changes import writing_settings

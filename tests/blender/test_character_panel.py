@@ -10,8 +10,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.scene.settings.character_armature import armature_with_settings
-from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.settings.object_settings import armature_with_settings, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.ui import panels
 from dq_compensation.ui.compare_operators import show_methods, show_plain

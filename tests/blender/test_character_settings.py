@@ -19,8 +19,11 @@ from dq_compensation.lifecycle.character_settings import (
 from dq_compensation.modifier.modifier_inputs import own_drivers
 from dq_compensation.scene.blender.animation_curves import played_actions
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from dq_compensation.scene.settings.character_armature import armature_with_settings
-from dq_compensation.scene.settings.object_settings import CHARACTER_SETTINGS, Settings
+from dq_compensation.scene.settings.object_settings import (
+    CHARACTER_SETTINGS,
+    Settings,
+    armature_with_settings,
+)
 from tests.blender.enabled_scenes import check, error, ours, select
 from tests.blender.libraries import collected, load_collection
 from tests.blender.scene_builders import linked_copy, save_and_open

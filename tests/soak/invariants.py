@@ -38,8 +38,11 @@ from dq_compensation.scene.blender.own_objects import (
 )
 from dq_compensation.scene.blender.rigging import find_rig
 from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
-from dq_compensation.scene.settings.character_armature import armature_with_settings
-from dq_compensation.scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
+from dq_compensation.scene.settings.object_settings import (
+    FOLLOWED_SETTINGS,
+    armature_with_settings,
+    settings_of,
+)
 from dq_compensation.session.character_skins import in_character
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories

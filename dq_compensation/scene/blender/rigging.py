@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import BindingError
 from ...wording import listed
-from ..settings.character_armature import find_rig
+from ..settings.object_settings import find_rig
 from .animation_curves import animated_paths
 from .armature import armature_of, deforming_bones, is_invertible
 from .mesh import read_property

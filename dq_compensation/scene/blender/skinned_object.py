@@ -13,10 +13,10 @@ from typing import cast
 import bpy
 
 from ...errors import BindingError
-from ..settings.character_armature import armature_modifier
 from ..settings.object_settings import (
     DQCompensationNativeState,
     DQCompensationSettings,
+    armature_modifier,
     settings_of,
 )
 from .own_objects import is_own_modifier, own_modifiers
