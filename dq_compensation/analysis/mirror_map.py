@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Float64s, Floats, Indices, Integers
-from .near_points import cell_keys, nearest_within
+from ..core.vectors import cell_keys, nearest_within
 
 # SplitMix64 (Steele, Lea, Flood 2014): numbers that differ a little become hashes that differ much.
 _MIX_STEPS = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Integers
 from ..core.influences import Influences
-from ..core.vectors import dots, extent
+from ..core.vectors import dots, extent, nearest_within
 from .mesh_graph import islands, points_of_vertices
-from .near_points import nearest_within
 
 # How far vertices of a seam may lie apart, in sizes of the character, and their weights differ.
 SEAM_APART, SEAM_ALIKE = 1e-5, 1e-3

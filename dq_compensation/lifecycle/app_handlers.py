@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import bpy
 
+from ..modifier.attribute_names import SOFT_COPY
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import remove_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
-from ..modifier.soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import FOLLOWED_SETTING_CHANGED, SETTING_CHANGED, SHOWN_CHANGED
 from ..scene.settings.object_settings import DQCompensationSettings, settings_of

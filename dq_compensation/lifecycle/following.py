@@ -28,10 +28,20 @@ from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update, forget_removed
-from ..session.character_skins import in_character, is_behind, meshes_beside, more_follow
 from ..session.known_objects import enabled_objects
 from ..session.memory import keep_only, memories, memory_of
-from ..session.status import Status, check_soon, fail, is_drawn, status_of, tag_redraw
+from ..session.status import (
+    Status,
+    check_soon,
+    fail,
+    in_character,
+    is_behind,
+    is_drawn,
+    meshes_beside,
+    more_follow,
+    status_of,
+    tag_redraw,
+)
 from ..softness.softening import softness_refusal, with_softness
 from .following_softness import (
     SOFTNESS_IS_OLD,

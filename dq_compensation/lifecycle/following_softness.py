@@ -15,17 +15,15 @@ from typing import Any
 import bpy
 
 from ..errors import UserError
-from ..modifier.modifier_stack import has_linked_mesh
-from ..modifier.soft_copy_object import ensure_soft_copy
+from ..modifier.modifier_stack import ensure_soft_copy, has_linked_mesh
 from ..scene.binding.content import digest, keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Followers, is_new, remember_new
-from ..session.character_skins import other_meshes
 from ..session.known_objects import enabled_objects
 from ..session.memory import memories
-from ..session.status import Status, check_soon, status_of
+from ..session.status import Status, check_soon, other_meshes, status_of
 from ..softness.softening import (
     content_digests,
     forget_soft_weights,

@@ -82,13 +82,13 @@ from ..scene.helper_rig import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.vertex_groups import BAKED_BONES, rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings
-from ..session.character_skins import other_meshes
 from ..session.known_objects import any_crowd, is_in_crowd, note_change
 from ..session.memory import memories, memory_of
 from ..session.status import (
     current_binding,
     discard_binding,
     is_drawn,
+    other_meshes,
     seconds_since_change,
     status_of,
 )

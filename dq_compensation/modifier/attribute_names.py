@@ -20,6 +20,9 @@ MISFIT = f"{PREFIX}misfit"
 # Of what is evaluated: where vertices are before the Armature modifier; `arriving_shape`.
 ARRIVING = f"{PREFIX}arriving"
 
+# The input of a tree with the soft copy.
+SOFT_COPY = "Soft Copy"
+
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest

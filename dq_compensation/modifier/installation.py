@@ -36,8 +36,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, named_bones
 from ..session.changes import note_removed
 from ..wording import listed
-from .attribute_names import Base, ExampleCounts, kind_for, slots_for
-from .hooks import release_hooks
+from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, slots_for
 from .modifier_inputs import (
     as_written,
     drive_settings,
@@ -52,11 +51,13 @@ from .modifier_stack import (
     base_for,
     base_of,
     ensure_attribute_object,
+    ensure_soft_copy,
     has_linked_mesh,
     hiding_refusal,
     installation_refusal,
     mask_of,
     put_in_place,
+    release_hooks,
     replaced_modifier,
     restore_modifier,
     set_modifier,
@@ -67,8 +68,6 @@ from .modifier_stack import (
 from .nodes.node_tree import ensure_tree
 from .nodes.own_trees import remove_tree, shape_keepers, use_tree
 from .palette_object import compute_what_is_read, ensure_palette, reads_bones
-from .soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
-from .soft_copy_object import ensure_soft_copy
 from .vertex_attributes import measured_bones, replace_attributes, skinning_bones, write_attributes
 from .written_record import (
     BONES_PROPERTY,

@@ -1,28 +1,36 @@
-"""The place of the node modifier in the stack, the base it works on, and who has its attributes."""
+"""The place of the node modifier in the stack, its base, its attributes and its soft weights."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 import bpy
+import numpy as np
 
 from ..core.deform import RULES, Deformation
-from ..scene.binding.content import acts, followed_modifiers, soft_copy
+from ..scene.binding.content import MOVING, acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.animation_curves import is_played
-from ..scene.blender.mesh import mesh_of
+from ..scene.blender.mesh import mesh_of, read_weights
 from ..scene.blender.own_objects import (
     ATTRIBUTE_OBJECT_PROPERTY,
+    SOFT_COPY_PROPERTY,
+    is_own_modifier,
+    is_placed_at,
     new_hidden,
     own_modifiers,
+    place_at,
+    placed_at,
+    record_in,
 )
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
+from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
 from ..wording import listed
 from .attribute_names import MISFIT, Base
-from .hooks import hooks_are_kept, keep_hooks
 from .modifier_inputs import get_input
 from .nodes.node_tree import BASE_PROPERTY, READS_SHAPE_PROPERTY
 from .nodes.own_trees import keep_shape, shape_is_kept
@@ -78,7 +86,7 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     kinds = {each.type for each in obj.modifiers if each != ours[0]}
     if (wanted or "NODES" in kinds) and not shape_is_kept(obj, modifier, wanted=wanted):
         return False
-    return "HOOK" not in kinds or hooks_are_kept(obj)
+    return "HOOK" not in kinds or not _endangered(obj)
 
 
 def put_in_place(skinned: SkinnedObject, *, reads_shape: bool) -> None:
@@ -105,7 +113,7 @@ def put_in_place(skinned: SkinnedObject, *, reads_shape: bool) -> None:
     if start != place:
         obj.modifiers.move(start, place)
     if "HOOK" in kinds:
-        keep_hooks(obj)
+        _keep_hooks(obj)
 
 
 def installation_refusal(skinned: SkinnedObject) -> str | None:
@@ -159,6 +167,97 @@ def misfit_problem(skinned: SkinnedObject) -> str:
         f"{modifier.name if modifier is not None else ''} alone deforms it. Press Refresh to read "
         "them again."
     )
+
+
+# Hooks below our modifier know their vertices by a vertex group, for as long as it is there.
+#
+# A Hook that knows its vertices by their numbers moves others as soon as a modifier above it makes
+# a mesh, as every node modifier does: Blender then takes as many vertices as it has, from the first
+# one. A vertex group says the same and is safe. Where modifiers of the user's make a mesh above it,
+# the Hook moves those others already, and stays as it is.
+
+
+# A custom property of the object. By the number of each such Hook in the stack: our group, and the
+# group and *Invert* that it had.
+_HOOKS_PROPERTY = "dq_compensation_hooks"
+_HOOK_GROUP = "DQ Compensation: {hook}"
+
+
+def _keep_hooks(obj: bpy.types.Object) -> None:
+    """Give each such Hook a vertex group in place of the numbers of its vertices.
+
+    Args:
+        obj: the original mesh object, not in Edit Mode, with our modifier.
+    """
+    for hook in _endangered(obj):
+        record = record_in(obj, _HOOKS_PROPERTY)
+        group, masking, inverted = record.get(str(hook.persistent_uid), ("", "", False))
+        if not group or hook.vertex_group != group:
+            group, masking = _free_name(obj, hook), hook.vertex_group
+            inverted = hook.invert_vertex_group
+        count = len(mesh_of(obj).vertices)
+        vertices = np.array(hook.vertex_indices[:], np.int64)
+        numbers = np.full((count, 1), -1)
+        numbers[vertices[vertices < count]] = 0
+        mask = obj.vertex_groups.find(masking)
+        weights = np.ones(count, np.float32)
+        if mask >= 0:
+            weights = read_weights(mesh_of(obj)).of_group(mask).clip(0.0, 1.0)
+            weights = 1.0 - weights if inverted else weights
+        write_entries(obj, [group], numbers, weights[:, None])
+        hook.vertex_indices_set([])
+        hook.vertex_group, hook.invert_vertex_group = group, False
+        obj[_HOOKS_PROPERTY] = json.dumps(
+            record | {str(hook.persistent_uid): (group, masking, inverted)}
+        )
+
+
+def release_hooks(obj: bpy.types.Object) -> None:
+    """Give the Hooks their vertices by number again, and the group that they had."""
+    record = record_in(obj, _HOOKS_PROPERTY)
+    obj.pop(_HOOKS_PROPERTY, None)
+    hooks = {str(each.persistent_uid): each for each in _hooks(obj)}
+    for uid, (name, masking, inverted) in record.items():
+        hook, group = hooks.get(uid), obj.vertex_groups.get(name)
+        if group is None:
+            continue
+        if hook is not None and hook.vertex_group in {name, ""}:
+            weights = read_weights(mesh_of(obj))
+            hook.vertex_indices_set(weights.vertices[weights.groups == group.index].tolist())
+            if hook.vertex_group:
+                hook.vertex_group, hook.invert_vertex_group = masking, inverted
+        if not any(each.vertex_group == name for each in hooks.values()):
+            active = obj.vertex_groups.active
+            obj.vertex_groups.remove(group)
+            if active is not None and active != group:
+                obj.vertex_groups.active = active
+
+
+def _hooks(obj: bpy.types.Object) -> list[bpy.types.HookModifier]:
+    return [cast("bpy.types.HookModifier", m) for m in obj.modifiers if m.type == "HOOK"]
+
+
+def _endangered(obj: bpy.types.Object) -> list[bpy.types.HookModifier]:
+    """The Hooks with numbers of vertices above which only our modifiers make a mesh."""
+    found: list[bpy.types.HookModifier] = []
+    below_ours = False
+    for each in obj.modifiers:
+        if is_own_modifier(each):
+            below_ours = True
+        elif each.type not in MOVING and (each.show_viewport or each.show_render):
+            break
+        elif each.type == "HOOK" and below_ours:
+            hook = cast("Any", each)
+            found += [hook] if len(hook.vertex_indices) else []
+    return found
+
+
+def _free_name(obj: bpy.types.Object, hook: bpy.types.HookModifier) -> str:
+    """A name for a vertex group that the object does not have."""
+    name, number = _HOOK_GROUP.format(hook=hook.name), 1
+    while name in obj.vertex_groups:
+        name, number = f"{_HOOK_GROUP.format(hook=hook.name)}.{number:03}", number + 1
+    return name
 
 
 # The base of the deformation: the Armature modifier left on, or our own skinning in its place.
@@ -467,3 +566,66 @@ def ensure_attribute_object(skinned: SkinnedObject, count: int) -> bpy.types.Obj
         mesh.vertices.add(count)
         mesh.update()
     return known
+
+
+# The soft copy of an object, made and put where its object is; `scene.binding.content`.
+#
+# It is in no collection: the object points to it, and the node modifier refers to it.
+
+
+_SOFT_COPY_MODIFIER: dict[str, object] = {
+    "use_vertex_groups": True,
+    "use_bone_envelopes": False,
+    "use_deform_preserve_volume": True,
+    "show_viewport": True,
+    "show_render": True,
+}
+
+
+def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
+    """The soft copy of an object in its place; a new one where there is none, or it is another's.
+
+    That of another object gives its weights.
+    """
+    obj, known = skinned.obj, soft_copy(skinned)
+    if known is not None and known.library is None and placed_at(known) in {obj, None}:
+        copy = known
+    else:
+        name = f"DQ Compensation soft weights: {obj.name}"
+        if known is None:
+            copy = new_hidden(name, SOFT_COPY_PROPERTY)
+        else:
+            copy = cast("bpy.types.Object", known.copy())
+            copy.data = mesh_of(known).copy()
+            copy.name = copy.data.name = name
+        remember_new(copy)
+        skinned.before_enable.soft_copy = copy
+    if not is_tied(copy, skinned):
+        place_at(copy, obj)
+        if not len(copy.modifiers):
+            copy.modifiers.new("Armature", "ARMATURE")
+        for name, value in _soft_copy_modifier_of(skinned).items():
+            setattr(copy.modifiers[0], name, value)
+    return copy
+
+
+def is_tied(copy: bpy.types.Object, skinned: SkinnedObject) -> bool:
+    """Whether a soft copy is where its object is, and posed as it is to be."""
+    return (
+        is_placed_at(copy, skinned.obj)
+        and len(copy.modifiers) == 1
+        and all(
+            getattr(copy.modifiers[0], name, None) == value
+            for name, value in _soft_copy_modifier_of(skinned).items()
+        )
+    )
+
+
+def _soft_copy_modifier_of(skinned: SkinnedObject) -> dict[str, object]:
+    """The settings of the Armature modifier of an object's soft copy."""
+    modifier, mask = skinned.modifier, ""
+    if skinned.mixed_modifiers:  # else the node modifier masks what it has compensated
+        mask = modifier.vertex_group
+    inverted = bool(mask) and modifier.invert_vertex_group
+    masked = {"vertex_group": mask, "invert_vertex_group": inverted}
+    return {**_SOFT_COPY_MODIFIER, **masked, "object": modifier.object}

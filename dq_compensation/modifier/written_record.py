@@ -31,7 +31,7 @@ from ..scene.blender.mesh import mesh_of, read_positions
 from ..scene.blender.own_objects import TREE_PROPERTY, parsed_record, record_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
-from .attribute_names import PREFIX, TREE_VERSION, Base
+from .attribute_names import PREFIX, SOFT_COPY, TREE_VERSION, Base
 from .modifier_inputs import DRIVEN_INPUTS, are_driven, as_written, get_inputs
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
@@ -39,13 +39,12 @@ from .modifier_stack import (
     base_of,
     hiding_refusal,
     is_in_place,
+    is_tied,
     mask_of,
     shown_in_viewport,
 )
 from .nodes.own_trees import NODES_PROPERTY
 from .palette_object import edition_of, is_intact
-from .soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
-from .soft_copy_object import is_tied
 
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"

@@ -6,8 +6,7 @@ from bpy.types import Context, Object, UILayout
 
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
-from ..session.character_skins import meshes_beside
-from ..session.status import status_of
+from ..session.status import meshes_beside, status_of
 from ..ui_shared.reporting import draw_sentence
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal

@@ -41,8 +41,7 @@ from ..scene.blender.mesh import (
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import deformed_meshes
-from ..session.character_skins import is_behind
-from ..session.status import status_of
+from ..session.status import is_behind, status_of
 
 # A mesh object that was moved, turned or scaled off its rig, and where it belongs.
 

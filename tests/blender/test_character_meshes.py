@@ -17,7 +17,7 @@ from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.session import character_skins
+from dq_compensation.session import status
 from human.dressed import HAND, HEAD, LEG, SHIRT, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import Rotations, random_pose, rotation
@@ -244,6 +244,6 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     """The skin of all is made twice: as painted, and with soft weights."""
     new_file()
     parts, _ = dressed_limb()
-    calls = count_calls(monkeypatch, CharacterSkin, within=character_skins)
+    calls = count_calls(monkeypatch, CharacterSkin, within=status)
     api.enable(parts, **(PLAIN | {"softness": 0.5}))
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2

@@ -17,9 +17,8 @@ from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session import changes, status
 from dq_compensation.session.changes import Changes
-from dq_compensation.session.character_skins import in_character
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status, status_of
+from dq_compensation.session.status import Status, in_character, status_of
 from tests.blender.enabled_scenes import enable, error, ours
 from tests.blender.scene_builders import evaluated_positions, link, new_file
 from tests.limb import build_limb, pose_limb

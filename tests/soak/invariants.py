@@ -43,10 +43,9 @@ from dq_compensation.scene.settings.object_settings import (
     armature_with_settings,
     settings_of,
 )
-from dq_compensation.session.character_skins import in_character
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status
+from dq_compensation.session.status import Status, in_character
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions

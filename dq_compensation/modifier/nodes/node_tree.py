@@ -38,12 +38,12 @@ from ..attribute_names import (
     POSED_PAIR,
     PREFIX,
     SET,
+    SOFT_COPY,
     SWING_AMOUNT,
     TURN_LIMB,
     TreeKind,
     numbered,
 )
-from ..soft_copy_object import SOFT_COPY_INPUT as SOFT_COPY
 from . import own_trees
 from .bone_nodes import palette_state, posed_bones, with_examples
 from .measured_nodes import along_limbs, back_to_limb, onto_chords

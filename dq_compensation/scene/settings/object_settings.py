@@ -354,7 +354,7 @@ class DQCompensationNativeState(PropertyGroup):
 class DQCompensationSettings(_ShownChoices, PropertyGroup):
     """The deformation of a mesh object; of an armature object, the settings of its character."""
 
-    # See `armature_with_settings`. Of an armature, it says that it has the settings of its character.
+    # See `armature_with_settings`. An armature with a mark has the settings of its character.
     character: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     is_enabled: bool = props.BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     enabled: bool = props.BoolProperty(

@@ -12,8 +12,7 @@ from ...lifecycle.enabling import refresh, refusal
 from ...lifecycle.reconcile import State, compare_with_file
 from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read
-from ...session.character_skins import in_character
-from ...session.status import current_binding, status_of
+from ...session.status import current_binding, in_character, status_of
 from ..fixes.object_transforms import is_nothing, own_scale
 from ..issue import Check, Fix, FixError, Issue
 from ..subject import Subject
