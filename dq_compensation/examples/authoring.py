@@ -578,7 +578,7 @@ def look() -> bool:
 
 
 def _on_evaluation(changes: Changes) -> None:
-    if not _delayed_look.is_due() and changes.enabled:
+    if changes.enabled:
         _delayed_look.request()
 
 

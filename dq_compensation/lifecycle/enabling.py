@@ -205,13 +205,14 @@ def disable(*objects: bpy.types.Object) -> None:
     """Give objects back to their Armature modifiers, every setting as it was."""
     for obj in objects:
         skinned = SkinnedObject(obj)
-        restore(skinned)
+        if skinned.before_enable.hidden:
+            restore(skinned)
         # What an enabled object keeps goes with its modifier.
         skinned.settings.is_enabled = False
         put_armature_modifier_back(skinned)
         skinned.before_enable.replaced_uid = 0
-        # A posed copy that is open stays, beside it.
-        show_again(obj)
+        if skinned.before_enable.hidden_for_copy:
+            show_again(obj)  # the posed copy that is open stays, beside it
         forget_status(obj)
         discard_binding(obj)
     enabled.forget()

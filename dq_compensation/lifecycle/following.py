@@ -128,10 +128,11 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     if _is_following:
         return
     # The meshes behind followed modifiers that use something which was edited.
-    for obj in changes.enabled if concerned.used else ():
-        used = (each.session_uid for each in used_data(SkinnedObject(obj)))
-        if obj.data is not None and not concerned.used.isdisjoint(used):
-            mesh_edited(obj.data)
+    for skinned in map(SkinnedObject, changes.enabled if concerned.used else ()):
+        used = used_data(skinned) if skinned.modifiers_before else ()
+        uids = (each.session_uid for each in used)
+        if skinned.obj.data is not None and not concerned.used.isdisjoint(uids):
+            mesh_edited(skinned.mesh)
     if concerned.trees:
         _mark_edited_trees()
     named = concerned.named

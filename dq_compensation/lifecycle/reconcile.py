@@ -541,7 +541,8 @@ def reconcile(
             binding = _bring_up_to_date(skinned, depsgraph, found, binding)
     except BindingError as error:
         binding, found, still_moving = None, Comparison(State.BLOCKED, str(error)), False
-    extra = _hand_over_to_armature_modifier(skinned, found)
+    is_written = found.state is State.OUT_OF_DATE and skinned.before_enable.base_left_on
+    extra = [] if is_written else _hand_over_to_armature_modifier(skinned, found)
     meanwhile = "" if found.is_installable else " Until then the Armature modifier deforms it."
     status.problem = None if extra or found.reason is None else found.reason + meanwhile
     if not rests:
@@ -583,7 +584,8 @@ def _remember_state(skinned: SkinnedObject, binding: Binding | None, *, read: bo
     if signature != known or read:
         # Only an edit makes another answer.
         moves = obj.library is not None or not skinned.hangs_on_rig or _is_animated(obj)
-        status.changes_with_frames = moves or may_differ_in_frames(skinned)
+        differs = bool(skinned.modifiers_before) and may_differ_in_frames(skinned)
+        status.changes_with_frames = moves or differs
     status.signature = signature, mesh
 
 
@@ -630,12 +632,11 @@ def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -
     obj = skinned.obj
     if obj.library is not None:
         return []
-    is_set = found.state is State.OUT_OF_DATE and skinned.before_enable.base_left_on
     if found.state is State.MISSING:
         # An applied one has left its deformation in the mesh: not another one on top.
         if skinned.before_enable.base_left_on or not was_applied(skinned):
             let_go(skinned)
-    elif found.state is not State.BLOCKED and skinned.ours is not None and not is_set:
+    elif found.state is not State.BLOCKED and skinned.ours is not None:
         show_armature_result(skinned, in_viewport=found.state is State.WRONG_VERTEX_COUNT)
     if found.state is not State.BLOCKED:
         return []

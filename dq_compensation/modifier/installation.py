@@ -46,6 +46,7 @@ from .modifier_inputs import (
 )
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
+    HOOKS_PROPERTY,
     attribute_mesh,
     attribute_object_of,
     base_for,
@@ -245,7 +246,8 @@ def uninstall(skinned: SkinnedObject) -> None:
     active = obj.modifiers.active
     for modifier in (*own_modifiers(obj), *shape_keepers(obj)):
         obj.modifiers.remove(modifier)
-    release_hooks(obj)
+    if HOOKS_PROPERTY in obj:
+        release_hooks(obj)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
     elif (armature := skinned.find_modifier()) is not None:

@@ -179,7 +179,7 @@ def misfit_problem(skinned: SkinnedObject) -> str:
 
 # A custom property of the object. By the number of each such Hook in the stack: our group, and the
 # group and *Invert* that it had.
-_HOOKS_PROPERTY = "dq_compensation_hooks"
+HOOKS_PROPERTY = "dq_compensation_hooks"
 _HOOK_GROUP = "DQ Compensation: {hook}"
 
 
@@ -190,7 +190,7 @@ def _keep_hooks(obj: bpy.types.Object) -> None:
         obj: the original mesh object, not in Edit Mode, with our modifier.
     """
     for hook in _endangered(obj):
-        record = record_in(obj, _HOOKS_PROPERTY)
+        record = record_in(obj, HOOKS_PROPERTY)
         group, masking, inverted = record.get(str(hook.persistent_uid), ("", "", False))
         if not group or hook.vertex_group != group:
             group, masking = _free_name(obj, hook), hook.vertex_group
@@ -207,15 +207,15 @@ def _keep_hooks(obj: bpy.types.Object) -> None:
         write_entries(obj, [group], numbers, weights[:, None])
         hook.vertex_indices_set([])
         hook.vertex_group, hook.invert_vertex_group = group, False
-        obj[_HOOKS_PROPERTY] = json.dumps(
+        obj[HOOKS_PROPERTY] = json.dumps(
             record | {str(hook.persistent_uid): (group, masking, inverted)}
         )
 
 
 def release_hooks(obj: bpy.types.Object) -> None:
     """Give the Hooks their vertices by number again, and the group that they had."""
-    record = record_in(obj, _HOOKS_PROPERTY)
-    obj.pop(_HOOKS_PROPERTY, None)
+    record = record_in(obj, HOOKS_PROPERTY)
+    del obj[HOOKS_PROPERTY]
     hooks = {str(each.persistent_uid): each for each in _hooks(obj)}
     for uid, (name, masking, inverted) in record.items():
         hook, group = hooks.get(uid), obj.vertex_groups.get(name)
@@ -380,7 +380,8 @@ def restore_modifier(skinned: SkinnedObject) -> None:
     before = skinned.before_enable
     before.replaced_modifier = ""
     before.base_left_on = before.base_let_go = False
-    show_replaced(skinned, viewport=False, renders=False)
+    if before.passing or before.passing_in_renders:
+        show_replaced(skinned, viewport=False, renders=False)
 
 
 def let_go(skinned: SkinnedObject) -> None:

@@ -35,7 +35,6 @@ from .attribute_names import PREFIX, SOFT_COPY, TREE_VERSION, Base
 from .modifier_inputs import DRIVEN_INPUTS, are_driven, as_written, get_inputs
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
-    attribute_mesh,
     base_of,
     hiding_refusal,
     is_in_place,
@@ -145,7 +144,8 @@ def changed_parts(
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure
     found = [*changed_digests(known, _state(skinned, settings, structure))]
-    written = record_in(attribute_mesh(skinned), CONTENT_PROPERTY)
+    hidden = None if skinned.ours is None else get_inputs(skinned.ours).get(ATTRIBUTES_INPUT)
+    written = record_in(mesh_of(hidden or skinned.obj), CONTENT_PROPERTY)
     if settings.compensates and _is_elsewhere(skinned, known):
         found.append(PLACE)
     elif _ATTRIBUTES not in found and _are_of_another(skinned, known, written):

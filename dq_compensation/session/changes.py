@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import bpy
 import numpy as np
 
-from ..arrays import Booleans
 from ..scene.binding.content import mesh_signature, object_signature, pose_signature
 from ..scene.blender.mesh import read_properties
-from ..scene.blender.own_objects import is_palette
+from ..scene.blender.own_objects import PALETTE_PROPERTY
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import armature_with_settings, settings_of
 from .known_objects import KnownObjects, enabled_objects
@@ -140,6 +139,11 @@ _log = logging.getLogger(__name__)
 _EDITED_IN_FRAMES = ("MESH", "ARMATURE", "LATTICE", "CURVE", "NODETREE", "SCENE")
 
 
+_FLAGS = tuple(
+    (f"is_updated_{name}", np.bool_, ()) for name in ("geometry", "shading", "transform")
+)
+
+
 class Update(NamedTuple):
     """A data-block that was evaluated.
 
@@ -218,7 +222,7 @@ class Changes:
         if self.is_frame and not any(map(self.depsgraph.id_type_updated, _EDITED_IN_FRAMES)):
             return ()
         every: Any = self.depsgraph.updates
-        flags = self._flags("geometry", "shading", "transform")
+        flags = read_properties(every, _FLAGS)
         if self.is_frame:
             edited = (flags[0] == flags[1]) & (flags[1] == flags[2])
             if not edited.any():
@@ -248,7 +252,7 @@ class Changes:
             obj: Any = update.id.original
             if obj.session_uid in adjusted:
                 unedited |= {each.session_uid for each in _unedited(obj)}
-            elif isinstance(obj, bpy.types.Object) and is_palette(obj):
+            elif isinstance(obj, bpy.types.Object) and PALETTE_PROPERTY in obj:
                 # One that was edited itself has this flag, too.
                 palettes += [] if update.is_updated_shading else [obj]
         for palette in palettes:
@@ -265,13 +269,9 @@ class Changes:
 
     def reshaped(self) -> set[int]:
         """The session_uid of the objects that have new geometry, by an animation, too."""
-        updates = self.depsgraph.updates
-        flagged = (each.id for each in compress(updates, *self._flags("geometry")))
+        updates: Any = self.depsgraph.updates
+        flagged = (each.id for each in compress(updates, *read_properties(updates, _FLAGS[:1])))
         return {each.original.session_uid for each in flagged if isinstance(each, bpy.types.Object)}
-
-    def _flags(self, *names: str) -> list[Booleans]:
-        wanted = [(f"is_updated_{name}", np.bool_, ()) for name in names]
-        return read_properties(self.depsgraph.updates, wanted)
 
 
 def _unedited(obj: bpy.types.Object) -> list[Any]:

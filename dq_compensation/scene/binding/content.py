@@ -489,7 +489,7 @@ def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = No
     edges, corners, faces = len(mesh.edges), len(mesh.loops), len(mesh.polygons)
     arrays = [
         *(weights.vertices, weights.groups, weights.weights),
-        read_positions(mesh),
+        read_attribute(mesh, "position", AttributeType.VECTOR, len(mesh.vertices)),
         read_attribute(mesh, ".edge_verts", AttributeType.INTEGER_PAIR, edges),
         read_attribute(mesh, "sharp_edge", AttributeType.BOOLEAN, edges),
         read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, corners),
