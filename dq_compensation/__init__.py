@@ -18,7 +18,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".setup_check.panel",
     ".examples.operators",
     ".examples.panel",
-    ".painting.operators",
+    ".painting.panel",
     ".softness.operators",
     ".bake.panel",
     ".bake.operators",

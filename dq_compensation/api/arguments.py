@@ -22,7 +22,7 @@ import bpy
 from ..errors import BindingError, UserError
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, REFUSAL_NOT_A_MESH
-from ..scene.copies import deformed_meshes
+from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.declaration import Declared, declared_in
 from ..steps import Progress
 from ..wording import bounded

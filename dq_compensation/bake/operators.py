@@ -8,7 +8,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator
 
-from ..scene.copies import NOTHING_SELECTED, target_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
 from ..ui_shared.reporting import OperatorResult, Refusing, reports_errors
 from ..wording import counted
 from .plain_export import EXPORTERS, export_plain

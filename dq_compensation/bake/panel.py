@@ -11,8 +11,7 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
-from ..scene.copies import NOTHING_SELECTED
-from ..scene.selected_characters import meshes_of_characters
+from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import names_in, settings_of
 from ..steps import Progress

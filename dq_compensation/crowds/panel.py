@@ -14,8 +14,7 @@ from ..bake.shape_key_bakes import MUCH_MEMORY
 from ..errors import UserError
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.copies import NOTHING_SELECTED
-from ..scene.selected_characters import meshes_of_characters
+from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ..scene.settings.crowd_settings import DQCompensationCrowd, crowd_of, is_crowd, roles_of
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import takes_of

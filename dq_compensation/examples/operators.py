@@ -23,7 +23,7 @@ from ..bake.panel import (
 from ..core.example_poses import CLOSEST, ExampleError
 from ..errors import UserError
 from ..lifecycle.enabling import settings_changed, share_settings
-from ..painting.operators import enter_weight_paint
+from ..painting.panel import enter_weight_paint
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import support_of, support_weights
@@ -33,7 +33,8 @@ from ..scene.blender.own_objects import is_posed_copy, linked_refusal
 from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.copies import NOTHING_SELECTED, character_of, deformed_meshes, open_copy_of
+from ..scene.copies import character_of, open_copy_of
+from ..scene.selected_characters import NOTHING_SELECTED, deformed_meshes
 from ..scene.settings.object_settings import Settings, names_in, settings_of
 from ..session.changes import writing_settings
 from ..ui_shared.reporting import (

@@ -1,18 +1,274 @@
-"""The sub-panels for painting where the deformation acts, and for colours of its distances."""
+"""Painting where the deformation acts: the operators, and the sub-panels with the overlay."""
 
 from __future__ import annotations
 
-from bpy.types import Context, Object, UILayout
+from typing import Any, cast
 
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+from bpy.types import Context, Event, Object, Operator, UILayout
+
+from ..errors import UserError
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.status import meshes_beside, status_of
-from ..ui_shared.reporting import draw_sentence
+from ..ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    draw_sentence,
+    reports_errors,
+)
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import rounded
-from .compensation_weights import PAINTED_GROUPS, PaintedKind, painted_group
-from .operators import DIRECTIONS, painting_target
+from .compensation_weights import (
+    PAINTED_GROUPS,
+    PaintedKind,
+    WeightsChange,
+    ensure_group,
+    fill_weights,
+    invert_weights,
+    is_painted,
+    mirror_weights,
+    painted_group,
+    painting_refusal,
+    smooth_weights,
+    weights_from_transition,
+)
+
+# Weight Paint itself, and fills, smoothing and mirroring.
+
+_GROUPS = tuple((kind, group.label, group.description) for kind, group in PAINTED_GROUPS.items())
+
+DIRECTIONS = (
+    ("POSITIVE_TO_NEGATIVE", "+X to -X", "Copy the weights of the side of positive local X"),
+    ("NEGATIVE_TO_POSITIVE", "-X to +X", "Copy the weights of the side of negative local X"),
+)
+
+_COMBINE = (
+    ("REPLACE", "Replace", "Replace the painted weights"),
+    ("MULTIPLY", "Multiply", "Multiply the painted weights, so that a painted 0 stays 0"),
+)
+
+
+def painting_target(context: Context) -> Object | None:
+    """The mesh to paint: the active one, or the first that the active armature deforms."""
+    active = context.active_object
+    if active is not None and active.type == "ARMATURE":
+        meshes = deformed_meshes(active, context.view_layer)
+        return next(
+            (obj for obj in meshes if settings_of(obj).is_enabled), next(iter(meshes), None)
+        )
+    return active
+
+
+class _WeightsOperator(Refusing):
+    """The base of the operators here: the object, the group and the report."""
+
+    needs_group = False
+
+    group: EnumProperty(
+        name="Group", description="The vertex group whose weights change", items=_GROUPS
+    )
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        obj = painting_target(context)
+        refusals = [
+            painting_refusal(obj, kind, needs_group=cls.needs_group) for kind in PAINTED_GROUPS
+        ]
+        return refusals[0] if all(refusals) else None
+
+    @reports_errors
+    def execute(self, context: Context) -> Outcome:
+        return self.work(context, cast("Object", painting_target(context)), self.group)
+
+    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
+        """Change the weights; returns what was done."""
+        raise NotImplementedError
+
+
+def _message(obj: Object, change: WeightsChange, done: str) -> str:
+    """A change in numbers; `done` is what happened to the vertices."""
+    vertices = f"{change.changed} of {change.considered} vertices"
+    message = f"{change.group} of {obj.name}: {vertices} {done}."
+    if change.unmatched:
+        message += f" {change.unmatched} have no counterpart and stayed as they were."
+    if change.sharing:
+        message += f" The mesh is shared: {', '.join(change.sharing)} changed as well."
+    return message
+
+
+class DQC_OT_paint_weights(_WeightsOperator, Operator):
+    """Paint on the deformed character where the deformation acts"""
+
+    bl_idname = "dqc.paint_weights"
+    bl_label = "Paint Weights"
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What the weights of the group mean."""
+        group = PAINTED_GROUPS[properties.group]
+        return (
+            f"{group.description}. Paints on the deformed character. Without a vertex group it "
+            "makes one, filled with 1"
+        )
+
+    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
+        if not obj.visible_get(view_layer=context.view_layer):
+            raise UserError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
+        name, is_new = ensure_group(obj, kind)
+        enter_weight_paint(context, obj)
+        # An active bone makes its own group the active one when the mode begins.
+        ensure_group(obj, kind)
+        found = f"{'New' if is_new else 'Painting the'} vertex group {name} of {obj.name}"
+        if is_painted(obj, kind):
+            return found
+        _set_brush_weight(context, 0.0)
+        return f"{found}: 1 everywhere, so the brush weight is 0. Paint where less should act"
+
+
+def _set_brush_weight(context: Context, weight: float) -> None:
+    """Set the weight with which the brush of Weight Paint paints."""
+    tools = context.tool_settings
+    # Since Blender 5 each paint mode has settings of its own.
+    mode: Any = tools.weight_paint
+    unified = getattr(mode, "unified_paint_settings", None) or tools.unified_paint_settings
+    brush = unified if unified.use_unified_weight else mode.brush
+    if brush is not None:
+        brush.weight = weight
+
+
+def enter_weight_paint(context: Context, obj: Object) -> None:
+    """Make an object the active one, in Weight Paint; an armature stays in Pose Mode beside it."""
+    objects = context.view_layer.objects
+    active = objects.active
+    if active != obj:
+        if active is not None and active.mode not in {"OBJECT", "POSE"}:
+            bpy.ops.object.mode_set(mode="OBJECT")
+        objects.active = obj
+    obj.select_set(True, view_layer=context.view_layer)
+    if obj.mode != "WEIGHT_PAINT":
+        bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+
+
+class DQC_OT_weights_fill(_WeightsOperator, Operator):
+    """Give all vertices one weight. With a paint mask, only the vertices in the mask"""
+
+    bl_idname = "dqc.weights_fill"
+    bl_label = "Fill"
+
+    value: FloatProperty(
+        name="Weight",
+        description="The weight of each vertex",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+    )
+
+    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
+        return _message(obj, fill_weights(obj, kind, self.value), f"set to {self.value:.3g}")
+
+
+class DQC_OT_weights_invert(_WeightsOperator, Operator):
+    """Turn each weight w into 1 - w"""
+
+    bl_idname = "dqc.weights_invert"
+    bl_label = "Invert"
+    needs_group = True
+
+    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
+        return _message(obj, invert_weights(obj, kind), "inverted")
+
+
+class DQC_OT_weights_smooth(_WeightsOperator, Operator):
+    """Smooth the weights along the edges of the mesh"""
+
+    bl_idname = "dqc.weights_smooth"
+    bl_label = "Smooth"
+    needs_group = True
+
+    factor: FloatProperty(
+        name="Factor",
+        description="How much each weight moves towards the mean of its neighbours",
+        default=0.5,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+    )
+    iterations: IntProperty(
+        name="Iterations",
+        description="How often the weights are smoothed",
+        default=4,
+        min=1,
+        max=200,
+        soft_max=50,
+    )
+
+    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
+        change = smooth_weights(obj, kind, factor=self.factor, iterations=self.iterations)
+        return _message(obj, change, "smoothed")
+
+
+class DQC_OT_weights_mirror(_WeightsOperator, Operator):
+    """Copy the weights from one side of the character to the other"""
+
+    bl_idname = "dqc.weights_mirror"
+    bl_label = "Mirror"
+    needs_group = True
+
+    direction: EnumProperty(
+        name="Direction", description="The source and target sides", items=DIRECTIONS
+    )
+    use_topology: BoolProperty(
+        name="Topology",
+        description="Find the other side by how the mesh is connected, for characters that are "
+        "not symmetrical in shape",
+    )
+
+    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
+        from_positive = self.direction == "POSITIVE_TO_NEGATIVE"
+        change = mirror_weights(
+            obj, kind, from_positive=from_positive, by_topology=self.use_topology
+        )
+        return _message(obj, change, "mirrored")
+
+
+class DQC_OT_weights_from_transition(_WeightsOperator, Operator):
+    """Set the weights to 1 where the skin of a joint bulges, 0 elsewhere. A joint that is bent in \
+the current pose gets 0 on its inner side, a straight joint 1 all around"""
+
+    bl_idname = "dqc.weights_from_transition"
+    bl_label = "Fill from Joints"
+
+    combine: EnumProperty(
+        name="Painted Weights", description="What happens to the painted weights", items=_COMBINE
+    )
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        obj = painting_target(context)
+        if obj is None or obj.type != "MESH" or not is_painted(obj, self.group):
+            return cast("Operator", self).execute(context)
+        return context.window_manager.invoke_props_dialog(
+            cast("Operator", self), confirm_text="Fill"
+        )
+
+    def draw(self, context: Context) -> None:
+        layout = cast("Operator", self).layout
+        layout.label(text="The group is painted already:")
+        layout.row().prop(self, "combine", expand=True)
+
+    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
+        multiply = self.combine == "MULTIPLY"
+        depsgraph = context.evaluated_depsgraph_get()
+        change = weights_from_transition(obj, kind, depsgraph, multiply=multiply)
+        return _message(obj, change, "have another weight")
+
+
+# The sub-panels for painting, and for colours of the distances.
 
 
 class OverlayPanel(SubPanel):
@@ -123,3 +379,13 @@ def _shown_kind(obj: Object) -> PaintedKind:
         if active is not None and painted_group(obj, kind) == active:
             return kind
     return kinds[0]
+
+
+CLASSES = (
+    DQC_OT_paint_weights,
+    DQC_OT_weights_fill,
+    DQC_OT_weights_invert,
+    DQC_OT_weights_smooth,
+    DQC_OT_weights_mirror,
+    DQC_OT_weights_from_transition,
+)

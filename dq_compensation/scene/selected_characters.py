@@ -1,15 +1,103 @@
-"""The characters that the selection leads to: armatures with all their meshes."""
+"""The meshes and the characters that the selection leads to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import bpy
 
-from .blender.own_objects import is_hidden
+from .blender.own_objects import is_hidden, is_posed_copy
 from .blender.rigging import find_rig
-from .copies import target_meshes
+from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import armature_with_settings, settings_of
+
+# Finds the meshes that an operator or a panel acts on, from the selected objects.
+
+
+NOTHING_SELECTED = "Select a character's mesh, its armature or the Empty above them"
+"""Why an operator cannot be pressed where the selection leads to no mesh."""
+
+
+def deformed_meshes(
+    armature: bpy.types.Object, place: bpy.types.ViewLayer | bpy.types.BlendData
+) -> list[bpy.types.Object]:
+    """The meshes of a view layer, or of the file, whose Armature modifier has this armature.
+
+    They are sorted by name.
+    """
+    return sorted(
+        (
+            obj
+            for obj in place.objects
+            if obj.type == "MESH"
+            and not is_hidden(obj)
+            and SkinnedObject(obj).find_rig() == armature
+        ),
+        key=lambda obj: obj.name,
+    )
+
+
+def target_meshes(context: bpy.types.Context) -> list[bpy.types.Object]:
+    """The meshes that the selected objects lead to, those of the active object first.
+
+    A mesh leads to itself, an armature to the meshes that it deforms. Any other object, such as the
+    Empty above an imported character, leads to the characters below it. The active object counts
+    where the selection leads to nothing, as in Pose Mode.
+    """
+    active = context.active_object
+    chosen = sorted(context.selected_objects, key=lambda obj: obj != active)
+    found = _meshes_of(chosen, context.view_layer)
+    if not found and active is not None:
+        found = _meshes_of([active], context.view_layer)
+    return found
+
+
+def _meshes_of(
+    chosen: list[bpy.types.Object], view_layer: bpy.types.ViewLayer
+) -> list[bpy.types.Object]:
+    found: dict[bpy.types.Object, None] = {}
+    below: dict[bpy.types.Object, list[bpy.types.Object]] | None = None
+    for obj in chosen:
+        if is_hidden(obj) or is_posed_copy(obj):
+            continue
+        meshes: list[bpy.types.Object] = []
+        if obj.type == "MESH" and SkinnedObject(obj).find_modifier() is not None:
+            meshes = [obj]
+        elif obj.type == "ARMATURE":
+            meshes = deformed_meshes(obj, view_layer)
+        if not meshes:
+            # The scene is searched once, however many objects need it.
+            below = _characters_below(view_layer) if below is None else below
+            meshes = below.get(obj, [obj] if obj.type == "MESH" else [])
+        found.update(dict.fromkeys(meshes))
+    return list(found)
+
+
+def _characters_below(
+    view_layer: bpy.types.ViewLayer,
+) -> dict[bpy.types.Object, list[bpy.types.Object]]:
+    """The skinned meshes below each object that is a parent of one or of its armature, by name."""
+    found: dict[bpy.types.Object, list[bpy.types.Object]] = {}
+    for obj in sorted(view_layer.objects, key=lambda obj: obj.name):
+        skinned = SkinnedObject(obj)
+        is_character = obj.type == "MESH" and not (is_hidden(obj) or is_posed_copy(obj))
+        if not is_character or skinned.find_modifier() is None:
+            continue
+        rig = skinned.find_rig()
+        parents = [*_parents(obj), *(_parents(rig) if rig is not None else ())]
+        for parent in dict.fromkeys(parents):
+            found.setdefault(parent, []).append(obj)
+    return found
+
+
+def _parents(obj: bpy.types.Object) -> Iterator[bpy.types.Object]:
+    while (parent := obj.parent) is not None:
+        yield parent
+        obj = parent
+
+
+# The characters that the selection leads to: armatures with all their meshes.
 
 
 @dataclass(frozen=True, eq=False)

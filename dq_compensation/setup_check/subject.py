@@ -40,7 +40,7 @@ from ..scene.blender.mesh import (
 )
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.copies import deformed_meshes
+from ..scene.selected_characters import deformed_meshes
 from ..session.status import is_behind, status_of
 
 # A mesh object that was moved, turned or scaled off its rig, and where it belongs.

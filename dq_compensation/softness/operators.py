@@ -9,8 +9,7 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..lifecycle.following_softness import SOFTNESS_IS_OLD, resume, soften_waiting, stop_waiting
 from ..scene.blender.mesh import mesh_of
-from ..scene.copies import NOTHING_SELECTED
-from ..scene.selected_characters import meshes_of_characters
+from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ..scene.settings.object_settings import settings_of
 from ..session.status import status_of, tag_redraw
 from ..ui_shared.reporting import (

@@ -40,7 +40,7 @@ from ..scene.blender.armature import (
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.scenes import frame_kept, frames_of_range, object_millimetres
-from ..scene.copies import deformed_meshes
+from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.crowd_settings import roles_of
 from ..scene.settings.declaration import TAKE_RENAMED, TOLERANCE, frozen_values, props
 from ..scene.settings.object_settings import settings_of

@@ -9,7 +9,7 @@ from bpy.types import Context, Event, Object, Operator, UILayout, ViewLayer
 
 from ..bake.panel import BakesFrames, draw_properties, report_sentences
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.copies import NOTHING_SELECTED, deformed_meshes, target_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, deformed_meshes, target_meshes
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import DQCompensationTake, active_take, find_take, takes_of
 from ..session.known_takes import LOST, changed_since, is_take, take_problem

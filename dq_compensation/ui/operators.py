@@ -20,10 +20,14 @@ from ..lifecycle.character_settings import (
 )
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig
-from ..scene.copies import NOTHING_SELECTED
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
-from ..scene.selected_characters import Character, meshes_of_characters, selected_characters
+from ..scene.selected_characters import (
+    NOTHING_SELECTED,
+    Character,
+    meshes_of_characters,
+    selected_characters,
+)
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
     GROUP_SETTINGS,

@@ -19,8 +19,7 @@ from ..painting.panel import OverlayPanel, PaintPanel
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig
-from ..scene.copies import NOTHING_SELECTED
-from ..scene.selected_characters import Character, selected_characters
+from ..scene.selected_characters import NOTHING_SELECTED, Character, selected_characters
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import LeftOut, Settings, settings_of, text_of_names
 from ..softness.operators import draw_softness

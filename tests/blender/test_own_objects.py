@@ -11,7 +11,7 @@ from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.scene.blender.own_objects import is_palette
-from dq_compensation.scene.copies import target_meshes
+from dq_compensation.scene.selected_characters import target_meshes
 from tests.blender.enabled_scenes import check, enable, error, select
 from tests.kept_files import Pair
 from tests.limb import build_limb

@@ -5,8 +5,11 @@ from __future__ import annotations
 import bpy
 import pytest
 
-from dq_compensation.scene.copies import NOTHING_SELECTED, target_meshes
-from dq_compensation.scene.selected_characters import meshes_of_characters
+from dq_compensation.scene.selected_characters import (
+    NOTHING_SELECTED,
+    meshes_of_characters,
+    target_meshes,
+)
 from dq_compensation.ui.panels import shown_characters
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, link, skin
