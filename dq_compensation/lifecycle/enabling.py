@@ -109,10 +109,10 @@ def refusal(obj: bpy.types.Object) -> str | None:
     skinned = SkinnedObject(obj)
     if reason := deformation_refusal(skinned):
         return reason
-    if coming_display(obj) == "GPU" or has_linked_mesh(skinned):
-        return None
     reason = installation_refusal(skinned)
-    return None if reason is None else f"{reason} Or choose the display GPU."
+    if reason is None or coming_display(obj) == "GPU" or has_linked_mesh(skinned):
+        return None
+    return f"{reason} Or choose the display GPU."
 
 
 def copied_modifier_warning(obj: bpy.types.Object) -> str | None:

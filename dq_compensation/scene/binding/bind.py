@@ -348,7 +348,7 @@ def _bind(
         pose_order=pose_order(rig, skeleton),
         object_to_armature=to_armature,
         group_names=tuple(holder.vertex_groups.keys()),
-        example_items=example_items(obj),
+        example_items=example_items(obj) if len(skinned.settings.examples) else (),
         structure=structure,
         bones_at_rest=bones_at_rest,
         followed=tuple(each.name for each in followed_modifiers(skinned)) if follow else (),

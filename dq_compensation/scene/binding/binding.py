@@ -16,6 +16,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.limbs import with_limbs
 from ...analysis.mesh_graph import rigid_pieces
 from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int64s
 from ...core.compensation import PublishedCompensation
@@ -32,7 +33,7 @@ from ...core.vectors import extent, transformed_points
 from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
 from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
-from .character_skin import Carried, CharacterSkin, with_limbs
+from .character_skin import Carried, CharacterSkin
 from .content import Digests, digest
 from .layers import LayerMesh
 from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_drivers

@@ -508,12 +508,13 @@ def structure_of(skinned: SkinnedObject) -> Digests:
     """The digests that are cheap to make, by the name that a rigger knows the part by."""
     obj, mesh, modifier = skinned.obj, skinned.mesh, skinned.find_modifier()
     keys, is_soft = mesh.shape_keys, keeps_soft_weights(skinned)
+    items = example_items(obj) if len(skinned.settings.examples) else ()
     counts = (len(mesh.vertices), len(mesh.edges), len(mesh.polygons), len(mesh.loops))
     found = {
         "mesh": digest(counts),
         "vertex groups": digest(obj.vertex_groups.keys()),
         "shape keys": digest(() if keys is None else shape_key_signature(keys)),
-        "example poses": digest(example_items(obj)),
+        "example poses": digest(items),
         FOLLOWED: digest(signature_before(skinned) if skinned.modifiers_before else ()),
         SOFT_WEIGHTS: digest_of_soft_weights(skinned) if is_soft else digest(None),
     }
