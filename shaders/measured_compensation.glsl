@@ -27,9 +27,9 @@ vec3 measured_displacement(int joint, int side, vec3 v, vec3 moved)
   vec4 posed_ray = joint_texel(place + 3 + 2 * side);
   vec3 from_joint = v - rest_gap.xyz;
   float rest_distance = length(from_ray(from_joint, ray.xyz, 0.0));
-  float max_correction = posed_size.w * max(0.0, length(from_joint) - rest_distance);
+  float max_correction = posed_size.w * max(0.0, length(from_joint) - rest_distance) + max(-rest_gap.w, 0.0);
   vec3 away = from_ray(moved - posed_size.xyz, posed_ray.xyz, posed_ray.w);
   float far = length(away);
-  float too_far = min(far - posed_size.w * rest_distance - rest_gap.w, max_correction);
+  float too_far = min(far - posed_size.w * rest_distance - max(rest_gap.w, 0.0), max_correction);
   return too_far > 0.0 ? away * (ray.w * too_far / far) : vec3(0.0);
 }

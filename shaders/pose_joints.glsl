@@ -65,7 +65,9 @@ void main()
   vec3 apart = posed - posed_point(end, head.xyz);
   vec3 posed_forth = posed_ray(start, forth.xyz);
   vec3 posed_back = posed_ray(end, back);
-  float gap = length(apart - dot(apart, posed_back) * posed_back);
+  float along = dot(apart, posed_back);
+  float gap = length(apart - along * posed_back);
+  gap = min(gap, 2.0 * gap - LOOSENED * abs(along));
   float size = 1.0;
 #ifdef SCALED
   size = max(thickness(joint), thickness(bones.y));
@@ -73,7 +75,11 @@ void main()
   int place = (instance_number() * joint_count + joint) * JOINT_STRIDE;
   imageStore(joints, texel_of(place), vec4(posed, size));
   imageStore(joints, texel_of(place + 1), vec4(head.xyz, gap));
-  imageStore(joints, texel_of(place + 2), vec4(forth.xyz, straightness(bones.x)));
+  vec3 turned = posed_ray(start, back) - posed_back;
+  float swing = dot(turned, turned) + LEAST_TURN;
+  turned = posed_forth - posed_ray(end, forth.xyz);
+  float share = min(BENT_AS_TURNED * swing / (dot(turned, turned) + LEAST_TURN), 1.0);
+  imageStore(joints, texel_of(place + 2), vec4(forth.xyz, share * straightness(bones.x)));
   imageStore(joints,
              texel_of(place + 3),
              vec4(posed_forth, max(dot(apart, posed_forth), 0.0)));

@@ -34,6 +34,9 @@ _OWN = 0.5
 # Skin tells where a limb runs if its middle is farther from the head than this, in lengths by which
 # it spreads about the middle: an eye is all around its head.
 _BESIDE = 0.5
+# Cosine of the angle to the way from the parent below which it does not: weights wider than bones,
+# as of ropes, have their middle before the head of the last one.
+_BEHIND = -0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,8 @@ class Limbs:
         Along the axis that the user has named. AUTO: along the bones, with two exceptions. Where
         most bones with one child do not point to it, limbs lead to the middle of the children's
         heads, of those on their side of the body if there are any; and those without children go
-        through the middle of their skin to its end. Bones that stand alone (none above or below
+        through the middle of their skin to its end, or where that does not tell as their parents
+        do. Bones that stand alone (none above or below
         them moves vertices) go through the middle of their skin, and as far again, where most of
         these that have skin of their own do not end with it.
         """
@@ -96,10 +100,15 @@ class Limbs:
         to_skin, spreads = _to_skin(skin)
         ends = skeleton.to_children(_parents_of_side(skin))
         inner = skeleton.has_length(ends)
+        ways = skeleton.heads - skeleton.heads[skeleton.parents]
+        ways[skeleton.parents < 0] = 0.0
         beside = np.linalg.norm(to_skin, axis=1) > _BESIDE * spreads
+        beside &= dots(unit_or(to_skin, 0.0), unit_or(ways, 0.0)) > _BEHIND
+        goes_on = ~beside & ~inner & skeleton.has_length(ways)
+        ends[goes_on] = ways[goes_on]
         tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
         tails[beside] = (skeleton.heads + _to_end_of_skin(skin, to_skin))[beside]
-        tails[inner] = (skeleton.heads + ends)[inner]
+        tails[inner | goes_on] = (skeleton.heads + ends)[inner | goes_on]
         along = np.where(beside[:, None], to_skin, ends)
         rest[:, :3, 1] = unit_or(along, rest[:, :3, 1])
         return cls(skin, replace(skeleton, tails=tails, rest=rest), beside & ~inner)

@@ -30,8 +30,9 @@ def limbs_of_leaves(positions: Floats, influences: Influences, skeleton: Skeleto
 
     A limb leads from the head of a bone to that of its child from which bones reach farthest.
     Another child is a leaf, with all bones below it, where their heads lie within the limb's
-    radius, before its end, and their skin does so, too. The radius is the mean distance of the skin
-    that the bone and its leaves have beside the limb.
+    radius, before its end, and the middle of their skin, too, or as far along it as skin of the
+    bone itself. The radius is the mean distance of the skin that the bone and its leaves have
+    beside the limb.
 
     Args:
         positions: shape (n, 3), armature space, at rest.
@@ -156,10 +157,24 @@ def _lie_on(limb: int, next_bone: int, bones: Indices, skin: _Skin, skeleton: Sk
     heads = skeleton.heads[bones] - head
     middles = np.where(moved > 0.0, np.stack(sums, axis=1) / np.maximum(moved, 1e-30), heads)
     found = _from_limb(heads, way) <= radius * (1.0 if has_own else _INSIDE)
+    # Of a rope skin lies beyond the limb: that of leaves may, too, as far as the bone's own does.
+    first, last = _reach(along[places == len(bones)], weights[places == len(bones)])
+    reached = _along_limb(middles, way)
+    beyond = np.minimum(reached, 0.0).clip(min(first, 0.0))
+    beyond += np.maximum(reached - length, 0.0).clip(0.0, max(last - length, 0.0))
+    middles = middles - beyond[:, None] * (way / length)
     found &= _from_limb(middles, way) <= radius * (_AROUND if has_own else _INSIDE)
     found &= _along_limb(middles, way) <= _END * length
     # A single one is the limb itself: a bone that deforms, on one of a control rig.
     return found & (has_own or np.count_nonzero(found & (moved[:, 0] > 0.0)) > 1)
+
+
+def _reach(along: Floats, weights: Floats) -> tuple[float, float]:
+    """Where nearly all skin of a bone lies along its limb: the mean less and plus 2 deviations."""
+    moved = max(float(weights.sum()), 1e-30)
+    mean = float(weights @ along) / moved
+    deviation = float(np.sqrt(weights @ (along - mean) ** 2 / moved))
+    return mean - 2.0 * deviation, mean + 2.0 * deviation
 
 
 def _along_limb(away: Floats, ways: Floats) -> Floats:

@@ -443,16 +443,18 @@ class MeasuredJoints:
         rotation R of the limb's bone, and v' after dual quaternion skinning, likewise o' = v' - J'
         and f = o' - max(-reach, o' . r') r'. Then
 
-            e = min(max(0, |f| - size |a| - gap), size (|o| - |a|))
+            e = min(max(0, |f| - size |a| - max(0, gap)), size (|o| - |a|) + max(0, -gap))
             result = -straightness e f / |f|
 
         straightness: of the limb, 1 unless its bone is a bendy one that is curved; size: how thick
         the limb is scaled. Where the child is moved off the parent's end by g, to J', gap is the
-        part of g across the parent's limb, and reach is max(0, g . r'): the limb goes on to the
-        parent's end. Turning about J keeps |o|, so that
+        part of g across the parent's limb, less what half of the part along it is more, and reach
+        is max(0, g . r'): the limb goes on to the parent's end. Turning about J keeps |o|, so that
         skin of one joint never needs more than the second bound, and nothing is ever moved farther;
-        next to the joint, where the nearer limb changes, it is 0. Where the skin is as near to the
-        limb as at rest, as at rest, in a twist and on the inner side of a bend, e is 0.
+        next to the joint, where the nearer limb changes, it is 0 without a gap. Blending a turn by
+        t with a shift by g takes what is half and half by |g| / (2 cos(t / 4)). Where the skin is
+        as near to the limb as at rest, as at rest, in a twist and on the inner side of a bend, e is
+        0.
 
         Arguments, shapes and spaces as of `compensation.Compensation.displacements`.
         """
@@ -470,8 +472,9 @@ class MeasuredJoints:
         rest_distance, max_correction = distances_at_rest(rest - heads, rays)
         away = from_ray(deformed - posed_heads, posed_rays, reaches)
         distances = np.linalg.norm(away, axis=1)
-        too_far = distances - sizes * rest_distance - gaps
-        too_far = np.clip(too_far, 0.0, np.maximum(sizes * max_correction, 0.0))
+        too_far = distances - sizes * rest_distance - np.maximum(gaps, 0.0)
+        farthest = np.maximum(sizes * max_correction, 0.0) + np.maximum(-gaps, 0.0)
+        too_far = np.clip(too_far, 0.0, farthest)
         shares = -straightness * too_far / np.maximum(distances, dtype.type(TINY))
         return (shares[:, None] * away).astype(dtype, copy=False)
 

@@ -30,8 +30,7 @@ STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
 PAIR = f"{PREFIX}pair"  # where the evaluated palette has its joint or its pair of bones
 # The limb that it is measured against by MEASURED: how far it is from that at rest,
 REST_DISTANCE = f"{PREFIX}kept"
-JOINT_DISTANCE = f"{PREFIX}farthest"  # how far from the joint,
-CORRECTION = f"{PREFIX}correction"  # and the difference, times AMOUNT, which is not there then;
+JOINT_DISTANCE = f"{PREFIX}farthest"  # and how far from the joint;
 # where shape keys change these, the joint and the direction of the limb at rest.
 REST_HEAD = f"{PREFIX}joint"
 REST_RAY = f"{PREFIX}limb"

@@ -23,7 +23,6 @@ from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of, write_attribute
 from .attribute_names import (
     AMOUNT,
-    CORRECTION,
     EXAMPLE_BONE,
     EXAMPLE_DIRECTION,
     EXAMPLE_FACTOR,
@@ -152,11 +151,7 @@ def write_attributes(
         else:
             assert isinstance(compensation, PublishedCompensation)
             values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), tables)
-        if JOINT_DISTANCE in values:
-            farther = values[JOINT_DISTANCE] - values[REST_DISTANCE]
-            values[CORRECTION] = amounts * farther
-        else:
-            values[AMOUNT] = amounts
+        values[AMOUNT] = amounts
         if compensation.swings is not None and compensation.swings.acts:
             values |= _of_swings(compensation.swings, bone_rows, tables)
         if deformation.twist_limbs is not None and len(deformation.twist_limbs.rows):

@@ -18,7 +18,7 @@ from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import LimbAxis, Skeleton
-from dq_compensation.modifier.attribute_names import CORRECTION
+from dq_compensation.modifier.attribute_names import AMOUNT
 from dq_compensation.modifier.installation import evaluate_by_modifier
 from dq_compensation.modifier.written_record import joint_counts
 from dq_compensation.scene.binding.bind import bind
@@ -206,7 +206,7 @@ def test_the_setting_takes_them_away_and_the_panel_counts_them(whole_human: Huma
     assert said.startswith("Joints found: 0 from the hierarchy")
     assert "from the mesh" not in said
     amounts = np.empty(len(obj.data.vertices), np.float32)
-    obj.data.attributes[CORRECTION].data.foreach_get("value", amounts)
+    obj.data.attributes[AMOUNT].data.foreach_get("value", amounts)
     assert not amounts.any()
 
 

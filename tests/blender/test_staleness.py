@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.modifier.attribute_names import CORRECTION, JOINT_ROWS, PAIR
+from dq_compensation.modifier.attribute_names import AMOUNT, JOINT_ROWS, PAIR
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
 from dq_compensation.modifier.nodes.node_tree import BASE_PROPERTY
 from dq_compensation.modifier.palette_object import find_palette
@@ -156,7 +156,7 @@ def palette_mesh_deleted(_obj: Object, rig: Object) -> None:
 
 
 def attribute_renamed(obj: Object, _rig: Object) -> None:
-    obj.data.attributes[CORRECTION].name = "mine"
+    obj.data.attributes[AMOUNT].name = "mine"
 
 
 def attribute_removed(obj: Object, _rig: Object) -> None:

@@ -290,9 +290,7 @@ def test_a_limb_that_is_scaled_or_moved_away_is_not_squeezed(rng: np.random.Gene
 def test_a_gap_along_the_limb_brings_no_bulge_back(gap: float, degrees: float) -> None:
     """The skin is as far from the two limbs, which go on to each other's ends, as without a gap.
 
-    Blending a turn with a shift takes the middle of the limb aside by up to gap tan(degrees / 4) /
-    2, 0.29 of the gap at 120 degrees. Where a gap counted as a distance in itself, all of it came
-    back.
+    1 % of the radius. Where no more went back than a turn can take away, up to 9 % stayed.
     """
     skeleton, pose, radius = chain(2), _bent(chain(2), degrees), 0.1
     angles, heights = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 25), np.linspace(0.75, 1.25, 41))
@@ -311,7 +309,7 @@ def test_a_gap_along_the_limb_brings_no_bulge_back(gap: float, degrees: float) -
         for end, ray in zip(ends, rays, strict=True)
     ]
     bulge = (np.minimum(*far) - radius).max()
-    assert bulge < 0.29 * abs(gap) + 5e-4  # of the rings, and what is left without a gap
+    assert bulge < 0.01 * radius
 
 
 def test_a_limb_that_is_scaled_slantwise_goes_through_its_posed_points() -> None:

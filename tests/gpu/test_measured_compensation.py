@@ -11,7 +11,7 @@ import pytest
 from dq_compensation.core.compensation import PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
+from dq_compensation.core.limb_joints import LimbJoints, SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
@@ -101,6 +101,25 @@ def test_joints_of_the_mesh_equal_core(human: Any, make_pose: Callable[..., Pose
         found = deform_in(deformed, deformation, pose)
         expected, _ = deform(deformation, rest, None, pose)
         assert np.abs(found - expected).max() / human.size <= TOLERANCE
+
+
+def test_limbs_that_are_pulled_apart_equal_core(human: Any, make_pose: Callable[..., Pose]) -> None:
+    """Every third bone goes along its parent, and out or in."""
+    skeleton, pose = human.skeleton, make_pose(human.skeleton, 3, 0.6)
+    limbs = LimbJoints.of(skeleton)
+    matrices = pose.matrices.copy()
+    for bone in range(1, skeleton.bone_count, 3):
+        back = matrices[skeleton.parents[bone], :3, :3] @ limbs.back[bone]
+        matrices[bone, :3, 3] += (0.02 if bone % 2 else -0.02) * back * human.size
+    moved = Pose.from_matrices(matrices, skeleton)
+    assert limbs.posed(moved).gaps.min() < -0.005 * human.size
+    measured = MeasuredJoints.of(SkinAtRest(human.rest, human.influences, skeleton))
+    deformation = Deformation("COMPENSATED", human.influences, measured)
+    found = deform_in(
+        DeformedMesh(GpuMesh(human.rest, human.influences), skeleton), deformation, moved
+    )
+    expected, _ = deform(deformation, human.rest.astype(np.float64), None, moved)
+    assert np.abs(found - expected).max() / human.size <= TOLERANCE
 
 
 def test_it_moves_what_it_should(humans: dict[str, Any], make_pose: Callable[..., Pose]) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from functools import reduce
 from operator import add
 
-from ...core.limb_joints import SHORTEST_RAY
+from ...core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
 from ...core.swing_joints import SWUNG_BACK
 from ...core.twist_limbs import SWUNG_FAR
 from ..attribute_names import (
     AMOUNT,
-    CORRECTION,
     JOINT_DISTANCE,
     JOINT_ROWS,
     LIMB_STATE,
@@ -34,6 +33,8 @@ from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, TreeBuilder, 
 
 # Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
 _NO_GAP = 5e-7
+# No limb turns about the one before where it loses less than this of its hold on the skin.
+_NO_TURN = 1e-3
 
 
 def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length: Scalar) -> Vector:
@@ -90,8 +91,8 @@ def with_limbs(
     The very first point has `bone_nodes.palette_state` as its position. Of the two points of a row
     the first one is at the joint, or where the limb begins beyond it (`PosedJoints.reaches`). The
     position of the second one is a ray, the direction of the limb. Only where it matters for any
-    limb there is LIMB_STATE, too: how thick the limb is scaled, how far the joint has come away
-    from the line of the parent's limb, and how straight the limb is.
+    limb there is LIMB_STATE, too: how thick the limb is scaled, `PosedJoints.gaps`, and how
+    straight the limb is.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
@@ -115,13 +116,22 @@ def with_limbs(
     turned = of_parent.transform_direction(back)
     posed_back = turned.normalized() * (turned.length() > SHORTEST_RAY)
     apart = posed_head - of_parent.transform_point(head)
-    gap = (apart - posed_back * apart.dot(posed_back)).length()
+    along = apart.dot(posed_back)
+    gap = (apart - posed_back * along).length()
+    gap = gap.minimum(gap * 2.0 - along.absolute() * LOOSENED)
     # Swings and twists name no limb of the parent: their joints stay.
     reach = apart.dot(posed_ray).maximum(0.0) * before.dot(before)
     place = build.choose(index.modulo(2.0), posed_head - posed_ray * reach, posed_ray)
-    known = bones.geometry.capture({"place": place, "gap": gap})
-    place, gap = known.fields["place"], known.fields["gap"]
-    comes_apart = known.geometry.statistic(gap, "Max") > length * _NO_GAP
+    turned = of_joint.transform_direction(back).normalized() - posed_back
+    swing = turned.dot(turned) + LEAST_TURN
+    turned = of_joint.transform_direction(forth).normalized()
+    turned = turned - of_parent.transform_direction(forth).normalized()
+    share = (swing * BENT_AS_TURNED / (turned.dot(turned) + LEAST_TURN)).minimum(1.0)
+    lost = (1.0 - share) * of_child * before.dot(before)
+    known = bones.geometry.capture({"place": place, "gap": gap, "lost": lost})
+    place, gap, lost = (known.fields[name] for name in ("place", "gap", "lost"))
+    comes_apart = known.geometry.statistic(gap.absolute(), "Max") > length * _NO_GAP
+    comes_apart = comes_apart.maximum(known.geometry.statistic(lost, "Max") > _NO_TURN)
     matters = build.constant(1) if bendy else any_scaled.maximum(comes_apart)
     state = build.vector(length, matters, 0.0)
     posed = known.geometry.set_position(build.choose(build.index < 0.5, place, state))
@@ -129,7 +139,7 @@ def with_limbs(
         _thickness(build, bones.at("matrix", before_joint), before)
     )
     size = build.choose(any_scaled, 1.0, size)
-    straight = bones.at("straight", limb) if bendy else 1.0
+    straight = (1.0 - lost) * (bones.at("straight", limb) if bendy else 1.0)
     states = posed.store(LIMB_STATE, build.vector(size, gap, straight))
     return build.choose(matters, posed, states)
 
@@ -194,18 +204,20 @@ def back_to_limb(
         to_joint = build.attribute(REST_HEAD, Vector) - rest
         rest_distance = _to_ray(to_joint, build.attribute(REST_RAY, Vector)).length()
         farthest = to_joint.length()
-        correction = build.attribute(AMOUNT, Scalar) * (farthest - rest_distance)
     else:
-        names = REST_DISTANCE, JOINT_DISTANCE, CORRECTION
-        rest_distance, farthest, correction = (build.attribute(name, Scalar) for name in names)
+        rest_distance: Scalar = build.attribute(REST_DISTANCE, Scalar)
+        farthest: Scalar = build.attribute(JOINT_DISTANCE, Scalar)
 
     state: Vector = palette.sample(build.attribute(LIMB_STATE, Vector), joint)
     size, gap, straight = state.components()
-    rest_distance = build.choose(limb_states, rest_distance, size.times_plus(rest_distance, gap))
-    farthest = build.choose(limb_states, farthest, size.times_plus(farthest, gap))
-    correction = build.choose(limb_states, correction, correction * size * straight)
-    # Too far by 0 up to the difference of the two: AMOUNT times that. Blender divides by 0 without
-    # harm.
+    nearest, loosened = size.times_plus(rest_distance, gap.maximum(0.0)), gap.absolute()
+    rest_distance = build.choose(limb_states, rest_distance, nearest)
+    farthest = build.choose(limb_states, farthest, size.times_plus(farthest, loosened))
+    amount: Scalar = build.attribute(AMOUNT, Scalar)
+    amount = build.choose(limb_states, amount, amount * straight)
+    # Too far by 0 up to the difference of the two: the amount times that. Blender divides by 0
+    # without harm.
+    correction = amount * (farthest - rest_distance)
     too_far = distance.mapped((rest_distance, farthest), (0.0, correction))
     return back * (strength * too_far / distance)
 
