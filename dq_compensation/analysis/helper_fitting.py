@@ -279,7 +279,7 @@ class Fitting:
     """The skin before, the poses that it should have, and the limits of the fit.
 
     Attributes:
-        skeleton: its bones.
+        skeleton: its bones, with axes and tails of limbs.
         weights: shape (n, B), of the bones, before.
         rest: shape (n, 3), armature space.
         poses: P of them, at least one.

@@ -98,7 +98,7 @@ class Limbs:
         """The limbs of a skin's bones whose tails lie anywhere."""
         skeleton = skin.skeleton
         to_skin, spreads = _to_skin(skin)
-        ends = skeleton.to_children(_parents_of_side(skin))
+        ends = skeleton.to_children(parents_of_side(skin))
         inner = skeleton.has_length(ends)
         ways = skeleton.heads - skeleton.heads[skeleton.parents]
         ways[skeleton.parents < 0] = 0.0
@@ -131,7 +131,7 @@ class Limbs:
         return replace(skeleton, rest=rest)
 
 
-def _parents_of_side(skin: SkinAtRest) -> Int32s:
+def parents_of_side(skin: SkinAtRest) -> Int32s:
     """The parents, shape (B,); -1 for bones beside a sibling of their parent's own side.
 
     A chest goes on to the neck, not to the collarbones.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
-from ..core.helper_bones import HelperSkinning, TwistHelper, twist_axes, twist_transforms
+from ..core.helper_bones import Helper, HelperSkinning, TwistHelper, twist_axes, twist_transforms
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
@@ -18,6 +18,8 @@ from .helper_fitting import shared_pairs
 
 # So many places along a limb have a bone: of one that twists at one end, and at both.
 _PLACES = {1: 3, 2: 4}
+# A point is on the axis of a bone within this part of its limb.
+_ON_AXIS = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +27,8 @@ class TwistedRig:
     """Bones, and twist bones among them: each after its limb, the next bone of the limb below it.
 
     Attributes:
-        plain: the skeleton without them, of B bones.
-        skeleton: with the T twist bones.
+        plain: the skeleton without them, of B bones; its axes are those of the bones.
+        skeleton: with the T twist bones; its axes and tails are those of limbs.
         influences: of the n vertices: skin along a limb follows the nearest two of its twist bones.
         twists: the T twist bones, in the order of the skeleton.
         origin: shape (B + T,), the bone of `plain` of each bone; of a twist bone the limb.
@@ -52,6 +54,7 @@ class TwistedRig:
         """Give limbs twist bones.
 
         Args:
+            skeleton: whose axes and tails are those of limbs.
             influences: of the skeleton's bones.
             rest: shape (n, 3), armature space.
             spreads: of meshes that spread twists: their limbs, how much of it, 0 to 1, and the
@@ -105,6 +108,21 @@ class TwistedRig:
         rows = np.flatnonzero(self.is_twist).tolist()
         return [(row, twist) for row, twist in zip(rows, self.twists, strict=True) if bones[row]]
 
+    def anchor(self, helper: Helper) -> tuple[int, float | None]:
+        """The plain bone that takes the head of an anchored helper along, and where on its axis.
+
+        Returns:
+            the bone, and 0 at its head to 1 at its tail; None where its limb runs elsewhere. A
+            twist bone turns about its limb, which takes the point along as well.
+        """
+        bone = int(self.origin[helper.anchor])
+        axis = self.plain.tails[bone] - self.plain.heads[bone]
+        limb = self.skeleton.tails[helper.anchor] - self.skeleton.heads[helper.anchor]
+        way = helper.along * limb
+        along = float(way @ axis / np.maximum(axis @ axis, 1e-30))
+        beside = np.linalg.norm(way - min(max(along, 0.0), 1.0) * axis)
+        return bone, None if beside > _ON_AXIS * np.linalg.norm(limb) else min(max(along, 0.0), 1.0)
+
     def matrices(self, plain: Float64s) -> Float64s:
         """The matrices of all bones, shape (P, B + T, 4, 4), for (P, B, 4, 4) of the plain ones."""
         found = plain[:, self.origin]
@@ -113,6 +131,15 @@ class TwistedRig:
                 pose = Pose.from_matrices(matrices, self.plain)
                 found[place, self.is_twist] = twist_transforms(self.twists, pose, self.plain)
         return found
+
+    def poses(self, plain: Float64s) -> list[Pose]:
+        """The poses of all bones for matrices (P, B, 4, 4) of the plain ones."""
+        # Blender sees along its own axes how a bone is scaled.
+        own = np.where(
+            self.is_twist[:, None, None], self.skeleton.rest, self.plain.rest[self.origin]
+        )
+        skeleton = replace(self.skeleton, rest=own)
+        return [Pose.from_matrices(matrices, skeleton) for matrices in self.matrices(plain)]
 
 
 @dataclass(frozen=True, eq=False)

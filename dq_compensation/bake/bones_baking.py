@@ -5,21 +5,20 @@ A generator, as in `baking`: closed before it has begun to write, it leaves ever
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 import bpy
+import numpy as np
 
 from ..arrays import Float32s, Float64s
-from ..core.helper_bones import Helper, TwistHelper, helper_transforms, twist_transforms
+from ..core.helper_bones import helper_transforms
 from ..core.influences import Influences
-from ..core.pose import Pose
 from ..errors import raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import rig_of
-from ..scene.helper_rig import HelperBone, kept_helpers
 from ..scene.vertex_groups import add_to_record, kept_record
 from ..steps import Progress
 from ..wording import counted
@@ -28,7 +27,7 @@ from .bake_source import Source
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
 from .bones_poses import BonesOptions
 from .bones_source import RigSource, bones_refusal, original_binding, writing_bones_refusal
-from .bones_writing import keyed_action, write_bones
+from .bones_writing import Written, keyed_action, write_bones
 from .corrective_baking import bake_correctives_of, require_correctives
 from .key_options import CorrectiveOptions
 
@@ -46,19 +45,19 @@ def _require_rest(source: RigSource, options: BonesOptions) -> int:
 
 
 def _bake_rest(
-    report: BonesReport, options: BonesOptions, start: float, length: float
+    written: Written, options: BonesOptions, start: float, length: float
 ) -> Generator[Progress, None, BonesReport]:
     """Give characters that have helper bones keys for the rest; returns the report with them.
 
     Args:
-        report: of the bake to bones.
         start, length: where in the whole bake this begins, and its part of it, 0 to 1.
     """
+    report = written.report
     objects = [bpy.data.objects[name] for name in report.onto_names]
     if not report.written:
         return report
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    sources = [HelperSource.of_baked(obj, depsgraph) for obj in objects]
+    sources = [HelperSource.of_baked(obj, depsgraph, written) for obj in objects]
     without_keys = [mesh_of(obj).shape_keys is None for obj in objects]
     steps = bake_correctives_of(sources, _correctives(options, "THIS"))
     try:
@@ -96,74 +95,39 @@ class HelperSource(Source):
 
     Attributes:
         baked: the binding with the weights of the helpers.
-        helpers: on the bones of the skeleton, twist bones among them.
-        twists: the twist bones.
-        rows: where the twist bones and then the helpers are among these bones.
+        written: the helpers, and their names.
     """
 
     _: KW_ONLY
     baked: Binding
-    helpers: tuple[Helper, ...]
-    twists: tuple[TwistHelper, ...]
-    rows: tuple[int, ...]
+    written: Written
 
     @classmethod
-    def of_baked(cls, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> HelperSource:
+    def of_baked(
+        cls, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Written
+    ) -> HelperSource:
         """Read a character that has just been baked to bones.
 
         Raises:
             UserError: it cannot be baked.
         """
-        binding, helpers = original_binding(obj, depsgraph), kept_helpers(obj)
-        place = {name: index for index, name in enumerate(binding.skeleton.names)}
-        pairs = [each for each in helpers if not each.turns]
-        found = tuple(
-            Helper(
-                place[each.parent],
-                place[each.child],
-                each.share,
-                each.growth,
-                each.shrink,
-                place[each.anchor] if each.anchor else -1,
-                each.along,
-                each.narrowing,
-                each.side,
-                each.twisting,
-            )
-            for each in pairs
-        )
-        twisting = [each for each in helpers if each.turns]
-        twists = tuple(_twist_helper(each, place) for each in twisting)
-        rows = tuple(place[each.name] for each in (*twisting, *pairs))
-        baked = bind(obj, depsgraph, follow=False)
-        return cls(obj, binding, "LINEAR", baked=baked, helpers=found, twists=twists, rows=rows)
+        binding, baked = original_binding(obj, depsgraph), bind(obj, depsgraph, follow=False)
+        return cls(obj, binding, "LINEAR", baked=baked, written=written)
 
     def native(
         self, shape: Float32s, to_armature: Float64s, matrices: Float64s
     ) -> tuple[Influences, Float64s]:
         """See `Source.native`: the helpers go where their constraints take them."""
-        skeleton, matrices = self.binding.skeleton, matrices.copy()
-        pose, rows = Pose.from_matrices(matrices, skeleton), list(self.rows)
-        matrices[rows[: len(self.twists)]] = twist_transforms(self.twists, pose, skeleton)
-        pose = Pose.from_matrices(matrices, skeleton)
-        matrices[rows[len(self.twists) :]] = helper_transforms(self.helpers, pose, skeleton)
+        rig, skinning = self.written.found.rig, self.written.found.skinning
+        place = {name: row for row, name in enumerate(self.binding.skeleton.names)}
+        rows = np.array([place[name] for name in self.written.names])
+        plain = [place[name] for name in rig.plain.names]
+        [pose] = rig.poses(matrices[None, plain])
+        twists = [row for row, _ in rig.used(skinning)]
+        matrices = matrices.copy()
+        matrices[rows[twists]] = pose.matrices[twists]
+        matrices[rows[len(rig.origin) :]] = helper_transforms(skinning.helpers, pose, rig.skeleton)
         return self.baked.skinning_of(shape, to_armature), matrices
-
-
-def _twist_helper(bone: HelperBone, place: Mapping[str, int]) -> TwistHelper:
-    """A twist bone, as it was written; `place` of the names of bones."""
-    limb = place[bone.child]
-    before, behind, at_beginning, at_end = limb, limb, 0.0, 0.0
-    for turn in bone.turns:
-        if turn.above == bone.child:
-            behind, at_end = place[turn.below], turn.factor
-        else:
-            before, at_beginning = place[turn.above], turn.factor
-    x, y, z = bone.axes[1::3]
-    return TwistHelper(limb, before, behind, (x, y, z), at_beginning, at_end)
-
-
-# Bakes the deformation to helper bones: plain linear skinning, for programs without this add-on.
 
 
 # The part of the time that the bones take; the rest is for the correctives.
@@ -206,25 +170,25 @@ def bake_bones(
         fitted.append((yield from fit_bones(source, found, options, span)))
     if options.dry_run:
         return [_remembered(*each) for each in zip(fitted, most_keys, strict=True)]
-    reports = [
+    written = [
         _not_written(each) if each.report.worse else write_bones(each, options) for each in fitted
     ]
     if not options.with_correctives:
-        return reports
+        return [each.report for each in written]
     finished: list[BonesReport] = []
-    length = (1.0 - _BONES) / len(reports)
-    for number, report in enumerate(reports):
+    length = (1.0 - _BONES) / len(written)
+    for number, each in enumerate(written):
         start = _BONES + number * length
-        finished.append((yield from _bake_rest(report, options, start, length)))
+        finished.append((yield from _bake_rest(each, options, start, length)))
     return finished
 
 
-def _not_written(found: Fitted) -> BonesReport:
-    """The report of a bake that would be worse; the panel keeps that of an earlier bake."""
+def _not_written(found: Fitted) -> Written:
+    """A bake that would be worse; the panel keeps the report of an earlier bake."""
     for obj in found.source.objects:
         if kept_record(obj) is None:
             remember_report(obj, found.report.sentence())
-    return found.report
+    return Written(found, found.report)
 
 
 def _remembered(found: Fitted, most_keys: int) -> BonesReport:

@@ -134,9 +134,10 @@ def helps(rig: TwistedRig, skinning: HelperSkinning) -> bool:
 def _gauges(rig: TwistedRig, skinning: HelperSkinning) -> int:
     """How many bones that do not deform the helpers of a result need."""
     of_pairs = {(each.parent, each.child, each.gauge) for each in skinning.helpers if each.gauge}
-    return len(of_pairs) + len(
-        {turn[:2] for _, twist in rig.used(skinning) for turn in twist.turns}
-    )
+    turns = {turn[:2] for _, twist in rig.used(skinning) for turn in twist.turns}
+    anchors = [rig.anchor(each) for each in skinning.helpers if each.anchor >= 0]
+    limbs = {bone for bone, along in anchors if along is None}
+    return len(of_pairs) + len(turns) + len(limbs)
 
 
 def distances(
@@ -151,10 +152,9 @@ def distances(
     before = np.linalg.norm(plain - live, axis=1)
     if not helps(rig, skinning):
         return before, before
-    [matrices] = rig.matrices(matrices[None])
-    pose = Pose.from_matrices(matrices, rig.skeleton)
-    helpers = helper_transforms(skinning.helpers, pose, rig.skeleton)
-    ours = skinned(skinning, source.rest, matrices, helpers)
+    [posed] = rig.poses(matrices[None])
+    helpers = helper_transforms(skinning.helpers, posed, rig.skeleton)
+    ours = skinned(skinning, source.rest, posed.matrices, helpers)
     return before, np.linalg.norm(ours - live, axis=1)
 
 

@@ -287,7 +287,7 @@ class _FitOfRig:
             rig.influences,
             rig.skeleton,
             self.source.rest,
-            [Pose.from_matrices(pose, rig.skeleton) for pose in rig.matrices(self.poses[0])],
+            rig.poses(self.poses[0]),
             self.live[0],
             rig.pairs(pairs),
             balls=np.flatnonzero(np.isin(rig.origin, balls)).tolist(),

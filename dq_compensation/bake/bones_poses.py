@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Literal
 
 import numpy as np
 
 from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import Quaternion, swing, twist
-from ..arrays import Float64s, Floats, Integers
-from ..core.dual_quaternion import concatenate_quaternions
+from ..arrays import Float64s, Floats, Int32s, Integers
+from ..core.dual_quaternion import concatenate_quaternions, matrices_from_quaternions
 from ..core.influences import Influences
-from ..core.skeleton import Skeleton
+from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import unit_or
 from ..scene.blender.armature import flipped_name
 from ..scene.settings.declaration import TOLERANCE, frozen_values, props
@@ -40,6 +40,8 @@ _SLENDER = 2.4
 _BALL_TWIST = 0.5
 # The least cosine of the angle between two bones of one limb.
 _STRAIGHT = 0.95
+# The turn from Y to -Y.
+_HALF_TURN = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 def motion_range(
@@ -130,6 +132,25 @@ def ranges_of_motion(
         part = min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2
         found[bone] = float(max(_LEAST_RANGE, part))
     return found
+
+
+def along_limbs(skeleton: Skeleton, axis: LimbAxis, parents: Int32s) -> Skeleton:
+    """The skeleton with axes and tails of its limbs: the same wherever the tails of its bones lie.
+
+    They are those of a bone along the limb, without roll.
+
+    Args:
+        axis: along which limbs point; see `Skeleton.limb_directions`.
+        parents: shape (B,), whose children show where limbs lead; -1 for none.
+    """
+    along, rest = skeleton.limb_directions(axis, parents), skeleton.rest.copy()
+    # Half of the shortest turn from Y: (1 + y . along, y x along), up to its length.
+    x, y, z = along.T
+    half = np.stack((1.0 + y, z, np.zeros(len(along)), -x), axis=1)
+    rest[:, :3, :3] = matrices_from_quaternions(unit_or(half, _HALF_TURN))
+    above = np.where(parents >= 0, parents, np.arange(skeleton.bone_count))
+    tails = skeleton.heads + skeleton.limb_lengths(above)[:, None] * along
+    return replace(skeleton, rest=rest, tails=tails)
 
 
 def _limb_lengths(skeleton: Skeleton) -> Float64s:

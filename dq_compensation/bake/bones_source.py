@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.limbs import joined_skeleton
+from ..analysis.limbs import joined_skeleton, parents_of_side
 from ..analysis.twist_bones import TwistedRig
 from ..arrays import Float64s, Int32s, Int64s, Integers
 from ..core.influences import Influences
@@ -42,6 +42,7 @@ from ..scene.vertex_groups import (
 from ..softness.softening import with_softness
 from ..wording import listed
 from .bake_source import REFUSAL_HIDDEN, REFUSAL_REST, BakeOnto, Source
+from .bones_poses import along_limbs
 
 _Number = TypeVar("_Number", bound=np.generic)
 
@@ -115,10 +116,31 @@ class RigSource:
 
     @cached_property
     def joined(self) -> tuple[Skeleton, Int32s]:
-        """The skeleton in which joints turn, and each bone's place in it: `joined_skeleton`."""
-        sides = self.sources[0].binding.bone_sides
-        skin = SkinAtRest(self.rest, self.influences, self.skeleton, sides=sides)
-        return joined_skeleton(skin)
+        """The skeleton in which joints turn, and each bone's place in it: `joined_skeleton`.
+
+        Where tails do not tell the limbs, or an axis is named, see `along_limbs`.
+        """
+        source, parents = self.sources[0], self.skeleton.parents.copy()
+        # An earlier bake's, which no vertex follows here.
+        helpers = helper_names(self.armature)
+        parents[[name in helpers for name in self.skeleton.names]] = -1
+        axis, sides = Settings.of(source.obj).limb_axis, source.binding.bone_sides
+        skeleton = replace(self.skeleton, parents=parents)
+        skin = SkinAtRest(self.rest, self.influences, skeleton, axis, sides=sides)
+        joined, place = joined_skeleton(skin)
+        turned = (joined.rest[place, :3, 1] != skeleton.rest[:, :3, 1]).any()
+        if axis == "AUTO" and not turned:
+            return joined, place
+        of_side, leads = parents_of_side(skin), joined.parents.copy()
+        is_leaf = skin.limbs_of_bones != np.arange(skeleton.bone_count)
+        leads[place[is_leaf | ((of_side < 0) & (parents >= 0))]] = -1
+        return along_limbs(joined, axis, leads), place
+
+    @cached_property
+    def limbs(self) -> Skeleton:
+        """The skeleton with the axes and tails of limbs, which helper bones have."""
+        joined, place = self.joined
+        return replace(self.skeleton, rest=joined.rest[place], tails=joined.tails[place])
 
     def ball_joints(self) -> list[int]:
         """The bones behind the joints that *Ball Joints* takes for balls on some character."""
@@ -151,7 +173,8 @@ class RigSource:
             if deformation.twist_limbs is not None:
                 spreads.append((deformation.twist_limbs, deformation.twist_spread, part))
         chosen = set(pairs.ravel().tolist())
-        return TwistedRig.of(self.skeleton, self.influences, self.rest, spreads, chosen)
+        rig = TwistedRig.of(self.limbs, self.influences, self.rest, spreads, chosen)
+        return replace(rig, plain=self.skeleton)
 
     def live(self, matrices: Float64s) -> Float64s:
         """Our deformation in a pose, shape (N, 3), armature space.

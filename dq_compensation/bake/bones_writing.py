@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import bpy
@@ -12,8 +12,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..arrays import Float64s, Floats, Integers
-from ..core.helper_bones import helper_transforms, twist_axes
-from ..core.pose import Pose
+from ..core.helper_bones import Helper, TwistHelper, helper_heads, helper_transforms
 from ..errors import UserError, raise_refusal
 from ..modifier.modifier_stack import preserves_volume
 from ..scene.blender.animation_curves import PlayedAction, key_linearly, played_actions
@@ -23,7 +22,7 @@ from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig, rig_of
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject, armature_modifier
-from ..scene.helper_rig import HelperBone, Turn, add_helpers
+from ..scene.helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
 from ..scene.key_writing import own_action
 from ..scene.vertex_groups import group_users, keep_weights, write_entries
 from .bake_reports import BonesReport, remember_report
@@ -198,11 +197,24 @@ def _write(played: PlayedAction, bone: str, frames: list[int], basis: Float64s) 
 _USES_SHOWN = 2
 
 
-def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
-    """Write the helper bones, the weights and the keys; returns the finished report."""
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A bake to bones after it was written, or was not.
+
+    Attributes:
+        names: of the rows of the skinning: bones and twist bones, then helpers.
+    """
+
+    found: Fitted
+    report: BonesReport
+    names: tuple[str, ...] = ()
+
+
+def write_bones(found: Fitted, options: BonesOptions) -> Written:
+    """Write the helper bones, the weights and the keys."""
     source, skinning, report = found.source, found.skinning, found.report
     if not helps(found.rig, skinning):
-        return report
+        return Written(found, report)
     with _bones_targets(source.objects, options.onto, keyed=options.keys) as (armature, objects):
         if options.overwrite:
             remove_bones_bake(objects)
@@ -230,7 +242,7 @@ def write_bones(found: Fitted, options: BonesOptions) -> BonesReport:
     )
     for obj in objects:
         remember_report(obj, report.sentence(), of_bones=True)
-    return report
+    return Written(found, report, tuple(names))
 
 
 def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[HelperBone]]:
@@ -239,62 +251,105 @@ def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[H
     Returns:
         the name of each row of the skinning, and the helpers in the order of these rows.
     """
-    source, rig, skinning = found.source, found.rig, found.skinning
-    bones, taken = source.skeleton.names, set(armature_of(armature).bones.keys())
+    taken = set(armature_of(armature).bones.keys())
     meshes = [obj for obj in bpy.data.objects if obj.type == "MESH" and find_rig(obj) == armature]
     taken |= {group.name for obj in meshes for group in obj.vertex_groups}
-    joints = set(blending_joints(source.influences, source.skeleton))
-    counts: dict[tuple[tuple[str, ...], str], int] = {}
-    gauges: dict[tuple[int, int, str], str] = {}
+    naming = _Naming(found, taken)
+    helpers = [naming.twist(row, twist) for row, twist in found.rig.used(found.skinning)]
+    heads = helper_heads(found.skinning.helpers, found.rig.skeleton)
+    helpers += [naming.helper(*each) for each in zip(found.skinning.helpers, heads, strict=True)]
+    return naming.names, helpers
 
-    def new_name(of: tuple[str, ...], word: str) -> str:
-        counts[of, word] = number = counts.get((of, word), 0) + 1
-        name = helper_name(of, f"{word}{number}", taken)
-        taken.add(name)
-        return name
 
-    def of_joint(above: int, bone: int) -> tuple[str, ...]:
-        above, bone = int(rig.origin[above]), int(rig.origin[bone])
-        alone = (above, bone) in joints or above == bone
-        return (bones[bone],) if alone else (bones[bone], bones[above])
+class _Naming:
+    """Names for helpers and for the bones that they need.
 
-    def gauge_of(above: int, bone: int, word: str) -> str:
-        if (above, bone, word) not in gauges:
-            gauges[above, bone, word] = new_name(of_joint(above, bone), word)
-        return gauges[above, bone, word]
+    Attributes:
+        names: of the rows of the skinning, as far as they have any.
+    """
 
-    names = [bones[bone] for bone in rig.origin.tolist()]
-    helpers: list[HelperBone] = []
-    for row, twist in rig.used(skinning):
-        limb = bones[twist.limb]
-        names[row] = new_name((limb,), "twist")
-        axes = twist_axes(twist, source.skeleton).ravel().tolist()
+    def __init__(self, found: Fitted, taken: set[str]) -> None:
+        source, self._rig, self._taken = found.source, found.rig, taken
+        self._bones = source.skeleton.names
+        self._joints = set(blending_joints(source.influences, source.skeleton))
+        self._counts: dict[tuple[tuple[str, ...], str], int] = {}
+        self._gauges: dict[tuple[int, int, str], str] = {}
+        self._limbs: dict[int, str] = {}
+        self.names = [self._bones[bone] for bone in self._rig.origin.tolist()]
+
+    def twist(self, row: int, twist: TwistHelper) -> HelperBone:
+        """A twist bone, with this row."""
+        bones, limb, axes = self._bones, self._bones[twist.limb], self._axes(row)
+        self.names[row] = self._new((limb,), "twist")
         turns = [
-            Turn(gauge_of(above, below, "turn_twist"), bones[above], bones[below], factor)
+            Turn(self._gauge(above, below, "turn_twist"), bones[above], bones[below], factor)
             for above, below, factor in twist.turns
         ]
-        helpers.append(
-            HelperBone(names[row], limb, limb, 1.0, axes=tuple(axes), turns=tuple(turns))
+        return HelperBone(self.names[row], limb, limb, 1.0, axes=axes, turns=tuple(turns))
+
+    def helper(self, helper: Helper, head: Float64s) -> HelperBone:
+        """A helper of a pair with its head here, armature space, shape (3,)."""
+        parent, child = helper.parent, helper.child
+        self.names.append(name := self._new(self._of_joint(parent, child), "helper"))
+        anchor, along, limb = self._anchor(helper)
+        offset = (head - self._rig.skeleton.heads[child]) / self._length(child)
+        return HelperBone(
+            name,
+            self.names[parent],
+            self.names[child],
+            helper.share,
+            helper.growth,
+            helper.shrink,
+            anchor,
+            along,
+            self._gauge(parent, child, helper.gauge) if helper.gauge else "",
+            helper.narrowing,
+            helper.side,
+            helper.twisting,
+            self._axes(helper.frame),
+            gauge_axes=self._axes(child),
+            offset=tuple(offset.tolist()),
+            limb=limb,
         )
-    for each in skinning.helpers:
-        names.append(new_name(of_joint(each.parent, each.child), "helper"))
-        helpers.append(
-            HelperBone(
-                names[-1],
-                names[each.parent],
-                names[each.child],
-                each.share,
-                each.growth,
-                each.shrink,
-                names[each.anchor] if each.anchor >= 0 else "",
-                each.along,
-                gauge_of(each.parent, each.child, each.gauge) if each.gauge else "",
-                each.narrowing,
-                each.side,
-                each.twisting,
-            )
-        )
-    return names, helpers
+
+    def _new(self, of: tuple[str, ...], word: str) -> str:
+        self._counts[of, word] = number = self._counts.get((of, word), 0) + 1
+        name = helper_name(of, f"{word}{number}", self._taken)
+        self._taken.add(name)
+        return name
+
+    def _of_joint(self, above: int, bone: int) -> tuple[str, ...]:
+        above, bone = int(self._rig.origin[above]), int(self._rig.origin[bone])
+        alone = (above, bone) in self._joints or above == bone
+        return (self._bones[bone],) if alone else (self._bones[bone], self._bones[above])
+
+    def _gauge(self, above: int, bone: int, word: str) -> str:
+        if (above, bone, word) not in self._gauges:
+            self._gauges[above, bone, word] = self._new(self._of_joint(above, bone), word)
+        return self._gauges[above, bone, word]
+
+    def _axes(self, row: int) -> tuple[float, ...]:
+        return tuple(self._rig.skeleton.rest[row, :3, :3].ravel().tolist())
+
+    def _length(self, row: int) -> float:
+        """The length of the bone of a row in the file."""
+        rig, bone = self._rig, self._rig.origin[row]
+        length = float(np.linalg.norm(rig.plain.tails[bone] - rig.plain.heads[bone]))
+        return length * (HELPER_LENGTH if rig.is_twist[row] else 1.0)
+
+    def _anchor(self, helper: Helper) -> tuple[str, float, Limb | None]:
+        """What takes the head of a helper along, where on that, and how it comes about."""
+        if helper.anchor < 0:
+            return "", 0.0, None
+        bone, along = self._rig.anchor(helper)
+        if along is not None:
+            return self._bones[bone], along, None
+        if bone not in self._limbs:
+            self._limbs[bone] = self._new((self._bones[bone],), "limb")
+        row, skeleton = int(np.flatnonzero(self._rig.origin == bone)[0]), self._rig.skeleton
+        length = float(np.linalg.norm(skeleton.tails[row] - skeleton.heads[row]))
+        limb = Limb(self._bones[bone], self._axes(row), length / self._length(row))
+        return self._limbs[bone], helper.along, limb
 
 
 def _other_uses(obj: bpy.types.Object) -> list[str]:
@@ -344,8 +399,8 @@ def _key(
 ) -> int:
     """Key the helpers in the frames of the action; returns how many keyframes they have."""
     rig, each = found.rig, found.skinning.helpers
-    matrices = rig.matrices(found.frame_matrices)
-    poses = [Pose.from_matrices(of_frame, rig.skeleton) for of_frame in matrices]
+    poses = rig.poses(found.frame_matrices)
+    matrices = np.array([pose.matrices for pose in poses])
     posed = np.array([helper_transforms(each, pose, rig.skeleton) for pose in poses])
     twists = [row for row, _ in rig.used(found.skinning)]
     posed = np.concatenate((matrices[:, twists], posed), axis=1)

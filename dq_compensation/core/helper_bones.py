@@ -14,7 +14,8 @@ the child's rest axes. What its parent does is taken from it (Limit Location, Ro
 its rest, Pose Space). Then, in this order:
 
 - Armature, Preserve Volume on, the targets parent and child with the weights 1 - share and share.
-- With an anchor: Copy Location from that bone, Head/Tail `along`.
+- With an anchor: Copy Location from that bone, Head/Tail `along`. Where that bone is not along its
+  limb, one more bone is, which goes where it goes.
 - With shrink: Copy Scale from the gauge, Make Uniform, Power `shrink`; with growth: the same
   without Make Uniform, Power `-growth`. Both with Offset, not Additive, the owner in World Space,
   the target in Custom Space of the parent bone.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import bpy
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from ..core.helper_bones import GAUGE_SHARE, MOST_BEND, Side
 from ..wording import listed
@@ -24,7 +24,7 @@ from .vertex_groups import kept_record
 COLLECTION = "DQ Compensation Helpers"
 
 # The length of a helper, in parts of that of the bone below its joint.
-_LENGTH = 0.25
+HELPER_LENGTH = 0.25
 # How far it is from the joint, in the same parts: see `core.helper_bones.helper_heads`.
 _BESIDE = 1e-3
 _AXES = "xyz"
@@ -45,6 +45,20 @@ class Turn(NamedTuple):
     factor: float
 
 
+class Limb(NamedTuple):
+    """A bone along a limb whose own bone lies elsewhere: it goes where that one goes.
+
+    Attributes:
+        bone: the own one.
+        axes: at rest, armature space, 3 x 3 numbers row by row.
+        length: in lengths of the own one.
+    """
+
+    bone: str
+    axes: tuple[float, ...]
+    length: float
+
+
 @dataclass(frozen=True)
 class HelperBone:
     """A helper bone at the joint of two bones, which it follows; or in a limb, which it twists.
@@ -60,6 +74,11 @@ class HelperBone:
         narrowing, side, twisting: see `core.helper_bones.Helper`.
         axes: at rest, armature space, 3 x 3 numbers row by row; empty: those of its `frame`.
         turns: the twists with which it turns about its Y axis.
+        gauge_axes: those of the gauge, as `axes`.
+        offset: of its head from that of the child, armature space, in lengths of the child; empty:
+            where the anchor says, or beside the head of the child.
+        length: in lengths of the child.
+        limb: what the anchor follows, where it is no bone of the skeleton.
     """
 
     name: str
@@ -76,6 +95,10 @@ class HelperBone:
     twisting: float = 0.0
     axes: tuple[float, ...] = ()
     turns: tuple[Turn, ...] = ()
+    gauge_axes: tuple[float, ...] = ()
+    offset: tuple[float, ...] = ()
+    length: float = HELPER_LENGTH
+    limb: Limb | None = None
 
     @property
     def frame(self) -> str:
@@ -86,6 +109,8 @@ class HelperBone:
     def measures(self) -> list[HelperBone]:
         """The gauges that it needs: they do not deform."""
         follows = [] if not self.gauge else [self._measuring()]
+        if self.limb is not None:
+            follows.append(self._along_limb(*self.limb))
         return follows + [
             HelperBone(turn.gauge, turn.above, turn.below, 1.0, axes=self.axes)
             for turn in self.turns
@@ -93,7 +118,11 @@ class HelperBone:
 
     def _measuring(self) -> HelperBone:
         share = 1.0 if self.side or self.twisting else GAUGE_SHARE
-        return HelperBone(self.gauge, self.parent, self.child, share)
+        return HelperBone(self.gauge, self.parent, self.child, share, axes=self.gauge_axes)
+
+    def _along_limb(self, bone: str, axes: tuple[float, ...], length: float) -> HelperBone:
+        at_head = (0.0, 0.0, 0.0)
+        return HelperBone(self.anchor, bone, bone, 1.0, axes=axes, offset=at_head, length=length)
 
 
 def helper_names(armature: bpy.types.Object) -> list[str]:
@@ -152,16 +181,19 @@ def _new_bone(bones: bpy.types.ArmatureEditBones, helper: HelperBone) -> None:
     """Add the bone of a helper, at rest."""
     frame = bones[helper.frame]
     bone = bones.new(helper.name)
-    bone.tail = (0.0, _LENGTH * bones[helper.child].length, 0.0)
+    child = bones[helper.child]
+    bone.tail = (0.0, helper.length * child.length, 0.0)
     bone.matrix = frame.matrix
     # As in `core.helper_bones.helper_heads`.
-    axis = bones[helper.anchor] if helper.anchor else bones[helper.child]
-    way = (helper.along if helper.anchor else _BESIDE) * (axis.tail - axis.head)
+    axis = bones[helper.anchor] if helper.anchor else child
+    head = axis.head + (helper.along if helper.anchor else _BESIDE) * (axis.tail - axis.head)
     if helper.axes:
         rows = [helper.axes[start : start + 3] for start in (0, 3, 6)]
         bone.matrix = Matrix.LocRotScale(bone.head.to_tuple(), Matrix(rows), None)
-        way = _BESIDE * axis.length * bone.y_axis
-    bone.translate(axis.head + way - frame.head)
+        head = child.head + _BESIDE * child.length * bone.y_axis
+    if helper.offset:
+        head = child.head + child.length * Vector(helper.offset)
+    bone.translate(head - frame.head)
     bone.parent = bones[helper.parent]
     bone.use_connect = False
 
@@ -185,7 +217,8 @@ def remove_helpers(armature: bpy.types.Object, names: Collection[str]) -> None:
 def gauges_of(armature: bpy.types.Object, helper: str) -> set[str]:
     """The names of the gauges of a helper bone."""
     found: list[Any] = list(armature.pose.bones[helper].constraints)
-    return {each.subtarget for each in found if each.type in ("COPY_SCALE", "TRANSFORM")}
+    kinds = ("COPY_SCALE", "TRANSFORM", "COPY_LOCATION")
+    return {each.subtarget for each in found if each.type in kinds}
 
 
 def _collection(armature: bpy.types.Object) -> bpy.types.BoneCollection:
@@ -339,6 +372,13 @@ def kept_helpers(obj: bpy.types.Object) -> list[HelperBone]:
     record = kept_record(obj) or {"helpers": []}
     found = [HelperBone(**each) for each in record["helpers"]]
     return [
-        replace(each, axes=tuple(each.axes), turns=tuple(Turn(*turn) for turn in each.turns))
+        replace(
+            each,
+            axes=tuple(each.axes),
+            turns=tuple(Turn(*turn) for turn in each.turns),
+            gauge_axes=tuple(each.gauge_axes),
+            offset=tuple(each.offset),
+            limb=None if each.limb is None else Limb(*each.limb),
+        )
         for each in found
     ]

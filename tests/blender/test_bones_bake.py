@@ -8,10 +8,12 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.bake.bones_source import remove_bones_bake
+from dq_compensation.bake.removing import remove_bakes
 from dq_compensation.core.helper_bones import (
     Helper,
     TwistHelper,
@@ -21,7 +23,12 @@ from dq_compensation.core.helper_bones import (
     twist_transforms,
 )
 from dq_compensation.core.pose import Pose
-from dq_compensation.scene.blender.armature import pose_matrices, pose_order, read_skeleton
+from dq_compensation.scene.blender.armature import (
+    edited_bones,
+    pose_matrices,
+    pose_order,
+    read_skeleton,
+)
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.helper_rig import COLLECTION, HelperBone, Turn, add_helpers, helper_names
 from dq_compensation.scene.vertex_groups import kept_record
@@ -447,3 +454,43 @@ def curves(armature: bpy.types.Object) -> list[bpy.types.FCurve]:
         strip = animation.action.layers[0].strips[0]
         return list(strip.channelbag(animation.action_slot).fcurves)
     return list(animation.action.fcurves)
+
+
+@pytest.mark.parametrize("way", [(0.0, 0.0, 1.0), (0.3, -1.0, 0.4)], ids=["up", "askew"])
+@pytest.mark.parametrize("helpers", [0, 4])
+def test_tails_across_the_limb_bake_like_tails_along_it(
+    limb: bpy.types.Object, way: tuple[float, float, float], helpers: int
+) -> None:
+    """As FBX and glTF bring them, with rolls of any kind; the last bone is as it was.
+
+    1e-4 of the size. Blender shows in each pose what the bake has fitted.
+    """
+    armature = rig(limb)
+    poses = [(bend, twist) for bend in (0.6, 1.4) for twist in (0.0, 0.5)]
+
+    def baked() -> NDArray[np.float64]:
+        bake(limb, helpers=helpers, tolerance=0.2, twist=0.0 if helpers else 60.0)
+        found = []
+        for bend, twist in poses:
+            for name, angle in (("Lower", bend), ("Hand", -0.6 * bend)):
+                bone = armature.pose.bones[name]
+                axes = bone.bone.matrix_local.to_quaternion()
+                turn = Quaternion((0, 0, 1), angle) @ Quaternion((1, 0, 0), twist)
+                bone.rotation_mode = "QUATERNION"
+                bone.rotation_quaternion = axes.inverted() @ turn @ axes
+            found.append(native(limb))
+        return np.array(found, np.float64)
+
+    along = baked()
+    kinds = {each.type for bone in armature.pose.bones for each in bone.constraints}
+    assert ("COPY_LOCATION" if helpers else "TRANSFORM") in kinds
+    remove_bakes([limb])
+    for bone in armature.pose.bones:
+        bone.rotation_quaternion = (1, 0, 0, 0)
+    with edited_bones(armature) as bones:
+        for name in BONES[:2]:
+            bones[name].tail = bones[name].head + 0.1 * Vector(way)
+            bones[name].roll = 0.7
+    enable(limb)
+    across = baked()
+    assert np.abs(across - along).max() < 1e-4 * np.ptp(along[0], axis=0).max()
