@@ -1,9 +1,8 @@
 """Exports characters by Blender's own exporters, as if the add-on were not there.
 
-A modifier of ours changes what exporters do: that of FBX drops shape keys, that of USD writes our
-custom properties, and no skin where the Armature modifier is hidden. For as long as an export
-takes, our modifiers are off, the Armature modifier has the user's settings, and our custom
-properties are taken away. Nobody of us follows that.
+A modifier of ours changes what exporters do: that of FBX drops shape keys. For as long as an export
+takes, our modifiers are off, and the Armature modifier has the user's settings. Nobody of us
+follows that.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ from ..session.changes import unfollowed
 from ..wording import listed
 from .bake_reports import remember_report
 from .files import cannot_write, read_only_refusal, selected_alone
-
-OUR_PROPERTIES = "dq_compensation_"
 
 
 @dataclass(frozen=True)
@@ -177,9 +174,6 @@ def without_ours(objects: Iterable[bpy.types.Object]) -> Generator[None]:
         for obj in objects:
             if obj.type == "MESH":
                 _show_plain(stack, SkinnedObject(obj))
-            for owner in (obj, obj.data, getattr(obj.data, "shape_keys", None)):
-                if owner is not None and owner.library is None:
-                    _hide_properties(stack, owner)
         yield
 
 
@@ -204,12 +198,3 @@ def _set(stack: ExitStack, owner: Any, name: str, *, value: bool) -> None:
     if getattr(owner, name) != value:
         stack.callback(setattr, owner, name, getattr(owner, name))
         setattr(owner, name, value)
-
-
-def _hide_properties(stack: ExitStack, owner: bpy.types.ID) -> None:
-    """Take our custom properties away until the stack ends."""
-    for name in list(owner.keys()):
-        value = owner[name]
-        if name.startswith(OUR_PROPERTIES) and isinstance(value, str | int | float):
-            stack.callback(owner.__setitem__, name, value)
-            del owner[name]

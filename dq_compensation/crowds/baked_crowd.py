@@ -31,6 +31,8 @@ from ..scene.blender.own_objects import (
     CROWD_BAKE_PROPERTY,
     HIDDEN_PROPERTY,
     POSE_TABLE_PROPERTY,
+    is_own_modifier,
+    keep_text,
     link_beside,
     own_modifiers,
 )
@@ -254,7 +256,8 @@ def modifiers_after(obj: Object) -> list[Modifier]:
     skinned, stack = SkinnedObject(obj), list(obj.modifiers)
     deforming = [skinned.find_modifier(), *skinned.mixed_modifiers, *own_modifiers(obj)]
     last = max((stack.index(each) for each in deforming if each is not None), default=-1)
-    return [each for each in stack[last + 1 :] if each.show_viewport or each.show_render]
+    after = [each for each in stack[last + 1 :] if not is_own_modifier(each)]
+    return [each for each in after if each.show_viewport or each.show_render]
 
 
 def left_out(obj: Object) -> list[str]:
@@ -533,7 +536,7 @@ def write_crowd(
     tree = _build_crowd_tree(name, start_frame, table, collections)
     tree[CROWD_BAKE_PROPERTY] = True
     baked = bpy.data.objects.new(name, _figures_mesh(name, roles, figures, first_rows, fps))
-    baked[CROWD_BAKE_PROPERTY] = made_for
+    keep_text(baked, CROWD_BAKE_PROPERTY, made_for)
     modifier = cast("NodesModifier", baked.modifiers.new(name, "NODES"))
     modifier.node_group = tree
     link_beside(crowd, baked)

@@ -19,7 +19,7 @@ from ..errors import UserError
 from ..scene.binding.content import digest
 from ..scene.blender.armature import world_matrix
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, text_in
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import is_moving, is_reshaped, world_millimetres
 from ..scene.settings.crowd_settings import crowd_of, roles_of
@@ -60,7 +60,7 @@ def has_changed(crowd: Object, state: CrowdState, scene: Scene, baked: Object) -
     known = _known.get(crowd.session_uid)
     if known is None or known[0] != source:
         known = _known[crowd.session_uid] = (source, made_for(crowd, state, scene))
-    return known[1] != baked.get(CROWD_BAKE_PROPERTY)
+    return known[1] != text_in(baked, CROWD_BAKE_PROPERTY)
 
 
 def made_for(crowd: Object, state: CrowdState, scene: Scene) -> str:

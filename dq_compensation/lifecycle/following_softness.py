@@ -16,7 +16,7 @@ import bpy
 
 from ..errors import UserError
 from ..modifier.modifier_stack import ensure_soft_copy, has_linked_mesh
-from ..scene.binding.content import digest, keeps_soft_weights, record_of
+from ..scene.binding.content import digest, digest_of_bones, keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
@@ -83,8 +83,14 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
     if obj.library is not None or deformation_refusal(skinned):
         return
     if has_linked_mesh(skinned):
-        if record_of(skinned).get("softness") != recorded_softness(skinned):
+        record = record_of(skinned)
+        if record.get("softness") != recorded_softness(skinned):
             known.problem = _FIXED.format(obj=obj.name)
+        if edited and record:
+            # The numbers of the bones count in both.
+            same_bones = record.get("bones") == digest_of_bones(skinned.rig, named=False)
+            painted, _ = content_digests(skinned)
+            known.painted_since = same_bones and record.get("painted") != painted
         return
     if reason := softness_refusal(skinned):
         _refuse(obj, reason)

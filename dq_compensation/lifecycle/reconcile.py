@@ -159,6 +159,23 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
     return found
 
 
+def older_than_its_file(skinned: SkinnedObject) -> str | None:
+    """That an object with a linked mesh has an older modifier, which fits it; None: it has not."""
+    obj, library = skinned.obj, skinned.mesh.library
+    if library is None or not has_linked_mesh(skinned):
+        return None
+    newer, status = newer_parts_of_linked_mesh(skinned, Settings.of(obj)), status_of(obj)
+    newer = (*newer, *status.newer, *["weights"] * status.softness.painted_since)
+    if not newer:
+        return None
+    file = bpy.path.basename(library.filepath)
+    return (
+        f"The modifier of {obj.name} is older than the linked file {file}. Changed there since: "
+        f"{listed(list(dict.fromkeys(newer)))}. It cannot be made anew here, because the mesh is "
+        f"linked. Open {file}, press Refresh and save it, or make the mesh local."
+    )
+
+
 def _about_twists(limbs: TwistLimbs) -> str:
     """How many limbs spread their twists, and which others are left out, with the reason."""
     names = limbs.skeleton.names
@@ -195,11 +212,7 @@ def _notes_on_linked_mesh(skinned: SkinnedObject, acting: Settings) -> list[str]
             f"{name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
         )
-    if newer := newer_parts_of_linked_mesh(skinned, acting):
-        found.append(
-            f"The modifier of {name} is older than the linked file. Changed there since: "
-            f"{listed(newer)}. Press Refresh and save in that file."
-        )
+    found += filter(None, (older_than_its_file(skinned),))
     return found
 
 
@@ -536,6 +549,8 @@ def reconcile(
             Comparison(State.CURRENT) if rests else compare_with_file(skinned, depsgraph, binding)
         )
         status.compared |= deep
+        if binding is not None and has_linked_mesh(skinned):
+            status.newer = newer_parts_of_linked_mesh(skinned, Settings.of(obj), binding)
         still_moving = patient and found.parts == (PLACE,) and _has_moved_since(skinned, "CHECK")
         if found.state is State.OUT_OF_DATE and not still_moving:
             binding = _bring_up_to_date(skinned, depsgraph, found, binding)

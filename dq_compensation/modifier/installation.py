@@ -33,7 +33,7 @@ from ..scene.blender.own_objects import (
     temporary_copy,
 )
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings, named_bones
+from ..scene.settings.object_settings import SKIN_NAME, Settings, named_bones
 from ..session.changes import note_removed
 from ..wording import listed
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, slots_for
@@ -63,6 +63,7 @@ from .modifier_stack import (
     restore_modifier,
     set_modifier,
     show_replaced,
+    show_skin,
     shown_in_viewport,
     take_over_modifier,
 )
@@ -246,6 +247,8 @@ def uninstall(skinned: SkinnedObject) -> None:
     active = obj.modifiers.active
     for modifier in (*own_modifiers(obj), *shape_keepers(obj)):
         obj.modifiers.remove(modifier)
+    if SKIN_NAME in obj.modifiers:
+        show_skin(skinned, None)
     if HOOKS_PROPERTY in obj:
         release_hooks(obj)
     if active is not None and active in obj.modifiers.values():
@@ -355,7 +358,7 @@ def replace_armature_modifier(
             )
         raise BindingError(
             f"{linked}, and its modifier does not fit any more. Changed since: {listed(changed)}. "
-            "Press Refresh and save in that file, or make the mesh local."
+            "Open that file, press Refresh and save it, or make the mesh local."
         )
     else:
         take_over_modifier(skinned, base_of(nodes), settings)

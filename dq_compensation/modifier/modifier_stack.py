@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
 
 import bpy
@@ -18,6 +17,7 @@ from ..scene.blender.own_objects import (
     SOFT_COPY_PROPERTY,
     is_own_modifier,
     is_placed_at,
+    keep_record,
     new_hidden,
     own_modifiers,
     place_at,
@@ -26,7 +26,7 @@ from ..scene.blender.own_objects import (
 )
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings
+from ..scene.settings.object_settings import SKIN_NAME, Settings, is_skin_modifier
 from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
 from ..wording import listed
@@ -86,6 +86,10 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     kinds = {each.type for each in obj.modifiers if each != ours[0]}
     if (wanted or "NODES" in kinds) and not shape_is_kept(obj, modifier, wanted=wanted):
         return False
+    base, is_linked = base_of(ours[0]), skinned.mesh.library is not None
+    looks = base != "ARMATURE" or SKIN_NAME in obj.modifiers
+    if looks and not is_linked and not _skin_is_shown(skinned, base):
+        return False
     return "HOOK" not in kinds or not _endangered(obj)
 
 
@@ -112,6 +116,9 @@ def put_in_place(skinned: SkinnedObject, *, reads_shape: bool) -> None:
     place -= int(start < place)
     if start != place:
         obj.modifiers.move(start, place)
+    base = base_of(ours)
+    if base != "ARMATURE" or SKIN_NAME in obj.modifiers:
+        show_skin(skinned, base)
     if "HOOK" in kinds:
         _keep_hooks(obj)
 
@@ -207,8 +214,8 @@ def _keep_hooks(obj: bpy.types.Object) -> None:
         write_entries(obj, [group], numbers, weights[:, None])
         hook.vertex_indices_set([])
         hook.vertex_group, hook.invert_vertex_group = group, False
-        obj[HOOKS_PROPERTY] = json.dumps(
-            record | {str(hook.persistent_uid): (group, masking, inverted)}
+        keep_record(
+            obj, HOOKS_PROPERTY, record | {str(hook.persistent_uid): (group, masking, inverted)}
         )
 
 
@@ -266,8 +273,53 @@ def _free_name(obj: bpy.types.Object, hook: bpy.types.HookModifier) -> str:
 # the method needs it, and our modifier adds the compensation. What the user has set is kept in
 # `Object.dq_compensation.native` and put back.
 #
-# Elsewhere it is hidden, and the exporter of USD writes no skin. Shown and bound to nothing it
-# would move nothing, too; but then the exporter of FBX writes none.
+# Elsewhere it is hidden, and another one, bound to nothing, stands behind ours: the exporter of USD
+# writes the skin of the first Armature modifier that is on in the viewport (in 4.2 to 5.2, though
+# its option says renders), and Weight Paint normalises the groups of such a one. The exporter of
+# FBX asks for one with vertex groups, be it hidden: the user's own cannot be bound to nothing.
+
+
+_SKIN: dict[str, object] = {
+    "use_vertex_groups": False,
+    "use_bone_envelopes": False,
+    "use_multi_modifier": False,
+    "show_viewport": True,
+    "show_render": True,
+}
+
+
+def _skin_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
+    return [each for each in obj.modifiers if is_skin_modifier(each)]
+
+
+def _skin_is_shown(skinned: SkinnedObject, base: Base | None) -> bool:
+    found = _skin_modifiers(skinned.obj)
+    if base in {None, "ARMATURE"} or len(found) != 1:
+        return len(found) == (base not in {None, "ARMATURE"})
+    wanted = _SKIN | {"object": skinned.find_rig()}
+    return all(getattr(found[0], name) == value for name, value in wanted.items())
+
+
+def show_skin(skinned: SkinnedObject, base: Base | None) -> None:
+    """Give an object the Armature modifier that shows the skin, where a base hides the user's.
+
+    Args:
+        base: None without our modifier.
+    """
+    obj = skinned.obj
+    if _skin_is_shown(skinned, base) or obj.override_library is not None:
+        return
+    active = obj.modifiers.active
+    for each in _skin_modifiers(obj):
+        obj.modifiers.remove(each)
+    if base not in {None, "ARMATURE"}:
+        skin = obj.modifiers.new(SKIN_NAME, "ARMATURE")
+        for name, value in (_SKIN | {"object": skinned.rig, "show_expanded": False}).items():
+            setattr(skin, name, value)
+        place = obj.modifiers.find(cast("Any", skinned.ours).name) + 1
+        obj.modifiers.move(len(obj.modifiers) - 1, place)
+    if active is not None and active in obj.modifiers.values():
+        obj.modifiers.active = active
 
 
 def base_for(

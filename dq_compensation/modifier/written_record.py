@@ -8,7 +8,6 @@ parts included. A part whose digest is another one now has changed, or was edite
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -26,9 +25,15 @@ from ..scene.binding.content import (
     soft_copy,
     structure_of,
 )
-from ..scene.blender.armature import has_moved
+from ..scene.blender.armature import armature_of, has_moved
 from ..scene.blender.mesh import mesh_of, read_positions
-from ..scene.blender.own_objects import TREE_PROPERTY, parsed_record, record_in
+from ..scene.blender.own_objects import (
+    TREE_PROPERTY,
+    keep_record,
+    parsed_record,
+    record_in,
+    text_in,
+)
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from .attribute_names import PREFIX, SOFT_COPY, TREE_VERSION, Base
@@ -44,6 +49,7 @@ from .modifier_stack import (
 )
 from .nodes.own_trees import NODES_PROPERTY
 from .palette_object import edition_of, is_intact
+from .palette_points import bone_groups
 
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
@@ -89,7 +95,7 @@ def remember(
     written = record_in(mesh, CONTENT_PROPERTY)
     content = written | binding.content | attributes
     if content != written:
-        mesh[CONTENT_PROPERTY] = json.dumps(content)
+        keep_record(mesh, CONTENT_PROPERTY, content)
     known = record_in(obj, STATE_PROPERTY) | {_ATTRIBUTES: _attributes_of(mesh)}
     state = known if only_content else _state(skinned, settings, binding.structure)
     record: dict[str, object] = {**state, **attributes}
@@ -97,7 +103,7 @@ def remember(
     compensation, limbs = deformation.compensation, deformation.twist_limbs
     if isinstance(compensation, MeasuredJoints):
         record["joints"] = compensation.joint_counts
-    obj[STATE_PROPERTY] = json.dumps(record)
+    keep_record(obj, STATE_PROPERTY, record)
     # The bones of `JointBones`.
     bones = {"limbs": [] if limbs is None else limbs.bones.tolist()}
     if compensation is not None:
@@ -107,7 +113,7 @@ def remember(
     if isinstance(compensation, MeasuredJoints):
         bones["ropes"] = compensation.rope_bones.tolist()
     named = {kind: [names[bone] for bone in found] for kind, found in bones.items()}
-    obj[BONES_PROPERTY] = json.dumps(named)
+    keep_record(obj, BONES_PROPERTY, named)
 
 
 def was_applied(skinned: SkinnedObject) -> bool:
@@ -163,15 +169,27 @@ def changed_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> 
     """The parts for which the modifier of an object with a linked mesh does not fit any more.
 
     That the object has moved is a note, and so are `newer_parts_of_linked_mesh`; a modifier of an
-    earlier version serves. What followed modifiers make otherwise in this file passes.
+    earlier version serves. What followed modifiers make otherwise in this file passes. Bones that
+    the palette has and the armature has not do not move what they moved.
     """
     found, passing = changed_parts(skinned, settings), _OLDER | {PLACE, BASE, VERSION, FOLLOWED}
+    palette, rig = get_inputs(cast("Any", skinned.ours)).get("Palette"), skinned.find_rig()
+    if palette is not None and rig is not None:
+        names = {name for name, _ in bone_groups(palette)}
+        passing -= {"bones"} if names - set(armature_of(rig).bones.keys()) else set()
     return tuple(part for part in found if part not in passing)
 
 
-def newer_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> tuple[str, ...]:
-    """What has changed in its file since the modifier of an object with a linked mesh was made."""
-    return tuple(part for part in changed_parts(skinned, settings) if part in _OLDER)
+def newer_parts_of_linked_mesh(
+    skinned: SkinnedObject, settings: Settings, binding: Binding | None = None
+) -> tuple[str, ...]:
+    """What has changed in its file since the modifier of an object with a linked mesh was made.
+
+    Args:
+        binding: of the object as it is now; without it, vertices and weights are taken on trust.
+    """
+    older = _OLDER if binding is None else _OLDER | binding.content.keys()
+    return tuple(part for part in changed_parts(skinned, settings, binding) if part in older)
 
 
 def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict[str, Any]) -> bool:
@@ -249,7 +267,7 @@ class JointBones:
 
 def joint_bones(obj: bpy.types.Object) -> JointBones:
     """The bones at which the modifier of an object does something; none in earlier versions."""
-    return _bones_in(obj.get(BONES_PROPERTY, "{}"))
+    return _bones_in(text_in(obj, BONES_PROPERTY))
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from ..core.vectors import places_in_rows
 from ..errors import raise_refusal
 from ..wording import listed
 from .blender.mesh import AttributeType, mesh_of, read_attribute, read_weights, write_attribute
-from .blender.own_objects import linked_refusal, record_in
+from .blender.own_objects import keep_record, linked_refusal, record_in
 from .blender.rna_properties import texts_of_inputs
 from .settings.object_settings import settings_of
 
@@ -237,12 +236,12 @@ def keep_weights(
         values[vertices[rows], 1] = entries.weights[chosen][rows]
         write_attribute(mesh, store.attribute.format(rank), values)
     places = [obj.vertex_groups[name].index for name in groups]
-    mesh[store.record] = json.dumps({"groups": list(groups), "places": places, **record})
+    keep_record(mesh, store.record, {"groups": list(groups), "places": places, **record})
 
 
 def add_to_record(obj: bpy.types.Object, store: Store = BAKED_BONES, **record: object) -> None:
     """List more in the record of an object that has one."""
-    mesh_of(obj)[store.record] = json.dumps({**(kept_record(obj, store) or {}), **record})
+    keep_record(mesh_of(obj), store.record, {**(kept_record(obj, store) or {}), **record})
 
 
 def rename_kept(obj: bpy.types.Object, renamed: Mapping[str, str]) -> None:

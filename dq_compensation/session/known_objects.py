@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Int32s
 from ..scene.blender.mesh import read_property
-from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, text_in
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.crowd_settings import is_crowd, roles_of
 from ..scene.settings.object_settings import settings_of
@@ -125,7 +125,7 @@ _change_count = 0
 
 def is_baked_crowd(obj: bpy.types.Object | None) -> bool:
     """Whether an object shows a baked crowd; not the posed meshes that it picks from."""
-    return obj is not None and isinstance(obj.get(CROWD_BAKE_PROPERTY), str)
+    return obj is not None and bool(text_in(obj, CROWD_BAKE_PROPERTY))
 
 
 _crowds = KnownObjects(is_crowd)

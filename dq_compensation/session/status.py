@@ -137,6 +137,7 @@ class Softness:
     Attributes:
         content: the digests of what they are made from; None before the first look.
         is_old: whether those that act are of an earlier state.
+        painted_since: whether a linked mesh has other painted weights than they were made from.
         problem: why none act, a sentence for the panel.
         stopped: what they were to be made from when the user stopped them, or when they failed.
         failure: why they failed, a sentence.
@@ -145,6 +146,7 @@ class Softness:
 
     content: tuple[str, str] | None = None
     is_old: bool = False
+    painted_since: bool = False
     problem: str | None = None
     stopped: dict[str, Any] | None = None
     failure: str | None = None
@@ -173,6 +175,8 @@ class Status:
         signature: of the object and of its mesh, as `scene.binding.content` has them, at the last
             look at each; 0 before the first one.
         has_spread: whether any twist was spread then.
+        newer: what has changed in the file of a linked mesh since its modifier was made, as of the
+            last time that the mesh was read.
         misfit: the frame and the surplus of vertices for which followed modifiers were read last.
         changes_with_frames: whether a frame may change how it is to be deformed, or move it by its
             armature.
@@ -196,6 +200,7 @@ class Status:
     key_values: Float32s | None = None
     signature: tuple[int, int] = (0, 0)
     has_spread: bool = False
+    newer: tuple[str, ...] = ()
     misfit: tuple[float, int] | None = None
     changes_with_frames: bool = True
     places: dict[str, Float64s] = field(default_factory=dict)

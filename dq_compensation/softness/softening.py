@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
@@ -35,6 +34,7 @@ from ..scene.blender.mesh import (
     read_positions,
     read_weights,
 )
+from ..scene.blender.own_objects import keep_record
 from ..scene.blender.rigging import (
     VISIBILITY,
     deformation_refusal,
@@ -444,18 +444,18 @@ def soften_copies(
     bindings = [bind(obj, follow=False, painted=True) for obj in records]
     pairs = zip(records, bindings, strict=True)
     skins = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in pairs]
-    texts = [json.dumps(record) for record in records.values()]
     softness = [record["softness"] for record in records.values()]
     influences = yield from with_progress(_soft_influences(skins, softness), doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     objects = {obj.session_uid: obj for obj in bpy.data.objects}
-    for uid, binding, soft, text in zip(uids, bindings, influences, texts, strict=True):
+    found = zip(uids, bindings, influences, list(records.values()), strict=True)
+    for uid, binding, soft, record in found:
         skinned = SkinnedObject(objects[uid]) if uid in objects else None
         copy = soft_copy(skinned) if skinned is not None else None
         if skinned is not None and copy is not None:
             _write_soft_copy(skinned, copy, binding, soft)
-            mesh_of(copy)[RECORD_PROPERTY] = text
+            keep_record(mesh_of(copy), RECORD_PROPERTY, record)
 
 
 def _all_vertices(binding: Binding) -> Indices:

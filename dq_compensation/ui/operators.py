@@ -18,8 +18,10 @@ from ..lifecycle.character_settings import (
     use_character_settings,
     use_own_settings,
 )
+from ..lifecycle.reconcile import older_than_its_file
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
 from ..scene.selected_characters import (
@@ -150,6 +152,7 @@ class DQC_OT_refresh(Refusing, Operator):
                 summaries.append(
                     f"{obj.name}: {binding.vertex_count} vertices follow {bones} bones."
                 )
+                failed += filter(None, (older_than_its_file(SkinnedObject(obj)),))
         if failed:
             self.report({"ERROR"}, _join(failed))
         else:

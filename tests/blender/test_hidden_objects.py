@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -15,8 +16,9 @@ from bpy.types import Object
 from numpy.typing import NDArray
 
 import dq_compensation
+from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
-from dq_compensation.scene.blender.own_objects import placed_at
+from dq_compensation.scene.blender.own_objects import placed_at, text_in
 from tests.blender.enabled_scenes import check, distance, error, select, without_addon
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import evaluated_positions
@@ -89,6 +91,44 @@ def test_exports_have_what_they_have_without_us(kind: str, tmp_path: Path) -> No
     soft_limb()
     assert len(hidden_objects()) == 2
     assert content(kind, tmp_path / f"soft.{kind}") == expected
+
+
+def written(path: Path) -> bytes:
+    """All of a file with default options; of USD, the format that is text."""
+    FILES[path.suffix.strip(".").replace("usda", "usdc")][0](filepath=str(path))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["glb", "fbx", "usda", "abc", "obj"])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_exports_do_not_name_us(ending: str, *, earlier: bool, tmp_path: Path) -> None:
+    """Earlier versions have kept their records as texts, which some exporters write."""
+    obj, _ = soft_limb()
+    obj.modifiers.new("Hook", "HOOK").vertex_indices_set([1, 2])
+    api.soften_weights(obj)
+    check()
+    owners: list[Any] = [obj, obj.data]
+    texts = {(o, name) for o in owners for name in o.keys() if name[:16] == "dq_compensation_"}  # noqa: SIM118 - of an ID
+    assert len(texts) == 5
+    for owner, name in texts if earlier else ():
+        owner[name] = text_in(owner, name)
+    if earlier:
+        found = written(tmp_path / f"texts.{ending}")
+        assert (b"dq_compensation_" in found) == (ending in {"usda", "abc"})
+        check()
+    found = written(tmp_path / f"limb.{ending}")
+    assert b"dq_compensation" not in found
+    assert b"DQ Compensation" not in found
+    assert problem_of(obj) is None
+    assert error(obj) <= TOLERANCE
+
+
+def test_custom_properties_in_gltf_have_no_records(tmp_path: Path) -> None:
+    """As VRM's exporter writes them. Our settings are there: Blender gives them to exporters."""
+    soft_limb()
+    path = tmp_path / "limb.glb"
+    bpy.ops.export_scene.gltf(filepath=str(path), export_extras=True)
+    assert b"dq_compensation_" not in path.read_bytes()
 
 
 def test_no_child_no_collection_and_one_property() -> None:

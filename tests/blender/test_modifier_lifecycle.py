@@ -17,7 +17,7 @@ from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
-from dq_compensation.scene.blender.own_objects import is_placed_at
+from dq_compensation.scene.blender.own_objects import is_placed_at, text_in
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.changes import forget_new, is_new
@@ -378,8 +378,8 @@ def _dump(obj: bpy.types.Object) -> dict[str, Any]:
         "active attribute": mesh.attributes.active_index,
         "weights": weights,
         "groups": [group.name for group in obj.vertex_groups],
-        "object properties": {key: repr(obj[key]) for key in obj.keys()},  # noqa: SIM118
-        "mesh properties": {key: repr(mesh[key]) for key in mesh.keys()},  # noqa: SIM118
+        "object properties": {key: text_in(obj, key) or repr(obj[key]) for key in obj.keys()},  # noqa: SIM118
+        "mesh properties": {key: text_in(mesh, key) or repr(mesh[key]) for key in mesh.keys()},  # noqa: SIM118
         "materials": len(mesh.materials),
         "display": (obj.display_type, obj.hide_viewport, obj.hide_render, obj.visible_camera),
     }

@@ -22,7 +22,7 @@ from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.installation import replace_armature_modifier
 from dq_compensation.modifier.modifier_stack import attribute_object_of
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
-from dq_compensation.scene.blender.own_objects import temporary_copy
+from dq_compensation.scene.blender.own_objects import record_in, temporary_copy
 from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
 from dq_compensation.session.status import is_playing
 from tests.blender.conftest import Human
@@ -453,10 +453,10 @@ def test_saved_and_reopened(limb: Pair, tmp_path: Path) -> None:
     saved = evaluated_positions(obj)
     save_and_open(tmp_path / "limb.blend")
     obj = bpy.data.objects["Limb"]
-    record = attribute_object(obj).data[CONTENT_PROPERTY]
+    record = record_in(attribute_object(obj).data, CONTENT_PROPERTY)
     assert np.array_equal(evaluated_positions(obj), saved)
     check()
-    assert attribute_object(obj).data[CONTENT_PROPERTY] == record
+    assert record_in(attribute_object(obj).data, CONTENT_PROPERTY) == record
     is_right(obj)
     disable(obj)
 

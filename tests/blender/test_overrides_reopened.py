@@ -83,6 +83,78 @@ def test_what_still_fits_stays_on_and_the_panel_says_what_is_newer(tmp_path: Pat
     assert "vertex groups" in note
 
 
+def weaken(obj: bpy.types.Object) -> None:
+    """Let the lower bone have less of the vertices that two bones move."""
+    group = obj.vertex_groups["Lower"]
+    for vertex in obj.data.vertices:
+        if len(vertex.groups) > 1:
+            group.add([vertex.index], 0.5 * group.weight(vertex.index), "REPLACE")
+
+
+def move_bone(obj: bpy.types.Object) -> None:
+    rig = obj.modifiers["Armature"].object
+    with edit_mode(rig):
+        bones = rig.data.edit_bones
+        bones["Lower"].roll += 0.1
+        bones.new("More").tail.z = 1.0
+
+
+def remove_bone(obj: bpy.types.Object) -> None:
+    rig = obj.modifiers["Armature"].object
+    with edit_mode(rig):
+        rig.data.edit_bones.remove(rig.data.edit_bones["Lower"])
+
+
+@pytest.mark.parametrize(("change", "part"), [(weaken, "weights"), (move_bone, "bones")])
+def test_refresh_says_what_is_older_and_why_it_stays_so(
+    tmp_path: Path, change: Callable[[bpy.types.Object], None], part: str
+) -> None:
+    _save_shot(tmp_path, fully=True)
+    _change_character(tmp_path, change)
+    body = _open_shot(tmp_path)
+    assert problem_of(body) is None
+    stack = [each.show_viewport for each in body.modifiers]
+    assert not stack[0]
+    assert stack[1]
+    (note,) = [note for note in notes_of(body) if "older than the linked file" in note]
+    assert f"character.blend. Changed there since: {part}. It" in note
+    shown = evaluated_positions(body)
+    select(body)
+    with pytest.raises(RuntimeError, match="cannot be made anew here, because the mesh is linked"):
+        bpy.ops.dqc.refresh()
+    assert distance(evaluated_positions(body), shown) <= TOLERANCE
+    # What the sentence says to do here.
+    body.data = body.data.copy()
+    check()
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    assert not [note for note in notes_of(body) if "older" in note]
+    assert distance(evaluated_positions(body), api.evaluate(body)) <= TOLERANCE
+
+
+def test_what_the_character_file_has_made_anew_is_followed(tmp_path: Path) -> None:
+    before = _save_shot(tmp_path, fully=True)
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "character.blend"))
+    weaken(bpy.data.objects["Limb"])
+    bpy.data.objects["Limb"].data.update()
+    check()
+    pose_limb(bpy.data.objects["Limb Rig"], 0.9)
+    expected = evaluated_positions(bpy.data.objects["Limb"])
+    bpy.ops.wm.save_mainfile()
+    body = _open_shot(tmp_path)
+    assert not [note for note in notes_of(body) if "older" in note]
+    assert distance(before, expected) > MOVED
+    assert distance(evaluated_positions(body), expected) <= TOLERANCE
+
+
+def test_a_bone_that_is_gone_is_refused(tmp_path: Path) -> None:
+    _save_shot(tmp_path, fully=True)
+    _change_character(tmp_path, remove_bone)
+    body = _open_shot(tmp_path)
+    assert "does not fit any more. Changed since: bones" in str(problem_of(body))
+    expected = api.evaluate(body, method="LINEAR")
+    assert distance(evaluated_positions(body), expected) <= TOLERANCE
+
+
 def test_another_number_of_vertices_is_refused_with_the_true_reason(tmp_path: Path) -> None:
     _save_shot(tmp_path, fully=True)
 

@@ -16,6 +16,7 @@ from io_scene_fbx import parse_fbx
 from dq_compensation import api
 from dq_compensation.bake import plain_export
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.scene.blender.own_objects import text_in
 from dq_compensation.scene.blender.rna_properties import plain_values
 from tests.blender.command_runs import CommandLine, save_limb
 from tests.blender.enabled_scenes import check, distance, enable, error, select
@@ -142,7 +143,7 @@ def state(obj: Object, rig: Object) -> Any:
     layer = bpy.context.view_layer
     return (
         [{n: v for n, v in plain_values(each) if n != "execution_time"} for each in obj.modifiers],
-        [sorted((k, str(o[k])) for k in o.keys()) for o in (obj, obj.data, rig, rig.data)],  # noqa: SIM118 - of an ID
+        [sorted((k, text_in(o, k)) for k in o.keys()) for o in (obj, obj.data, rig, rig.data)],  # noqa: SIM118 - of an ID
         [
             (each.name, each.select_get(), each.hide_get(), each.hide_viewport)
             for each in layer.objects

@@ -140,7 +140,7 @@ def is_made_for(step: Step, softness: float) -> bool:
     """Whether the soft weights that act are made for a softness."""
     copy = step.settings.native.soft_copy
     record = copy.data.get("dq_compensation_soft_weights_of") if copy is not None else None
-    return record is not None and abs(json.loads(record)["softness"] - softness) < 1e-5
+    return record is not None and abs(json.loads(record["record"])["softness"] - softness) < 1e-5
 
 
 def are_made() -> bool:

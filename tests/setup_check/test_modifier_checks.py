@@ -13,6 +13,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.blender.own_objects import record_in
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.setup_check.checks import refusal
 from dq_compensation.setup_check.issue import Issue
@@ -258,12 +259,12 @@ def test_every_method_and_any_number_of_influences_is_recognised_after_reopening
     enable(body)
     save_and_open(tmp_path / "body.blend")
     body = bpy.data.objects["Body"]
-    record = body.data[CONTENT_PROPERTY]
+    record = record_in(body.data, CONTENT_PROPERTY)
     assert not found(body, "stale_binding")
-    assert body.data[CONTENT_PROPERTY] == record
+    assert record_in(body.data, CONTENT_PROPERTY) == record
     if bones > 1:
         body.vertex_groups[0].add([0], 0.77, "REPLACE")
         assert not found(body, "stale_binding")
-        assert body.data[CONTENT_PROPERTY] != record
+        assert record_in(body.data, CONTENT_PROPERTY) != record
     select(body)
     disable(body)

@@ -15,7 +15,12 @@ import bpy
 import numpy as np
 
 from dq_compensation.modifier.attribute_names import PREFIX
-from dq_compensation.scene.blender.own_objects import TAKE_PROPERTY, TREE_PROPERTY, is_hidden
+from dq_compensation.scene.blender.own_objects import (
+    TAKE_PROPERTY,
+    TREE_PROPERTY,
+    is_hidden,
+    text_in,
+)
 from dq_compensation.scene.settings.object_settings import settings_of
 from tests.blender.crowd_scenes import add_crowd, playing_limb
 from tests.blender.enabled_scenes import select
@@ -62,7 +67,7 @@ def _custom_property(rng: Random) -> str:
     if not pairs:
         return "no property"
     owner, key = rng.choice(pairs)
-    held, value = owner[key], rng.choice((*_JUNK, None, "half"))
+    held, value = text_in(owner, key) or owner[key], rng.choice((*_JUNK, None, "half"))
     if value is None:
         del owner[key]
     elif value == "half" and isinstance(held, str | bytes):

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
 import bpy
 from mathutils import Matrix
 
-from ..settings.object_settings import settings_of
+from ..settings.object_settings import is_skin_modifier, settings_of
 from .mesh import mesh_of
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
+#
+# Each is a text as bytes, in a group of properties: exporters of USD and Alembic write custom
+# properties, but no groups; glTF's *Custom Properties*, which VRM's exporter turns on, has groups,
+# but no bytes. Earlier versions have written the text itself.
+
+
+# The name of the text in its group.
+_TEXT = "record"
 
 
 def parsed_record(text: object) -> dict[str, Any]:
@@ -25,9 +33,35 @@ def parsed_record(text: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def text_in(owner: bpy.types.ID, name: str) -> str:
+    """The text in a custom property of a datablock; empty without one."""
+    found = owner.get(name)
+    text = found.get(_TEXT) if hasattr(found, "get") else found
+    text = text.decode(errors="replace") if isinstance(text, bytes) else text
+    return text if isinstance(text, str) else ""
+
+
+def keep_text(owner: bpy.types.ID, name: str, text: str) -> None:
+    """Keep a text in a custom property of a datablock, out of the sight of exporters."""
+    owner[name] = {_TEXT: text.encode()}
+
+
 def record_in(owner: bpy.types.ID, name: str) -> dict[str, Any]:
     """The record in a custom property of a datablock."""
-    return parsed_record(owner.get(name))
+    return parsed_record(text_in(owner, name))
+
+
+def keep_record(owner: bpy.types.ID, name: str, record: Mapping[str, object]) -> None:
+    """Keep a record in a custom property of a datablock."""
+    keep_text(owner, name, json.dumps(record))
+
+
+def hide_earlier_records(owner: bpy.types.ID) -> None:
+    """Let exporters see no record of an earlier version in a datablock."""
+    for name in owner.keys() if owner.library is None else ():
+        is_ours = name.startswith("dq_compensation_")
+        if is_ours and isinstance(owner[name], str) and (record := record_in(owner, name)):
+            keep_record(owner, name, record)
 
 
 # Recognises what the add-on has made by a custom property, never by its name.
@@ -152,7 +186,11 @@ def is_posed_copy(obj: bpy.types.Object) -> bool:
 
 
 def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier is a node modifier of ours, be it the one that keeps the shape."""
+    """Whether a modifier is ours, be it one that deforms nothing."""
+    return _is_own_nodes(modifier) or is_skin_modifier(modifier)
+
+
+def _is_own_nodes(modifier: bpy.types.Modifier) -> bool:
     tree = getattr(modifier, "node_group", None)
     return tree is not None and TREE_PROPERTY in tree
 
@@ -167,7 +205,7 @@ def own_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     return [
         cast("bpy.types.NodesModifier", each)
         for each in obj.modifiers
-        if is_own_modifier(each) and KEEPS_SHAPE_PROPERTY not in each.node_group  # type: ignore[attr-defined]
+        if _is_own_nodes(each) and KEEPS_SHAPE_PROPERTY not in each.node_group  # type: ignore[attr-defined]
     ]
 
 

@@ -462,14 +462,22 @@ def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
 # The armature of a mesh object, and whether the mesh goes with the settings of its character.
 
 
+SKIN_NAME = "DQ Compensation: Skin"
+
+
+def is_skin_modifier(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier is the Armature modifier of ours that shows a skin and moves nothing."""
+    return modifier.type == "ARMATURE" and modifier.name.startswith(SKIN_NAME)
+
+
 def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
     """The Armature modifier that our modifier works with; None without any.
 
     The first one that has an armature; when none has, the first one. Of an enabled object it
     stays the same one when another tool adds its own above it.
     """
-    found = [each for each in obj.modifiers if each.type == "ARMATURE"]
-    found = cast("list[bpy.types.ArmatureModifier]", found)
+    every = (each for each in obj.modifiers if each.type == "ARMATURE")
+    found = [cast("bpy.types.ArmatureModifier", m) for m in every if not is_skin_modifier(m)]
     complete = [each for each in found if each.object is not None]
     if len(complete) > 1:
         before: Any = settings_of(obj).native

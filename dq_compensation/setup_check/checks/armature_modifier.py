@@ -13,6 +13,7 @@ from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import read_property
+from ...scene.blender.own_objects import is_own_modifier
 from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue
@@ -181,8 +182,12 @@ def _find_in_armature_modifier(subject: Subject) -> Iterator[Issue]:
 
 
 def _idle(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    modifiers = (m for m in obj.modifiers if isinstance(m, bpy.types.ArmatureModifier))
-    return [m for m in modifiers if m.object is None]
+    return [m for m in _armature_modifiers(obj) if m.object is None]
+
+
+def _armature_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
+    found = (m for m in obj.modifiers if isinstance(m, bpy.types.ArmatureModifier))
+    return [m for m in found if not is_own_modifier(m)]
 
 
 def _further(
@@ -193,8 +198,8 @@ def _further(
     Without those of Multi Modifier, which do not take its result.
     """
     doubles, others = [], []
-    for m in obj.modifiers:
-        if not isinstance(m, bpy.types.ArmatureModifier) or m == first or m.object is None:
+    for m in _armature_modifiers(obj):
+        if m == first or m.object is None:
             continue
         if acts(m) and not m.use_multi_modifier:
             is_double = all(getattr(first, name) == getattr(m, name) for name in _SAME_IN_DOUBLES)
