@@ -12,6 +12,7 @@ from ..core.limb_joints import SkinAtRest
 from ..core.measured_joints import TINY
 from ..core.skeleton import Ancestry, Skeleton
 from ..core.vectors import dots, two_across, unit_or
+from .mirror_map import mirrored_bones
 
 # Finds where limbs run by the skin that bones move, where the tails of bones say nothing.
 #
@@ -220,6 +221,8 @@ _NEARER = 0.6
 # Cosine of the angle from a bone to the head of the one that continues it, where no end touches: 45
 # degrees. The bones of a face lie elsewhere: in front of the head.
 _AHEAD = 0.7
+# The same for a parent that is not in the middle of the body: 60 degrees, for thumbs.
+_TOWARDS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,15 +251,15 @@ def find_gaps(limbs: Limbs) -> list[Gap]:
     Both bones of a gap are on one limb: never left and right. A bone that starts at the end of
     another one fits best. Where no end touches, the bone needs to be without a parent that moves
     vertices (fingers side by side under one hand are right), and has to go on in the direction that
-    leads from its parent's head to its own, unless the parent is in the middle of the body. Where
-    tails say nothing, ends touch by chance; but the parent has to lead to the bone.
+    leads from its parent's head to its own, as the parent does: legs beside each other are no limb.
+    A parent in the middle of the body may lead elsewhere. Where tails say nothing, ends touch by
+    chance; but the parent has to lead to the bone.
 
     Args:
         limbs: of a skin whose `sides` are known.
     """
-    positions, influences, sides = limbs.skin.positions, limbs.skin.influences, limbs.skin.sides
+    positions, influences, sides = limbs.skin.positions, limbs.skin.influences, _sides(limbs)
     skeleton, by_skin = limbs.skeleton, limbs.by_skin
-    assert sides is not None
     heads, tails = skeleton.heads, skeleton.tails
     pairs, vertices, ends = _shared_vertices(influences, skeleton)
     children, parents = pairs.ravel(), pairs[:, ::-1].ravel()
@@ -274,6 +277,7 @@ def find_gaps(limbs: Limbs) -> list[Gap]:
     touches &= ~(by_skin[children] | by_skin[parents])
     ways = heads[children] - heads[parents]
     goes_on = dots(ways, tails[children] - heads[children]) > 0.0
+    goes_on &= _leads_to(skeleton, children, parents, _TOWARDS)
     on_one_limb = (sides[parents] == 0) | goes_on
     if by_skin.any():
         on_one_limb &= ~by_skin[children] | _leads_to(skeleton, children, parents)
@@ -291,6 +295,15 @@ def find_gaps(limbs: Limbs) -> list[Gap]:
         if child not in best or _rank(gap) > _rank(best[child]):
             best[child] = gap
     return _without_cycles(skeleton, sorted(best.values(), key=_rank, reverse=True))
+
+
+def _sides(limbs: Limbs) -> Integers:
+    """The side of each bone, shape (B,): by its name, else by its place if it has an image."""
+    skeleton, sides = limbs.skin.skeleton, limbs.skin.sides
+    assert sides is not None
+    across = skeleton.heads[:, 0] + skeleton.tails[:, 0]
+    mirrored = mirrored_bones(skeleton.heads, skeleton.tails) >= 0
+    return np.where((sides == 0) & mirrored, -np.sign(across), sides)
 
 
 def _rank(gap: Gap) -> tuple[bool, float]:
@@ -334,12 +347,14 @@ def _has_ancestor(skeleton: Skeleton, used: Booleans) -> Booleans:
     return found
 
 
-def _leads_to(skeleton: Skeleton, children: Integers, parents: Integers) -> Booleans:
+def _leads_to(
+    skeleton: Skeleton, children: Integers, parents: Integers, cosine: float = _AHEAD
+) -> Booleans:
     """Whether parents point to the heads of children, shape (m,) as both."""
     ways = skeleton.heads[children] - skeleton.heads[parents]
     along = skeleton.tails[parents] - skeleton.heads[parents]
     lengths = np.linalg.norm(ways, axis=1) * np.linalg.norm(along, axis=1)
-    return dots(ways, along) > _AHEAD * lengths
+    return dots(ways, along) > cosine * lengths
 
 
 def _without_cycles(skeleton: Skeleton, candidates: list[Gap]) -> list[Gap]:

@@ -1,4 +1,4 @@
-"""Finds the counterpart of each vertex on the other side of X = 0."""
+"""Finds the counterpart of each vertex, and of each bone, on the other side of X = 0."""
 
 from __future__ import annotations
 
@@ -6,14 +6,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Float64s, Floats, Indices, Integers
-from ..core.vectors import cell_keys, nearest_within
+from ..core.vectors import cell_keys, extent, nearest_within
 
+# In parts of the skeleton's size: how far a bone may be from the mirror image of the other one.
+_BONES_APART = 1e-3
 # SplitMix64 (Steele, Lea, Flood 2014): numbers that differ a little become hashes that differ much.
 _MIX_STEPS = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))
 # The cells of the grid for the first look, in parts of the tolerance.
 _FINE = 0.02
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mirrored_bones(heads: Floats, tails: Floats) -> Indices:
+    """The bone on the other side of X = 0 of each bone: each is the only image of the other.
+
+    Args:
+        heads, tails: shape (B, 3), at rest.
+
+    Returns:
+        shape (B,); -1 where there is none, and for bones in the middle.
+    """
+    ends = np.hstack((heads, tails))
+    images = ends * np.tile((-1.0, 1.0, 1.0), 2)
+    near = np.ones((len(ends), len(ends)), np.bool_)
+    for axis in range(6):
+        near &= np.abs(ends[:, axis] - images[:, axis, None]) <= _BONES_APART * extent(heads)
+    only = near & (near.sum(axis=1, keepdims=True) == 1) & (near.sum(axis=0) == 1)
+    np.fill_diagonal(only, val=False)
+    return np.where(only.any(axis=1), only.argmax(axis=1), -1)
 
 
 def partners_by_position(positions: Floats, tolerance: float) -> Indices:

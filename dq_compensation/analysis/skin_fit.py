@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Booleans, Float64s, Floats, Indices
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.vectors import extent, transformed_points
@@ -38,6 +38,9 @@ _CLEARLY, _NEARER_FOR_EACH_FARTHER = 0.25, 10
 # A place that is among few to choose from is sure when so many joints come inside by it. A fitted
 # movement needs as many as it has freedoms: fewer joints may come inside by chance.
 _FEWEST_GAINED = 2
+# The ends of a hard edge follow one bone each, by this weight. A vertex blends two bones where the
+# weaker one has that share.
+_HARD, _BLENDS = 0.9, 0.1
 # The rotation about the line of the joints is known if they lie so far beside it, in radii.
 _BESIDE_LINE = 1.0
 
@@ -152,6 +155,42 @@ def _is_needed(
         and now <= _FEWER_INSIDE * then
         and then - now >= least_gained
         and (nearer > _CLEARLY).sum() >= _NEARER_FOR_EACH_FARTHER * farther_count
+    )
+
+
+def with_hard_edges(
+    positions: Float64s, influences: Influences, edges: Int32s, bone_count: int
+) -> tuple[Float64s, Influences]:
+    """The vertices of a mesh, and the middles of its hard edges, which follow two bones alike.
+
+    Where weights go from one bone to another from one vertex to the next, no vertex shows the
+    joint. Edges count between bones that more edges than vertices have in common.
+
+    Args:
+        positions: shape (n, 3).
+        edges: shape (m, 2).
+    """
+    strongest = influences.bones[:, 0].astype(np.int64)
+    codes = np.sort(strongest[edges], axis=1) @ (bone_count, 1)
+    hard = (influences.weights[edges, 0] >= _HARD).all(axis=1)
+    hard &= strongest[edges[:, 0]] != strongest[edges[:, 1]]
+    if not hard.any():
+        return positions, influences
+    counts = np.bincount(codes[hard], minlength=bone_count**2)
+    if influences.width > 1:
+        blends = influences.bones[influences.weights[:, 1] >= _BLENDS, :2].astype(np.int64)
+        counts -= np.bincount(np.sort(blends, axis=1) @ (bone_count, 1), minlength=len(counts))
+    hard &= counts[codes] > 0
+    middles = positions[edges[hard]].mean(axis=1)
+    added = np.zeros((len(middles), max(influences.width, 2)))
+    bones, weights = (
+        np.concatenate((np.pad(each, ((0, 0), (0, added.shape[1] - each.shape[1]))), added))
+        for each in (influences.bones, influences.weights)
+    )
+    bones[len(positions) :, :2], weights[len(positions) :, :2] = strongest[edges[hard]], 0.5
+    return (
+        np.concatenate((positions, middles)),
+        Influences(bones.astype(np.int32), weights.astype(np.float32)),
     )
 
 

@@ -31,7 +31,7 @@ from ..scene.settings.object_settings import (
 )
 from ..session.changes import writing_settings
 from ..session.status import status_of
-from ..setup_check import fixing
+from ..setup_check import fixing, ignoring
 from ..setup_check.catalogue import CHECKS, find_issues, issues_of_character
 from ..setup_check.issue import Fix, FixError, Issue
 from ..setup_check.said_once import said_once
@@ -329,16 +329,22 @@ Agree = Callable[[Issue, Fix], bool]
 """Answers the question of a fix, `Fix.question`: whether to carry it out."""
 
 
-def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None) -> list[Issue]:
+def check(
+    obj: bpy.types.Object,
+    *,
+    ignored: bool = False,
+    depsgraph: bpy.types.Depsgraph | None = None,
+) -> list[Issue]:
     """The issues that Setup Check finds in an object, enabled or not. Changes nothing.
 
     Args:
         obj: a mesh; or an armature, for all its meshes: what they share is said once, and
             `Issue.meshes` has their names.
+        ignored: the issues that `ignore` was told to leave, in the place of all others.
         depsgraph: the state to look at; by default the current one.
 
     Returns:
-        the issues, errors first, then warnings, then information; empty when all is well. Each has
+        the issues, errors first, then warnings, then information; none where all is well. Each has
         a sentence for riggers, the names of the bones and the indices of the vertices that it is
         about, and the fixes that `fix` can carry out.
 
@@ -347,9 +353,40 @@ def check(obj: bpy.types.Object, *, depsgraph: bpy.types.Depsgraph | None = None
         UserError: the depsgraph is none.
     """
     meshes, state = meshes_of(obj), chosen_depsgraph(depsgraph)
-    if obj.type == "ARMATURE":
-        return said_once(issues_of_character(meshes, state))
-    return find_issues(meshes[0], state)
+    issues = issues_of_character(meshes, state)
+    found = {
+        mesh.name: [
+            each for each in ignoring.judged(mesh, issues[mesh.name]) if each.ignored == ignored
+        ]
+        for mesh in meshes
+    }
+    return said_once(found) if obj.type == "ARMATURE" else found[obj.name]
+
+
+def ignore(obj: bpy.types.Object, check: str, key: str, *, ignored: bool = True) -> None:
+    """Leave an issue that Setup Check finds as it is; `check` and `fix` leave it out then.
+
+    This is kept with the object. When there is more of the issue, it counts again, and says so.
+
+    Args:
+        obj: a mesh object, or an armature for all its meshes that have the issue.
+        check, key: of the issue, `Issue.check` and `Issue.key`.
+        ignored: False takes it back.
+
+    Raises:
+        UserError: there is no such issue, or the object is linked.
+    """
+    issues = issues_of_character(meshes_of(obj), chosen_depsgraph(None))
+    found = [
+        (bpy.data.objects[name], issue)
+        for name, each in issues.items()
+        for issue in each
+        if (issue.check, issue.key) == (check, key)
+    ]
+    if not found:
+        raise UserError(f"{obj.name} has no issue {key} of the check {check}.")
+    for mesh, issue in found:
+        ignoring.ignore(mesh, issue, ignored=ignored)
 
 
 def fix(
@@ -364,6 +401,7 @@ def fix(
 
     Without further arguments it does what *Fix All* does: it carries out the first fix of every
     issue, unless that asks first, because it changes the look, the animation or other objects.
+    Ignored issues stay, unless `key` names one.
 
     Args:
         obj: a mesh object, or an armature: a list for all its meshes then.

@@ -20,12 +20,12 @@ from .checks import (
 from .checks.armature_modifier import ARMATURE_MODIFIER, MULTI_MODIFIER
 from .checks.baked import BAKED_BONES, BAKED_KEYS
 from .checks.bone_groups import BONE_GROUPS, SHARED_JOINTS
-from .checks.mirrored import MIRRORED_NAMES, MIRRORED_WEIGHTS
+from .checks.mirrored import MIRRORED_NAMES, MIRRORED_ROLLS, MIRRORED_WEIGHTS
 from .checks.refusal import REFUSAL, STALE_BINDING
 from .checks.shape_keys import SHAPE_KEYS
 from .checks.weight_sums import TINY_INFLUENCES, WEIGHT_SUMS
 from .checks.weight_transition import WEIGHT_TRANSITION
-from .issue import Check, Issue
+from .issue import WORST_FIRST, Check, Issue
 from .subject import Subject
 
 CHECKS: tuple[Check, ...] = (
@@ -52,9 +52,8 @@ CHECKS: tuple[Check, ...] = (
     STALE_BINDING,
     MIRRORED_WEIGHTS,
     MIRRORED_NAMES,
+    MIRRORED_ROLLS,
 )
-
-_ORDER = ("ERROR", "WARNING", "INFORMATION")
 
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:
@@ -73,7 +72,7 @@ def issues_of_character(
 def issues_of(subject: Subject) -> list[Issue]:
     """The issues of a character that was read just now: the worst first."""
     found = [issue for check in CHECKS for issue in check.find(subject)]
-    return sorted(found, key=lambda issue: _ORDER.index(issue.severity))
+    return sorted(found, key=lambda issue: WORST_FIRST.index(issue.severity))
 
 
 def check_named(name: str) -> Check | None:

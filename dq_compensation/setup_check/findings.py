@@ -72,9 +72,9 @@ def _of_object(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterato
     if obj.type == "MESH":
         yield [(group.name, group.lock_weight) for group in obj.vertex_groups]
         yield sorted(group_users(obj).items()), obj.active_shape_key_index
-        # No check reads what drivers of our modifier read.
+        # No check reads what drivers of our modifier read, nor what the user ignores.
         settings = _values(settings_of(obj))
-        yield [each for each in settings if each[0] not in FOLLOWED_SETTINGS]
+        yield [each for each in settings if each[0] not in {*FOLLOWED_SETTINGS, "ignored"}]
     if obj.pose is not None and len(obj.pose.bones):
         yield read_property(obj.pose.bones, "scale", np.float32, (3,))
         yield [list(_values(each)) for bone in obj.pose.bones for each in bone.constraints]

@@ -17,6 +17,7 @@ from ..session.known_objects import enabled_objects
 from ..wording import counted
 from . import catalogue
 from .findings import Findings, run
+from .ignoring import judged
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 
@@ -34,7 +35,7 @@ class NoLongerThereError(FixError):
 
 
 class StillThereError(FixError):
-    """The fix was carried out, and the issue is as it was."""
+    """The fix was carried out, and there is no less of the issue."""
 
 
 FixState = Literal["FIXED", "REFUSED", "ASKS", "BY_HAND"]
@@ -150,18 +151,21 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
         a sentence that says what has changed.
 
     Raises:
-        NoLongerThereError: the issue, or that fix for it, is not found any more.
-        StillThereError: it was done, and the issue is as it was.
+        NoLongerThereError: the issue is not found any more, or does not offer that fix.
+        StillThereError: it was done, and there is no less of the issue.
         FixError: it cannot be done; nothing has changed.
     """
     raise_refusal(fixing_refusal(obj), FixError)
     subject = _subject(obj)
     check = catalogue.check_named(check_name)
     issue = _issue(check, subject, key)
-    if check is None or issue is None or fix_name not in {fix.name for fix in issue.fixes}:
+    if check is None or issue is None:
         run(obj, subject.depsgraph)
         raise NoLongerThereError(f"{obj.name}: this problem is no longer there.")
-    summary = check.fixes[fix_name](subject, issue)
+    if fix_name not in {fix.name for fix in issue.fixes}:
+        run(obj, subject.depsgraph)
+        raise NoLongerThereError(f"This cannot be fixed so any more. {issue.message}")
+    summary = check.fix(fix_name, subject, issue)
     left = follow_up(obj).issue(check_name, key)
     return _with_what_is_left(summary, issue, left)
 
@@ -170,12 +174,11 @@ def _with_what_is_left(summary: str, issue: Issue, left: Issue | None) -> str:
     """What a fix says, with what it has left of its issue.
 
     Raises:
-        StillThereError: all of it.
+        StillThereError: all of it, or more.
     """
     if left is None:
         return summary
-    before, after = ((each.message, each.bones, each.vertices.tolist()) for each in (issue, left))
-    if before == after:
+    if not left.is_within(issue) or issue.is_within(left):
         raise StillThereError(f"{summary.rstrip('.')}, but the problem is still there. Undo this.")
     return f"{summary.rstrip('.')}. Left: {left.message}"
 
@@ -185,8 +188,10 @@ def fix_all(
     choose: Choose = fix_unasked,
     checks: Sequence[Check] | None = None,
     key: str | None = None,
+    *,
+    hints: bool = True,
 ) -> Outcome:
-    """Carry out a fix of every issue, unless it asks first.
+    """Carry out a fix of every issue, unless it asks first or is ignored.
 
     One fix may change what another check finds: each check looks again before it fixes, and all of
     them repeat until none has anything to do. No issue is fixed twice.
@@ -194,7 +199,8 @@ def fix_all(
     Args:
         choose: the fix of an issue to carry out, or None.
         checks: the checks whose issues count; None: all.
-        key: of the issues that count; None: all.
+        key: of the issues that count, ignored or not; None: all that are not ignored.
+        hints: whether issues that are information count.
 
     Raises:
         FixError: nothing of the character can be changed.
@@ -205,10 +211,12 @@ def fix_all(
 
     def is_left(issue: Issue) -> bool:
         tried = {(result.check, result.key) for result in outcome.results}
-        return key in (None, issue.key) and (issue.check, issue.key) not in tried
+        counts = key == issue.key or (key is None and not issue.ignored)
+        counts &= hints or issue.severity != "INFORMATION"
+        return counts and (issue.check, issue.key) not in tried
 
     def next_fix(check: Check, subject: Subject) -> tuple[Issue, Fix] | None:
-        for issue in filter(is_left, check.find(subject)):
+        for issue in filter(is_left, judged(subject.obj, check.find(subject))):
             if (fix := choose(issue)) is not None:
                 return issue, fix
         return None
@@ -223,8 +231,8 @@ def fix_all(
                 outcome.results.append(result)
     left = follow_up(obj) if outcome.has_changed else run(obj, subject.depsgraph)
     names = {check.name for check in checks}
-    untouched = [issue for issue in left.issues if issue.check in names and is_left(issue)]
-    outcome.results.extend(_untouched(issue) for issue in untouched)
+    untouched = filter(is_left, judged(obj, left.issues))
+    outcome.results.extend(_untouched(issue) for issue in untouched if issue.check in names)
     return outcome
 
 
@@ -232,7 +240,7 @@ def _result(check: Check, subject: Subject, issue: Issue, fix: Fix) -> tuple[Fix
     """Carry out a fix, and look at the character again if it has changed."""
     names = (check.name, issue.key, fix.name)
     try:
-        summary = check.fixes[fix.name](subject, issue)
+        summary = check.fix(fix.name, subject, issue)
     except UserError as error:
         return FixResult(*names, "REFUSED", str(error), has_changed=False), subject
     subject = _subject(subject.obj)

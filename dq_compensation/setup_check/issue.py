@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from ..arrays import Integers
 from ..errors import UserError
+from ..steps import run_through
 from .subject import Subject
 
 _log = logging.getLogger(__name__)
 
 Severity = Literal["ERROR", "WARNING", "INFORMATION"]
 """ERROR: the result is wrong. WARNING: it may be wrong. INFORMATION: good to know."""
+# An amount that is measured may vary so much.
+_HARDLY_MORE = 1.05
+WORST_FIRST: tuple[Severity, ...] = get_args(Severity)
 
 
 class FixError(UserError):
@@ -50,9 +54,11 @@ class Issue:
         bones: the names of the bones that it is about, for Select.
         vertices: shape (k,), integers, indices of the vertices that it is about, for Select.
         fixes: what can be done, the best first; none when only the user can know.
+        amount: how much of it there is, where bones and vertices do not say.
         check: the name of the check, which `Check.find` gives it.
         meshes: the names of the meshes that it is about, where several were checked together; the
             first one has the vertices, and its fixes are offered for all of them.
+        ignored: whether the user has judged that it may stay.
     """
 
     key: str
@@ -61,8 +67,28 @@ class Issue:
     bones: tuple[str, ...] = ()
     vertices: Integers = field(default_factory=lambda: np.zeros(0, np.int32))
     fixes: tuple[Fix, ...] = ()
+    amount: float = 0.0
     check: str = ""
     meshes: tuple[str, ...] = ()
+    ignored: bool = False
+
+    def is_within(self, other: Issue) -> bool:
+        """Whether there is no more of it than of another state of the same issue."""
+        if not (len(self.bones) or len(self.vertices) or self.amount):
+            return self.message == other.message
+        return (
+            WORST_FIRST.index(self.severity) >= WORST_FIRST.index(other.severity)
+            and set(self.bones) <= set(other.bones)
+            and len(self.vertices) <= len(other.vertices)
+            and self.amount <= _HARDLY_MORE * other.amount
+        )
+
+
+Repair = Generator[None, None, str]
+"""What carries a fix out. It raises `FixError` before its first `yield` where it cannot mend the
+issue: no button offers it then, and the message says why. Then it changes the character, and
+returns a sentence that says, with numbers, what it has changed. What takes long may raise
+`FixError` later, before anything has changed."""
 
 
 @dataclass(frozen=True)
@@ -73,18 +99,13 @@ class Check:
         name: unique, that of its file.
         look: yields what is wrong with a character.
         fixes: by the names of the fixes of its issues, what carries them out. Each gets a subject
-            that was read just now and an issue that was found in it, and returns a sentence that
-            says, with numbers, what it has changed. It raises `FixError` before anything has
-            changed, or succeeds.
-        requirements: by the names of fixes that may be impossible, what raises `FixError` where one
-            is: no button offers it then, and the message says why.
+            that was read just now and an issue that was found in it.
         about_bones: whether its issues are about the bones that a mesh follows.
     """
 
     name: str
     look: Callable[[Subject], Iterable[Issue]]
-    fixes: dict[str, Callable[[Subject, Issue], str]] = field(default_factory=dict)
-    requirements: dict[str, Callable[[Subject, Issue], object]] = field(default_factory=dict)
+    fixes: dict[str, Callable[[Subject, Issue], Repair]] = field(default_factory=dict)
     about_bones: bool = False
 
     def find(self, subject: Subject) -> list[Issue]:
@@ -100,18 +121,20 @@ class Check:
             )
             return [Issue("failed", "WARNING", message, check=self.name)]
 
+    def fix(self, name: str, subject: Subject, issue: Issue) -> str:
+        """Carry a fix out; returns what has changed, FixError where nothing has."""
+        return run_through(self.fixes[name](subject, issue))
+
     def _with_possible_fixes(self, subject: Subject, issue: Issue) -> Issue:
+        if not subject.is_changeable:
+            return issue
         possible: list[Fix] = []
         message = issue.message
         for fix in issue.fixes:
             try:
-                self.requirements.get(fix.name, _nothing)(subject, issue)
-            except FixError as error:
+                next(self.fixes[fix.name](subject, issue))
+            except UserError as error:
                 message = f"{message} {fix.label} cannot mend it: {error}"
             else:
                 possible.append(fix)
         return replace(issue, message=message, fixes=tuple(possible))
-
-
-def _nothing(_subject: Subject, _issue: Issue) -> None:
-    """A fix without requirements can be tried."""

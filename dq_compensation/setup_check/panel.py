@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
-from bpy.props import EnumProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, OperatorProperties, UILayout
 
 from ..arrays import Integers
@@ -33,6 +33,7 @@ from ..wording import counted, listed
 from ..wording import counted as number_of
 from . import fixing
 from .findings import known, run
+from .ignoring import ignore, judged
 from .issue import Fix, FixError, Issue
 from .said_once import by_character, said_once
 from .subject import Subject
@@ -151,11 +152,15 @@ _NO_LONGER_THERE = "This problem is no longer there"
 
 
 def _counted_issues(issues: list[Issue]) -> str:
-    """The numbers of issues of each severity: ``1 error, 3 warnings``."""
-    found = Counter(issue.severity for issue in issues)
+    """The numbers of issues of each severity: ``1 error, 3 warnings, 2 ignored``."""
+    found = Counter(issue.severity for issue in issues if not issue.ignored)
     nouns = (("ERROR", "error"), ("WARNING", "warning"), ("INFORMATION", "hint"))
     parts = [number_of(found[each], noun) for each, noun in nouns if found[each]]
-    return ", ".join(parts) or "all is well"
+    if not (found["ERROR"] or found["WARNING"]):
+        parts.insert(0, "nothing to fix")
+    if ignored := len(issues) - found.total():
+        parts.append(f"{ignored} ignored")
+    return ", ".join(parts)
 
 
 def _name_of(meshes: list[Object]) -> str:
@@ -182,7 +187,8 @@ class DQC_OT_check(Refusing, Operator):
         depsgraph = context.evaluated_depsgraph_get()
         subjects: dict[int, Subject] = {}
         for meshes in by_character(target_meshes(context)):
-            found = {obj.name: run(obj, depsgraph, subjects).issues for obj in meshes}
+            issues = {obj: run(obj, depsgraph, subjects).issues for obj in meshes}
+            found = {obj.name: judged(obj, each) for obj, each in issues.items()}
             messages.append(f"{_name_of(meshes)}: {_counted_issues(said_once(found))}")
         tag_redraw()
         self.report({"INFO"}, "; ".join(messages))
@@ -195,6 +201,11 @@ class _OfIssue:
     object_name: StringProperty(name="Object", description="The mesh object", options=_HIDDEN)
     check: StringProperty(name="Check", description="The name of the check", options=_HIDDEN)
     key: StringProperty(name="Key", description="The key of the problem", options=_HIDDEN)
+    others: StringProperty(
+        name="Others",
+        description="The other meshes of the problem, with line breaks between their names",
+        options=_HIDDEN,
+    )
 
 
 class DQC_OT_fix(_OfIssue, Operator):
@@ -205,11 +216,6 @@ class DQC_OT_fix(_OfIssue, Operator):
     bl_options = {"REGISTER", "UNDO"}
 
     fix: StringProperty(name="Fix", description="The index of the fix", options=_HIDDEN)
-    others: StringProperty(
-        name="Others",
-        description="The other meshes of the problem, with line breaks between their names",
-        options=_HIDDEN,
-    )
 
     _question = ""
 
@@ -283,6 +289,10 @@ problem with a question keeps its own button"""
     bl_idname = "dqc.fix_all"
     bl_label = "Fix All"
 
+    hints: BoolProperty(
+        name="Hints", description="Also do what hints offer", default=True, options=_HIDDEN
+    )
+
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         reasons = [fixing.fixing_refusal(obj) for obj in target_meshes(context)]
@@ -297,7 +307,7 @@ problem with a question keeps its own button"""
         for obj in targets:
             name = obj.name
             try:
-                outcome = fixing.fix_all(obj)
+                outcome = fixing.fix_all(obj, hints=self.hints)
             except FixError as error:
                 all_of_it.refused.append(str(error))
                 continue
@@ -351,6 +361,38 @@ class DQC_OT_select_issue(_OfIssue, Operator):
             return _nothing_done(left)
         self.report({"INFO"}, summary)
         return {"FINISHED"}
+
+
+class DQC_OT_ignore_issue(_OfIssue, Operator):
+    """Leave this problem as it is: the list has it at its end, until there is more of it"""
+
+    bl_idname = "dqc.ignore_issue"
+    bl_label = "Ignore"
+    bl_options = {"REGISTER", "UNDO"}
+
+    ignored: BoolProperty(
+        name="Ignored", description="Ignore it, or take that back", default=True, options=_HIDDEN
+    )
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        return "" if properties.ignored else "List this problem with the others again"
+
+    def execute(self, context: Context) -> OperatorResult:
+        objects = (bpy.data.objects.get(n) for n in (self.object_name, *self.others.splitlines()))
+        found = [
+            (obj, issue)
+            for obj in filter(None, objects)
+            if (last := known(obj)) and (issue := last.issue(self.check, self.key))
+        ]
+        try:
+            for obj, issue in found:
+                ignore(obj, issue, ignored=self.ignored)
+        except UserError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        tag_redraw()
+        return {"FINISHED"} if found else {"CANCELLED"}
 
 
 def _known_fix(properties: Any) -> Fix | None:
@@ -411,40 +453,74 @@ class VIEW3D_PT_dqc_setup_check(SidebarPanel):
         if not targets:
             draw_sentence(layout, context, f"{NOTHING_SELECTED}.", "INFO")
             return
-        results = [known(obj) for obj in targets]
         row = layout.row(align=True)
         row.operator("dqc.check", icon="VIEWZOOM")
-        issues = [issue for found in results if found for issue in found.issues]
-        if any(fixing.fix_unasked(issue) for issue in issues):
-            row.operator("dqc.fix_all", icon="TOOL_SETTINGS")
-        for meshes in by_character(targets):
+        unchecked = [obj.name for obj in targets if known(obj) is None]
+        if unchecked:
+            named = "" if len(unchecked) == len(targets) else f": {listed(unchecked)}"
+            draw_sentence(layout, context, f"Not checked yet{named}.", "QUESTION")
+        found = [
             _character(layout, context, meshes, named=len(targets) > 1)
+            for meshes in by_character(targets)
+        ]
+        drawn = [each for of_character in found for each in of_character]
+        hints = [each for each in drawn if _is_hint(each[0])]
+        opened = _folded(layout, context, "dqc_hints", "Show Hints", hints)
+        ignored = [each for each in drawn if each[0].ignored]
+        _folded(layout, context, "dqc_ignored", "Show Ignored", ignored)
+        issues = (issue for issue, _ in drawn if not issue.ignored)
+        if any(fixing.fix_unasked(issue) for issue in issues if opened or not _is_hint(issue)):
+            row.operator("dqc.fix_all", icon="TOOL_SETTINGS").hints = opened
 
 
-def _character(layout: UILayout, context: Context, meshes: list[Object], *, named: bool) -> None:
+_Drawn = tuple[Issue, bool]
+"""An issue, and whether its fixes can be pressed."""
+
+
+def _is_hint(issue: Issue) -> bool:
+    return issue.severity == "INFORMATION" and not issue.ignored
+
+
+def _folded(
+    layout: UILayout, context: Context, name: str, title: str, issues: list[_Drawn]
+) -> bool:
+    """Draw issues in a part that is closed at first; returns whether it is open."""
+    if not issues:
+        return False
+    header, body = layout.panel(name, default_closed=True)
+    header.label(text=f"{title} ({len(issues)})")
+    for issue, editable in issues if body is not None else ():
+        _issue(body, context, issue, editable=editable)
+    return body is not None
+
+
+def _character(
+    layout: UILayout, context: Context, meshes: list[Object], *, named: bool
+) -> list[_Drawn]:
+    """Draw what is wrong with a character; returns all issues, with hints and ignored ones."""
+    checked = {obj: found for obj in meshes if (found := known(obj)) is not None}
+    if not checked:
+        return []
     if named:
         layout.separator()
         icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
         layout.label(text=_name_of(meshes), icon=icon)
-    checked = {obj.name: found for obj in meshes if (found := known(obj)) is not None}
-    if not checked:
-        draw_sentence(layout, context, "Not checked yet.", "QUESTION")
-        return
-    issues = said_once({name: found.issues for name, found in checked.items()})
+    issues = said_once({obj.name: judged(obj, found.issues) for obj, found in checked.items()})
     # One line, so that nothing below it moves when the findings become outdated.
     text = _counted_issues(issues).capitalize()
-    icon = "NONE" if issues else "CHECKMARK"
+    icon = "CHECKMARK" if all(each.ignored or _is_hint(each) for each in issues) else "NONE"
     if any(found.outdated for found in checked.values()):
         text, icon = f"Outdated: {text.lower()}", "FILE_REFRESH"
     layout.label(text=text, icon=icon)
-    if waiting := [obj.name for obj in meshes if obj.name not in checked]:
-        draw_sentence(layout, context, f"Not checked yet: {listed(waiting)}.", "QUESTION")
     fixable = [issue.meshes[0] for issue in issues if issue.fixes]
     refusals = {obj.name: fixing.fixing_refusal(obj) for obj in meshes if obj.name in fixable}
     for reason in dict.fromkeys(filter(None, refusals.values())):
         draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
-    for issue in issues:
-        _issue(layout, context, issue, editable=refusals.get(issue.meshes[0]) is None)
+    drawn = [(issue, refusals.get(issue.meshes[0]) is None) for issue in issues]
+    for issue, editable in drawn:
+        if not (issue.ignored or _is_hint(issue)):
+            _issue(layout, context, issue, editable=editable)
+    return drawn
 
 
 def _issue(layout: UILayout, context: Context, issue: Issue, *, editable: bool) -> None:
@@ -452,6 +528,9 @@ def _issue(layout: UILayout, context: Context, issue: Issue, *, editable: bool) 
     box = layout.box()
     draw_sentence(box, context, issue.message, _ICONS[issue.severity], margin=_BOX_MARGIN)
     buttons = box.column(align=True)
+    if issue.ignored:
+        _ignore_button(buttons, issue, "Take Back", "LOOP_BACK")
+        return
     for fix in issue.fixes:
         row = buttons.row(align=True)
         row.enabled = editable
@@ -469,6 +548,14 @@ def _issue(layout: UILayout, context: Context, issue: Issue, *, editable: bool) 
         operator = buttons.operator("dqc.select_issue", text=text, icon="RESTRICT_SELECT_OFF")
         operator.object_name = name
         operator.check, operator.key, operator.what = issue.check, issue.key, what
+    _ignore_button(buttons, issue, "Ignore", "HIDE_ON")
+
+
+def _ignore_button(layout: UILayout, issue: Issue, text: str, icon: IconItems) -> None:
+    operator = layout.operator("dqc.ignore_issue", text=text, icon=icon)
+    operator.object_name, *others = issue.meshes
+    operator.others = "\n".join(others)
+    operator.check, operator.key, operator.ignored = issue.check, issue.key, not issue.ignored
 
 
 CLASSES = (
@@ -476,5 +563,6 @@ CLASSES = (
     DQC_OT_fix,
     DQC_OT_fix_all,
     DQC_OT_select_issue,
+    DQC_OT_ignore_issue,
     VIEW3D_PT_dqc_setup_check,
 )

@@ -10,9 +10,7 @@ import bpy
 from ..scene.blender.rigging import find_rig
 from ..wording import listed
 from . import catalogue
-from .issue import Issue
-
-_WORST = ("ERROR", "WARNING", "INFORMATION")
+from .issue import WORST_FIRST, Issue
 
 
 def by_character(objects: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]:
@@ -47,13 +45,14 @@ def said_once(found: Mapping[str, Sequence[Issue]]) -> list[Issue]:
     order = [check.name for check in catalogue.CHECKS]
     return sorted(
         map(_joined, groups),
-        key=lambda issue: (_WORST.index(issue.severity), order.index(issue.check)),
+        key=lambda issue: (WORST_FIRST.index(issue.severity), order.index(issue.check)),
     )
 
 
 def _are_one(first: tuple[str, Issue], other: tuple[str, Issue], about_bones: set[str]) -> bool:
     kinds = [
-        (issue.check, issue.key, [fix.name for fix in issue.fixes]) for _, issue in (first, other)
+        (issue.check, issue.key, issue.ignored, [fix.name for fix in issue.fixes])
+        for _, issue in (first, other)
     ]
     if kinds[0] != kinds[1]:
         return False
@@ -68,6 +67,6 @@ def _joined(group: list[tuple[str, Issue]]) -> Issue:
     meshes, issues = zip(*group, strict=True)
     if len(meshes) == 1:
         return replace(issues[0], meshes=meshes)
-    severity = min((issue.severity for issue in issues), key=_WORST.index)
+    severity = min((issue.severity for issue in issues), key=WORST_FIRST.index)
     message = f"{issues[0].message} This concerns {listed(meshes)}."
     return replace(issues[0], severity=severity, message=message, meshes=meshes)

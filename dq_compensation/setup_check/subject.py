@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import bpy
 import numpy as np
 
+from ..analysis.mirror_map import mirrored_bones
 from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
-from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of
+from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of, with_hard_edges
 from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
 from ..core.influences import MIN_WEIGHT_SUM, Influences
 from ..core.skeleton import Skeleton
@@ -24,6 +25,7 @@ from ..scene.binding.content import (
     structure_of,
 )
 from ..scene.blender.armature import (
+    armature_of,
     deforming_bones,
     has_moved,
     object_to_armature,
@@ -218,6 +220,15 @@ class Subject(SkinnedObject):
         return now == status.signature and known.structure == structure_of(self)
 
     @cached_property
+    def is_changeable(self) -> bool:
+        """Whether fixes can be tried: its data is of this file, and in no Edit Mode."""
+        rig = self.find_rig()
+        armature = armature_of(rig) if rig is not None else None
+        blocks = [each for each in (self.obj, self.mesh, rig, armature) if each is not None]
+        editing = self.mesh.is_editmode or (armature is not None and armature.is_editmode)
+        return not editing and all(block.library is None for block in blocks)
+
+    @cached_property
     def rest(self) -> Float32s:
         """Shape (n, 3), object space; the mesh without shape keys."""
         return read_positions(self.mesh)
@@ -244,6 +255,26 @@ class Subject(SkinnedObject):
         return deforming_bones(rig) if rig is not None else frozenset()
 
     @cached_property
+    def still_bones(self) -> tuple[str, ...]:
+        """The vertex groups with weights whose bones do not deform."""
+        rig, weights = self.find_rig(), self.weights
+        bones = armature_of(rig).bones if rig is not None else ()
+        weighted = set(weights.groups[weights.weights > 0.0].tolist())
+        names = (name for group, name in enumerate(self.group_names) if group in weighted)
+        return tuple(n for n in names if n in bones and n not in self.deforming_bones)
+
+    @cached_property
+    def on_still_bones(self) -> Int32s:
+        """The vertices with a weight in one of these groups."""
+        return self.vertices_in(self.still_bones)
+
+    def vertices_in(self, names: Iterable[str]) -> Int32s:
+        """The vertices with a weight above 0 in one of these groups."""
+        weights, places = self.weights, [self.group_names.index(name) for name in names]
+        has_any = np.isin(weights.groups, places) & (weights.weights > 0.0)
+        return np.unique(weights.vertices[has_any])
+
+    @cached_property
     def deforming_weights(self) -> DeformingWeights:
         """The weights on these bones; none without an armature."""
         names = enumerate(self.group_names)
@@ -263,6 +294,11 @@ class Subject(SkinnedObject):
     def skeleton(self) -> Skeleton:
         """Every bone at rest, parents first; with an armature only."""
         return read_skeleton(self.rig)
+
+    @cached_property
+    def mirrored_bones(self) -> Indices:
+        """Shape (B,): the bone that is the mirror image of each bone, -1 where there is none."""
+        return mirrored_bones(self.skeleton.heads, self.skeleton.tails)
 
     @cached_property
     def influences(self) -> Influences:
@@ -297,6 +333,13 @@ class Subject(SkinnedObject):
         return None if matrix is None else transformed_points(matrix, self.rest)
 
     @cached_property
+    def skin_with_hard_edges(self) -> tuple[Float64s, Influences]:
+        """`rest_in_armature` and `influences`, with the middles of hard edges."""
+        assert self.rest_in_armature is not None
+        count = self.skeleton.bone_count
+        return with_hard_edges(self.rest_in_armature, self.influences, self.edges, count)
+
+    @cached_property
     def misplacement(self) -> Misplacement | None:
         """The movement that puts the mesh on its rig; None where it fits, or without an armature.
 
@@ -305,7 +348,7 @@ class Subject(SkinnedObject):
         positions, to_armature = self.rest_in_armature, self.object_to_armature
         if positions is None or to_armature is None:
             return None
-        joints = SkinnedJoints.of(positions, self.influences, self.skeleton)
+        joints = SkinnedJoints.of(*self.skin_with_hard_edges, self.skeleton)
         back = np.linalg.inv(to_armature)
         movement = find_movement(
             joints, lambda near: (it @ back for it in _plain_places(self.obj, near, to_armature))

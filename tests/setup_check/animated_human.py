@@ -57,8 +57,8 @@ def find(check: Check, human: Human) -> dict[str, Issue]:
 def fix(check: Check, human: Human, key: str, name: str = "") -> str:
     """Make a fix of a finding, the first one unless named; returns what it says."""
     subject = subject_of(human)
-    issue = next(issue for issue in check.find(subject) if issue.key == key)
-    summary = check.fixes[name or issue.fixes[0].name](subject, issue)
+    issue = next(issue for issue in check.look(subject) if issue.key == key)
+    summary = check.fix(name or issue.fixes[0].name, subject, issue)
     bpy.context.view_layer.update()
     return summary
 

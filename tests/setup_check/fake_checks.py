@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.setup_check import catalogue
-from dq_compensation.setup_check.issue import Check, Fix, FixError, Issue
+from dq_compensation.setup_check.issue import Check, Fix, FixError, Issue, Repair, Severity
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_armature, add_grid, skin
@@ -43,6 +43,7 @@ class Dents:
     looks: int = 0
     bones: tuple[str, ...] = ()
     vertices: tuple[int, ...] = ()
+    severity: Severity = "WARNING"
     fixed: list[str] = field(default_factory=list)
 
     def check(self) -> Check:
@@ -70,23 +71,27 @@ class Dents:
         return [
             Issue(
                 key="dents",
-                severity="WARNING",
+                severity=self.severity,
                 message=f"{subject.obj.name} has {dents} dents.",
                 bones=self.bones,
                 vertices=np.array(self.vertices, np.int32),
+                amount=dents,
                 fixes=offered,
             )
         ]
 
-    def _flatten(self, subject: Subject, _issue: Issue) -> str:
+    def _flatten(self, subject: Subject, _issue: Issue) -> Repair:
+        yield
         dents = subject.obj[self.name]
         subject.obj[self.name] = 0
         self.fixed.append(subject.obj.name)
         return f"Flattened {dents} dents"
 
-    def _refuse(self, subject: Subject, _issue: Issue) -> str:
+    def _refuse(self, subject: Subject, _issue: Issue) -> Repair:
+        yield  # as what finds out late
         raise FixError(f"The dents of {subject.obj.name} are too deep. Hammer them out.")
 
-    def _fail(self, subject: Subject, _issue: Issue) -> str:
+    def _fail(self, subject: Subject, _issue: Issue) -> Repair:
+        yield
         subject.obj[self.name] = -1
         raise ZeroDivisionError("no hammer")

@@ -40,7 +40,7 @@ def fix(check: Check, obj: bpy.types.Object, name: str, key: str | None = None) 
         for issue in check.look(subject)
         if key in {None, issue.key} and any(fix.name == name for fix in issue.fixes)
     )
-    return check.fixes[name](subject, issue)
+    return check.fix(name, subject, issue)
 
 
 def animate(armature: bpy.types.Object, seed: int = 1) -> None:

@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
 from dq_compensation.modifier.modifier_inputs import set_input
 from dq_compensation.scene.vertex_groups import group_users
 from dq_compensation.setup_check.checks.bone_groups import BONE_GROUPS
@@ -64,7 +65,7 @@ def test_with_envelopes_bones_need_no_groups(human: Human) -> None:
 def test_weights_on_still_bones_are_found_with_two_ways_out(human: Human) -> None:
     still(human)
     issue = found_in(human)["still"]
-    assert issue.severity == "WARNING"
+    assert issue.severity == "ERROR"  # the middle of the forearm follows nothing else
     assert set(issue.bones) == {"lowerarm01.L", "head"}
     places = [human.arrays.names.index(name) for name in issue.bones]
     expected = np.unique(human.arrays.weight_vertex[np.isin(human.arrays.weight_bone, places)])
@@ -73,11 +74,20 @@ def test_weights_on_still_bones_are_found_with_two_ways_out(human: Human) -> Non
     assert all(fix.question for fix in issue.fixes)
 
 
+def test_vertices_that_no_other_bone_moves_are_said_once(human: Human) -> None:
+    """With the bone, whose Deform is the likelier cure than other weights."""
+    still(human)
+    issue = found_in(human)["still"]
+    assert "with no other weights stay behind" in issue.message
+    assert issue.severity == "ERROR"
+    assert not {each.check for each in api.check(human.mesh_object)} & {"unweighted_vertices"}
+
+
 def test_turning_deform_on(human: Human) -> None:
     before = human.evaluated_positions()
     still(human)
     issue = found_in(human)["still"]
-    summary = BONE_GROUPS.fixes["turn_deform_on"](subject_of(human.mesh_object), issue)
+    summary = BONE_GROUPS.fix("turn_deform_on", subject_of(human.mesh_object), issue)
     assert "2 bones" in summary
     assert "still" not in found_in(human)
     np.testing.assert_array_equal(human.evaluated_positions(), before)
@@ -88,7 +98,7 @@ def test_removing_the_groups_keeps_the_look_and_the_other_weights(human: Human) 
     human.armature_object.pose.bones["upperarm01.L"].rotation_quaternion = (0.9, 0.3, 0.0, 0.0)
     look, before = human.evaluated_positions(), dense_weights(human.mesh_object)
     names = [group.name for group in human.mesh_object.vertex_groups]
-    BONE_GROUPS.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
+    BONE_GROUPS.fix("remove_groups", subject_of(human.mesh_object), found_in(human)["still"])
     assert "still" not in found_in(human)
     # The order in which Blender adds the others up changes: rounding of float32.
     np.testing.assert_allclose(human.evaluated_positions(), look, rtol=0, atol=2e-7)
@@ -100,7 +110,7 @@ def test_groups_that_something_uses_are_not_removed(human: Human) -> None:
     still(human)
     human.mesh_object.modifiers.new("Smooth", "SMOOTH").vertex_group = "head"
     with pytest.raises(FixError, match=r"head \(modifier Smooth\)"):
-        BONE_GROUPS.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
+        BONE_GROUPS.fix("remove_groups", subject_of(human.mesh_object), found_in(human)["still"])
     assert "lowerarm01.L" in human.mesh_object.vertex_groups
 
 
@@ -144,7 +154,7 @@ def test_groups_of_our_own_settings_are_used_also_while_disabled(
     use(limb)
     assert group_users(limb) == {"Support": user}
     with pytest.raises(FixError, match=f"Support \\({user}\\)"):
-        BONE_GROUPS.fixes["remove_groups"](subject_of(limb), issue)
+        BONE_GROUPS.fix("remove_groups", subject_of(limb), issue)
     assert "Support" in limb.vertex_groups
 
 
@@ -172,7 +182,7 @@ def test_locked_groups_are_not_removed(human: Human) -> None:
     still(human)
     human.mesh_object.vertex_groups["head"].lock_weight = True
     with pytest.raises(FixError, match="head"):
-        BONE_GROUPS.fixes["remove_groups"](subject_of(human.mesh_object), found_in(human)["still"])
+        BONE_GROUPS.fix("remove_groups", subject_of(human.mesh_object), found_in(human)["still"])
     assert "lowerarm01.L" in human.mesh_object.vertex_groups
 
 

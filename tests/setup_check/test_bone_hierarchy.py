@@ -278,6 +278,26 @@ def test_a_shoulder_without_a_chest_gets_no_parent_on_the_other_side() -> None:
     assert set(issue.bones) == {"DEF-upper_arm.L", "DEF-upper_arm.R"}
 
 
+@pytest.mark.parametrize("beside", [(-0.1, 0.0), (0.1, 0.2)], ids=["across", "behind"])
+def test_legs_without_sides_in_their_names_are_no_limb(beside: tuple[float, float]) -> None:
+    """One leg, whose upper end follows the next one, too; and the same on the other side."""
+    places = {"1": (0.1, 0.0), "2": beside}
+    places |= {f"{name} too": (-x, y) for name, (x, y) in places.items() if beside[1]}
+    rig = link(bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig")))
+    with edit_mode(rig):
+        for name, (x, y) in places.items():
+            bone = rig.data.edit_bones.new(f"Leg {name}")
+            bone.head, bone.tail = (x, y, 0.9), (x, y, 0.4)
+    cloud = 0.02 * np.random.default_rng(0).normal(size=(12, 3))
+    points = [(0.1, 0.0, 0.9), (-0.1, 0.0, 0.9)][: len(places) // 2]
+    body = add_mesh(np.concatenate([cloud + point for point in points]).tolist())
+    for number, name in enumerate(places):
+        rows = list(range(12 * (number // 2), 12 * (number // 2) + 12))
+        body.vertex_groups.new(name=f"Leg {name}").add(rows, 0.5, "REPLACE")
+    body.modifiers.new("Armature", "ARMATURE").object = rig
+    assert found_by(CHECK, body) == []
+
+
 def test_the_bone_whose_end_touches_is_the_parent() -> None:
     """Though the head of the shoulder is nearer."""
     body, rig = rigify_upper_body()

@@ -176,4 +176,4 @@ def test_the_question_counts_all_keys_that_go() -> None:
     assert "2 keys scale 1 bone of Limb Rig (Lower) in Squash." in issue.message
     assert "12 keys of the scale of 1 bone are removed from" in issue.fixes[0].question
     assert "Walk" in issue.fixes[0].question
-    assert "12 keys" in CHECK.fixes["clear_scale_keys"](subject_of_limb(limb), issue)
+    assert "12 keys" in CHECK.fix("clear_scale_keys", subject_of_limb(limb), issue)

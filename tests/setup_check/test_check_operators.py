@@ -13,7 +13,7 @@ from bpy.types import Object
 from dq_compensation import api
 from dq_compensation.setup_check import findings
 from dq_compensation.setup_check.fixing import fix_all, follow_up
-from dq_compensation.setup_check.issue import Check, FixError, Issue
+from dq_compensation.setup_check.issue import Check, FixError, Issue, Repair
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import disable, enable, error, select
 from tests.blender.scene_builders import add_grid, skin
@@ -48,7 +48,7 @@ def test_check_says_what_it_found_of_every_selected_character(
     clean = add_grid(name="Clean")
     select(body, clean)
     assert bpy.ops.dqc.check() == {"FINISHED"}
-    assert "Body: 1 warning; Clean: all is well" in capfd.readouterr().out
+    assert "Body: 1 warning; Clean: nothing to fix" in capfd.readouterr().out
 
 
 def test_check_means_the_meshes_of_a_selected_armature(body: Object) -> None:
@@ -143,24 +143,31 @@ def test_fix_all_fixes_what_another_fix_has_uncovered(
     use_checks(monkeypatch, first.check(), second.check())
     check = second.check()
 
-    def flatten_and_scratch(subject: object, _issue: object) -> str:
+    def flatten_and_scratch(_subject: Subject, _issue: Issue) -> Repair:
+        yield
         body["dents"], body["scratches"] = 0, 1
         return "Flattened the dents"
 
-    scratching = Check("dents", check.find, check.fixes | {"flatten": flatten_and_scratch})  # type: ignore[dict-item]
+    scratching = Check("dents", check.find, check.fixes | {"flatten": flatten_and_scratch})
     use_checks(monkeypatch, first.check(), scratching)
     bpy.ops.dqc.fix_all()
     assert body["scratches"] == 0
 
 
+@pytest.mark.parametrize("more", [0, 1])
 def test_fix_all_ends_when_a_fix_does_not_help(
-    body: Object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    body: Object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], more: int
 ) -> None:
-    check = Dents().check()
-    useless = Check("dents", check.find, {"flatten": lambda _subject, _issue: "Tried"})
-    use_checks(monkeypatch, useless)
+    """One that makes it worse is no fix either, though the sentence has another number then."""
+
+    def useless(_subject: Subject, _issue: Issue) -> Repair:
+        yield
+        body["dents"] += more
+        return "Tried"
+
+    use_checks(monkeypatch, Check("dents", Dents().check().find, {"flatten": useless}))
     assert bpy.ops.dqc.fix_all() == {"FINISHED"}
-    assert body["dents"] == 3
+    assert body["dents"] == 3 + more
     (result,) = fix_all(body).results
     assert result.state == "REFUSED"
     assert result.sentence == "Tried, but the problem is still there. Undo this."
@@ -170,7 +177,8 @@ def test_fix_all_ends_when_a_fix_does_not_help(
 
 
 def test_a_fix_says_what_it_leaves(body: Object, monkeypatch: pytest.MonkeyPatch) -> None:
-    def flatten_one(subject: Subject, _issue: Issue) -> str:
+    def flatten_one(subject: Subject, _issue: Issue) -> Repair:
+        yield
         subject.obj["dents"] -= 1
         return "Flattened one."
 
@@ -183,11 +191,12 @@ def test_a_fix_says_what_it_leaves(body: Object, monkeypatch: pytest.MonkeyPatch
 def test_a_fix_that_is_impossible_has_no_button(
     body: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_subject: Subject, _issue: Issue) -> None:
+    def refuse(_subject: Subject, _issue: Issue) -> Repair:
         raise FixError("The dents are too deep.")
+        yield
 
     dents = Dents(("flatten", "ask")).check()
-    use_checks(monkeypatch, replace(dents, requirements={"flatten": refuse}))
+    use_checks(monkeypatch, replace(dents, fixes=dents.fixes | {"flatten": refuse}))
     (issue,) = api.check(body)
     assert [each.name for each in issue.fixes] == ["ask"]
     assert issue.message == "Body has 3 dents. Flatten cannot mend it: The dents are too deep."

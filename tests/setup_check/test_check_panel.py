@@ -21,7 +21,8 @@ pytestmark = pytest.mark.usefixtures("addon")
 class RememberedLayout:
     """Stands in for a UILayout: labels as one text, operators with their properties."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, closed: bool = False) -> None:
+        self.closed = closed
         self.words: list[str] = []
         self.buttons: list[tuple[str, str, SimpleNamespace]] = []
         self.enabled = True
@@ -45,13 +46,16 @@ class RememberedLayout:
 
     column = row
 
+    def panel(self, _name: str, **_look: Any) -> tuple[RememberedLayout, RememberedLayout | None]:
+        return self, None if self.closed else self
+
     @property
     def text(self) -> str:
         return " ".join(self.words)
 
 
-def draw() -> RememberedLayout:
-    layout = RememberedLayout()
+def draw(*, closed: bool = False) -> RememberedLayout:
+    layout = RememberedLayout(closed=closed)
     panel = bpy.types.VIEW3D_PT_dqc_setup_check
     panel.fill(SimpleNamespace(), layout, bpy.context)
     return layout
@@ -89,13 +93,14 @@ def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> No
     names = [(name, text) for name, text, _ in layout.buttons]
     assert names == [
         ("dqc.check", ""),
-        ("dqc.fix_all", ""),
         ("dqc.fix", "Flatten"),
         ("dqc.fix", "Ask..."),
         ("dqc.select_issue", "Select 2 Vertices"),
         ("dqc.select_issue", "Select 1 Bone"),
+        ("dqc.ignore_issue", "Ignore"),
+        ("dqc.fix_all", ""),
     ]
-    button = layout.buttons[2][2]
+    button = layout.buttons[1][2]
     assert vars(button) == {
         "object_name": "Body",
         "others": "",
@@ -118,12 +123,38 @@ def test_it_says_that_findings_are_outdated_without_moving_anything(
     body["dents"] = count
     bpy.ops.dqc.check()
     before = draw().words
-    assert before[0] == ("1 warning" if count else "All is well")
+    assert before[0] == ("1 warning" if count else "Nothing to fix")
     found = findings.known(body)
     assert found is not None
     found.outdated = True
     after = draw().words
     assert after == [f"Outdated: {before[0].lower()}", *before[1:]]
+
+
+def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: Dents) -> None:
+    """Fix All does what the list shows."""
+    dents.severity = "INFORMATION"
+    bpy.ops.dqc.check()
+    closed, opened = draw(closed=True), draw()
+    assert closed.words == ["Nothing to fix, 1 hint", "Show Hints (1)"]
+    assert [name for name, _, _ in closed.buttons] == ["dqc.check"]
+    assert opened.words == [*closed.words, "Body has 3 dents."]
+    name, _, properties = opened.buttons[-1]
+    assert (name, properties.hints) == ("dqc.fix_all", True)
+    bpy.ops.dqc.fix_all(hints=False)
+    assert body["dents"] == 3
+    bpy.ops.dqc.fix_all()
+    assert body["dents"] == 0
+
+
+def test_several_characters_are_not_checked_in_one_line(body: bpy.types.Object) -> None:
+    others = [add_grid(name=f"Grid {number}") for number in range(25)]
+    select(body, *others)
+    assert draw().words == ["Not checked yet."]
+    findings.run(body, bpy.context.evaluated_depsgraph_get())
+    words = draw().words
+    assert words[0].startswith("Not checked yet: Grid 0, Grid 1")
+    assert len([each for each in words if "checked" in each]) == 1
 
 
 def test_several_characters_are_distinguished(body: bpy.types.Object) -> None:

@@ -12,6 +12,7 @@ import pytest
 from mathutils import Matrix, Vector
 
 from dq_compensation import api
+from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.setup_check.checks import bone_hierarchy
 from dq_compensation.setup_check.checks.mesh_placement import CHECK
 from human.model import RIGS, Rig
@@ -25,6 +26,7 @@ from .conftest import Human
 from .moving_rigs import fix, found_by
 from .plant_bone_hierarchy import forearm_alone
 from .plant_mesh_placement import PLANTED, another_axis_up, turned
+from .test_unweighted_vertices import dense_weights
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -53,6 +55,22 @@ def keep_bones(human: Human, *prefixes: str) -> None:
     bmesh.ops.delete(mesh, geom=lost, context="VERTS")
     mesh.to_mesh(obj.data)
     mesh.free()
+
+
+@pytest.mark.parametrize("rig", ["default", "game_engine"])
+def test_a_turned_mesh_with_hard_weights_is_found(
+    rig: Rig, human_with_rig: Callable[[Rig], Human]
+) -> None:
+    """No vertex follows two bones: the edges between those of two bones show the joints."""
+    human = human_with_rig(rig)
+    weights = dense_weights(human.mesh_object)
+    hard = weights == weights.max(axis=1, keepdims=True)
+    names = [group.name for group in human.mesh_object.vertex_groups]
+    write_groups(human.mesh_object, {name: hard[:, n] * 1.0 for n, name in enumerate(names)})
+    assert not found_by(CHECK, human.mesh_object)
+    turned(human)
+    (issue,) = found_by(CHECK, human.mesh_object)
+    assert "turned by 20 degrees" in issue.message
 
 
 @pytest.mark.parametrize("rig", RIGS)

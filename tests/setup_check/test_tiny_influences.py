@@ -42,7 +42,7 @@ def test_cleaning_is_not_seen(whole_human: Human, preserve_volume: bool) -> None
     (issue,) = TINY_INFLUENCES.find(subject_of(obj))
     assert issue.severity == "INFORMATION"
     assert issue.fixes[0].question == ""
-    TINY_INFLUENCES.fixes["clean"](subject_of(obj), issue)
+    TINY_INFLUENCES.fix("clean", subject_of(obj), issue)
     assert TINY_INFLUENCES.find(subject_of(obj)) == []
     moved = np.linalg.norm(whole_human.evaluated_positions() - look, axis=1).max()
     assert moved <= 1e-5 * np.ptp(whole_human.arrays.vertices, axis=0).max()
@@ -70,7 +70,7 @@ def test_weights_of_exactly_0_count(whole_human: Human) -> None:
     before = TINY_INFLUENCES.find(subject_of(obj))[0]
     pose_at_random(whole_human.armature_object)
     assert before.message.startswith(f"{COUNTS['default'] + 1} influences")
-    TINY_INFLUENCES.fixes["clean"](subject_of(obj), TINY_INFLUENCES.find(subject_of(obj))[0])
+    TINY_INFLUENCES.fix("clean", subject_of(obj), TINY_INFLUENCES.find(subject_of(obj))[0])
     assert TINY_INFLUENCES.find(subject_of(obj)) == []
 
 
@@ -78,7 +78,7 @@ def test_one_influence_counts(human: Human) -> None:
     obj = human.mesh_object
     clean = TINY_INFLUENCES.find(subject_of(obj))
     for issue in clean:
-        TINY_INFLUENCES.fixes["clean"](subject_of(obj), issue)
+        TINY_INFLUENCES.fix("clean", subject_of(obj), issue)
     obj.vertex_groups["spine01"].add([0], 5e-5, "REPLACE")
     (issue,) = TINY_INFLUENCES.find(subject_of(obj))
     assert issue.message.startswith("1 influence on 1 vertex of Human is below 0.0001")

@@ -28,7 +28,8 @@ def found_in(obj: bpy.types.Object) -> list[Issue]:
 
 
 def fix(obj: bpy.types.Object, issue: Issue) -> str:
-    return CHECK.fixes[issue.fixes[0].name](subject_of(obj), issue)
+    name = {"torn": "weight_from_neighbours", "loose": "weight_from_nearest"}[issue.key]
+    return CHECK.fix(name, subject_of(obj), issue)
 
 
 def dense_weights(obj: bpy.types.Object) -> np.ndarray:

@@ -38,7 +38,7 @@ def test_normalising_keeps_the_look(human: Human, preserve_volume: bool) -> None
     assert issue.severity == "WARNING"
     np.testing.assert_array_equal(issue.vertices, np.arange(0, len(before), 7))
     assert issue.fixes[0].question == ""
-    summary = WEIGHT_SUMS.fixes["normalize"](subject_of(obj), issue)
+    summary = WEIGHT_SUMS.fix("normalize", subject_of(obj), issue)
     assert f"{len(issue.vertices):,} vertices" in summary
     assert WEIGHT_SUMS.find(subject_of(obj)) == []
     moved = np.linalg.norm(human.evaluated_positions() - look, axis=1).max()
@@ -67,7 +67,7 @@ def test_locked_groups_are_refused(human: Human) -> None:
     before = dense_weights(obj)
     (issue,) = WEIGHT_SUMS.find(subject_of(obj))
     with pytest.raises(FixError, match="head"):
-        WEIGHT_SUMS.fixes["normalize"](subject_of(obj), issue)
+        WEIGHT_SUMS.fix("normalize", subject_of(obj), issue)
     np.testing.assert_array_equal(dense_weights(obj), before)
 
 

@@ -21,7 +21,7 @@ from dq_compensation.setup_check.issue import FixError, Issue
 from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, enable, error
-from tests.blender.scene_builders import edit_mode, evaluated_positions
+from tests.blender.scene_builders import add_mesh, edit_mode, evaluated_positions
 from tests.setup_check.plant_weight_transition import cylinder, narrow
 from tests.setup_check.test_unweighted_vertices import dense_weights, subject_of
 
@@ -120,7 +120,7 @@ def test_a_joint_brings_the_other_side_in_that_is_nearly_as_bad() -> None:
     limb = two_limbs(0.44, 0.46)
     issue = found_in(limb)["lower.L"]
     assert set(issue.bones) == {"upper.L", "lower.L", "upper.R", "lower.R"}
-    WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), issue)
+    WEIGHT_TRANSITION.fix("reshape", subject_of(limb), issue)
     for name in ("lower.L", "lower.R"):
         assert measured(limb, name)[0] == pytest.approx(0.63, abs=0.03)
     assert found_in(limb) == {}
@@ -160,7 +160,7 @@ def test_the_fix_keeps_its_word(width: float, shift: float) -> None:
     assert fix.name == "reshape"
     # Softening makes every change of weights longer.
     assert [each.name for each in soften] == (["soften"] if width < 0.5 else [])
-    summary = WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), issue)
+    summary = WEIGHT_TRANSITION.fix("reshape", subject_of(limb), issue)
     new_width, new_shift = measured(limb, "lower")
     assert f"over {reach(width)} -> {reach(new_width)}" in fix.question
     assert f"over {reach(new_width)} now" in summary
@@ -180,9 +180,10 @@ def test_the_measured_curve_minds_only_what_is_extreme() -> None:
     limb, _ = cylinder(0.35)
     limb.dq_compensation.curve = "MEASURED"
     assert found_in(limb) == {}
-    limb, _ = cylinder(0.63, 1.2)
-    limb.dq_compensation.curve = "MEASURED"
-    assert found_in(limb)["lower"].severity == "INFORMATION"
+    for shift, severity in ((1.1, "INFORMATION"), (1.4, "WARNING")):
+        limb, _ = cylinder(0.63, shift)
+        limb.dq_compensation.curve = "MEASURED"
+        assert found_in(limb)["lower"].severity == severity
 
 
 @pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION", "SPHERICAL_JOINT"])
@@ -216,6 +217,64 @@ def test_a_joint_beside_the_limb_is_no_matter_of_weights() -> None:
     assert "lower (16 cm)" in issue.message
 
 
+def test_a_joint_far_outside_is_a_warning() -> None:
+    limb, _ = cylinder(0.63, beside=2.5)
+    assert found_in(limb)["outside"].severity == "WARNING"
+
+
+@pytest.mark.parametrize(("left", "right", "found"), [(1.06, 0.98, True), (1.02, 0.94, False)])
+def test_joints_outside_come_on_both_sides_or_on_neither(
+    left: float, right: float, found: bool
+) -> None:
+    """The bones mirror each other exactly; the right limb is a little nearer to its bones."""
+    limb, rig = cylinder(0.63)
+    points = np.array([vertex.co for vertex in limb.data.vertices])
+    sides = (points + (1.0 - 0.1 * left, 0.0, 0.0), points - (1.0 - 0.1 * right, 0.0, 0.0))
+    body = add_mesh(np.concatenate(sides).tolist(), name="Body")
+    shares, empty = dense_weights(limb), np.zeros((len(points), 2))
+    with edit_mode(rig):
+        for name, start in (("upper", -0.4), ("lower", 0.0)):
+            for side, x in (("one", 1.0), ("two", -1.0)):
+                bone = rig.data.edit_bones.new(f"{name} {side}")
+                bone.head, bone.tail = (x, 0.0, start), (x, 0.0, start + 0.4)
+                if name == "lower":
+                    bone.parent = rig.data.edit_bones[f"upper {side}"]
+    rows = {"one": np.concatenate((shares, empty)), "two": np.concatenate((empty, shares))}
+    for side, weights in rows.items():
+        columns = {f"{name} {side}": weights[:, n] for n, name in enumerate(("upper", "lower"))}
+        write_groups(body, columns)
+    body.modifiers.new("Armature", "ARMATURE").object = rig
+    outside = found_in(body).get("outside")
+    assert (set(outside.bones) if outside else set()) == (
+        {"lower one", "lower two"} if found else set()
+    )
+
+
+def test_hard_weights_are_called_hard_and_become_soft() -> None:
+    limb, _ = cylinder(1e-4, 0.05)  # no ring of vertices at the joint
+    issue = found_in(limb)["lower"]
+    assert (
+        "over less than 2.6 cm (16 cm would fit), at the joint. These weights are" in issue.message
+    )
+    assert {fix.name for fix in issue.fixes} == {"soften", "reshape"}
+    WEIGHT_TRANSITION.fix("reshape", subject_of(limb), issue)
+    assert measured(limb, "lower")[0] == pytest.approx(0.63, abs=0.05)
+    limb, _ = cylinder(1e-4, 0.05)
+    WEIGHT_TRANSITION.fix("soften", subject_of(limb), issue)
+    assert measured(limb, "lower")[0] > 1.0 / 3.0
+
+
+def test_of_a_strip_along_a_limb_nothing_is_said() -> None:
+    """It tells no radius: 19 cm were said to be too long where 3 mm would fit."""
+    limb, _ = cylinder(1e-4, 0.05)
+    points = np.array([vertex.co for vertex in limb.data.vertices])
+    on_strip = np.abs(np.arctan2(points[:, 1], points[:, 0])) < 0.3
+    strip = np.flatnonzero(on_strip & (np.abs(points[:, 2]) < 0.19))
+    shares = points[strip, 2] / 0.38 + 0.5
+    write_groups(limb, {"upper": 1.0 - shares, "lower": shares}, strip)
+    assert found_in(limb) == {}
+
+
 @pytest.mark.parametrize(("rig", "parent", "child"), LIMBS)
 def test_elbows_and_knees_of_the_human_come_out_right(
     human_with_rig: Callable[[Rig], Human], rig: Rig, parent: str, child: str
@@ -231,7 +290,7 @@ def test_elbows_and_knees_of_the_human_come_out_right(
     issue = next(issue for issue in found_in(obj).values() if child in issue.bones and issue.fixes)
     assert parent in issue.bones
     assert issue.severity == "WARNING"
-    WEIGHT_TRANSITION.fixes["reshape"](subject_of(obj), issue)
+    WEIGHT_TRANSITION.fix("reshape", subject_of(obj), issue)
     width, shift = measured(obj, child)
     assert 0.5 <= width <= 0.8
     assert abs(shift) <= 0.15
@@ -255,7 +314,7 @@ def test_knees_that_were_made_narrow_are_found_and_fixed(human: Human) -> None:
     assert set(issue.bones) == {
         f"{bone}.{side}" for bone in ("upperleg02", "lowerleg01") for side in "LR"
     }
-    WEIGHT_TRANSITION.fixes["reshape"](subject_of(obj), issue)
+    WEIGHT_TRANSITION.fix("reshape", subject_of(obj), issue)
     assert "lowerleg01.L" not in found_in(obj)
     assert measured(obj, "lowerleg01.R")[0] == pytest.approx(0.63, abs=0.1)
 
@@ -273,7 +332,7 @@ def test_locked_groups_and_shared_meshes() -> None:
     limb.vertex_groups["lower"].lock_weight = True
     before = dense_weights(limb)
     with pytest.raises(FixError, match="lower"):
-        WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), issue)
+        WEIGHT_TRANSITION.fix("reshape", subject_of(limb), issue)
     np.testing.assert_array_equal(dense_weights(limb), before)
 
 
@@ -291,7 +350,7 @@ def test_an_enabled_character_shows_the_new_weights() -> None:
     enable(limb)
     rig.pose.bones["lower"].rotation_quaternion = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
     before = evaluated_positions(limb)
-    WEIGHT_TRANSITION.fixes["reshape"](subject_of(limb), found_in(limb)["lower"])
+    WEIGHT_TRANSITION.fix("reshape", subject_of(limb), found_in(limb)["lower"])
     check()
     assert np.abs(evaluated_positions(limb) - before).max() > 0.001
     assert error(limb) < 1e-4
@@ -329,6 +388,6 @@ def test_the_fix_takes_the_bulge_out_of_real_joints(human: Human, parent: str, c
     obj = human.mesh_object
     obj.dq_compensation.curve = "FITTED"
     before = bulge_of_human(human, parent, child)
-    WEIGHT_TRANSITION.fixes["reshape"](subject_of(obj), found_in(obj)[child])
+    WEIGHT_TRANSITION.fix("reshape", subject_of(obj), found_in(obj)[child])
     assert before > 0.003
     assert bulge_of_human(human, parent, child) < 0.55 * before

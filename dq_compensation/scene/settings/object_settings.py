@@ -415,6 +415,8 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         "limbs on its own skin",
         **_ACTING,
     )
+    # See `setup_check.ignoring`.
+    ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
     # Of an armature object.
     takes: Items[DQCompensationTake] = props.CollectionProperty(

@@ -16,7 +16,7 @@ from ...scene.blender.mesh import read_property
 from ...scene.blender.own_objects import is_own_modifier
 from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...wording import counted, listed
-from ..issue import Check, Fix, Issue
+from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
 
 # Part of the check armature_modifier: where our modifier and the Armature modifier act.
@@ -75,9 +75,10 @@ def _twice(name: str, replaced: bpy.types.ArmatureModifier) -> Issue:
     return Issue("twice", "ERROR", message, fixes=(fix,))
 
 
-def _turn_off(subject: Subject, _issue: Issue) -> str:
+def _turn_off(subject: Subject, _issue: Issue) -> Repair:
     replaced = _replaced(subject)
     assert replaced is not None  # it was found just now
+    yield
     replaced.show_viewport = replaced.show_render = False
     return f"{replaced.name} of {subject.obj.name} is off: DQ Compensation alone deforms it"
 
@@ -113,9 +114,10 @@ def _first_turned_off(subject: Subject) -> bpy.types.Modifier | None:
     return next(off, None)
 
 
-def _turn_on(subject: Subject, _issue: Issue) -> str:
+def _turn_on(subject: Subject, _issue: Issue) -> Repair:
     modifier = _first_turned_off(subject)
     assert modifier is not None  # it was found just now
+    yield
     modifier.show_viewport = modifier.show_render = True
     return f"{modifier.name} of {subject.obj.name} is on in the viewport and in renders"
 
@@ -136,8 +138,9 @@ def _preserve_volume(name: str, modifier: bpy.types.ArmatureModifier) -> Issue:
     return Issue("preserve_volume", "INFORMATION", message, fixes=(fix,))
 
 
-def _preserve_volume_off(subject: Subject, _issue: Issue) -> str:
+def _preserve_volume_off(subject: Subject, _issue: Issue) -> Repair:
     native = subject.before_enable
+    yield
     if native.base_left_on:
         native.replaced_preserve_volume = False
     else:
@@ -145,7 +148,7 @@ def _preserve_volume_off(subject: Subject, _issue: Issue) -> str:
     return f"Preserve Volume of {subject.modifier.name} is off; {subject.obj.name} looks the same"
 
 
-_DISPLAY_FIXES: dict[str, Callable[[Subject, Issue], str]] = {
+_DISPLAY_FIXES: dict[str, Callable[[Subject, Issue], Repair]] = {
     "turn_off": _turn_off,
     "turn_on": _turn_on,
     "preserve_volume_off": _preserve_volume_off,
@@ -263,9 +266,10 @@ def _is_deformed_by_parent(obj: bpy.types.Object) -> bool:
     return parent is not None and parent.type == "ARMATURE" and obj.parent_type == "ARMATURE"
 
 
-def _add_modifier(subject: Subject, _issue: Issue) -> str:
+def _add_modifier(subject: Subject, _issue: Issue) -> Repair:
     obj, armature = subject.obj, _right_armature(subject)
     assert armature is not None  # it was found just now
+    yield
     modifier = cast("bpy.types.ArmatureModifier", obj.modifiers.new("Armature", "ARMATURE"))
     modifier.object = armature
     obj.modifiers.move(len(obj.modifiers) - 1, 0)
@@ -295,9 +299,10 @@ def _set_armature_fix(
     )
 
 
-def _set_armature(subject: Subject, _issue: Issue) -> str:
+def _set_armature(subject: Subject, _issue: Issue) -> Repair:
     modifier, armature = subject.modifier, _right_armature(subject)
     assert armature is not None  # it was found just now
+    yield
     modifier.object = armature
     return f"{modifier.name} of {subject.obj.name} follows {armature.name} now"
 
@@ -320,8 +325,9 @@ def _other_armature(
     yield Issue("other_armature", "ERROR", message, fixes=(fix,))
 
 
-def _remove_idle(subject: Subject, _issue: Issue) -> str:
+def _remove_idle(subject: Subject, _issue: Issue) -> Repair:
     idle = _idle(subject.obj)
+    yield
     for modifier in idle:
         subject.obj.modifiers.remove(modifier)
     modifiers = counted(len(idle), "Armature modifier")
@@ -351,9 +357,10 @@ def _several(subject: Subject, first: bpy.types.ArmatureModifier) -> Iterator[Is
         yield Issue("several", "INFORMATION", message)
 
 
-def _remove_doubles(subject: Subject, _issue: Issue) -> str:
+def _remove_doubles(subject: Subject, _issue: Issue) -> Repair:
     doubles, _ = _further(subject.obj, subject.modifier)
     names = listed([m.name for m in doubles])
+    yield
     for modifier in doubles:
         subject.obj.modifiers.remove(modifier)
     return f"Removed {names} from {subject.obj.name}: {subject.modifier.name} deforms it alone now"

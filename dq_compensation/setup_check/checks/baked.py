@@ -12,7 +12,7 @@ from ...scene.helper_rig import HelperBone, acting_helpers, add_helpers, missing
 from ...scene.vertex_groups import kept_record, restore_refusal
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable, require_editable_bones
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
 # Check: helper bones of a bake beside DQ Compensation, which corrects twice; and lost ones.
@@ -73,17 +73,18 @@ def _removal(subject: Subject) -> Fix:
     )
 
 
-def _remove_helpers(subject: Subject, _issue: Issue) -> str:
+def _remove_helpers(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     require_editable(obj)
     require_editable_bones(subject)
     if reason := restore_refusal(obj):
         raise FixError(reason)
+    yield
     count = remove_bones_bake([obj])
     return f"{obj.name} has its former weights. Removed {counted(count, 'helper bone')}."
 
 
-def _add_helpers(subject: Subject, _issue: Issue) -> str:
+def _add_helpers(subject: Subject, _issue: Issue) -> Repair:
     armature, helpers = subject.rig, missing_helpers(subject.obj)
     bones = require_editable_bones(subject).bones
     needed = {name: None for each in helpers for name in (each.parent, each.child)}
@@ -93,12 +94,14 @@ def _add_helpers(subject: Subject, _issue: Issue) -> str:
             f"{armature.name} has no bones {listed(gone)}, which the helpers followed. Choose "
             "Remove Baked Helpers, and bake again."
         )
+    yield
     add_helpers(armature, helpers)
     return f"Added {counted(len(helpers), 'helper bone')} to {armature.name}."
 
 
-def _disable_for_bones(subject: Subject, _issue: Issue) -> str:
+def _disable_for_bones(subject: Subject, _issue: Issue) -> Repair:
     require_editable(subject.obj)
+    yield
     disable(subject.obj)
     return f"The Armature modifier and its helper bones deform {subject.obj.name} again."
 
@@ -144,17 +147,19 @@ def _find_baked_keys(subject: Subject) -> Iterator[Issue]:
     yield Issue("twice", "ERROR", message, fixes=(mute, disable))
 
 
-def _mute_keys(subject: Subject, _issue: Issue) -> str:
+def _mute_keys(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     require_editable(obj)
+    yield
     names = acting_keys(obj)
     for name in names:
         subject.mesh.shape_keys.key_blocks[name].mute = True
     return f"Muted {counted(len(names), 'baked shape key')} of {obj.name}: {listed(names)}."
 
 
-def _disable_for_keys(subject: Subject, _issue: Issue) -> str:
+def _disable_for_keys(subject: Subject, _issue: Issue) -> Repair:
     require_editable(subject.obj)
+    yield
     disable(subject.obj)
     return f"The Armature modifier and its shape keys deform {subject.obj.name} again."
 

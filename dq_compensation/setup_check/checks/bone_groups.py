@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 
-from ...arrays import Int32s
 from ...core.skinning import joint_sets
 from ...scene.blender.armature import armature_of
 from ...scene.blender.skinned_object import SkinnedObject
@@ -15,7 +14,7 @@ from ...scene.settings.object_settings import Settings
 from ...scene.vertex_groups import group_users
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable_bones, require_writable, sharing_question
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
 
@@ -27,10 +26,8 @@ def _find_bone_groups(subject: Subject) -> Iterator[Issue]:
     weights = subject.weights
     weighted = set(weights.groups[weights.weights > 0.0].tolist())
     members = [name for group, name in enumerate(subject.group_names) if group in weighted]
-    all_bones = set(subject.armature.bones.keys())
-    still = all_bones - subject.deforming_bones
-    if names := [name for name in members if name in still]:
-        yield _still_bones(subject, names)
+    if subject.still_bones:
+        yield _still_bones(subject, subject.still_bones)
     known = set(group_users(subject.obj))
     for modifier in subject.obj.modifiers:
         if isinstance(modifier, bpy.types.ArmatureModifier) and modifier.object is not None:
@@ -42,19 +39,20 @@ def _find_bone_groups(subject: Subject) -> Iterator[Issue]:
             "has this name, and nothing else uses the weights. If a bone was renamed, rename the "
             "group as well."
         )
-        yield Issue("no_bone", "INFORMATION", message, vertices=_vertices_in(subject, names))
+        yield Issue("no_bone", "INFORMATION", message, vertices=subject.vertices_in(names))
     yield from _bones_without_group(subject, rig, members)
 
 
-def turn_deform_on(subject: Subject, issue: Issue) -> str:
+def turn_deform_on(subject: Subject, issue: Issue) -> Repair:
     """Let the bones of an issue deform."""
     armature = require_editable_bones(subject)
+    yield
     for name in issue.bones:
         armature.bones[name].use_deform = True
     return f"Turned on Deform in {counted(len(issue.bones), 'bone')} of {armature.name}."
 
 
-def remove_groups(subject: Subject, issue: Issue) -> str:
+def remove_groups(subject: Subject, issue: Issue) -> Repair:
     """Remove the vertex groups that have the names of the bones of an issue."""
     obj = subject.obj
     require_writable(obj, list(issue.bones))
@@ -65,20 +63,26 @@ def remove_groups(subject: Subject, issue: Issue) -> str:
             f"These vertex groups of {obj.name} are used elsewhere: {listed(used)}. Choose other "
             "groups there, or turn on Deform."
         )
+    yield
     for name in issue.bones:
         obj.vertex_groups.remove(obj.vertex_groups[name])
     return f"Removed {counted(len(issue.bones), 'vertex group')} of {obj.name}."
 
 
-def _still_bones(subject: Subject, names: list[str]) -> Issue:
+def _still_bones(subject: Subject, names: tuple[str, ...]) -> Issue:
     """Weights on bones that do not deform."""
     obj, armature = subject.obj, subject.rig
-    vertices = _vertices_in(subject, names)
+    vertices = subject.on_still_bones
     what = "does not deform, but has" if len(names) == 1 else "do not deform, but have"
     message = (
         f"{listed(names)} of {armature.name} {what} weights on "
         f"{counted(len(vertices), 'vertex')} of {obj.name}. Blender ignores them."
     )
+    # Where no bone deforms, what Enable refuses says that.
+    left = int((~subject.deforming_weights.moved[vertices]).sum()) if subject.deforming_bones else 0
+    if left:
+        stay = "stays" if left == 1 else "stay"
+        message += f" {counted(left, 'vertex')} with no other weights {stay} behind."
     fixes = (
         Fix(
             "turn_deform_on",
@@ -98,13 +102,7 @@ def _still_bones(subject: Subject, names: list[str]) -> Issue:
             ),
         ),
     )
-    return Issue("still", "WARNING", message, tuple(names), vertices, fixes)
-
-
-def _vertices_in(subject: Subject, groups: list[str]) -> Int32s:
-    """The vertices with a weight above 0 in one of these groups."""
-    weights, places = subject.weights, [subject.group_names.index(name) for name in groups]
-    return np.unique(weights.vertices[np.isin(weights.groups, places) & (weights.weights > 0.0)])
+    return Issue("still", "ERROR" if left else "WARNING", message, names, vertices, fixes)
 
 
 def _bones_without_group(

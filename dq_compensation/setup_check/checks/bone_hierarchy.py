@@ -18,7 +18,7 @@ from ...scene.blender.armature import armature_of, bone_side, is_helper_bone
 from ...scene.settings.object_settings import Settings
 from ...wording import listed
 from ..fixes.parent_bones import parent_bones, require_parentable
-from ..issue import Check, Fix, Issue
+from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
 
 _ENDS_MEET, _BY_WEIGHTS = "ends_meet", "by_weights"
@@ -111,18 +111,16 @@ def _parents(subject: Subject, issue: Issue) -> dict[str, str]:
     return {names[gap.child]: names[gap.parent] for gap in gaps}
 
 
-def _require_parentable(subject: Subject, issue: Issue) -> None:
-    require_parentable(subject.rig, _parents(subject, issue))
-
-
-def _parent_bones(subject: Subject, issue: Issue) -> str:
-    return parent_bones(subject.rig, _parents(subject, issue))
+def _parent_bones(subject: Subject, issue: Issue) -> Repair:
+    parents = _parents(subject, issue)
+    require_parentable(subject.rig, parents)
+    yield
+    return parent_bones(subject.rig, parents)
 
 
 CHECK = Check(
     "bone_hierarchy",
     find,
     {"parent_bones": _parent_bones},
-    {"parent_bones": _require_parentable},
     about_bones=True,
 )

@@ -16,7 +16,7 @@ from ...arrays import Booleans
 from ...scene.settings.object_settings import Settings, setting_label
 from ...wording import counted, listed
 from ..fixes.reorient import planned_turns, reorient_bones
-from ..issue import Check, Fix, Issue
+from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
 
 
@@ -107,9 +107,10 @@ def _names(axes: LimbAxes, bones: Booleans) -> tuple[str, ...]:
     return tuple(axes.skeleton.names[int(bone)] for bone in np.flatnonzero(bones))
 
 
-def _set_limb_axis(subject: Subject, issue: Issue) -> str:
+def _set_limb_axis(subject: Subject, issue: Issue) -> Repair:
     """Set Limb Axis to the one that follows the most limbs."""
     before = setting_label(subject.obj, "limb_axis")
+    yield
     subject.settings.limb_axis = _limb_axes(subject).best_axis()
     return (
         f"Limb Axis is {setting_label(subject.obj, 'limb_axis')} now, it was {before}: "
@@ -117,13 +118,10 @@ def _set_limb_axis(subject: Subject, issue: Issue) -> str:
     )
 
 
-def _require_reorientable(subject: Subject, _issue: Issue) -> None:
+def _reorient(subject: Subject, _issue: Issue) -> Repair:
     axes = _limb_axes(subject)
     planned_turns(subject.rig, axes, axes.y_off())
-
-
-def _reorient(subject: Subject, _issue: Issue) -> str:
-    axes = _limb_axes(subject)
+    yield
     return reorient_bones(subject.rig, axes, axes.y_off())
 
 
@@ -131,6 +129,5 @@ CHECK = Check(
     "bone_orientation",
     find,
     {"set_limb_axis": _set_limb_axis, "reorient_bones": _reorient},
-    {"reorient_bones": _require_reorientable},
     about_bones=True,
 )

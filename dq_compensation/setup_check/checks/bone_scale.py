@@ -26,7 +26,7 @@ from ...scene.blender.mesh import read_property
 from ...wording import counted, listed
 from ..fixes.bone_dependents import bones_behind
 from ..fixes.requirements import require_own_action
-from ..issue import Check, Fix, Issue, Severity
+from ..issue import Check, Fix, Issue, Repair, Severity
 from ..subject import Subject
 
 # What differs from 1 by less is left over from float32 matrices or an eye that slipped.
@@ -219,24 +219,26 @@ def _shared(actions: list[PlayedAction], armature: bpy.types.Object) -> str:
     return f" {listed(others)} {'plays' if len(others) == 1 else 'play'} the same action."
 
 
-def _clear_pose(subject: Subject, issue: Issue) -> str:
+def _clear_pose(subject: Subject, issue: Issue) -> Repair:
     armature = subject.rig
+    yield
     for name in issue.bones:
         armature.pose.bones[name].scale = (1.0, 1.0, 1.0)
     return f"Cleared the scale of {counted(len(issue.bones), 'bone')} of {armature.name}."
 
 
-def _clear_keys(subject: Subject, issue: Issue) -> str:
+def _clear_keys(subject: Subject, issue: Issue) -> Repair:
     curves = bone_curves(all_actions(subject.rig), "scale")
     curves = [curve for curve in curves if curve.bone in issue.bones]
     actions = _actions(curves)
     for played in actions:
         require_own_action(played.action)
+    yield
     keys = 0
     for curve in curves:
         keys += len(curve.curve.keyframe_points)
         curve.played.curves.remove(curve.curve)
-    _clear_pose(subject, issue)
+    yield from _clear_pose(subject, issue)
     return (
         f"Removed {counted(keys, 'key')} of the scale of {counted(len(issue.bones), 'bone')} from "
         f"{listed([played.action.name for played in actions])}."

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
-from ..issue import Check, Fix, Issue
+from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
 
 
@@ -85,9 +85,10 @@ def _overlaps(subject: Subject) -> Iterator[Issue]:
     yield Issue("overlap", "INFORMATION", message, tuple(offenders), vertices)
 
 
-def _mute_keys(subject: Subject, _issue: Issue) -> str:
+def _mute_keys(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     require_editable(obj)
+    yield
     shown = _shown_keys(subject)
     names = [block.name for block in shown]
     for block in shown:

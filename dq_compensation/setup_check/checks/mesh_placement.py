@@ -20,11 +20,12 @@ from ..fixes.object_transforms import (
     is_above,
     is_same,
     require_not_animated,
+    require_unsheared,
     scale_words,
     set_channels,
 )
 from ..fixes.requirements import require_no_constraints
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Misplacement, Subject
 
 # Of a matrix's own size: less is rounding in float32, and nothing that anyone sees.
@@ -87,7 +88,7 @@ def _new_world(subject: Subject, found: Misplacement) -> Matrix:
     return rig @ found.movement @ subject.object_to_armature
 
 
-def _move_mesh(subject: Subject, _issue: Issue) -> str:
+def _move_mesh(subject: Subject, _issue: Issue) -> Repair:
     obj, armature, found = subject.obj, subject.rig, subject.misplacement
     assert found is not None  # it was found just now
     words = _movement_words(subject, found)
@@ -104,8 +105,9 @@ def _move_mesh(subject: Subject, _issue: Issue) -> str:
     # Blender would show what is left of a rotation of zero as -0.
     new[np.abs(new) < 1e-9 * np.abs(new).max()] = 0.0
     _require_unlocked(obj, old, new)
-    if not set_channels(obj, new, _TOLERANCE):
-        raise FixError(f"{obj.name} would be sheared by its unequal scale. Apply its scale first.")
+    require_unsheared(obj, new, _TOLERANCE)
+    yield
+    set_channels(obj, new, _TOLERANCE)
     joints = len(found.joints.bones)
     return (
         f"{obj.name} is {words}: {joints - found.outside_after} of {joints} joints lie in its skin "

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...analysis.mirror_map import partners_by_position
 from ...arrays import Float64s, Indices, Integers
-from ...core.vectors import extent
+from ...core.vectors import dots, extent
 from ...scene.blender.armature import flipped_name, is_helper_bone
 from ...wording import counted, listed
 from ..issue import Check, Issue
@@ -18,10 +18,6 @@ from ..subject import Subject
 #
 # Blender finds the bone of the other side by its name alone: Symmetrize, X-Axis Mirror, Paste
 # Flipped and the mirrored vertex groups pass over a bone whose name leads nowhere.
-
-
-# In parts of the skeleton's size: how far a bone may be from the mirror image of the other one.
-_TOLERANCE = 1e-3
 
 
 def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
@@ -35,8 +31,12 @@ def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
     alone = np.array(
         [name in flipped and flipped[name] not in flipped.keys() - {name} for name in names]
     )
-    ends = np.hstack((skeleton.heads, skeleton.tails))
-    pairs = _mirror_images(ends, np.flatnonzero(alone), _TOLERANCE * extent(skeleton.heads))
+    others = subject.mirrored_bones
+    pairs = [
+        (bone, other)
+        for bone, other in enumerate(others.tolist())
+        if bone < other and alone[bone] and alone[other]
+    ]
     if not pairs or 2 * len(pairs) > sum(has_other):
         return
     found = [
@@ -61,24 +61,58 @@ def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
     yield Issue("names", "INFORMATION", message, tuple(name for pair in found for name in pair))
 
 
-def _mirror_images(ends: Float64s, bones: Indices, tolerance: float) -> list[tuple[int, int]]:
-    """The pairs of these bones of which each is the only mirror image of the other at X = 0."""
-    images = ends[bones] * np.tile((-1.0, 1.0, 1.0), 2)
-    near = np.ones((len(bones), len(bones)), np.bool_)
-    for axis in range(6):
-        near &= np.abs(ends[bones, axis] - images[:, axis, None]) <= tolerance
-    only = near & (near.sum(axis=1, keepdims=True) == 1) & (near.sum(axis=0) == 1)
-    # The upper triangle has each pair once, and no bone in the middle, its own image.
-    first, second = np.nonzero(np.triu(only, 1))
-    return [(int(bones[one]), int(bones[two])) for one, two in zip(first, second, strict=True)]
-
-
 MIRRORED_NAMES = Check("mirrored_names", _find_mirrored_names)
+
+
+# Check: bones that mirror each other are rolled alike, as most of them are.
+
+
+# By how much the roll of a bone may differ from that of its mirror image, degrees.
+_ROLLED = 5.0
+# So many pairs show how bones of this rig are rolled.
+_FEWEST_PAIRS = 4
+
+
+def _find_mirrored_rolls(subject: Subject) -> Iterator[Issue]:
+    """One hint for all pairs of which one bone is rolled otherwise than in most pairs."""
+    if subject.find_rig() is None:
+        return
+    skeleton, others = subject.skeleton, subject.mirrored_bones
+    bones = np.flatnonzero(others > np.arange(len(others)))
+    if len(bones) < _FEWEST_PAIRS:
+        return
+    # The image of an axis X has the other sign, so that the image of a bone is right-handed.
+    images = skeleton.rest[bones, :3, :3] * np.array((-1.0, 1.0, 1.0))[:, None]
+    images[:, :, 0] *= -1.0
+    there = skeleton.rest[others[bones], :3, :3]
+    sines, cosines = dots(images[:, :, 2], there[:, :, 0]), dots(images[:, :, 2], there[:, :, 2])
+    rolls = np.degrees(np.arctan2(sines, cosines))
+    apart = np.abs((rolls - rolls[:, None] + 180.0) % 360.0 - 180.0)
+    usual = int((apart <= _ROLLED).sum(axis=1).argmax())
+    wrong = np.flatnonzero(apart[usual] > _ROLLED)
+    if not len(wrong) or 2 * len(wrong) > len(bones):
+        return
+    pairs = [(skeleton.names[bone], skeleton.names[others[bone]]) for bone in bones[wrong].tolist()]
+    by = [
+        f"{' and '.join(pair)} ({apart[usual, n]:.0f} degrees)"
+        for n, pair in zip(wrong, pairs, strict=True)
+    ]
+    message = (
+        f"{counted(len(pairs), 'pair')} of bones of {subject.rig.name} mirror each other, but one "
+        f"of them is rolled: {listed(by)}. Paste Flipped and X-Axis Mirror pose them unlike. "
+        "Symmetrize the right one in Edit Mode, if you do not want that."
+    )
+    yield Issue("rolls", "INFORMATION", message, tuple(name for pair in pairs for name in pair))
+
+
+MIRRORED_ROLLS = Check("mirrored_rolls", _find_mirrored_rolls)
 
 
 # Check: the weights of left and right bones are mirror images of each other.
 
 
+# In parts of the mesh's size: how far a vertex may be from the mirror image of the other one.
+_TOLERANCE = 1e-3
 # Below this share of vertices with a partner the mesh is not meant to be symmetric.
 _SYMMETRIC = 0.95
 # Vertices this near, in parts of the mesh's size, are in one place.

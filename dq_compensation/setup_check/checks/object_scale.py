@@ -25,7 +25,7 @@ from ..fixes.applied_scale import (
     plan_mesh_scale,
 )
 from ..fixes.object_transforms import is_equal, is_nothing, is_one, own_scale, scale_of, scale_words
-from ..issue import Check, Fix, FixError, Issue, Severity
+from ..issue import Check, Fix, FixError, Issue, Repair, Severity
 from ..subject import Subject
 
 _IN_MESH = "Write the scale into the mesh and all its shape keys; nothing moves"
@@ -91,21 +91,24 @@ def _fix(
 ) -> Fix:
     try:
         return Fix(name, "Apply Scale", description, plan(obj).question)
-    except FixError:  # the button reports it
+    except FixError:  # it is not offered
         return Fix(name, "Apply Scale", description)
 
 
-def _apply_to_mesh(subject: Subject, _issue: Issue) -> str:
+def _apply_to_mesh(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     scale, keys = mesh_scale(obj), subject.mesh.shape_keys
-    apply_mesh_scale(plan_mesh_scale(obj))
+    plan = plan_mesh_scale(obj)
+    yield
+    apply_mesh_scale(plan)
     shapes = f" and {len(keys.key_blocks)} shape keys" if keys is not None else ""
     return f"Applied the scale {scale_words(scale)} of {obj.name} to its mesh{shapes}."
 
 
-def _apply_to_armature(subject: Subject, _issue: Issue) -> str:
+def _apply_to_armature(subject: Subject, _issue: Issue) -> Repair:
     armature = subject.rig
     plan = plan_armature_scale(armature)
+    yield
     apply_armature_scale(plan)
     keys = f", {counted(plan.key_count, 'key')}" if plan.key_count else ""
     meshes = f" and {listed([mesh.obj.name for mesh in plan.meshes])}" if plan.meshes else ""

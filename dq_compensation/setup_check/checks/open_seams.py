@@ -26,7 +26,7 @@ from ...scene.vertex_groups import write_rows
 from ...session.changes import writing_settings
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable, require_writable
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import DeformingWeights, MeshSeam, Subject
 
 _SHARED_SETTINGS = ("method", *(name for name in METHOD_SETTINGS if name not in GROUP_SETTINGS))
@@ -225,13 +225,9 @@ def _issue(subject: Subject, seam: _OpenSeam) -> Issue:
     )
     question = f"The look of {small} changes at its seam with {large}: {'; '.join(changes)}."
     description = f"Let the open edges of {small} go exactly with those of {large}"
-    fixes: tuple[Fix, ...] = (Fix("close_seam", "Close Seam", description, question),)
-    try:
-        seam.require_closable()
-    except FixError as error:
-        message, fixes = f"{message} {error}", ()
+    fix = Fix("close_seam", "Close Seam", description, question)
     vertices = seam.vertices_of(subject)
-    return Issue(seam.key, "WARNING", message, vertices=vertices, fixes=fixes)
+    return Issue(seam.key, "WARNING", message, vertices=vertices, fixes=(fix,))
 
 
 def _counted(pairs: Booleans) -> str:
@@ -242,10 +238,11 @@ def _label(name: str) -> str:
     return DQCompensationSettings.bl_rna.properties[name].name
 
 
-def close_seam(subject: Subject, issue: Issue) -> str:
+def close_seam(subject: Subject, issue: Issue) -> Repair:
     """Close the seam of an issue by changing the mesh with fewer vertices."""
     seam = next(each for each in _open_seams(subject) if each.key == issue.key)
     seam.require_closable()
+    yield
     seam.close()
     vertices = _counted(seam.wrong)
     return f"Closed the seam of {seam.large.obj.name} and {seam.small.obj.name}: {vertices}."

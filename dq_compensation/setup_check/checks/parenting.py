@@ -24,12 +24,13 @@ from ..fixes.object_transforms import (
     is_same,
     local_matrix,
     require_not_animated,
+    require_unsheared,
     scale_of,
     set_channels,
     set_parent_inverse,
 )
 from ..fixes.requirements import require_local, require_no_constraints
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
 # Constraints by which an object can follow an armature without being its child.
@@ -159,7 +160,7 @@ def _pose_factor(armature: bpy.types.Object, bone: str) -> Matrix:
     return np.array(posed.matrix_channel, np.float64) if posed is not None else np.eye(4)
 
 
-def _parent_to_armature(subject: Subject, issue: Issue) -> str:
+def _parent_to_armature(subject: Subject, issue: Issue) -> Repair:
     obj, armature = subject.obj, subject.rig
     require_no_constraints(obj)
     place = np.array(armature.evaluated_get(subject.depsgraph).matrix_world, np.float64)
@@ -172,6 +173,7 @@ def _parent_to_armature(subject: Subject, issue: Issue) -> str:
     if issue.key == "bone":
         # Where it is without the pose: O = A D_b A_b T P B, with T to the tail.
         local = np.linalg.solve(_pose_factor(armature, obj.parent_bone), local)
+    yield
     obj.parent = armature
     obj.parent_type = "OBJECT"
     # Its place is in its own channels where these are free.
@@ -182,19 +184,21 @@ def _parent_to_armature(subject: Subject, issue: Issue) -> str:
     return f"Parented {obj.name} to {armature.name}; it stays where it is."
 
 
-def _parent_as_object(subject: Subject, _issue: Issue) -> str:
+def _parent_as_object(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     require_local(obj)
+    yield
     obj.parent_type = "OBJECT"
     return f"{obj.name} is deformed by its Armature modifier only."
 
 
-def _clear_inverse(subject: Subject, _issue: Issue) -> str:
+def _clear_inverse(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     require_local(obj)
     require_not_animated(obj)
-    if not set_channels(obj, local_matrix(obj)):
-        raise FixError(f"{obj.name} is sheared by its unequal scale. Apply its scale first.")
+    require_unsheared(obj, local := local_matrix(obj))
+    yield
+    set_channels(obj, local)
     set_parent_inverse(obj, np.eye(4))
     return (
         f"{obj.name} has no parent inverse any more; it stays by {subject.rig.name} where it was."

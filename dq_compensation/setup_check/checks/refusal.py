@@ -14,7 +14,7 @@ from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read
 from ...session.status import current_binding, in_character, status_of
 from ..fixes.object_transforms import is_nothing, own_scale
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
 
@@ -96,8 +96,9 @@ def _modifier_missing(subject: Subject) -> Issue:
     return Issue("taken_away", "ERROR", message, fixes=(fix,))
 
 
-def _refresh(subject: Subject, _issue: Issue) -> str:
+def _refresh(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
+    yield
     try:
         binding = refresh(obj, subject.depsgraph)
     except BindingError as error:

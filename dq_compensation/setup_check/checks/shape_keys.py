@@ -23,7 +23,7 @@ from ...scene.blender.skinned_object import SkinnedObject
 from ...session.known_objects import enabled_objects
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
 # Finds shape keys that store a pose: the bones and the key then both move the mesh.
@@ -295,8 +295,9 @@ def _keys(subject: Subject) -> bpy.types.Key:
     return cast("bpy.types.Key", subject.mesh.shape_keys)
 
 
-def _make_relative(subject: Subject, _issue: Issue) -> str:
+def _make_relative(subject: Subject, _issue: Issue) -> Repair:
     keys = _keys(subject)
+    yield
     shares = _shares(keys) or {}
     keys.use_relative = True
     for block in keys.key_blocks:
@@ -311,15 +312,16 @@ def _make_relative(subject: Subject, _issue: Issue) -> str:
     )
 
 
-def _clear_values(subject: Subject, _issue: Issue) -> str:
+def _clear_values(subject: Subject, _issue: Issue) -> Repair:
     unset = _unset_keys(_keys(subject))
+    yield
     names = [block.name for block in unset]
     for block in unset:
         block.value = 0.0
     return f"Set {counted(len(names), 'shape key')} of {subject.obj.name} to 0: {listed(names)}."
 
 
-def _fit_keys(subject: Subject, _issue: Issue) -> str:
+def _fit_keys(subject: Subject, _issue: Issue) -> Repair:
     """Blender itself does so when Edit Mode is left, and leaves the new points to chance."""
     obj, mesh, keys = subject.obj, subject.mesh, _keys(subject)
     positions = read_positions(mesh)
@@ -327,6 +329,7 @@ def _fit_keys(subject: Subject, _issue: Issue) -> str:
     wrong = [name for name, known in points.items() if len(known) != len(positions)]
     if not len(positions):
         raise FixError(f"{obj.name} has no vertices. Remove its shape keys.")
+    yield
     resized = bmesh.new()
     try:
         resized.from_mesh(mesh)
@@ -344,8 +347,9 @@ def _fit_keys(subject: Subject, _issue: Issue) -> str:
     return f"Gave {counted(len(wrong), 'shape key')} of {obj.name} {len(positions)} points."
 
 
-def _unpin(subject: Subject, _issue: Issue) -> str:
+def _unpin(subject: Subject, _issue: Issue) -> Repair:
     _keys(subject)
+    yield
     subject.obj.show_only_shape_key = False
     return f"The shape keys of {subject.obj.name} act by their values."
 

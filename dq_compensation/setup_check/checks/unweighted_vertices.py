@@ -11,8 +11,8 @@ from mathutils.kdtree import KDTree
 from ...analysis.mesh_graph import averaged_weights, islands, spread_weights, strongest_weights
 from ...arrays import Booleans, Floats, Int32s, Integers
 from ...wording import counted
-from ..fixes.requirements import sharing_question, write_weights
-from ..issue import Check, Fix, FixError, Issue
+from ..fixes.requirements import require_writable, sharing_question, write_weights
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import DeformingWeights, Subject
 
 # How often the weights of a loose part, taken vertex by vertex from elsewhere, are averaged.
@@ -34,6 +34,8 @@ def find(subject: Subject) -> Iterator[Issue]:
         )
         yield Issue("all", "ERROR", message, vertices=np.flatnonzero(unweighted))
         return
+    # The check of groups has those that a bone would move if it deformed.
+    unweighted[subject.on_still_bones] = False
     parts = islands(subject.edges, len(unweighted))
     has_weights = np.zeros(len(unweighted), np.bool_)
     has_weights[parts[deforming.moved]] = True
@@ -67,7 +69,7 @@ def find(subject: Subject) -> Iterator[Issue]:
         yield Issue("loose", "WARNING", message, vertices=loose, fixes=(fix,))
 
 
-def weight_from_neighbours(subject: Subject, issue: Issue) -> str:
+def weight_from_neighbours(subject: Subject, issue: Issue) -> Repair:
     """Continue the weights of the surface into the vertices of an issue."""
     deforming = subject.deforming_weights
     unweighted = np.zeros(len(deforming.sums), np.bool_)
@@ -80,11 +82,13 @@ def weight_from_neighbours(subject: Subject, issue: Issue) -> str:
         weights, deforming.moved[near], local_edges, subject.rest[near].astype(np.float64)
     )
     wanted = unweighted[near] & filled
-    return _write(subject, near[wanted], groups, result[wanted])
+    return (yield from _write(subject, near[wanted], groups, result[wanted]))
 
 
-def weight_from_nearest(subject: Subject, issue: Issue) -> str:
+def weight_from_nearest(subject: Subject, issue: Issue) -> Repair:
     """Give each vertex of an issue the weights of the nearest weighted one, evened out a little."""
+    require_writable(subject.obj, ())
+    yield  # to look for the nearest ones takes long
     deforming = subject.deforming_weights
     weighted = np.flatnonzero(deforming.moved)
     tree = KDTree(len(weighted))
@@ -105,7 +109,7 @@ def weight_from_nearest(subject: Subject, issue: Issue) -> str:
         subject.rest[issue.vertices].astype(np.float64),
         _LOOSE_ROUNDS,
     )
-    return _write(subject, issue.vertices, groups, weights)
+    return (yield from _write(subject, issue.vertices, groups, weights))
 
 
 def _left_behind(subject: Subject) -> Booleans:
@@ -138,7 +142,7 @@ def _normalised_rows(deforming: DeformingWeights, vertices: Integers) -> tuple[I
     return groups.astype(np.int32), weights
 
 
-def _write(subject: Subject, vertices: Integers, groups: Int32s, weights: Floats) -> str:
+def _write(subject: Subject, vertices: Integers, groups: Int32s, weights: Floats) -> Repair:
     """Write the strongest of the weights (k, g); what the vertices had in these groups goes."""
     deforming = subject.deforming_weights
     if not len(vertices):
@@ -150,7 +154,7 @@ def _write(subject: Subject, vertices: Integers, groups: Int32s, weights: Floats
     rows, columns = np.nonzero(weights)
     old = np.flatnonzero(np.isin(deforming.vertices, vertices))
     # Of one group, weights of 0 are written first.
-    write_weights(
+    yield from write_weights(
         subject.obj,
         np.concatenate((deforming.vertices[old], vertices[rows])),
         np.concatenate((deforming.groups[old], groups[columns])),

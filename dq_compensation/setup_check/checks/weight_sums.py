@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ...errors import PoseError
 from ...scene.blender.armature import pose_matrices, pose_order
 from ...wording import counted
 from ..fixes.requirements import sharing_question, write_weights
-from ..issue import Check, Fix, Issue
+from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
 
 # Game engines keep weights in 8 bits, which lose smaller differences.
@@ -48,9 +48,9 @@ def _find_weight_sums(subject: Subject) -> Iterator[Issue]:
     yield Issue("sums", severity, message, vertices=vertices, fixes=(fix,))
 
 
-def normalize(subject: Subject, issue: Issue) -> str:
+def normalize(subject: Subject, issue: Issue) -> Repair:
     """Divide the deforming weights of the vertices of an issue by their sums."""
-    count = _write_normalized(subject, issue.vertices)
+    count = yield from _write_normalized(subject, issue.vertices)
     return (
         f"Normalized {counted(count, 'weight')} of {counted(len(issue.vertices), 'vertex')} of "
         f"{subject.obj.name}."
@@ -59,7 +59,7 @@ def normalize(subject: Subject, issue: Issue) -> str:
 
 def _write_normalized(
     subject: Subject, vertices: Integers, leave_out: Booleans | None = None
-) -> int:
+) -> Generator[None, None, int]:
     """Write the deforming weights of some vertices with a sum of 1; returns how many.
 
     Args:
@@ -83,7 +83,7 @@ def _write_normalized(
     # A weight of 0 that stays 0 is still taken out; others only where float32 can tell.
     changed = (weights.astype(np.float32) != before) | (weights == 0.0)
     rows, weights = rows[changed], weights[changed]
-    write_weights(subject.obj, deforming.vertices[rows], deforming.groups[rows], weights)
+    yield from write_weights(subject.obj, deforming.vertices[rows], deforming.groups[rows], weights)
     return len(rows)
 
 
@@ -126,10 +126,10 @@ def _find_tiny_influences(subject: Subject) -> Iterator[Issue]:
     yield Issue(key, "INFORMATION", message, vertices=vertices, fixes=(fix,))
 
 
-def clean(subject: Subject, issue: Issue) -> str:
+def clean(subject: Subject, issue: Issue) -> Repair:
     """Take the influences away and normalise the vertices' other ones."""
     tiny = _tiny(subject)
-    _write_normalized(subject, issue.vertices, tiny)
+    yield from _write_normalized(subject, issue.vertices, tiny)
     return (
         f"Cleaned {counted(int(tiny.sum()), 'influence')} from "
         f"{counted(len(issue.vertices), 'vertex')} of {subject.obj.name}."

@@ -27,17 +27,17 @@ from ...analysis.transitions import (
 from ...arrays import Booleans, Float64s, Indices
 from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
-from ...errors import UserError
+from ...errors import UserError, raise_refusal
 from ...scene.binding.content import acting_soft_copy
 from ...scene.blender.armature import flipped_name
 from ...scene.blender.scenes import length_words, object_millimetres
 from ...scene.settings.object_settings import Settings, setting_label
 from ...scene.vertex_groups import write_rows
-from ...softness.softening import SofteningOptions, soften_weights
+from ...softness.softening import SofteningOptions, soften_weights, softening_refusal
 from ...steps import run_through
 from ...wording import counted, listed
 from ..fixes.requirements import require_writable, sharing_question
-from ..issue import Check, Fix, FixError, Issue
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
 # Joints where the change of weights spoils the compensation, and better weights.
@@ -45,6 +45,8 @@ from ..subject import Subject
 
 # Errors up to here, in % of the limb's radius, are not worth a warning.
 _UNSEEN = 3.0
+# The measured curve depends on the weights less: errors up to here are small, whatever they are.
+_MEASURED_UNSEEN = 10.0
 # A joint with an error brings in that of the other side when it is nearly as bad, so that a
 # symmetric character stays symmetric: limits are wider by this factor, half of the error counts.
 _WIDER = 1.2
@@ -54,6 +56,10 @@ _FEWEST = 8
 _LONG = 1.5
 # The distance of the joint from the middle of the limb, in radii: beyond it is outside the skin.
 _OUTSIDE = 1.0
+# Up to which ratio the distances of two joints that mirror each other are one distance.
+_ALIKE = 1.5
+# `MeasuredTransitions.away` from which a limb that is bent goes aside by its own thickness.
+_FAR_OUTSIDE = 2.0
 # How far along the limb the weights may cross over from the joint before the joint itself, and not
 # the weights, must be in the wrong place; in radii.
 _FAR = 1.5
@@ -66,6 +72,12 @@ _TILTED = 0.4
 _RIGHT_WIDTHS, _RIGHT_SHIFT = (0.5, 0.8), 0.15
 # Weights that change over less of the radius than this fold the skin, whatever curve there is.
 _NARROW = 1.0 / 3.0
+# Below this part of the radius no length is told: weights are hard, places are at the joint.
+_TOLD = 0.1
+# The width of weights that change from one vertex to the next, in radii.
+_HARD = 1e-3
+# How much skin has to go round the limb (`Transitions.rounds`): of a strip the radius is not known.
+_ROUND = 0.05
 # How far from a joint its weights are softened, in radii.
 _AROUND = 2.5
 # The width from which a joint may be one of a rope, in radii.
@@ -80,7 +92,7 @@ class MeasuredTransitions:
 
     Attributes:
         positions: shape (n, 3), armature space, at rest.
-        outside: shape (B,), whether the joint lies outside of the limb that it bends.
+        away: shape (B,), how far the joint lies from where its skin bends; 1 is outside.
         ropes: shape (B,), whether it is one of a tail or another rope: wide weights are right.
     """
 
@@ -89,7 +101,7 @@ class MeasuredTransitions:
     positions: Float64s
     joints: TransitionJoints
     transitions: Transitions
-    outside: Booleans
+    away: Float64s
     ropes: Booleans
 
     @classmethod
@@ -104,13 +116,25 @@ class MeasuredTransitions:
         # Leaves on limbs share out a twist: their weights do not change at a joint.
         whole = SkinAtRest(positions, subject.influences, skeleton, axis).with_whole_limbs
         joints = TransitionJoints.of(whole.skeleton, deforms, axis)
-        measured = measure_transitions(positions, subject.influences, joints)
-        outside = (np.abs(measured.shifts) > _FAR) | (measured.offsets > _OUTSIDE)
+        measured = measure_transitions(*subject.skin_with_hard_edges, joints)
+        # Of hard weights nothing says how they rise.
+        hard = (measured.counts >= _FEWEST) & (np.abs(measured.widths) < _HARD)
+        measured = replace(measured, widths=np.where(hard, _HARD, measured.widths))
+        away = np.maximum(np.abs(measured.shifts) / _FAR, measured.offsets / _OUTSIDE)
+        # What is nearly alike on both sides is found on both, or on neither.
+        others = np.where(subject.mirrored_bones >= 0, subject.mirrored_bones, np.arange(len(away)))
+        alike = np.minimum(away, away[others]) > np.maximum(away, away[others]) / _ALIKE
+        away = np.where(alike, 0.5 * (away + away[others]), away)
         none = np.zeros(skeleton.bone_count, np.bool_)
-        found = cls(subject, skeleton.names, positions, joints, measured, outside, none)
+        found = cls(subject, skeleton.names, positions, joints, measured, away, none)
         if not (found.sound(_WIDER) & (measured.widths > _WIDE)).any():
             return found
         return replace(found, ropes=rope_joints(whole, LimbJoints.of(whole.skeleton, axis)) > 0.5)
+
+    @property
+    def outside(self) -> Booleans:
+        """Shape (B,), whether the joint lies outside of the limb that it bends."""
+        return self.away > 1.0
 
     def sound(self, wider: float = 1.0) -> Booleans:
         """Shape (B,): where the model fits; the limits are wider by this factor."""
@@ -118,6 +142,7 @@ class MeasuredTransitions:
         sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
         sound &= wider * joints.lengths >= _LONG * measured.radii
         sound &= (measured.spreads <= wider * _SCATTERED) & ~self.ropes
+        sound &= measured.rounds >= _ROUND / wider
         return sound & (measured.tilts <= wider * _TILTED)
 
     def pair(self, joint: int) -> tuple[str, str]:
@@ -180,7 +205,13 @@ class MeasuredTransitions:
 
     def reach(self, joint: int, width: float) -> str:
         """The way along the limb on which the child's share rises from 0.1 to 0.9."""
-        return self.length(joint, 2.0 * float(quantile_of_share(np.array(0.9))) * width)
+        told = self.length(joint, 2.0 * float(quantile_of_share(np.array(0.9))) * max(width, _TOLD))
+        return told if width >= _TOLD else f"less than {told}"
+
+    def place(self, joint: int, shift: float) -> str:
+        """Where both bones weigh the same: ``2 cm from the joint``."""
+        away = abs(shift)
+        return f"{self.length(joint, away)} from the joint" if away >= _TOLD else "at the joint"
 
     def _error(self, joint: int, wider: float, unseen: float) -> float:
         """The error that the object's curve leaves, in % of the radius; 0 if it is negligible.
@@ -262,13 +293,14 @@ def find(subject: Subject) -> Iterator[Issue]:
         yield Issue("more", "INFORMATION", message, bones)
 
 
-def reshape(subject: Subject, issue: Issue) -> str:
+def reshape(subject: Subject, issue: Issue) -> Repair:
     """Let the weights at the joints of an issue change at the joint, over the best length."""
+    require_writable(subject.obj, issue.bones)
+    yield
     measured = MeasuredTransitions.of(subject)
     assert measured is not None  # a joint was found just now
     plan = _offender(measured, subject, issue).plan(measured)
     assert plan is not None  # for it the fix is offered
-    require_writable(subject.obj, [name for joint in plan for name in measured.pair(joint)])
     for joint, reshaped in plan.items():
         parent, child = (subject.group_names.index(name) for name in measured.pair(joint))
         of_parent, of_child = subject.weights.of_group(parent), subject.weights.of_group(child)
@@ -311,12 +343,15 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
     )
     fits = () if plan is None else (fit,)
     # It makes every change of weights longer.
-    widths = measured.transitions.widths[list(offender.joints)]
+    joints = list(offender.joints)
+    widths = measured.transitions.widths[joints]
     too_narrow = bool((widths < _RIGHT_WIDTHS[0]).all())
     softens = (soften,) if too_narrow else ()
     fixes = (*fits, *softens) if offender.error else (*softens, *fits)
     effects = []
-    if offender.is_narrow:
+    if (widths < _TOLD).any():
+        effects.append("These weights are hard: skin folds there.")
+    elif offender.is_narrow:
         effects.append("That is faster than a third of the limb's radius: skin folds there.")
     if offender.error:
         result = "bulges" if offender.error > 0.0 else "is pressed in"
@@ -332,16 +367,21 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. "
         + " ".join(effects)
     )
-    known = not offender.error or subject.settings.curve == "MEASURED"
-    severity = "INFORMATION" if known else "WARNING"
+    unseen = _MEASURED_UNSEEN if subject.settings.curve == "MEASURED" else 0.0
+    severity = "WARNING" if abs(offender.error) > unseen else "INFORMATION"
     bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))
     changed = [around, *(reshaped.vertices for reshaped in (plan or {}).values())]
     vertices = np.unique(np.concatenate(changed)).astype(np.int32)
-    return Issue(offender.key, severity, message, bones, vertices, fixes)
+    amounts = np.abs(np.log(widths / BEST_WIDTH)) + np.abs(measured.transitions.shifts[joints])
+    amount = float(amounts.max())
+    return Issue(offender.key, severity, message, bones, vertices, fixes, amount)
 
 
-def soften(subject: Subject, issue: Issue) -> str:
+def soften(subject: Subject, issue: Issue) -> Repair:
     """Spread the weights around the joints of an issue over half of the limb's radius."""
+    require_writable(subject.obj, issue.bones)
+    raise_refusal(softening_refusal(subject.obj), FixError)
+    yield
     measured = MeasuredTransitions.of(subject)
     assert measured is not None  # a joint was found just now
     around = measured.around(_offender(measured, subject, issue).joints)
@@ -362,8 +402,8 @@ def _question(subject: Subject, measured: MeasuredTransitions, plan: dict[int, R
     widths, shifts = measured.transitions.widths, measured.transitions.shifts
     steps = [
         f"{measured.names[joint]}: over {measured.reach(joint, widths[joint])} -> "
-        f"{measured.reach(joint, new.width)}, middle {measured.length(joint, abs(shifts[joint]))} "
-        f"-> {measured.length(joint, abs(new.shift))} from the joint"
+        f"{measured.reach(joint, new.width)}, middle {measured.place(joint, shifts[joint])} "
+        f"-> {measured.place(joint, new.shift)}"
         for joint, new in plan.items()
     ]
     return sharing_question(
@@ -381,15 +421,15 @@ def _described(measured: MeasuredTransitions, joint: int) -> str:
         f"from {' to '.join(pair)} over {measured.reach(joint, width)} "
         f"({measured.reach(joint, BEST_WIDTH)} would fit)"
     )
-    if abs(shift) < 0.1:
-        return f"{text}, at the joint"
-    away = measured.length(joint, abs(shift))
-    return f"{text}, {away} from the joint towards {pair[int(shift > 0.0)]}"
+    towards = f" towards {pair[int(shift > 0.0)]}" if abs(shift) >= _TOLD else ""
+    return f"{text}, {measured.place(joint, shift)}{towards}"
 
 
 def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]:
     """One issue for all joints outside of the skin that they bend."""
-    joints = np.flatnonzero(measured.sound() & measured.outside)
+    others = measured.subject.mirrored_bones
+    sound = measured.sound() | ((others >= 0) & measured.sound(_WIDER) & measured.sound()[others])
+    joints = np.flatnonzero(sound & measured.outside)
     if not len(joints):
         return
     distances = np.hypot(measured.transitions.offsets, measured.transitions.shifts)
@@ -405,7 +445,8 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]
         f"from where the weights of {subject.rig.name} change: {listed(places)}. "
         "Move the heads of these bones into the middle of the limb, at the crease."
     )
-    yield Issue("outside", "INFORMATION", message, names)
+    severity = "WARNING" if (measured.away[joints] > _FAR_OUTSIDE).any() else "INFORMATION"
+    yield Issue("outside", severity, message, names, amount=float(measured.away[joints].max()))
 
 
 WEIGHT_TRANSITION = Check("weight_transition", find, {"soften": soften, "reshape": reshape})

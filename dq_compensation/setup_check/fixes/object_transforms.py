@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bpy
+import mathutils
 import numpy as np
 
 from ...arrays import Float64s
@@ -177,6 +178,13 @@ def require_not_animated(obj: bpy.types.Object) -> None:
     """Raise FixError if an animation places an object."""
     if animated := is_animated(obj):
         raise FixError(f"{obj.name} is moved by {animated}. Remove these keys first.")
+
+
+def require_unsheared(obj: bpy.types.Object, matrix: Matrix, tolerance: float = 1e-5) -> None:
+    """Raise FixError if no location, rotation and scale of an object give this matrix."""
+    again = mathutils.Matrix.LocRotScale(*mathutils.Matrix(matrix.tolist()).decompose())
+    if not is_same(np.array(again), matrix, tolerance):
+        raise FixError(f"{obj.name} would be sheared by its unequal scale. Apply its scale first.")
 
 
 def require_children_can_follow(obj: bpy.types.Object) -> None:

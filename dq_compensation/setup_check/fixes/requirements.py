@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 import bpy
 import numpy as np
@@ -71,16 +71,17 @@ def require_no_constraints(obj: bpy.types.Object) -> None:
 # Shared by the fixes of weights: whether they can be changed, and what else changes with them.
 
 
-def require_writable(obj: bpy.types.Object, groups: list[str]) -> None:
+def require_writable(obj: bpy.types.Object, groups: Iterable[str]) -> None:
     """Raise FixError if the weights of these groups cannot be written."""
     raise_refusal(writing_refusal(obj, groups), FixError)
 
 
 def write_weights(
     obj: bpy.types.Object, vertices: Integers, groups: Integers, weights: Floats
-) -> None:
-    """Set single weights, shape (m,) each; FixError, and nothing written, if that is impossible."""
+) -> Generator[None, None, None]:
+    """Set single weights, shape (m,) each, behind the `yield`; FixError where it is impossible."""
     require_writable(obj, [obj.vertex_groups[int(group)].name for group in np.unique(groups)])
+    yield
     write_rows(obj, vertices, groups, weights)
 
 
