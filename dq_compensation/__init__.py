@@ -14,6 +14,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui_shared.sidebar",
     ".ui.operators",
     ".ui.compare_operators",
+    ".ui.joints_panel",
     ".ui.panels",
     ".setup_check.panel",
     ".examples.operators",

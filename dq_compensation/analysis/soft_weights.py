@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
-from ..core.skeleton import Skeleton
+from ..core.skeleton import BoneKinds, Skeleton, bones_not_of, bones_of
 from ..core.vectors import cross, dots
 from .mesh_graph import MeshGraph, points_of_vertices, smooth_values
 
@@ -185,13 +185,15 @@ def feature_bones(
     influences: Influences,
     skeleton: Skeleton,
     sides: Integers | None = None,
+    kinds: BoneKinds = (),
 ) -> Booleans:
     """The bones that are closer to each other than the skin is thick: of a face, or muscles.
 
     Args:
         positions: shape (n, 3), armature space, at rest.
         areas: of the skin, shape (n,), and their vectors, (n, 3), as `SkinSurface` has them.
-        sides: of `SkinAtRest`.
+        sides, kinds: of `SkinAtRest`. Bones below a part of a face are parts of it, too, but for
+            what the user takes for something else.
 
     Returns:
         shape (B,).
@@ -223,10 +225,12 @@ def feature_bones(
     features = hangs & (ratios > _BENEATH_SKIN) & (ratios < _OUT_OF_SKIN)
     for bone in np.flatnonzero(features).tolist():
         features[bone] = not _sticks_out(_hanging_on(bone, parents), areas, influences)
-    above = parents
-    while (above >= 0).any():
-        features |= features[above] & (above >= 0)
-        above = np.where(above >= 0, parents[above], -1)
+    features[bones_of(kinds, "FACE")] = True
+    hangs = parents >= 0
+    others = bones_not_of(kinds, "FACE")
+    hangs[others] = features[others] = False
+    while (more := hangs & features[parents] & ~features).any():
+        features |= more
     return features & moves
 
 

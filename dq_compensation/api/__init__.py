@@ -41,8 +41,10 @@ from .baking import (
 from .characters import (
     VERSION,
     Agree,
+    BoneOfCharacter,
     CharacterSettings,
     SettingValues,
+    bones,
     change_settings,
     check,
     disable,
@@ -53,6 +55,7 @@ from .characters import (
     settings,
     skinned_meshes,
     soften_weights,
+    take_bones_for,
 )
 from .evaluating import Evaluator, Space, evaluate, evaluate_frames, iterate_frames
 from .measuring import Bend, CharacterReport, FrameTimes, JointQuality, LeftOut, report
@@ -62,6 +65,7 @@ __all__ = [
     "Agree",
     "Bend",
     "BindingError",
+    "BoneOfCharacter",
     "BonesReport",
     "CacheReport",
     "CharacterReport",
@@ -94,6 +98,7 @@ __all__ = [
     "bake_crowd",
     "bake_frames",
     "bake_pose",
+    "bones",
     "cache_take",
     "change_settings",
     "check",
@@ -112,4 +117,5 @@ __all__ = [
     "settings",
     "skinned_meshes",
     "soften_weights",
+    "take_bones_for",
 ]

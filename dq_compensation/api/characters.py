@@ -12,14 +12,17 @@ from typing import Any, TypedDict, get_type_hints
 
 import bpy
 
+from ..core.skeleton import BoneKind
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import leave_character
 from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
 from ..lifecycle.following import changing_together, enabling_together
+from ..modifier.found_bones import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import deformation_refusal, find_rig
+from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.bone_texts import changed_kinds, kinds_refusal
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
@@ -52,6 +55,7 @@ from .arguments import (
     require_value,
     run_steps,
     selection_kept,
+    several_names,
     with_option_arguments,
 )
 
@@ -172,6 +176,8 @@ def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             raise UserError(f"There is no setting {name}. The settings are {names}.")
         if name not in GROUP_SETTINGS:
             require_value(declared[name], value, name)
+            if name == "bone_kinds" and value and (rig := find_rig(obj)) is not None:
+                raise_refusal(kinds_refusal(value, rig))
         elif value not in ("", *obj.vertex_groups.keys()):
             raise UserError(f"{obj.name} has no vertex group {value}.")
 
@@ -273,6 +279,74 @@ def disable(objects: Objects) -> None:
         raise_refusal(enabling.linked_refusal(obj))
     with interrupts_wait():
         enabling.disable(*found)
+
+
+# The bones of a character: what they were taken for, and what the user takes them for.
+
+
+@dataclass(frozen=True)
+class BoneOfCharacter:
+    """A bone that moves the skin of a character.
+
+    Attributes:
+        name: of the bone.
+        found: what the skin and the weights show; of a chosen bone, what it is taken for now.
+        chosen: what the user takes it for; None: what was found.
+        idle: why nothing is compensated at its head; empty where something is.
+    """
+
+    name: str
+    found: BoneKind
+    chosen: BoneKind | None
+    idle: str
+
+
+def bones(obj: bpy.types.Object) -> list[BoneOfCharacter]:
+    """The bones that move the skin of a character, as the panel *Joints* lists them.
+
+    Args:
+        obj: an enabled mesh; or an armature, for all its enabled meshes.
+
+    Raises:
+        BindingError: it is neither.
+        UserError: it is not enabled, or its method compensates nothing.
+    """
+    meshes = [mesh for mesh in meshes_of(obj) if settings_of(mesh).is_enabled]
+    meshes = [mesh for mesh in meshes if Settings.of(mesh).compensates]
+    if not meshes:
+        raise UserError(f"{obj.name} is not deformed by Compensated. Enable it with that method.")
+    found, acting = found_bones(*meshes), Settings.of(meshes[0])
+    chosen = acting.kinds_of_bones
+    return [
+        BoneOfCharacter(name, found.kind_of(name), chosen.get(name), found.reason(name, acting))
+        for name in sorted(found.all)
+    ]
+
+
+def take_bones_for(objects: Objects, bones: Sequence[str], kind: BoneKind | None) -> None:
+    """Take bones for something else than was found; enabled objects follow at once.
+
+    Args:
+        objects: mesh objects, or armatures for all their meshes.
+        bones: their names.
+        kind: LIMB, ROW, TWIST_BONE, FACE or RIGID; None: what was found.
+
+    Raises:
+        UserError: an armature has no bone of that name, it cannot be of that kind, or an object is
+            linked. Nothing has changed then.
+    """
+    found, names = mesh_objects(objects), several_names(bones, "bones")
+    for obj in found:
+        raise_refusal(linked_refusal(obj))
+        text = changed_kinds("", dict.fromkeys(names, "LIMB" if kind is None else kind))
+        raise_refusal(kinds_refusal(text, rig_of(obj)))
+    together: dict[str, list[bpy.types.Object]] = {}
+    for obj in found:
+        text = changed_kinds(settings_of(obj).bone_kinds, dict.fromkeys(names, kind))
+        together.setdefault(text, []).append(obj)
+    with interrupts_wait(), changing_together(), ExitStack() as changed:
+        for text, alike in together.items():
+            changed.enter_context(changed_settings(alike, {"bone_kinds": text}))
 
 
 # Softens the weights of characters, and puts the painted ones back.

@@ -17,13 +17,14 @@ from ..analysis.joint_quality import JointBend, joint_bends
 from ..core.deform import deform
 from ..core.example_poses import limb_pieces
 from ..core.limb_joints import SkinAtRest
-from ..core.measured_joints import MeasuredJoints
+from ..core.measured_joints import MeasuredJoints, idle_joints
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.attribute_names import kind_for
+from ..modifier.found_bones import IDLE_REASONS
 from ..modifier.installation import install, uninstall
 from ..modifier.modifier_stack import choose_preserve_volume, restore_modifier
 from ..modifier.nodes.node_tree import BASE_PROPERTY
@@ -53,12 +54,7 @@ from .characters import skinned_meshes
 # The joints that a report does not bend, and why.
 
 _PIECES = "pieces of an arm or a leg"
-_ANOTHER_PART = "another part of the body begins there"
-_LITTLE_SKIN = "too little skin bends there"
-_ROPE = "their weights are wider than the bones, as those of a tail or a rope"
 _NO_JOINT = "they have no joint that moves skin"
-# The confidence (`hinge_confidence`) below which a bone begins another part of the body.
-_SURE = 0.5
 # Of an arm or a leg, the length of its other half, in lengths of this one, is at least this.
 _OTHER_HALF = 0.5
 
@@ -81,22 +77,15 @@ def bones_without_bends(
         bends: the joints that can be measured.
         wanted: names of bones; empty: all bones that have a joint.
     """
-    limbs, skeleton, ropes = measured.limbs, measured.limbs.skeleton, measured.rope_bones
-    moves = skin.influences.moving_bones(skeleton.bone_count)
-    parents = skin.body_parents
-    has_joint = moves & (parents >= 0)
-    confidence = np.zeros(skeleton.bone_count)
-    np.maximum.at(confidence, limbs.children, limbs.hinge_confidence)
-    bent = {int(limbs.children[bend.joint]) for bend in bends}
-    wanted = frozenset(wanted)
-    found: dict[str, list[str]] = {_ROPE: [], _ANOTHER_PART: [], _LITTLE_SKIN: [], _NO_JOINT: []}
-    for bone, name in enumerate(skeleton.names):
-        if bone in bent or not (name in wanted if wanted else has_joint[bone]):
-            continue
-        reason = _LITTLE_SKIN if confidence[bone] >= _SURE else _ANOTHER_PART
-        reason = _ROPE if bone in ropes else reason
-        found[reason if has_joint[bone] else _NO_JOINT].append(name)
-    return _reasons(found)
+    names, wanted = measured.limbs.skeleton.names, frozenset(wanted)
+    bent = {int(measured.limbs.children[bend.joint]) for bend in bends}
+    idle = {names[bone]: why for bone, why in idle_joints(skin, measured, bent).items()}
+    found = {
+        text: [name for name, why in idle.items() if why == reason and name in (wanted or idle)]
+        for reason, text in IDLE_REASONS.items()
+    }
+    without = wanted.difference(idle, [names[bone] for bone in bent])
+    return _reasons({**found, _NO_JOINT: [name for name in names if name in without]})
 
 
 def _reasons(names: dict[str, list[str]]) -> list[LeftOut]:

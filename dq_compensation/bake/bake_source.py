@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 import bpy
 import numpy as np
 
-from ..arrays import Booleans, Float32s, Float64s
+from ..arrays import Booleans, Float32s, Float64s, Int64s
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
@@ -140,6 +140,11 @@ class Source:
     def vertex_count(self) -> int:
         """The n vertices."""
         return self.binding.vertex_count
+
+    @property
+    def pieces(self) -> Int64s:
+        """Shape (n,), the rigid piece of each vertex, -1 for none."""
+        return self.binding.pieces_of(self.binding.kinds_of(Settings.of(self.obj).bone_kinds))
 
     def shape(self, evaluated: bpy.types.Object) -> Float32s:
         """The shape that the other keys make now, shape (n, 3), object space.

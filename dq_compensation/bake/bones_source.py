@@ -158,7 +158,7 @@ class RigSource:
         """Shape (N,), the rigid piece of each vertex, -1 for none."""
         found, start = [], 0
         for source in self.sources:
-            pieces = source.binding.pieces
+            pieces = source.pieces
             found.append(np.where(pieces >= 0, pieces + start, -1))
             start += source.vertex_count
         return np.concatenate(found)
@@ -167,7 +167,7 @@ class RigSource:
         """The rig with twist bones in the limbs among these pairs of bones whose twists spread."""
         spreads, start = [], 0
         for source in self.sources:
-            part = start + np.flatnonzero(source.binding.pieces < 0)
+            part = start + np.flatnonzero(source.pieces < 0)
             start += source.vertex_count
             deformation = source.binding.deformation(Settings.of(source.obj))
             if deformation.twist_limbs is not None:

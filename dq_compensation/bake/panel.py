@@ -12,8 +12,9 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
 from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
+from ..scene.settings.bone_texts import names_in
 from ..scene.settings.crowd_settings import is_crowd
-from ..scene.settings.object_settings import names_in, settings_of
+from ..scene.settings.object_settings import settings_of
 from ..steps import Progress
 from ..ui_shared.reporting import (
     Asks,

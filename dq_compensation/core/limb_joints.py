@@ -15,7 +15,7 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Intege
 from .influences import Influences
 from .limb_leaves import limbs_of_leaves
 from .pose import Pose, limb_straightness
-from .skeleton import LimbAxis, Skeleton, depths
+from .skeleton import BoneKinds, LimbAxis, Skeleton, depths
 from .vectors import dots, extent, smooth_step, unit_or
 
 # The skin of one mesh at rest, and the bones that move it as a tree: what each bone hangs on.
@@ -37,6 +37,7 @@ class SkinAtRest:
         whole: the skin of all meshes of the character, on the same bones: its limbs and joints are
             those of this skin. None: this mesh alone.
         painted: the influences as they were painted, where softer ones act; None: the same.
+        kinds: what the user takes bones for: it counts in the place of what is found.
     """
 
     positions: Floats
@@ -48,6 +49,7 @@ class SkinAtRest:
     left_out: Sequence[int] = ()
     whole: SkinAtRest | None = None
     painted: Influences | None = None
+    kinds: BoneKinds = ()
 
     @property
     def body(self) -> SkinAtRest:
@@ -71,19 +73,21 @@ class SkinAtRest:
         """The bone whose limb each bone lies on, shape (B,): `limbs_of_leaves` of the body."""
         if self.whole is not None:
             return self.whole.limbs_of_bones
-        return limbs_of_leaves(self.positions, self.influences, self.skeleton)
+        return limbs_of_leaves(self.positions, self.influences, self.skeleton, self.kinds)
 
     @cached_property
     def with_whole_limbs(self) -> SkinAtRest:
         """The same skin as if its leaves on limbs were not there: their limbs have their weights.
 
-        Leaves are bones of their own there, without parents and without skin.
+        Leaves are bones of their own there, without parents and without skin; bones below one hang
+        on its limb.
         """
         limbs = self.limbs_of_bones
         is_leaf = limbs != np.arange(len(limbs))
         if not is_leaf.any():
             return self
-        parents = np.where(is_leaf, -1, self.skeleton.parents).astype(np.int32)
+        above = self.skeleton.parents
+        parents = np.where(is_leaf | (above < 0), -1, limbs[above]).astype(np.int32)
         return replace(
             self,
             influences=self.influences.of_bones(limbs),

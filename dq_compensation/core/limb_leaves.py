@@ -6,13 +6,14 @@ and the joint at the limb's end is a joint of the leaf's skin, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..arrays import Booleans, Float32s, Floats, Indices, Int32s
 from .influences import Influences
-from .skeleton import Skeleton
+from .skeleton import BoneKinds, Skeleton, bones_not_of, bones_of
 from .vectors import dots, extent, unit_or
 
 # A limb is longer than this, in radii: a head, which is not, has the bones of a face.
@@ -25,7 +26,9 @@ _INSIDE = 0.5
 _END = 1.05
 
 
-def limbs_of_leaves(positions: Floats, influences: Influences, skeleton: Skeleton) -> Int32s:
+def limbs_of_leaves(
+    positions: Floats, influences: Influences, skeleton: Skeleton, kinds: BoneKinds = ()
+) -> Int32s:
     """The bone whose limb each bone lies on, shape (B,): itself, but for leaves.
 
     A limb leads from the head of a bone to that of its child from which bones reach farthest.
@@ -34,16 +37,35 @@ def limbs_of_leaves(positions: Floats, influences: Influences, skeleton: Skeleto
     bone itself. The radius is the mean distance of the skin that the bone and its leaves have
     beside the limb.
 
+    A bone that the user takes for a twist bone is a leaf alone, wherever it is; bones below it stay
+    limbs. What is a part of a leaf with a bone that the user takes for something else is none.
+
     Args:
         positions: shape (n, 3), armature space, at rest.
         influences: of the n vertices.
+        kinds: of `SkinAtRest`.
     """
+    is_leaf = _found_leaves(positions, influences, skeleton, bones_not_of(kinds, "TWIST_BONE"))
+    is_leaf[bones_of(kinds, "TWIST_BONE")] = True
+    is_leaf &= skeleton.parents >= 0
+    own = np.arange(skeleton.bone_count, dtype=np.int32)
+    found = np.where(is_leaf, skeleton.parents, own)
+    while is_leaf[found].any():
+        found = np.where(is_leaf[found], skeleton.parents[found], found)
+    return found
+
+
+def _found_leaves(
+    positions: Floats, influences: Influences, skeleton: Skeleton, others: Sequence[int]
+) -> Booleans:
+    """Shape (B,), which bones are leaves, but for others and what has one of these."""
     own = np.arange(skeleton.bone_count, dtype=np.int32)
     tree = _Branches.of(influences.moving_bones(skeleton.bone_count), skeleton)
     fails = np.bincount(tree.branches[~tree.near], minlength=len(own)) > 0
+    fails[tree.branches[np.isin(tree.bones, others)]] = True
     rows = np.flatnonzero(~fails[tree.branches])
     if not len(rows):
-        return own
+        return np.zeros(len(own), np.bool_)
     limbs = skeleton.parents[tree.branches[rows]]
     concerned = np.zeros(len(own), np.bool_)
     concerned[tree.bones[rows]] = concerned[limbs] = concerned[tree.next_bones[limbs]] = True
@@ -59,10 +81,7 @@ def limbs_of_leaves(positions: Floats, influences: Influences, skeleton: Skeleto
     while (going := above >= 0).any():
         is_leaf |= going & is_leaf[above]
         above = np.where(going, skeleton.parents[above], -1)
-    found = np.where(is_leaf, skeleton.parents, own)
-    while is_leaf[found].any():
-        found = found[found]
-    return found
+    return is_leaf
 
 
 @dataclass(frozen=True, eq=False)

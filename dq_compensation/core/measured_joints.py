@@ -16,8 +16,10 @@ The limbs of a joint are two rays from it (`limb_joints`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -227,12 +229,41 @@ def rope_joints(
         painted = body.as_painted
         if candidates is None or painted is not skin:
             candidates = JointCandidates.of(painted, limbs)
-        _ropes_of_bodies[body] = candidates.ropes(painted)
+        found = candidates.ropes(painted)
+        for bone, kind in body.kinds:
+            found[limbs.children == bone] = kind == "ROW"
+        _ropes_of_bodies[body] = found
     return _ropes_of_bodies[body]
 
 
 # All meshes of a character ask for the same.
 _ropes_of_bodies: WeakKeyDictionary[SkinAtRest, Float64s] = WeakKeyDictionary()
+
+
+IdleReason = Literal["ROPE", "ANOTHER_PART", "LITTLE_SKIN"]
+# The confidence (`hinge_confidence`) below which a bone begins another part of the body.
+_SURE = 0.5
+
+
+def idle_joints(
+    skin: SkinAtRest, measured: MeasuredJoints, done: Collection[int]
+) -> dict[int, IdleReason]:
+    """Why nothing is done at the heads of bones that move skin and hang on others.
+
+    Args:
+        skin: with whole limbs.
+        done: bones at whose heads something is done.
+    """
+    limbs, ropes = measured.limbs, measured.rope_bones
+    confidence = np.zeros(skin.skeleton.bone_count)
+    np.maximum.at(confidence, limbs.children, limbs.hinge_confidence)
+    moves = skin.influences.moving_bones(skin.skeleton.bone_count)
+    found: dict[int, IdleReason] = {}
+    for bone in np.flatnonzero(moves & (skin.body_parents >= 0)).tolist():
+        if bone not in done:
+            found[bone] = "LITTLE_SKIN" if confidence[bone] >= _SURE else "ANOTHER_PART"
+            found[bone] = "ROPE" if bone in ropes else found[bone]
+    return found
 
 
 def _alone(skin: SkinAtRest) -> Float64s:

@@ -14,8 +14,25 @@ from .vectors import extent, unit_or
 
 LimbAxis = Literal["AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"]
 LIMB_AXES: tuple[LimbAxis, ...] = get_args(LimbAxis)
+BoneKind = Literal["LIMB", "ROW", "TWIST_BONE", "FACE", "RIGID"]
+"""What a bone is taken for: a limb, which bends at its head as an elbow does; a bone of a row, as
+of a tail or a rope; a leaf on another bone's limb; a part of a face, which softening leaves as it
+is; a bone to whose skin nothing is added."""
+BONE_KINDS: tuple[BoneKind, ...] = get_args(BoneKind)
+BoneKinds = tuple[tuple[int, BoneKind], ...]
+"""What the user has said of some bones, by their indices, rising."""
 # The limb of a bone that has no length.
 _NO_LIMB = np.array([0.0, 1.0, 0.0])
+
+
+def bones_of(kinds: BoneKinds, *wanted: BoneKind) -> list[int]:
+    """The bones that the user takes for one of these kinds."""
+    return [bone for bone, kind in kinds if kind in wanted]
+
+
+def bones_not_of(kinds: BoneKinds, *unwanted: BoneKind) -> list[int]:
+    """The bones that the user takes for another kind than these."""
+    return [bone for bone, kind in kinds if kind not in unwanted]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from .limb_joints import SHORTEST_RAY, LimbJoints, SkinAtRest
 from .measured_joints import rope_joints
 from .pose import Pose
-from .skeleton import Skeleton
+from .skeleton import Skeleton, bones_not_of, bones_of
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, two_across, unit_or
 
 # How many limbs turn a vertex, at most.
@@ -274,18 +274,21 @@ def _refusal(bone: int, lines: _Lines, skin: SkinAtRest, moves: Booleans) -> Rea
         return "NAMED"
     if bendy is not None and bone in bendy.bones:
         return "BENDY"
-    return "TWIST_BONES" if _has_twist_bones(bone, lines, skin.body_parents, moves) else None
+    return "TWIST_BONES" if _has_twist_bones(bone, lines, skin, moves) else None
 
 
-def _has_twist_bones(limb: int, lines: _Lines, parents: Int32s, moves: Booleans) -> bool:
+def _has_twist_bones(limb: int, lines: _Lines, skin: SkinAtRest, moves: Booleans) -> bool:
     """Whether twist bones lie in the limb: bones without children, with their skin around it.
 
-    Their parent is the limb's own bone or its parent.
+    Their parent is the limb's own bone or its parent. What the user takes bones for counts first.
     """
+    parents, chosen = skin.body_parents, bones_of(skin.kinds, "TWIST_BONE")
+    if (moves[chosen] & (skin.limbs_of_bones[chosen] == limb)).any():
+        return True
     beside = (parents == limb) | ((parents == parents[limb]) & (parents >= 0))
     beside &= moves
     beside[parents[parents >= 0]] = False
-    beside[[limb, lines.next_bones[limb]]] = False
+    beside[[limb, lines.next_bones[limb], *bones_not_of(skin.kinds, "TWIST_BONE")]] = False
     bones = np.flatnonzero(beside)
     inside = np.ones(len(bones), np.bool_)
     axis = np.tile(lines.axes[limb], (len(bones), 1))

@@ -35,7 +35,8 @@ from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import character_of, open_copy_of
 from ..scene.selected_characters import NOTHING_SELECTED, deformed_meshes
-from ..scene.settings.object_settings import Settings, names_in, settings_of
+from ..scene.settings.bone_texts import names_in
+from ..scene.settings.object_settings import Settings, settings_of
 from ..session.changes import writing_settings
 from ..ui_shared.reporting import (
     OperatorResult,

@@ -8,8 +8,6 @@ parts included. A part whose digest is another one now has changed, or was edite
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, cast
 
 import bpy
@@ -27,16 +25,11 @@ from ..scene.binding.content import (
 )
 from ..scene.blender.armature import armature_of, has_moved
 from ..scene.blender.mesh import mesh_of, read_positions
-from ..scene.blender.own_objects import (
-    TREE_PROPERTY,
-    keep_record,
-    parsed_record,
-    record_in,
-    text_in,
-)
+from ..scene.blender.own_objects import TREE_PROPERTY, keep_record, record_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from .attribute_names import PREFIX, SOFT_COPY, TREE_VERSION, Base
+from .found_bones import remember_bones
 from .modifier_inputs import DRIVEN_INPUTS, are_driven, as_written, get_inputs
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
@@ -54,7 +47,6 @@ from .palette_points import bone_groups
 # Custom properties, of the mesh and of the object.
 CONTENT_PROPERTY = "dq_compensation_written_from"
 STATE_PROPERTY = "dq_compensation_made_for"
-BONES_PROPERTY = "dq_compensation_joints"
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
@@ -99,21 +91,11 @@ def remember(
     known = record_in(obj, STATE_PROPERTY) | {_ATTRIBUTES: _attributes_of(mesh)}
     state = known if only_content else _state(skinned, settings, binding.structure)
     record: dict[str, object] = {**state, **attributes}
-    deformation, names = binding.deformation(settings), binding.skeleton.names
-    compensation, limbs = deformation.compensation, deformation.twist_limbs
+    compensation = binding.deformation(settings).compensation
     if isinstance(compensation, MeasuredJoints):
         record["joints"] = compensation.joint_counts
     keep_record(obj, STATE_PROPERTY, record)
-    # The bones of `JointBones`.
-    bones = {"limbs": [] if limbs is None else limbs.bones.tolist()}
-    if compensation is not None:
-        swings = compensation.swings
-        bones["joints"] = compensation.joint_bones.tolist()
-        bones["ball_joints"] = [] if swings is None else swings.joint_bones.tolist()
-    if isinstance(compensation, MeasuredJoints):
-        bones["ropes"] = compensation.rope_bones.tolist()
-    named = {kind: [names[bone] for bone in found] for kind, found in bones.items()}
-    keep_record(obj, BONES_PROPERTY, named)
+    remember_bones(skinned, binding, settings)
 
 
 def was_applied(skinned: SkinnedObject) -> bool:
@@ -246,34 +228,6 @@ def _options(settings: Settings, words: dict[str, str]) -> list[str]:
         for name, value in settings.changed.items()
         if name not in _ALWAYS_RECORDED
     ]
-
-
-@dataclass(frozen=True)
-class JointBones:
-    """The bones at which the modifier of an object does something.
-
-    Attributes:
-        joints: those at whose heads skin is compensated.
-        ball_joints: those at whose heads *Ball Joints* acts.
-        limbs: those of limbs that twist along themselves.
-        ropes: those at whose heads a tail or another rope bends, which needs no compensation.
-    """
-
-    joints: frozenset[str] = frozenset()
-    ball_joints: frozenset[str] = frozenset()
-    limbs: frozenset[str] = frozenset()
-    ropes: frozenset[str] = frozenset()
-
-
-def joint_bones(obj: bpy.types.Object) -> JointBones:
-    """The bones at which the modifier of an object does something; none in earlier versions."""
-    return _bones_in(text_in(obj, BONES_PROPERTY))
-
-
-@lru_cache(maxsize=64)
-def _bones_in(record: str) -> JointBones:
-    bones = parsed_record(record)
-    return JointBones(**{kind: frozenset(names) for kind, names in bones.items()})
 
 
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:

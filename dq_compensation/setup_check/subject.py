@@ -14,7 +14,7 @@ from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of, with_hard_edges
 from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
 from ..core.influences import MIN_WEIGHT_SUM, Influences
-from ..core.skeleton import Skeleton
+from ..core.skeleton import BoneKinds, Skeleton
 from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
 from ..scene.binding.bind import modifier_influences
@@ -43,6 +43,7 @@ from ..scene.blender.mesh import (
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
+from ..scene.settings.bone_texts import kinds_by_index
 from ..session.status import is_behind, status_of
 
 # A mesh object that was moved, turned or scaled off its rig, and where it belongs.
@@ -294,6 +295,11 @@ class Subject(SkinnedObject):
     def skeleton(self) -> Skeleton:
         """Every bone at rest, parents first; with an armature only."""
         return read_skeleton(self.rig)
+
+    @property
+    def bone_kinds(self) -> BoneKinds:
+        """What the user takes bones of `skeleton` for."""
+        return kinds_by_index(self.settings.bone_kinds, self.skeleton.names)
 
     @cached_property
     def mirrored_bones(self) -> Indices:

@@ -23,7 +23,7 @@ from ..analysis.soft_weights import (
 from ..arrays import Booleans, Float64s, Indices, Int32s, Int64s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
-from ..core.skeleton import LimbAxis, Skeleton
+from ..core.skeleton import BoneKinds, LimbAxis, Skeleton, bones_of
 from ..core.topology import MeshArrays
 from ..core.vectors import cross
 from ..errors import UserError
@@ -46,7 +46,8 @@ class Skin:
         amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
         locked: shape (B,), bones that keep their weights.
         lies_on: the mesh below it that the user has chosen; None: it is found.
-        pieces: shape (n,), of `Binding.pieces`: a rigid piece changes as one, or not at all.
+        pieces: shape (n,), of `Binding.pieces_of`: a rigid piece changes as one, or not at all.
+        kinds: what the user takes bones for.
     """
 
     obj: bpy.types.Object
@@ -60,6 +61,7 @@ class Skin:
     locked: Booleans
     lies_on: bpy.types.Object | None
     pieces: Int64s
+    kinds: BoneKinds
 
     @classmethod
     def of(cls, obj: bpy.types.Object, binding: Binding, only: Integers | None) -> Skin:
@@ -92,7 +94,16 @@ class Skin:
             amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
         settings, faces, sides = settings_of(obj), binding.mesh_arrays, binding.bone_sides
         bones, below = (binding.skeleton, sides, settings.limb_axis), settings.lies_on
-        return cls(obj, mesh, *bones, faces, painted, amounts, locked, below, binding.pieces)
+        kinds = binding.kinds_of(settings.bone_kinds)
+        pieces = binding.pieces_of(kinds)
+        return cls(obj, mesh, *bones, faces, painted, amounts, locked, below, pieces, kinds)
+
+    @property
+    def still(self) -> Booleans:
+        """Shape (B,), the bones that keep their weights: locked ones, and rigid ones."""
+        found = self.locked.copy()
+        found[bones_of(self.kinds, "RIGID")] = True
+        return found
 
     @property
     def influences(self) -> Influences:
@@ -117,9 +128,10 @@ class Skin:
             before, after, own = after, _with_soft_rows(after, change), self.influences
         # A rigid piece changes as the body does at its middle.
         corners, shares, _ = body.mesh.nearest(self._of_pieces(self.mesh.positions))
-        amounts, changes = self.amounts_beside(self.locked), (before, after)
+        still, changes = self.still, (before, after)
+        amounts = self.amounts_beside(still)
         amounts = self._of_pieces(amounts[:, None])[:, 0]
-        return followed_weights(own, (corners, shares), changes, amounts, self.locked, most)
+        return followed_weights(own, (corners, shares), changes, amounts, still, most)
 
     def _of_pieces(self, values: Float64s) -> Float64s:
         """Values (n, k) with the means of rigid pieces at all their vertices."""
@@ -129,10 +141,10 @@ class Skin:
             column[rows] = (np.bincount(piece, column[rows]) / np.bincount(piece))[piece]
         return result
 
-    def amounts_beside(self, locked: Booleans) -> Float64s:
-        """The amounts, 0 where a locked bone moves a vertex."""
+    def amounts_beside(self, still: Booleans) -> Float64s:
+        """The amounts, 0 where a bone that keeps its weights moves a vertex."""
         moved = self.influences.weights > 0.0
-        return np.where((locked[self.influences.bones] & moved).any(axis=1), 0.0, self.amounts)
+        return np.where((still[self.influences.bones] & moved).any(axis=1), 0.0, self.amounts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,11 +192,12 @@ class JoinedSkin:
         points = np.flatnonzero(np.isin(mesh_of_point, inner))
         rows = surface.vertices[points]
         of_points, bones = influences.at(rows), (first.skeleton, first.limb_axis)
-        skin = SkinAtRest(positions[rows], of_points, *bones, sides=first.sides)
+        chosen = first.sides, first.kinds
+        skin = SkinAtRest(positions[rows], of_points, *bones, sides=first.sides, kinds=first.kinds)
         whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
         skeleton = Limbs.of(whole).skeleton
         areas = surface.areas[points], surface.area_vectors[points]
-        features = feature_bones(whole.positions, areas, whole.influences, skeleton, first.sides)
+        features = feature_bones(whole.positions, areas, whole.influences, skeleton, *chosen)
         return cls(tuple(skins), positions, influences, surface, skeleton, limbs, features[limbs])
 
     def softened(self, amount: float, most: int) -> Generator[float, None, list[SoftWeights]]:
@@ -196,10 +209,10 @@ class JoinedSkin:
         of_limbs = self.influences.of_bones(self.limbs)
         radii = limb_radii(self.positions, of_limbs, self.skeleton)
         count, results = len(self.skins), list[SoftWeights]()
-        for chosen, locked in self._parts_by_locks():
+        for chosen, still in self._parts_by_locks():
             pairs = zip(self.skins, chosen, strict=True)
             spread = [
-                np.where(skin.pieces < 0, amount * skin.amounts_beside(locked) * one, 0.0)
+                np.where(skin.pieces < 0, amount * skin.amounts_beside(still) * one, 0.0)
                 for skin, one in pairs
             ]
             steps = soft_weights(
@@ -207,7 +220,7 @@ class JoinedSkin:
                 self.influences,
                 radii,
                 np.concatenate(spread),
-                locked | self.features,
+                still | self.features,
                 most=most,
                 limbs=self.limbs,
             )
@@ -216,15 +229,15 @@ class JoinedSkin:
         return [self._of_mesh(row, results) for row in range(count)]
 
     def _parts_by_locks(self) -> list[tuple[Booleans, Booleans]]:
-        """The meshes that share locked bones, (k,) bool, and these, (B,) bool.
+        """The meshes that share bones that keep their weights, (k,) bool, and these, (B,) bool.
 
-        What is locked in a mesh is locked in all that it is joined with.
+        What keeps its weights in a mesh keeps them in all that it is joined with.
         """
         points, mesh = self.surface.point_of_vertex, self.mesh_of_vertex
         # The vertices of a point are of joined meshes.
         pairs = np.stack((mesh, mesh[self.surface.vertices[points]]), axis=1)
         labels = islands(pairs, len(self.skins))
-        locks = np.array([skin.locked for skin in self.skins])
+        locks = np.array([skin.still for skin in self.skins])
         joined = np.array([locks[labels == label].any(axis=0) for label in labels])
         kinds, kind = np.unique(joined, axis=0, return_inverse=True)
         return [(kind.reshape(-1) == row, locked) for row, locked in enumerate(kinds)]
@@ -259,7 +272,7 @@ class Softened:
     skin: Skin
     soft: SoftWeights
     body: Skin | None
-    features: tuple[str, ...]
+    features: tuple[int, ...]
 
     @property
     def influences(self) -> Influences:
@@ -303,10 +316,8 @@ def softened_together(
         changes = yield from joined.softened(amount, most)
         for row, soft in zip(rows, changes, strict=True):
             moves = skins[row].influences.moving_bones(joined.skeleton.bone_count)
-            names = [
-                joined.skeleton.names[bone] for bone in np.flatnonzero(moves & joined.features)
-            ]
-            found[row] = Softened(skins[row], soft, None, tuple(names))
+            features = np.flatnonzero(moves & joined.features).tolist()
+            found[row] = Softened(skins[row], soft, None, tuple(features))
     for row in layers.order:
         if row not in found:
             below = found[int(layers.bodies[row])]

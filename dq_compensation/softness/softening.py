@@ -15,6 +15,7 @@ from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
+    FEATURES_PROPERTY,
     RECORD_PROPERTY,
     digest,
     digest_of_bones,
@@ -43,6 +44,7 @@ from ..scene.blender.rigging import (
     what_animates,
 )
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.bone_texts import kinds_by_index
 from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import settings_of
 from ..scene.vertex_groups import (
@@ -219,7 +221,8 @@ def soften_weights(
             settings_of(obj).softness = 0.0  # it would soften what is soft
         by = "" if each.body is None else each.body.obj.name
         count = len(each.skin.amounts)
-        reports[obj] = SofteningReport(obj.name, changed, count, by, each.features)
+        features = tuple(each.skin.skeleton.names[bone] for bone in each.features)
+        reports[obj] = SofteningReport(obj.name, changed, count, by, features)
     return [reports[obj] for obj in objects]
 
 
@@ -386,16 +389,24 @@ def wanted_record(skinned: SkinnedObject, painted: str, varying: str) -> dict[st
     """
     bones, groups = skinned.armature.bones, skinned.obj.vertex_groups
     body = skinned.settings.lies_on
-    return ({} if body is None else {"lies on": body.name}) | {
-        "softness": recorded_softness(skinned),
-        "softness group": groups.find(skinned.settings.softness_group),
-        "locked groups": [each.index for each in groups if each.lock_weight and each.name in bones],
-        "bones": digest_of_bones(skinned.rig, named=False),
-        "place": _place(skinned),
-        "painted": painted,
-        "varying": varying,
-        "vertices": len(skinned.mesh.vertices),
-    }
+    chosen = kinds_by_index(skinned.settings.bone_kinds, bones.keys())
+    kinds = [list(each) for each in chosen]
+    return (
+        ({} if body is None else {"lies on": body.name})
+        | {
+            "softness": recorded_softness(skinned),
+            "softness group": groups.find(skinned.settings.softness_group),
+            "locked groups": [
+                each.index for each in groups if each.lock_weight and each.name in bones
+            ],
+            "bones": digest_of_bones(skinned.rig, named=False),
+            "place": _place(skinned),
+            "painted": painted,
+            "varying": varying,
+            "vertices": len(skinned.mesh.vertices),
+        }
+        | ({"bone kinds": kinds} if kinds else {})
+    )
 
 
 def _place(skinned: SkinnedObject) -> str | None:
@@ -415,17 +426,18 @@ def forget_soft_weights(skinned: SkinnedObject) -> None:
 
 def _soft_influences(
     skins: Sequence[Skin], softness: Sequence[float]
-) -> Generator[float, None, list[Influences]]:
-    """The influences of meshes of one character; the painted ones where there is nothing to soften.
+) -> Generator[float, None, list[tuple[Influences, tuple[int, ...]]]]:
+    """The influences of meshes of one character, and the bones that are parts of a face.
 
-    Nothing is read after the first step.
+    The painted ones, and none, where there is nothing to soften. Nothing is read after the first
+    step.
     """
     softens = any(softness) and any(skin.refusal() is None for skin in skins)
     yield 0.0
     if not softens:
-        return [skin.influences for skin in skins]
+        return [(skin.influences, ()) for skin in skins]
     found = yield from softened_together(skins, softness, _INFLUENCES)
-    return [each.influences for each in found]
+    return [(each.influences, each.features) for each in found]
 
 
 def soften_copies(
@@ -445,17 +457,18 @@ def soften_copies(
     pairs = zip(records, bindings, strict=True)
     skins = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in pairs]
     softness = [record["softness"] for record in records.values()]
-    influences = yield from with_progress(_soft_influences(skins, softness), doing)
+    found = yield from with_progress(_soft_influences(skins, softness), doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     objects = {obj.session_uid: obj for obj in bpy.data.objects}
-    found = zip(uids, bindings, influences, list(records.values()), strict=True)
-    for uid, binding, soft, record in found:
+    every = zip(uids, bindings, found, records.values(), strict=True)
+    for uid, binding, (soft, features), record in list(every):
         skinned = SkinnedObject(objects[uid]) if uid in objects else None
         copy = soft_copy(skinned) if skinned is not None else None
         if skinned is not None and copy is not None:
             _write_soft_copy(skinned, copy, binding, soft)
             keep_record(mesh_of(copy), RECORD_PROPERTY, record)
+            keep_record(mesh_of(copy), FEATURES_PROPERTY, {"bones": features})
 
 
 def _all_vertices(binding: Binding) -> Indices:
@@ -472,7 +485,7 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
     if not softness:
         return painted
     skin = Skin.of(obj, painted, _all_vertices(painted))
-    return replace(painted, influences=run_through(_soft_influences([skin], [softness]))[0])
+    return replace(painted, influences=run_through(_soft_influences([skin], [softness]))[0][0])
 
 
 def _write_soft_copy(

@@ -31,9 +31,9 @@ from ..scene.selected_characters import (
     selected_characters,
 )
 from ..scene.settings.object_settings import (
+    BONE_SETTINGS,
     CHARACTER_CHOICES,
     GROUP_SETTINGS,
-    LEFT_OUT,
     armature_with_settings,
     settings_of,
 )
@@ -261,7 +261,7 @@ else:
 
 _SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *GROUP_SETTINGS))
 # Presets are for any character: they name no bones.
-_OF_PRESETS = tuple(name for name in _SHARED if name not in LEFT_OUT)
+_OF_PRESETS = tuple(name for name in _SHARED if name not in BONE_SETTINGS)
 _PRESETS = "dq_compensation"
 # The folder that holds the folder `presets`, in which Blender looks for the shipped presets.
 _SHIPPED = str(Path(__file__).parents[2])

@@ -5,32 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import bpy
-from bpy.props import BoolProperty, EnumProperty, StringProperty
-from bpy.types import Context, Event, Object, Operator, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ..bake.panel import BakePanel
 from ..crowds.panel import CrowdBakePanel, CrowdPanel
-from ..examples.operators import active_character
 from ..examples.panel import ExamplePanel
 from ..lifecycle import enabling
-from ..modifier.written_record import JointBones, joint_bones, joint_counts
 from ..painting.panel import OverlayPanel, PaintPanel
-from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig
+from ..scene.blender.rigging import REFUSAL_NO_MESH
 from ..scene.selected_characters import NOTHING_SELECTED, Character, selected_characters
 from ..scene.settings.crowd_settings import is_crowd
-from ..scene.settings.object_settings import LeftOut, Settings, settings_of, text_of_names
+from ..scene.settings.object_settings import Settings, settings_of
 from ..softness.operators import draw_softness
 from ..takes.panel import PlaybackPanel
-from ..ui_shared.reporting import OperatorResult, Refusing, draw_sentence
-from ..ui_shared.sidebar import RowsOfItems, SidebarPanel, SubPanel
+from ..ui_shared.reporting import draw_sentence
+from ..ui_shared.sidebar import SidebarPanel, SubPanel
 from ..viewport.look import display_hints
 from ..wording import counted, listed
 from .compare_operators import DQC_OT_compare, DQC_OT_compare_volume, shortcut
+from .joints_panel import JointsPanel
 from .operators import (
-    NOTHING_ENABLED,
     DQC_OT_character_settings,
     DQC_OT_own_settings,
     DQC_OT_switch_mesh,
@@ -39,183 +34,6 @@ from .operators import (
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
-
-
-# The sub-panel with the joints of a character: what is done at each, and a switch for it.
-
-_CHOICES: tuple[tuple[LeftOut, str, str], ...] = (
-    (
-        "joints_left_out",
-        "Compensate",
-        "Compensate the skin at the head of this bone. Off: it moves there as with Preserve Volume",
-    ),
-    ("twist_left_out", "Spread Twist", "Spread twists along this bone"),
-)
-
-
-class DQC_OT_leave_out(Refusing, Operator):
-    """Switch what is done at a joint, for the selected characters"""
-
-    bl_idname = "dqc.leave_out"
-    bl_label = "Switch Joint"
-
-    bone: StringProperty(name="Bone", description="The bone at whose head the joint is")
-    setting: EnumProperty(name="What", description="What is switched", items=_CHOICES)
-    both_sides: BoolProperty(
-        name="Both Sides", description="Switch the same joint of the other side, too"
-    )
-
-    @classmethod
-    def description(cls, context: Context, properties: Any) -> str:
-        """What the switch does."""
-        said = next(text for setting, _, text in _CHOICES if setting == properties.setting)
-        return f"{said}. Hold Shift for both sides"
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        return None if _joint_owners(context) else NOTHING_ENABLED
-
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self.both_sides = event.shift
-        return self.execute(context)
-
-    def execute(self, context: Context) -> OperatorResult:
-        bones = {self.bone, flipped_name(self.bone)} if self.both_sides else {self.bone}
-        owners, first = _joint_owners(context), active_character(context)
-        shown = first if first is not None and settings_of(first).is_enabled else owners[0]
-        leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
-        for obj in owners:
-            names = Settings.of(obj).bones_left_out(self.setting)
-            kept = [name for name in names if name not in bones]
-            text = text_of_names([*kept, *sorted(bones)] if leave_out else kept)
-            setattr(settings_of(obj), self.setting, text)
-        what = next(label for setting, label, _ in _CHOICES if setting == self.setting)
-        text = f"{what} {'off' if leave_out else 'on'}: {', '.join(sorted(bones))}"
-        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
-        return {"FINISHED"}
-
-
-def _joint_owners(context: Context) -> list[Object]:
-    """The objects whose settings are switched: armatures of characters, or enabled meshes.
-
-    An active mesh with settings of its own is switched alone.
-    """
-    active, characters = context.active_object, selected_characters(context)
-    alone = [obj for each in characters for obj in each.with_own if obj == active]
-    owners = [
-        obj
-        for each in characters
-        for obj in (each.enabled if each.keeper is None or not each.together else [each.keeper])
-    ]
-    return [obj for obj in alone or owners if enabling.linked_refusal(obj) is None]
-
-
-class DQC_UL_joints(RowsOfItems):
-    """The bones of a character's armature at which something is done."""
-
-    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
-        obj = active_character(context)
-        if obj is None:
-            return
-        acting, settings, found = Settings.of(obj), settings_of(obj), joint_bones(obj)
-        row.label(text=item.name, icon="BONE_DATA")
-        kinds = {"joint": found.joints, "ball joint": found.ball_joints, "rope": found.ropes}
-        done = [text for text, names in kinds.items() if item.name in names]
-        if acting.by_example and settings.example_bones.get(item.name) is not None:
-            done.append("examples")
-        said = row.row()
-        said.alignment = "RIGHT"
-        said.label(text=", ".join(done))
-        on, off = found.joints | found.ball_joints, acting.bones_left_out("joints_left_out")
-        _switch(row, item.name, "joints_left_out", on, off, "MOD_ARMATURE")
-        if acting.twist_spread:
-            off = acting.bones_left_out("twist_left_out")
-            _switch(row, item.name, "twist_left_out", found.limbs, off, "FORCE_VORTEX")
-
-    def filter_items(  # type: ignore[override] - Blender takes lists, which the stubs do not know
-        self,
-        context: Context | None,
-        data: Any | None,
-        property: str | None,  # noqa: A002 - Blender calls it so
-    ) -> tuple[list[int], list[int]]:
-        """Show the bones at which something is done or left out, by the names searched for."""
-        assert context is not None
-        bones: Any = getattr(data, property or "")
-        shown = list[int]()
-        if self.filter_name:
-            find = bpy.types.UI_UL_list.filter_items_by_name
-            shown = find(self.filter_name, self.bitflag_filter_item, bones, "name")
-        obj = active_character(context)
-        listed = _listed(obj) if obj is not None else frozenset[str]()
-        flags = shown or [self.bitflag_filter_item] * len(bones)
-        return [flag * (bone.name in listed) for flag, bone in zip(flags, bones, strict=True)], []
-
-
-def _listed(obj: Object) -> frozenset[str]:
-    """The names of the bones in the list."""
-    acting, found = Settings.of(obj), joint_bones(obj)
-    names = found.joints | found.ball_joints | found.limbs | found.ropes
-    names = names.union(acting.bones_left_out("joints_left_out"))
-    if acting.twist_spread:
-        names = names.union(acting.bones_left_out("twist_left_out"))
-    return names.union(bone.name for bone in settings_of(obj).example_bones if acting.by_example)
-
-
-def _switch(
-    row: UILayout,
-    bone: str,
-    setting: LeftOut,
-    on: frozenset[str],
-    off: tuple[str, ...],
-    icon: IconItems,
-) -> None:
-    """A button that is pressed in where a bone is not left out; a gap where neither is so."""
-    if bone not in on and bone not in off:
-        row.label(text="", icon="BLANK1")
-        return
-    button: Any = row.operator(
-        DQC_OT_leave_out.bl_idname, text="", icon=icon, depress=bone not in off
-    )
-    button.bone, button.setting = bone, setting
-
-
-class JointsPanel(SubPanel):
-    """The joints of the character: what is done at each, and a switch for it."""
-
-    title = "Joints"
-    help_page = "guide"
-    help_section = "joints"
-
-    @classmethod
-    def subject(cls, context: Context) -> Object | None:
-        obj = active_character(context)
-        if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
-            return None
-        return obj if Settings.of(obj).compensates else None
-
-    @classmethod
-    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
-        rig = find_rig(subject)
-        if rig is None:
-            return
-        draw_sentence(layout, context, _count(subject), "INFO")
-        bones, settings = armature_of(rig), settings_of(subject)
-        layout.template_list("DQC_UL_joints", "", bones, "bones", settings, "active_joint", rows=6)
-
-
-def _count(obj: Object) -> str:
-    """How many joints are compensated."""
-    found: JointBones = joint_bones(obj)
-    counts = joint_counts(obj)
-    if counts is None:
-        text = f"Joints found: {len(found.joints)}"
-    else:
-        text = f"Joints found: {counts[0]} from the hierarchy"
-        if settings_of(obj).use_mesh_joints:
-            text += f", {counts[1]} from the mesh"
-    if settings_of(obj).use_ball_joints and Settings.of(obj).acts("use_ball_joints"):
-        text += f", and {counted(len(found.ball_joints), 'ball joint')}, counted apart"
-    return f"{text}."
 
 
 _SUB_PANELS: tuple[type[SubPanel], ...] = (
@@ -429,4 +247,4 @@ def _draw_own_settings(
     _settings(layout, context, mesh, [mesh])
 
 
-CLASSES = (DQC_OT_leave_out, DQC_UL_joints, VIEW3D_PT_dq_compensation)
+CLASSES = (VIEW3D_PT_dq_compensation,)

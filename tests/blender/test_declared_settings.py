@@ -21,7 +21,7 @@ from dq_compensation.scene.settings.crowd_settings import (
 from dq_compensation.scene.settings.declaration import declared_in
 from dq_compensation.scene.settings.example_settings import DQCompensationExampleBone
 from dq_compensation.scene.settings.object_settings import (
-    LEFT_OUT,
+    BONE_SETTINGS,
     METHOD_SETTINGS,
     CharacterChoices,
     Settings,
@@ -54,7 +54,7 @@ def other_value(name: str, *, group: str) -> Any:
     return others[type(words["default"])]
 
 
-OTHER = {name: other_value(name, group="Elbow") for name in DECLARED}
+OTHER = {name: other_value(name, group="Elbow") for name in DECLARED} | {"bone_kinds": "Hand=ROW"}
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_copies_have_all_but_the_display_and_presets_no_groups(limb: bpy.types.O
     copied = {name for name in DECLARED if getattr(settings_of(second), name) == OTHER[name]}
     assert copied == DECLARED.keys() - {"display"}
     written = {name.removeprefix("settings.") for name in DQC_OT_preset_add.preset_values}
-    assert written == copied - {*GROUPS, *LEFT_OUT}
+    assert written == copied - {*GROUPS, *BONE_SETTINGS}
 
 
 def test_what_acts_is_frozen_and_has_the_defaults(limb: bpy.types.Object) -> None:
@@ -115,7 +115,7 @@ def test_the_panel_shows_each_that_changes_the_method(limb: bpy.types.Object) ->
     panels._groups(layout, limb)
     column = layout.column.return_value
     calls = [*column.prop.call_args_list, *column.prop_search.call_args_list]
-    assert {call.args[1] for call in calls} >= set(METHOD_SETTINGS) - set(LEFT_OUT)
+    assert {call.args[1] for call in calls} >= set(METHOD_SETTINGS) - set(BONE_SETTINGS)
 
 
 def test_choices_are_those_of_the_types() -> None:

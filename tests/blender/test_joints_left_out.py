@@ -11,13 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.modifier.found_bones import found_bones
 from dq_compensation.modifier.installation import evaluate_by_modifier
-from dq_compensation.modifier.written_record import joint_bones
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
-from dq_compensation.scene.settings.object_settings import Settings, settings_of, text_of_names
+from dq_compensation.scene.settings.bone_texts import text_of_names
+from dq_compensation.scene.settings.object_settings import Settings, settings_of
+from dq_compensation.ui.joints_panel import DQC_OT_leave_out, _listed
 from dq_compensation.ui.operators import copy_settings
-from dq_compensation.ui.panels import DQC_OT_leave_out, _listed
 from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions
@@ -82,21 +83,21 @@ def test_at_rest_nothing_moves(human: Human) -> None:
 def test_the_switch_of_both_sides_and_back_is_a_change_for_undo(human: Human) -> None:
     obj = human.mesh_object
     enable(obj)
-    shown = joint_bones(obj)
+    shown = found_bones(obj)
     assert "lowerarm01.L" in shown.joints
     assert "upperarm01.L" in shown.ball_joints
     select(human.armature_object)
     bpy.ops.dqc.leave_out(bone="lowerarm01.L", both_sides=True)
     check()
     assert settings_of(obj).joints_left_out == "lowerarm01.L, lowerarm01.R"
-    assert joint_bones(obj).joints.isdisjoint({"lowerarm01.L", "lowerarm01.R"})
+    assert found_bones(obj).joints.isdisjoint({"lowerarm01.L", "lowerarm01.R"})
     assert {"lowerarm01.L", "lowerarm01.R", "upperarm01.L"} <= _listed(obj)
     bpy.ops.dqc.leave_out(bone="lowerarm01.L")
     check()
     assert settings_of(obj).joints_left_out == "lowerarm01.R"
     bpy.ops.dqc.leave_out(bone="lowerarm01.R")
     check()
-    assert joint_bones(obj) == shown
+    assert found_bones(obj) == shown
     assert "UNDO" in DQC_OT_leave_out.bl_options
 
 

@@ -12,7 +12,7 @@ from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.modifier.written_record import joint_bones
+from dq_compensation.modifier.found_bones import found_bones
 from human.model import HumanArrays, build_from
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import distance, error, select
@@ -111,8 +111,8 @@ def test_what_is_told_names_limbs_and_no_leaves() -> None:
     """The first twist bone ends where the forearm begins: that is no joint."""
     obj, _ = _limb_with_twist_bones((0.3, 0.0, 0.0))
     api.enable(obj)
-    assert joint_bones(obj).joints == {"Lower", "Hand"}
-    assert not joint_bones(obj).ball_joints
+    assert found_bones(obj).joints == {"Lower", "Hand"}
+    assert not found_bones(obj).ball_joints
     assert not [issue for issue in api.check(obj) if issue.check != "tiny_influences"]
     report = api.report(obj, speed=False)
     assert [joint.bone for joint in report.joints] == ["Lower", "Hand"]

@@ -154,6 +154,8 @@ def test_settings_change_together_or_not_at_all() -> None:
         "The factor 2.0 cannot be used. Give a number from 0 to 1.\n"
     )
     human = names["human"]
+    assert names["idle"]["pelvis"] == "it has no joint that moves skin"
+    assert not human.dq_compensation.bone_kinds
     shown = native(human)
     human.dq_compensation.factor = 0.5
     api.disable(human)

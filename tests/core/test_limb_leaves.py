@@ -169,3 +169,46 @@ def test_ends_without_skin_do_not_bend_the_limb() -> None:
     skeleton = arm((LOWER, (0.8, 0.0, 6.0)), tail=ACROSS)
     whole = SkinAtRest(positions, influences_of(weights), skeleton).with_whole_limbs
     np.testing.assert_allclose(whole.skeleton.limb_directions()[LOWER], ALONG, atol=1e-12)
+
+
+def test_what_the_user_takes_bones_for_counts_first() -> None:
+    positions, weights = tube()
+    skeleton = arm(
+        (LOWER, (0.0, 0.0, 6.0)), (UPPER, (0.0, 3.0, 6.0)), (LEAF, (0.0, 0.0, 7.0)), tail=ALONG
+    )
+    weights = shared(weights, LOWER, np.clip((positions[:, 2] - 5.0) / 2.0, 0.0, 0.6))
+    weights = shared(weights, UPPER, np.full(len(weights), 0.1))
+    weights = shared(weights, LOWER, np.clip((positions[:, 2] - 5.0) / 2.0, 0.0, 0.5))
+    bones = positions, influences_of(weights), skeleton
+    assert limbs_of_leaves(*bones).tolist() == [UPPER, LOWER, HAND, LOWER, 4, LOWER]
+    # A limb is none, and neither is what carries it.
+    found = limbs_of_leaves(*bones, ((5, "LIMB"),))
+    assert found.tolist() == [UPPER, LOWER, HAND, LEAF, 4, 5]
+    # A twist bone lies on the limb of its parent, wherever it is; a root on none.
+    found = limbs_of_leaves(*bones, ((UPPER, "TWIST_BONE"), (4, "TWIST_BONE")))
+    assert found.tolist() == [UPPER, LOWER, HAND, LOWER, UPPER, LOWER]
+
+
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+def test_a_twist_bone_in_the_row_of_a_limb_is_a_part_of_it(curve: Curve) -> None:
+    """The forearm hangs on the twist bone. The independent answer: the three bones alone."""
+    positions, weights = tube()
+    alone = skeleton_of_points(HEADS, HEADS + (0.0, 0.0, 4.0), [-1, UPPER, LOWER])
+    heads = np.vstack((HEADS[:1], (0.0, 0.0, 2.0), HEADS[1:]))
+    skeleton = skeleton_of_points(heads, heads + (0.0, 0.0, 2.0), [-1, 0, 1, 2])
+    shares = np.clip((positions[:, 2] - 2.0) / 1.5, 0.0, 1.0)[:, None] * weights[:, :1]
+    split = np.hstack((weights[:, :1] - shares, shares, weights[:, 1:]))
+    influences = influences_of(split)
+    skin = SkinAtRest(positions, influences, skeleton, kinds=((1, "TWIST_BONE"),)).with_whole_limbs
+    assert skin.skeleton.parents.tolist() == [-1, -1, 0, 2]
+    turns = np.array([turn(ACROSS, 20.0), turn(ACROSS, 80.0), turn(ALONG, 60.0)])
+    rest = np.array([[1.0, 0.0, 0.0, 0.0]])
+    with_leaf = replace(
+        deformation_of("COMPENSATED", positions, skin.influences, skin.skeleton, curve),
+        influences=influences,
+    )
+    pose = posed(skeleton, np.vstack((turns[:1], rest, turns[1:])))
+    found, _ = deform(with_leaf, positions, None, pose)
+    without = deformation_of("COMPENSATED", positions, influences_of(weights), alone, curve)
+    expected, _ = deform(without, positions, None, posed(alone, turns))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)

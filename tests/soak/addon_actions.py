@@ -171,6 +171,15 @@ OPERATORS: dict[str, tuple[int, Action]] = {
             both_sides=(True, False),
         ),
     ),
+    "take_bone_for": (
+        2,
+        operator(
+            "take_bone_for",
+            bone=_BONES,
+            kind=("AUTO", "LIMB", "ROW", "TWIST_BONE", "FACE", "RIGID"),
+            both_sides=(True, False),
+        ),
+    ),
     "settings_copy": (2, operator("settings_copy", also=any_mesh)),
     "preset_add": (1, _preset),
     "preset_apply": (1, _preset),

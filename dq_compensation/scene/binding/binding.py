@@ -24,7 +24,7 @@ from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
 from ...core.limb_joints import SkinAtRest
 from ...core.measured_joints import MeasuredJoints
-from ...core.skeleton import LimbAxis, Skeleton
+from ...core.skeleton import BoneKinds, LimbAxis, Skeleton, bones_not_of, bones_of
 from ...core.skinning import JointSets, joint_sets
 from ...core.swing_joints import SwingJoints
 from ...core.topology import MeshArrays, Topology, topology
@@ -32,8 +32,14 @@ from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, transformed_points
 from ..blender.armature import bone_side, is_in_edit_mode, pose_matrices, same_place, with_segments
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_weights
-from ..settings.object_settings import JOINT_SETTINGS, LeftOut, Settings
-from .character_skin import Carried, CharacterSkin
+from ..settings.bone_texts import kinds_by_index
+from ..settings.object_settings import (
+    BONE_SETTINGS,
+    JOINT_SETTINGS,
+    LeftOut,
+    Settings,
+)
+from .character_skin import Carried, CharacterSkin, LimbSettings
 from .content import Digests, digest
 from .layers import LayerMesh
 from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_drivers
@@ -110,7 +116,7 @@ class Binding:
         default_factory=dict, repr=False, init=False
     )
     # The last one that was asked for.
-    _skins: dict[tuple[LimbAxis, bool], tuple[Float64s, SkinAtRest]] = field(
+    _skins: dict[LimbSettings, tuple[Float64s, SkinAtRest]] = field(
         default_factory=dict, repr=False, init=False
     )
     _painted: dict[str, Float32s] = field(default_factory=dict, repr=False, init=False)
@@ -252,28 +258,44 @@ class Binding:
         """
         return self.part.pieces if self.whole is None else self.whole.pieces(self.part)
 
-    @cached_property
-    def _as_skinned(self) -> Booleans:
-        """Shape (n,): the vertices to whose skinning nothing is added."""
-        return self.not_compensated | (self.pieces >= 0)
+    def pieces_of(self, kinds: BoneKinds) -> Int64s:
+        """`pieces`, but for those of bones that the user does not take for rigid ones."""
+        bones, pieces = bones_not_of(kinds, "RIGID"), self.pieces
+        if not bones:
+            return pieces
+        strongest = self.painted_influences.bones[:, 0]
+        return np.where(np.isin(strongest, bones), -1, pieces)
+
+    def kinds_of(self, bone_kinds: str) -> BoneKinds:
+        """What the user takes its bones for, by the setting of that name."""
+        return kinds_by_index(bone_kinds, self.skeleton.names)
 
     @property
     def _carried(self) -> Carried:
         return (self.whole or self.alone).carried(self.part)
 
-    def _acting(self, found: _Amounts, but_for: Indices | None = None) -> _Amounts:
+    def _acting(
+        self, found: _Amounts, kinds: BoneKinds, but_for: Indices | None = None
+    ) -> _Amounts:
         """The same without amounts for the vertices to whose skinning nothing is added.
+
+        Where bones that the user takes for rigid ones move a vertex it is less by their weights.
 
         Args:
             but_for: vertices of rigid pieces that keep theirs.
         """
-        if not self._as_skinned.any():
-            return found
-        none, amounts = self._as_skinned.copy(), found.amounts.copy()
+        pieces, rigid = self.pieces_of(kinds), bones_of(kinds, "RIGID")
+        shares = np.where(self.not_compensated | (pieces >= 0), 0.0, 1.0)
         if but_for is not None:
-            none[but_for] = self.not_compensated[but_for]
-        amounts[none] = 0.0
-        return replace(found, amounts=amounts)
+            shares[but_for] = ~self.not_compensated[but_for]
+        if rigid:
+            of_rigid = np.isin(self.influences.bones, rigid) * self.influences.weights
+            shares *= np.maximum(1.0 - of_rigid.sum(axis=1), 0.0)
+        if (shares == 1.0).all():
+            return found
+        amounts = found.amounts
+        shares = shares.astype(amounts.dtype).reshape(-1, *[1] * (amounts.ndim - 1))
+        return replace(found, amounts=amounts * shares)
 
     @cached_property
     def topology(self) -> Topology:
@@ -388,22 +410,24 @@ class Binding:
             settings = replace(settings, use_ball_joints=False)
         named = settings.joints_left_out
         left_out = self._left_out(settings, "joints_left_out") if named else ()
-        others = (name for name in JOINT_SETTINGS if name != "joints_left_out")
-        key = (*(getattr(settings, name) for name in others), left_out)
+        # Bones by their numbers: names change.
+        kinds = self.kinds_of(settings.bone_kinds)
+        others = (name for name in JOINT_SETTINGS if name not in BONE_SETTINGS)
+        key = (*(getattr(settings, name) for name in others), left_out, kinds)
         known = self._compensations.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
         ball_joints = settings.use_ball_joints
         sides = self.bone_sides if ball_joints else None
-        skin = self._skin(settings, to_armature).with_whole_limbs
+        skin = self.skin(settings, to_armature).with_whole_limbs
         skin = replace(skin, left_out=left_out, sides=sides)
         if settings.curve == "MEASURED":
             found = MeasuredJoints.of(skin, ball_joints=ball_joints)
             if found.swings is not None:
-                found = replace(found, swings=self._acting(found.swings))
-            found = self._acting(found)
+                found = replace(found, swings=self._acting(found.swings, kinds))
+            found = self._acting(found, kinds)
         else:
-            found = self._acting(PublishedCompensation.of(skin, settings.curve))
+            found = self._acting(PublishedCompensation.of(skin, settings.curve), kinds)
         self._compensations[key] = (to_armature, found)
         return found
 
@@ -414,18 +438,20 @@ class Binding:
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         named = settings.twist_left_out
         left_out = self._left_out(settings, "twist_left_out") if named else ()
-        key = (settings.limb_axis, settings.use_mesh_joints, left_out)
+        kinds = self.kinds_of(settings.bone_kinds)
+        key = (settings.limb_axis, settings.use_mesh_joints, left_out, kinds)
         known = self._twists.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
-        skin, carried = replace(self._skin(settings, to_armature), left_out=left_out), self._carried
+        skin = replace(self.skin(settings, to_armature), left_out=left_out)
+        carried = self._carried.of_pieces(self.pieces_of(kinds))
         positions, influences = skin.positions.copy(), skin.influences
         if len(carried.rows):
             # Rigid pieces on skin turn as it does below their middle.
             positions[carried.rows] = carried.middles
             influences = influences.with_rows(carried.rows, carried.influences)
         skin = replace(skin, positions=positions, influences=influences, whole=skin.body)
-        found = self._acting(TwistLimbs.of(skin), carried.rows)
+        found = self._acting(TwistLimbs.of(skin), kinds, carried.rows)
         self._twists[key] = (to_armature, found)
         return found
 
@@ -438,21 +464,21 @@ class Binding:
         self, settings: Settings, object_to_armature: Float64s | None = None
     ) -> SkinAtRest:
         """The skin by which compensation finds joints; leaves on limbs are parts of these."""
-        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        return self._skin(settings, to_armature).with_whole_limbs
+        return self.skin(settings, object_to_armature).with_whole_limbs
 
-    def _skin(self, settings: Settings, to_armature: Float64s) -> SkinAtRest:
+    def skin(self, settings: Settings, object_to_armature: Float64s | None = None) -> SkinAtRest:
         """The skin at rest in armature space, with the limbs and joints that the mesh shows.
 
         Without *Mesh Joints* there are no such joints.
         """
-        key = (settings.limb_axis, settings.use_mesh_joints)
+        to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
+        key = (settings.limb_axis, settings.use_mesh_joints, settings.bone_kinds)
         known = self._skins.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
         rest = transformed_points(to_armature, self.rest).astype(np.float32)
         if self.whole is not None:
-            whole = self.whole.at_rest(key[0], use_mesh_joints=key[1])
+            whole = self.whole.at_rest(key)
             skin = replace(
                 whole,
                 positions=rest,
@@ -468,6 +494,7 @@ class Binding:
                 settings.limb_axis,
                 sides=self.bone_sides,
                 painted=self.first_influences,
+                kinds=self.kinds_of(settings.bone_kinds),
             )
             skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints)
         self._skins.clear()

@@ -25,6 +25,7 @@ from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
 from ...core.skeleton import LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
+from ..settings.bone_texts import kinds_by_index
 from .content import digest
 from .layers import LayerMesh, inner_meshes
 
@@ -60,6 +61,13 @@ class Carried:
         of_skin = skin.influences.at(below[piece[chosen]])
         return cls(rows[chosen], middles[piece[chosen], :3], of_skin)
 
+    def of_pieces(self, pieces: Int64s) -> Carried:
+        """Those of them that are in a rigid piece, shape (n,), -1 for none."""
+        kept = np.flatnonzero(pieces[self.rows] >= 0)
+        if len(kept) == len(self.rows):
+            return self
+        return Carried(self.rows[kept], self.middles[kept], self.influences.at(kept))
+
 
 _NOT_CARRIED = Carried(
     np.zeros(0, np.intp),
@@ -68,7 +76,9 @@ _NOT_CARRIED = Carried(
 )
 
 
-_DEFAULT_KINDS: frozenset[tuple[LimbAxis, bool]] = frozenset({("AUTO", True)})
+LimbSettings = tuple[LimbAxis, bool, str]
+"""The settings by which limbs are found: `limb_axis`, `use_mesh_joints` and `bone_kinds`."""
+_DEFAULT_KINDS: frozenset[LimbSettings] = frozenset({("AUTO", True, "")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +95,14 @@ class CharacterSkin:
     parts: tuple[LayerMesh, ...]
     skeleton: Skeleton
     sides: NDArray[np.int8]
-    kinds: frozenset[tuple[LimbAxis, bool]] = _DEFAULT_KINDS
-    _skins: dict[tuple[LimbAxis, bool], SkinAtRest] = field(
-        default_factory=dict, repr=False, init=False
-    )
+    kinds: frozenset[LimbSettings] = _DEFAULT_KINDS
+    _skins: dict[LimbSettings, SkinAtRest] = field(default_factory=dict, repr=False, init=False)
 
     def is_of(
         self,
         parts: Sequence[LayerMesh],
         skeleton: Skeleton,
-        kinds: frozenset[tuple[LimbAxis, bool]],
+        kinds: frozenset[LimbSettings],
     ) -> bool:
         """Whether it is the skin of just these meshes, on equal bones, for these settings."""
         if len(parts) != len(self.parts) or not all(map(operator.is_, parts, self.parts)):
@@ -110,19 +118,19 @@ class CharacterSkin:
         Meshes of the character change only when it does.
         """
         return digest(
-            *(self._findings_of(*kind) for kind in sorted(self.kinds)),
+            *(self._findings_of(kind) for kind in sorted(self.kinds)),
             *(joined for joined in self._pieces if joined is not None),
             *chain.from_iterable(
                 (each.rows, each.influences.bones) for each in self._carried if len(each.rows)
             ),
         )
 
-    def _findings_of(self, limb_axis: LimbAxis, use_mesh_joints: bool) -> str:
-        skin = self.at_rest(limb_axis, use_mesh_joints=use_mesh_joints)
+    def _findings_of(self, kind: LimbSettings) -> str:
+        skin = self.at_rest(kind)
         no_vertex = Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
         bare = replace(skin, positions=np.zeros((0, 3)), influences=no_vertex, whole=skin)
         limbs, whole = TwistLimbs.of(bare), skin.with_whole_limbs
-        joints = LimbJoints.of(whole.skeleton, limb_axis, whole.mesh_parents)
+        joints = LimbJoints.of(whole.skeleton, skin.limb_axis, whole.mesh_parents)
         return digest(
             *(skin.skeleton.rest, skin.skeleton.tails, skin.moves, skin.body_parents),
             *(skin.limbs_of_bones, skin.mesh_parents, limbs.bones, limbs.before, limbs.behind),
@@ -187,9 +195,9 @@ class CharacterSkin:
         pairs = zip(self.parts, pieces, strict=True)
         return [Carried.of(mesh, each, skin) for mesh, each in pairs]
 
-    def at_rest(self, limb_axis: LimbAxis, *, use_mesh_joints: bool) -> SkinAtRest:
+    def at_rest(self, key: LimbSettings) -> SkinAtRest:
         """The skin with the limbs and joints that it shows; the same object each time."""
-        key = (limb_axis, use_mesh_joints)
+        limb_axis, use_mesh_joints, bone_kinds = key
         if key not in self._skins:
             inner = [self.parts[row] for row in inner_meshes(self.parts)]
             skin = SkinAtRest(
@@ -199,6 +207,7 @@ class CharacterSkin:
                 limb_axis,
                 sides=self.sides,
                 painted=joined_influences([mesh.painted for mesh in inner]),
+                kinds=kinds_by_index(bone_kinds, self.skeleton.names),
             )
             self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
         return self._skins[key]

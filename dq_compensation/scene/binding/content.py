@@ -53,6 +53,8 @@ from .shape_key_offsets import example_items, shape_key_signature
 
 # A custom property of the copy's mesh: what its weights were made from.
 RECORD_PROPERTY = "dq_compensation_soft_weights_of"
+# Likewise, the bones that kept their weights as parts of a face.
+FEATURES_PROPERTY = "dq_compensation_features"
 # Attributes of its points: of a vertex that varies the first one of its steps, and where it is.
 STEPS, REST = ".dqs_steps", ".dqs_rest"
 # How far the step goes, in sizes of the mesh: far enough for rounding, near enough for bendy bones.

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
 from operator import attrgetter
 from typing import Any, Literal, cast, get_args
@@ -16,7 +14,8 @@ from bpy.types import PropertyGroup
 
 from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
-from ...core.skeleton import LimbAxis
+from ...core.skeleton import BoneKind, LimbAxis
+from .bone_texts import kinds_in, names_in, text_of_kinds, text_of_names
 from .crowd_settings import CLASSES as CROWD_CLASSES
 from .crowd_settings import DQCompensationCrowd
 from .declaration import (
@@ -46,6 +45,8 @@ ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
 LeftOut = Literal["joints_left_out", "twist_left_out"]
 LEFT_OUT: tuple[LeftOut, ...] = get_args(LeftOut)
 """The settings that name bones at which something is not done."""
+BONE_SETTINGS = (*LEFT_OUT, "bone_kinds")
+"""The settings that name bones."""
 GROUP_SETTINGS = ("vertex_group", "blend_group")
 """The settings that name a vertex group."""
 
@@ -201,6 +202,12 @@ class JointSettings(Declaration):
         name="Joints Left Out",
         description="The bones at whose heads nothing is compensated: names with commas between "
         "them, those with a space at an end in quotes",
+        default="",
+        **_OF_CHARACTER,
+    )
+    bone_kinds: str = props.StringProperty(
+        description="What bones are taken for in the place of what was found, with commas between "
+        "them: name=LIMB, ROW, TWIST_BONE, FACE or RIGID",
         default="",
         **_OF_CHARACTER,
     )
@@ -513,29 +520,6 @@ def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     return armature if armature is not None and armature.dq_compensation.character == mark else None
 
 
-# What settings say in texts.
-
-
-def text_of_names(names: Sequence[str]) -> str:
-    """Names as one text, with commas between them.
-
-    A name with a comma, a quote, or a space at an end is in quotes.
-    """
-    plain = (set(name).isdisjoint({",", '"'}) and name == name.strip() for name in names)
-    quoted = ('"' + name.replace('"', '""') + '"' for name in names)
-    return ", ".join(q[1:-1] if p else q for p, q in zip(plain, quoted, strict=True))
-
-
-# Either a name in quotes, in which a quote is written twice, or one without spaces at its ends.
-_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,]*?))\s*(?:,|$)')
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """The names in a text, as `text_of_names` writes them."""
-    found = (quoted.replace('""', '"') or plain for quoted, plain in _NAME.findall(text))
-    return tuple(filter(None, found))
-
-
 def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
     """A choice as the panel shows it: ``Strong`` for the curve SLIDES.
 
@@ -606,6 +590,11 @@ class Settings(MethodSettings):
         return names_in(getattr(self, setting))
 
     @property
+    def kinds_of_bones(self) -> dict[str, BoneKind]:
+        """What the user takes bones for, by their names."""
+        return kinds_in(self.bone_kinds)
+
+    @property
     def changed(self) -> dict[str, Any]:
         """The values that act and are not as by default, by their names.
 
@@ -645,6 +634,7 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
     names |= {settings.example_bone, settings.support_bone}
+    names.update(kinds_in(settings.bone_kinds))
     texts = filter(None, (getattr(settings, setting) for setting in LEFT_OUT))
     return frozenset(names.union(*map(names_in, texts)) - {""})
 
@@ -663,6 +653,11 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
         if not renamed.keys().isdisjoint(left_out):
             text = text_of_names([renamed.get(bone, bone) for bone in left_out])
             setattr(settings, setting, text)
+    kinds = Settings.of(obj).kinds_of_bones
+    if not renamed.keys().isdisjoint(kinds):
+        settings.bone_kinds = text_of_kinds(
+            {renamed.get(bone, bone): kind for bone, kind in kinds.items()}
+        )
     for name in ("example_bone", "support_bone"):
         if (bone := getattr(settings, name)) in renamed:
             setattr(settings, name, renamed[bone])

@@ -44,7 +44,8 @@ def _gaps(subject: Subject, positions: Float64s) -> tuple[dict[str, list[Gap]], 
     axis = Settings.of(subject.obj).limb_axis
     names, bones = subject.skeleton.names, armature_of(subject.rig).bones
     sides = np.array([bone_side(name) for name in names], np.int8)
-    skin = SkinAtRest(positions, subject.influences, subject.skeleton, axis, sides=sides)
+    at_rest, kinds = (positions, subject.influences, subject.skeleton), subject.bone_kinds
+    skin = SkinAtRest(*at_rest, axis, sides=sides, kinds=kinds)
     limbs, found = Limbs.of(skin.with_whole_limbs), dict[str, list[Gap]]()
     for gap in find_gaps(limbs):
         if not any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child)):

@@ -114,7 +114,8 @@ class MeasuredTransitions:
         deforms = np.array([name in subject.deforming_bones for name in skeleton.names])
         axis = subject.settings.limb_axis
         # Leaves on limbs share out a twist: their weights do not change at a joint.
-        whole = SkinAtRest(positions, subject.influences, skeleton, axis).with_whole_limbs
+        skin = SkinAtRest(positions, subject.influences, skeleton, axis, kinds=subject.bone_kinds)
+        whole = skin.with_whole_limbs
         joints = TransitionJoints.of(whole.skeleton, deforms, axis)
         measured = measure_transitions(*subject.skin_with_hard_edges, joints)
         # Of hard weights nothing says how they rise.

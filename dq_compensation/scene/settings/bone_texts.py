@@ -1,0 +1,100 @@
+"""Settings that name bones, as texts: names, and what bones are taken for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import bpy
+
+from ...core.skeleton import BONE_KINDS, BoneKind, BoneKinds
+
+KINDS: dict[BoneKind, tuple[str, str]] = {
+    "LIMB": (
+        "Limb",
+        "It bends at its head as an elbow or a finger does: the skin keeps its distance from it. "
+        "Softness softens its weights",
+    ),
+    "ROW": (
+        "Row",
+        "One of many in a tail, a rope or a hose: nothing is compensated at its head, and the skin "
+        "stays round as with Preserve Volume",
+    ),
+    "TWIST_BONE": (
+        "Twist Bone",
+        "It lies on the limb of its parent, and shares out a twist or corrects: the joints of that "
+        "limb compensate its skin",
+    ),
+    "FACE": (
+        "Part of a Face",
+        "Softness leaves its weights and those of the bones below it as they are painted",
+    ),
+    "RIGID": (
+        "Rigid",
+        "Nothing is added to its skin: no compensation, no spread twist, no softness",
+    ),
+}
+"""The labels of what a bone can be taken for, and what that does."""
+
+
+def text_of_names(names: Sequence[str]) -> str:
+    """Names as one text, with commas between them.
+
+    A name with a comma, a quote, or a space at an end is in quotes.
+    """
+    plain = (set(name).isdisjoint({",", '"'}) and name == name.strip() for name in names)
+    quoted = ('"' + name.replace('"', '""') + '"' for name in names)
+    return ", ".join(q[1:-1] if p else q for p, q in zip(plain, quoted, strict=True))
+
+
+# Either a name in quotes, in which a quote is written twice, or one without spaces at its ends.
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,]*?))\s*(?:,|$)')
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names in a text, as `text_of_names` writes them."""
+    found = (quoted.replace('""', '"') or plain for quoted, plain in _NAME.findall(text))
+    return tuple(filter(None, found))
+
+
+def text_of_kinds(kinds: Mapping[str, BoneKind]) -> str:
+    """What bones are taken for as one text, as `bone_kinds` has it."""
+    return text_of_names([f"{bone}={kind}" for bone, kind in kinds.items()])
+
+
+def kinds_in(text: str) -> dict[str, BoneKind]:
+    """What bones are taken for in such a text, by their names; what is no such kind does not count.
+
+    The last one of a bone counts.
+    """
+    if not text:
+        return {}
+    found = {bone: kind for bone, _, kind in (name.rpartition("=") for name in names_in(text))}
+    return {bone: kind for bone, kind in found.items() if bone and kind in BONE_KINDS}
+
+
+def changed_kinds(text: str, chosen: Mapping[str, BoneKind | None]) -> str:
+    """Such a text with what some bones are taken for now; None: what was found."""
+    kinds = {**kinds_in(text), **chosen}
+    return text_of_kinds({bone: kind for bone, kind in kinds.items() if kind is not None})
+
+
+def kinds_by_index(text: str, names: Sequence[str]) -> BoneKinds:
+    """What bones with these names are taken for in such a text, by their indices."""
+    kinds = kinds_in(text)
+    bones = enumerate(names if kinds else ())
+    return tuple((bone, kinds[name]) for bone, name in bones if name in kinds)
+
+
+def kinds_refusal(text: str, rig: bpy.types.Object) -> str | None:
+    """Why the bones of an armature cannot be taken for what a text says, a sentence, or None."""
+    for item in names_in(text):
+        name, _, kind = item.rpartition("=")
+        bone = rig.data.bones.get(name)  # type: ignore[union-attr]
+        if kind not in BONE_KINDS or not name:
+            return f"{item} does not say what a bone is taken for: name={', '.join(BONE_KINDS)}."
+        if bone is None:
+            return f"{rig.name} has no bone {name}."
+        if kind == "TWIST_BONE" and bone.parent is None:
+            return f"{name} has no parent, on whose limb a twist bone lies. Parent it first."
+    return None
