@@ -4,6 +4,8 @@ Nothing of Blender is imported here: ``dq_compensation.core`` works where ``bpy`
 modules that need Blender are imported by `register`.
 """
 
+import atexit
+import sys
 from importlib import import_module
 
 from .registration import Step, apply_steps, steps_of, undo_steps
@@ -52,6 +54,8 @@ def register() -> None:
         return
     modules = [import_module(name, __package__) for name in MODULE_NAMES]
     steps = [step for module in modules for step in steps_of(module)]
+    atexit.unregister(_let_go_of_bpy)
+    atexit.register(_let_go_of_bpy)
     apply_steps(steps)
     _registered.extend(steps)
 
@@ -61,3 +65,14 @@ def unregister() -> None:
     steps = tuple(_registered)
     _registered.clear()
     undo_steps(steps)
+
+
+def _let_go_of_bpy() -> None:
+    """Let Python free the module `bpy` when it ends: Blender ends with that module.
+
+    Blender keeps functions of ours, after `unregister`, too, and each keeps the names of its
+    module. Without this, bpy 4.2 crashes at the end of Python, and bpy 4.5 never ends.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{__name__}."):
+            vars(module).pop("bpy", None)

@@ -281,6 +281,16 @@ def disable(objects: Objects) -> None:
         enabling.disable(*found)
 
 
+def disable_all() -> list[str]:
+    """Give all objects of this file back to their Armature modifiers, in all its scenes.
+
+    Returns:
+        the names of those that still have our modifier: it belongs to another file.
+    """
+    with interrupts_wait():
+        return [obj.name_full for obj in enabling.disable_all()[1]]
+
+
 # The bones of a character: what they were taken for, and what the user takes them for.
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..errors import BindingError
 from ..modifier.installation import put_armature_modifier_back
 from ..modifier.modifier_stack import has_linked_mesh, installation_refusal, restore
 from ..scene.binding.binding import Binding
+from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
@@ -217,6 +218,25 @@ def disable(*objects: bpy.types.Object) -> None:
         discard_binding(obj)
     enabled.forget()
     finish_others(objects)
+
+
+def with_our_modifier() -> Iterator[bpy.types.Object]:
+    """All objects of the file that are enabled or have our modifier, linked ones too."""
+    meshes = (obj for obj in bpy.data.objects if obj.type == "MESH")
+    return (obj for obj in meshes if settings_of(obj).is_enabled or own_modifiers(obj))
+
+
+def disable_all() -> tuple[list[bpy.types.Object], list[bpy.types.Object]]:
+    """Disable all objects of this file, as before the add-on is uninstalled.
+
+    Returns:
+        those that their Armature modifiers deform again, and those that still have our modifier:
+        it belongs to another file.
+    """
+    found = list(with_our_modifier())
+    local = [obj for obj in found if obj.library is None]
+    disable(*local)
+    return local, [obj for obj in found if own_modifiers(obj)]
 
 
 def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:

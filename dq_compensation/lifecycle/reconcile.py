@@ -74,7 +74,7 @@ from ..scene.binding.content import (
 from ..scene.blender.animation_curves import animated_paths, is_played
 from ..scene.blender.armature import armature_of, has_moved, rest_state
 from ..scene.blender.mesh import mesh_of, read_property
-from ..scene.blender.own_objects import is_hidden, is_palette
+from ..scene.blender.own_objects import is_hidden, is_palette, name_in_sentences
 from ..scene.blender.rigging import broken_pose, deformation_refusal, notes
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
@@ -199,8 +199,8 @@ def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[s
         return []
     where = listed(["the viewport"] * viewport + ["renders"] * renders)
     return [
-        f"The modifier {ours.name} is turned off in {where}, so {skinned.obj.name} is not deformed "
-        "as chosen there. Turn it on."
+        f"The modifier {name_in_sentences(ours)} is turned off in {where}, so "
+        f"{skinned.obj.name} is not deformed as chosen there. Turn it on."
     ]
 
 

@@ -81,6 +81,8 @@ from .written_record import (
 )
 
 _MODIFIER_NAME = "DQ Compensation"
+# Where the Armature modifier is off, and nothing else would say so without the add-on.
+_NAME_ALONE = "DQ Compensation (if removed, turn on the Armature modifier)"
 
 
 def install(
@@ -119,14 +121,13 @@ def install(
     mask, inverted = mask_of(skinned, base)
     palette, hidden, sets = _write(skinned, binding, written, base, deformation, examples)
     copy = ensure_soft_copy(skinned) if base == "SOFT" else None
-    modifier = skinned.ours
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
-    leaves_nothing = modifier is None and not skinned.before_enable.parted
-    if modifier is None:
-        modifier = _add_modifier(obj, armature)
+    leaves_nothing = skinned.ours is None and not skinned.before_enable.parted
+    modifier = skinned.ours or _add_modifier(obj, armature)
     if not (only_content and base == base_of(modifier)):
         only_content = False
         take_over_modifier(skinned, base, settings)
+        _name_for(modifier, base)
     shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
     kind = kind_for(
         deformation,
@@ -298,6 +299,13 @@ def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.ty
     if active is not None:
         obj.modifiers.active = active
     return modifier
+
+
+def _name_for(modifier: bpy.types.NodesModifier, base: Base) -> None:
+    """Give our modifier the name that a base needs, unless the user has chosen one."""
+    name = _MODIFIER_NAME if base == "ARMATURE" else _NAME_ALONE
+    if modifier.name != name and modifier.name in {_MODIFIER_NAME, _NAME_ALONE}:
+        modifier.name = name
 
 
 def _other_users(skinned: SkinnedObject) -> list[SkinnedObject]:

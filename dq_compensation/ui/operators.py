@@ -39,7 +39,7 @@ from ..scene.settings.object_settings import (
 )
 from ..session.changes import writing_settings
 from ..session.status import status_of
-from ..ui_shared.reporting import OperatorResult, Refusing, reports_errors
+from ..ui_shared.reporting import OperatorResult, Outcome, Refusing, reports_errors
 from ..wording import listed
 
 NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
@@ -123,6 +123,29 @@ as it was before"""
         enabling.disable(*enabled)
         self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
         return {"FINISHED"}
+
+
+class DQC_OT_disable_all(Refusing, Operator):
+    """Deform all characters of this file by their Armature modifiers again, in all scenes. Do it \
+before you uninstall DQ Compensation"""
+
+    bl_idname = "dqc.disable_all"
+    bl_label = "Disable All in This File"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        is_one = any(obj.library is None for obj in enabling.with_our_modifier())
+        return None if is_one else "No character of this file is enabled"
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult | Outcome:
+        disabled, staying = enabling.disable_all()
+        sentences = [f"The Armature modifier deforms {_names(disabled)} again"]
+        if staying:
+            sentences.append(
+                f"{_names(staying)} keep the modifier of their linked file. Disable them there"
+            )
+        return _join(sentences), not staying
 
 
 class DQC_OT_refresh(Refusing, Operator):
@@ -465,6 +488,7 @@ def unregister() -> None:
 CLASSES = (
     DQC_OT_enable,
     DQC_OT_disable,
+    DQC_OT_disable_all,
     DQC_OT_refresh,
     DQC_OT_switch_mesh,
     DQC_OT_own_settings,

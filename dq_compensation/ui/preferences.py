@@ -86,6 +86,7 @@ class DQCompensationPreferences(AddonPreferences):
         column.prop(self, "use_check_again")
         layout.separator()
         layout.operator(DQC_OT_preferences_reset.bl_idname, icon="LOOP_BACK")
+        layout.operator("dqc.disable_all", icon="X")
         layout.label(text="Shortcuts")
         draw_shortcuts(layout, context)
 

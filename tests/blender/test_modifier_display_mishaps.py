@@ -22,6 +22,7 @@ from tests.blender.enabled_scenes import (
     enabled_character,
     error,
     is_base,
+    ours,
     select,
 )
 from tests.blender.scene_builders import (
@@ -42,14 +43,15 @@ TOLERANCE = 1e-4
 pytestmark = pytest.mark.usefixtures("addon")
 
 
-@pytest.mark.parametrize("method", ["COMPENSATED", "SPHERICAL_JOINT"])
-def test_without_ours_the_armature_modifier_deforms_again(method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "softness"), [("COMPENSATED", 0.0), ("COMPENSATED", 0.5), ("SPHERICAL_JOINT", 0.0)]
+)
+def test_without_ours_the_armature_modifier_deforms_again(method: str, softness: float) -> None:
     obj, armature = character()
     pose_at_random(armature, seed=3)
     plain = evaluated_positions(obj)
-    obj.dq_compensation.method = method
-    enable(obj)
-    obj.modifiers.remove(obj.modifiers["DQ Compensation"])
+    obj.dq_compensation.method, obj.dq_compensation.softness = method, softness
+    obj.modifiers.remove(enable(obj))
     check()
     assert "was applied or removed" in str(problem_of(obj))
     assert not any("twice" in note for note in notes_of(obj))
@@ -67,7 +69,7 @@ def test_an_applied_modifier_is_not_added_again() -> None:
     pose_at_random(armature, seed=3)
     shape = evaluated_positions(obj)
     select(obj)
-    bpy.ops.object.modifier_apply(modifier="DQ Compensation")
+    bpy.ops.object.modifier_apply(modifier=ours(obj).name)
     check()
     assert "was applied or removed" in str(problem_of(obj))
     np.testing.assert_allclose(evaluated_positions(obj), shape, atol=1e-6)

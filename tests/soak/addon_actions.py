@@ -155,6 +155,7 @@ def _switch_mesh(rng: Random) -> str | None:
 OPERATORS: dict[str, tuple[int, Action]] = {
     "enable": (10, operator("enable")),
     "disable": (4, operator("disable")),
+    "disable_all": (1, operator("disable_all")),
     "refresh": (3, operator("refresh")),
     "toggle": (2, operator("toggle")),
     "switch_mesh": (2, _switch_mesh),

@@ -195,6 +195,11 @@ def _is_own_nodes(modifier: bpy.types.Modifier) -> bool:
     return tree is not None and TREE_PROPERTY in tree
 
 
+def name_in_sentences(modifier: bpy.types.Modifier) -> str:
+    """The name of a modifier; of ours without what it says to people without the add-on."""
+    return modifier.name.partition(" (")[0] if is_own_modifier(modifier) else modifier.name
+
+
 def own_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     """The node modifier that deforms an object, and the copies of it that a user has made.
 

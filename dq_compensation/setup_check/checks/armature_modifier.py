@@ -13,7 +13,7 @@ from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import read_property
-from ...scene.blender.own_objects import is_own_modifier
+from ...scene.blender.own_objects import is_own_modifier, name_in_sentences
 from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue, Repair
@@ -86,17 +86,17 @@ def _turn_off(subject: Subject, _issue: Issue) -> Repair:
 def _turned_off(subject: Subject, deforming: bpy.types.Modifier) -> Issue:
     """The deforming modifier is on in the viewport and off in renders, or the reverse."""
     obj, where = subject.obj, _PLACES[not deforming.show_viewport, not deforming.show_render]
+    name = name_in_sentences(deforming)
     on_base = deforming == subject.ours and subject.before_enable.base_left_on
     message = (
-        f"{deforming.name} is turned off {where}: {obj.name} is not "
+        f"{name} is turned off {where}: {obj.name} is not "
         f"{'compensated' if on_base else 'deformed'} there."
     )
     fix = Fix(
         "turn_on",
-        f"Turn On {deforming.name}",
-        f"Turn {deforming.name} on {where}",
-        f"Turns {deforming.name} on: {obj.name} is deformed {where}, too, and looks otherwise "
-        "there.",
+        f"Turn On {name}",
+        f"Turn {name} on {where}",
+        f"Turns {name} on: {obj.name} is deformed {where}, too, and looks otherwise there.",
     )
     return Issue("turned_off", "WARNING", message, fixes=(fix,))
 
