@@ -7,7 +7,7 @@ import bpy
 from ..modifier.attribute_names import SOFT_COPY
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
-from ..modifier.nodes.own_trees import remove_for_undo
+from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import FOLLOWED_SETTING_CHANGED, SETTING_CHANGED, SHOWN_CHANGED
@@ -124,6 +124,7 @@ def _on_undo() -> None:
         status.signature = 0, status.signature[1]
         # Soft weights have a mesh of their own, which may be of another step, too.
         status.compared &= status.softness.content is None
+    evaluate_again_after_undo()
     check_soon(0.0)
 
 

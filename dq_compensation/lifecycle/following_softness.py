@@ -16,6 +16,8 @@ import bpy
 
 from ..errors import UserError
 from ..modifier.modifier_stack import ensure_soft_copy, has_linked_mesh
+from ..scene.binding.binding import Binding
+from ..scene.binding.character_skin import CharacterSkin
 from ..scene.binding.content import digest, digest_of_bones, keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
@@ -33,6 +35,7 @@ from ..softness.softening import (
     wanted_record,
 )
 from ..steps import Progress, run_through
+from ..wording import listed
 
 SOFTNESS_IS_OLD: Followers = []
 """Soft weights are old, and nothing computes them yet."""
@@ -118,7 +121,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
 def _soften_now(obj: bpy.types.Object, records: dict[bpy.types.Object, dict[str, Any]]) -> None:
     """Compute the soft weights of an object and of all that is softened together with it."""
     try:
-        run_through(soften_copies(records))
+        run_through(soften_copies(records, _fixed_beside(obj)))
     except UserError as error:
         _fail(obj, records[obj], error)
         return
@@ -185,11 +188,44 @@ def _softened_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     return [other for other in other_meshes(obj) if _is_softened(SkinnedObject(other))]
 
 
+def _fixed_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The meshes of a character beside this one that keep the weights of another file."""
+    beside = ((other, SkinnedObject(other)) for other in other_meshes(obj))
+    return [
+        other for other, skinned in beside if is_fixed(skinned) and not deformation_refusal(skinned)
+    ]
+
+
+def about_linked_weights(skinned: SkinnedObject) -> list[str]:
+    """The note that soft weights of a linked mesh may not fit those of meshes of this file."""
+    obj, bindings = skinned.obj, memories(Binding)
+    binding = bindings.get(obj.session_uid) if is_fixed(skinned) else None
+    skin = memories(CharacterSkin).get(binding.armature_uid) if binding is not None else None
+    if binding is None or skin is None:
+        return []
+    names = [
+        other.name
+        for other in _softened_beside(obj)
+        if (known := bindings.get(other.session_uid)) and skin.rests_on(binding.part, known.part)
+    ]
+    if not names:
+        return []
+    return [
+        f"{obj.name} keeps the weights of the file that it is linked from. It lies on or meets "
+        f"{listed(names)}, softened in this file: where they part, soften them together in one "
+        "file."
+    ]
+
+
+def is_fixed(skinned: SkinnedObject) -> bool:
+    """Whether the weights of an enabled object are those of the file from which it is linked."""
+    return skinned.obj.library is not None or has_linked_mesh(skinned)
+
+
 def _is_softened(skinned: SkinnedObject) -> bool:
-    obj = skinned.obj
     return (
         keeps_soft_weights(skinned)
-        and not (obj.library is not None or has_linked_mesh(skinned))
+        and not is_fixed(skinned)
         and not (deformation_refusal(skinned) or softness_refusal(skinned))
     )
 
@@ -205,9 +241,12 @@ def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
     """The records of the right soft weights of all meshes softened together with one, by name."""
     members = sorted((obj, *_softened_beside(obj)), key=lambda each: each.name)
     own = [_own_record(each) for each in members]
-    if len(own) == 1:
+    fixed = _fixed_beside(obj)
+    if len(own) == 1 and not fixed:
         return {obj: own[0]}
     texts = [json.dumps(record) for record in own]
+    # Their records differ where their weights do.
+    texts += [json.dumps([_own_record(each), record_of(SkinnedObject(each))]) for each in fixed]
     found = {}
     for number, (each, record) in enumerate(zip(members, own, strict=True)):
         others = sorted(texts[:number] + texts[number + 1 :])
@@ -235,7 +274,8 @@ def soften_waiting() -> Generator[Progress, None, int]:
     while waiting := waiting_objects():
         uid, records = waiting[0].session_uid, _records(waiting[0])
         wanted = records[waiting[0]]
-        uids, steps = [each.session_uid for each in records], soften_copies(records)
+        uids = [each.session_uid for each in records]
+        steps = soften_copies(records, _fixed_beside(waiting[0]))
         try:
             for progress in steps:
                 yield progress

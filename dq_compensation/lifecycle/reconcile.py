@@ -96,7 +96,7 @@ from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
 from ..wording import counted, listed
 from .character_settings import begin_character, has_settings, stay_with_character
-from .following_softness import follow_softness
+from .following_softness import about_linked_weights, follow_softness
 
 # The notes on an enabled object in the panel: what its deformation leaves out.
 
@@ -145,6 +145,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         )
     if has_linked_mesh(skinned):
         found += _notes_on_linked_mesh(skinned, acting)
+    found += about_linked_weights(skinned)
     if binding is not None and acting.acts("twist_spread") and acting.twist_spread > 0.0:
         found.append(_about_twists(binding.twist_limbs(acting)))
     if binding is not None and acting.by_example:
@@ -543,7 +544,7 @@ def reconcile(
             status.softness.is_old, status.softness.problem = False, None
             if keeps_soft_weights(skinned):
                 follow_softness(skinned, edited=deep, at_once=at_once)
-        reads = deep or not (rests or waits or not other_meshes(obj))
+        reads = deep or not (rests or waits or not _has_character(obj))
         binding = current_binding(obj, depsgraph, edited=deep) if reads else None
         found = (
             Comparison(State.CURRENT) if rests else compare_with_file(skinned, depsgraph, binding)
@@ -553,7 +554,9 @@ def reconcile(
             status.newer = newer_parts_of_linked_mesh(skinned, Settings.of(obj), binding)
         still_moving = patient and found.parts == (PLACE,) and _has_moved_since(skinned, "CHECK")
         if found.state is State.OUT_OF_DATE and not still_moving:
-            binding = _bring_up_to_date(skinned, depsgraph, found, binding)
+            # What was bound without reading has the place and the vertices of an earlier moment.
+            read = binding if deep or not {PLACE, _MISFIT}.intersection(found.parts) else None
+            binding = _bring_up_to_date(skinned, depsgraph, found, read)
     except BindingError as error:
         binding, found, still_moving = None, Comparison(State.BLOCKED, str(error)), False
     is_written = found.state is State.OUT_OF_DATE and skinned.before_enable.base_left_on
@@ -566,13 +569,18 @@ def reconcile(
     rig = skinned.find_rig()
     status.pose_problem = broken_pose(rig) if rig is not None and status.problem is None else None
     status.notes = find_notes(skinned) + extra
-    is_shown_elsewhere = skinned.before_enable.hidden or skinned.settings.display == "GPU"
-    if obj.library is None and is_shown_elsewhere:
+    if obj.library is None and (skinned.before_enable.hidden or skinned.settings.display == "GPU"):
         follow_native_display(skinned)
     note_change()
     _remember_state(skinned, binding, read=deep)
     status.waits = waits or still_moving
     return replace(found, waits=status.waits)
+
+
+def _has_character(obj: bpy.types.Object) -> bool:
+    """Whether an object has other meshes beside it, or was bound to some that have left."""
+    known = memories(Binding).get(obj.session_uid)
+    return bool(other_meshes(obj)) or (known is not None and known.whole is not None)
 
 
 def _remember_state(skinned: SkinnedObject, binding: Binding | None, *, read: bool) -> None:

@@ -32,7 +32,6 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import joined_influences
 from ..scene.binding.layers import LayerMesh, Layers, inner_meshes
 from ..scene.settings.object_settings import settings_of
-from ..scene.vertex_groups import PAINTED, kept_influences, kept_record
 from ..wording import counted
 
 
@@ -68,7 +67,8 @@ class Skin:
         """Read an object.
 
         Args:
-            binding: of its own vertices, as they are painted.
+            binding: of its own vertices, as they are painted; with the soft weights that act, of a
+                mesh that keeps these.
             only: vertices, in the place of a paint mask.
 
         Raises:
@@ -85,9 +85,6 @@ class Skin:
         names = binding.skeleton.names
         locked_names = {group.name for group in obj.vertex_groups if group.lock_weight}
         locked = np.array([name in locked_names for name in names])
-        painted = mesh.influences
-        if kept_record(obj, PAINTED) is not None:
-            painted = kept_influences(obj, names, PAINTED)
         amounts = binding.painted(settings_of(obj).softness_group).astype(np.float64)
         chosen = masked_vertices(obj) if only is None else only
         if chosen is not None:
@@ -96,7 +93,7 @@ class Skin:
         bones, below = (binding.skeleton, sides, settings.limb_axis), settings.lies_on
         kinds = binding.kinds_of(settings.bone_kinds)
         pieces = binding.pieces_of(kinds)
-        return cls(obj, mesh, *bones, faces, painted, amounts, locked, below, pieces, kinds)
+        return cls(obj, mesh, *bones, faces, mesh.painted, amounts, locked, below, pieces, kinds)
 
     @property
     def still(self) -> Booleans:
@@ -284,7 +281,11 @@ class Softened:
 
 
 def softened_together(
-    skins: Sequence[Skin], amounts: Sequence[float], most: int, body: Skin | None = None
+    skins: Sequence[Skin],
+    amounts: Sequence[float],
+    most: int,
+    body: Skin | None = None,
+    fixed: Sequence[Skin] = (),
 ) -> Generator[float, None, list[Softened]]:
     """The new weights of meshes of one character: clothes change as the body below them does.
 
@@ -293,9 +294,11 @@ def softened_together(
         most: limbs that a vertex follows; influences of clothes.
         body: which all others lie on; it may be another mesh, softened before. None: what lies on
             what is found.
+        fixed: meshes that keep the weights that they have; others may lie on them.
     """
     if body is not None and body not in skins:
         return [Softened(each, each.followed(body, None, most), body, ()) for each in skins]
+    count, skins = len(skins), [*skins, *fixed]
     if body is None:
         layers = Layers.of([skin.mesh for skin in skins])
     else:
@@ -306,9 +309,10 @@ def softened_together(
     for row, skin in enumerate(skins):
         if skin.lies_on in objects:
             layers.choose(row, objects.index(skin.lies_on))
-    each = np.array(amounts)
+    each = np.append(amounts, np.full(len(fixed), np.nan))
     layers.bodies[layers.copies & (each != each[layers.bodies])] = -1
     bare, found = layers.bodies < 0, dict[int, Softened]()
+    bare[count:] = False
     # What is softened by another amount cannot meet it.
     for amount in np.unique(each[bare]).tolist():
         rows = np.flatnonzero(bare & (each == amount)).tolist()
@@ -319,11 +323,12 @@ def softened_together(
             features = np.flatnonzero(moves & joined.features).tolist()
             found[row] = Softened(skins[row], soft, None, tuple(features))
     for row in layers.order:
-        if row not in found:
-            below = found[int(layers.bodies[row])]
-            soft = skins[row].followed(below.skin, below.soft, most)
-            found[row] = Softened(skins[row], soft, below.skin, ())
-    return [found[row] for row in range(len(skins))]
+        if row not in found and row < count:
+            below = int(layers.bodies[row])
+            change = found[below].soft if below < count else None
+            soft = skins[row].followed(skins[below], change, most)
+            found[row] = Softened(skins[row], soft, skins[below], ())
+    return [found[row] for row in range(count)]
 
 
 def _with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:

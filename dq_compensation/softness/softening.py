@@ -425,7 +425,7 @@ def forget_soft_weights(skinned: SkinnedObject) -> None:
 
 
 def _soft_influences(
-    skins: Sequence[Skin], softness: Sequence[float]
+    skins: Sequence[Skin], softness: Sequence[float], fixed: Sequence[Skin] = ()
 ) -> Generator[float, None, list[tuple[Influences, tuple[int, ...]]]]:
     """The influences of meshes of one character, and the bones that are parts of a face.
 
@@ -436,17 +436,18 @@ def _soft_influences(
     yield 0.0
     if not softens:
         return [(skin.influences, ()) for skin in skins]
-    found = yield from softened_together(skins, softness, _INFLUENCES)
+    found = yield from softened_together(skins, softness, _INFLUENCES, fixed=fixed)
     return [(each.influences, each.features) for each in found]
 
 
 def soften_copies(
-    records: Mapping[bpy.types.Object, dict[str, Any]],
+    records: Mapping[bpy.types.Object, dict[str, Any]], fixed: Sequence[bpy.types.Object] = ()
 ) -> Generator[Progress, None, None]:
     """Compute the soft weights of the meshes of one character and write them, in the last step.
 
     Args:
         records: `wanted_record` now of each mesh; those without a soft copy are not written.
+        fixed: its meshes that keep the weights of the file from which they are linked.
 
     Raises:
         UserError: a vertex has no position that is a number.
@@ -456,8 +457,10 @@ def soften_copies(
     bindings = [bind(obj, follow=False, painted=True) for obj in records]
     pairs = zip(records, bindings, strict=True)
     skins = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in pairs]
+    below = [(obj, bind(obj, follow=False)) for obj in fixed]
+    kept = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in below]
     softness = [record["softness"] for record in records.values()]
-    found = yield from with_progress(_soft_influences(skins, softness), doing)
+    found = yield from with_progress(_soft_influences(skins, softness, kept), doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     objects = {obj.session_uid: obj for obj in bpy.data.objects}

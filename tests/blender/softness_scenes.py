@@ -6,7 +6,7 @@ Distances are in parts of the object's size. Nodes and weights are float32.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import bpy
@@ -112,9 +112,11 @@ def counted_computations(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often soft weights are computed from now on, by the names of the objects."""
     computed: Counter[str] = Counter()
 
-    def counted(records: Mapping[bpy.types.Object, dict[str, Any]]) -> object:
+    def counted(
+        records: Mapping[bpy.types.Object, dict[str, Any]], fixed: Sequence[bpy.types.Object]
+    ) -> object:
         computed.update(obj.name for obj in records)
-        return soften_copies(records)
+        return soften_copies(records, fixed)
 
     replace_everywhere(monkeypatch, soften_copies, counted)
     return computed

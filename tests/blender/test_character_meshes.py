@@ -89,16 +89,36 @@ def test_where_one_mesh_changes_the_other_follows(setting: str) -> None:
         assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
 
 
-@pytest.mark.parametrize("gone", ["disabled", "removed"])
-def test_a_mesh_that_is_left_alone_is_as_if_it_had_always_been(gone: str) -> None:
-    (near, far), _ = limb_in_two(0.52)
-    look = PLAIN | {"softness": 0.5, "twist_spread": 1.0}
+def test_a_mesh_of_a_character_that_is_moved_is_read_again() -> None:
+    parts, _ = limb_in_two(0.52)
+    look = PLAIN | {"twist_spread": 1.0}
+    api.enable(parts, **look)
+    far = parts[1]
+    far.scale, far.location.y = (1.3, 1.3, 1.3), 0.1
+    check()
+    moved = [evaluated_positions(obj) for obj in parts]
+    assert distance(api.evaluate(far), moved[1], 1.5) <= SAME
+    api.disable(parts)
+    api.enable(parts, **look)
+    for obj, positions in zip(parts, moved, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.5])
+@pytest.mark.parametrize("gone", ["disabled", "removed", "on another armature"])
+def test_a_mesh_that_is_left_alone_is_as_if_it_had_always_been(gone: str, softness: float) -> None:
+    (near, far), rig = limb_in_two(0.52)
+    look = PLAIN | {"softness": softness, "twist_spread": 1.0}
     api.enable(near, **look)
     alone = evaluated_positions(near)
     api.enable(far, **look)
     assert distance(evaluated_positions(near), alone) > 1e-3
     if gone == "disabled":
         api.disable(far)
+    elif gone == "on another armature":
+        armature = rig.copy()
+        bpy.context.collection.objects.link(armature)
+        far.modifiers["Armature"].object = armature
     else:
         bpy.data.objects.remove(far)
     check()

@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from dq_compensation.modifier.installation import install, uninstall
 from dq_compensation.modifier.modifier_inputs import get_input
 from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.modifier.nodes.own_trees import (
+    evaluate_again_after_undo,
+    remove_for_undo,
+)
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
@@ -396,3 +400,21 @@ def test_a_tree_that_a_modifier_gets_back_counts_as_new(limb: bpy.types.Object) 
     bpy.context.view_layer.update()
     assert ours(limb).node_group == of_joints
     assert is_new(of_joints)
+
+
+def test_what_an_undo_keeps_is_evaluated_again(limb: bpy.types.Object) -> None:
+    """Where two steps had it alike, but ours was gone in between, it stayed at rest."""
+    remove_for_undo(ours(limb))
+    bpy.context.view_layer.update()
+    evaluate_again_after_undo()
+    evaluated = list[str]()
+
+    def note(_scene: bpy.types.Scene, updated: bpy.types.Depsgraph) -> None:
+        evaluated.extend(each.id.name for each in updated.updates if each.is_updated_geometry)
+
+    bpy.app.handlers.depsgraph_update_post.append(note)
+    try:
+        bpy.context.view_layer.update()
+    finally:
+        bpy.app.handlers.depsgraph_update_post.remove(note)
+    assert limb.name in evaluated

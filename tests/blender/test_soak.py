@@ -77,6 +77,15 @@ def _weights_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> str:
     return "Arm: off by"
 
 
+def _a_mesh_of_a_character_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> str:
+    replace_everywhere(monkeypatch, reconcile, lambda *_args, **_options: Comparison(State.CURRENT))
+    mesh = bpy.data.objects["Sleeve"].data
+    assert isinstance(mesh, bpy.types.Mesh)
+    mesh.vertices[0].co.z += 0.05
+    mesh.update()
+    return "Sleeve is not as it is enabled anew"
+
+
 def _not_a_number(monkeypatch: pytest.MonkeyPatch) -> str:
     del monkeypatch
     bpy.data.objects["Arm Rig"].pose.bones["Lower"].location.x = np.nan
@@ -113,6 +122,7 @@ def _more_palettes(monkeypatch: pytest.MonkeyPatch) -> str:
     "plant",
     [
         _weights_are_not_followed,
+        _a_mesh_of_a_character_is_not_followed,
         _not_a_number,
         _no_armature_modifier_back,
         _a_handler_is_gone,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -28,6 +29,8 @@ from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.binding.content import reshaping_modifiers
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.scene.blender.own_objects import (
@@ -45,7 +48,7 @@ from dq_compensation.scene.settings.object_settings import (
 )
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status, in_character
+from dq_compensation.session.status import Status, current_binding, in_character, other_meshes
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
@@ -90,6 +93,8 @@ def faults(seen: Seen) -> list[str]:
     """What is wrong with the file, a sentence each."""
     found = [f"{obj.name} counts as current, and is not" for obj in _wrongly_current()]
     check()
+    with _nothing_remembered():
+        found += [f"{obj.name} is not as it is enabled anew" for obj in _unlike_anew()]
     now = sorted(handlers())
     if now != seen.handlers:
         found.append(f"handlers: {now} instead of {seen.handlers}")
@@ -111,6 +116,20 @@ def faults(seen: Seen) -> list[str]:
     return found
 
 
+@contextmanager
+def _nothing_remembered() -> Iterator[None]:
+    """Read all meshes of a character anew in the block, as where they are enabled anew."""
+    kept = {kind: dict(memories(kind)) for kind in (Binding, CharacterSkin)}
+    for kind in kept:
+        memories(kind).clear()
+    try:
+        yield
+    finally:
+        for kind, known in kept.items():
+            memories(kind).clear()
+            memories(kind).update(known)
+
+
 def _wrongly_current() -> Iterator[bpy.types.Object]:
     """The objects that Setup Check would not compare with their modifier, though they differ."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -120,6 +139,21 @@ def _wrongly_current() -> Iterator[bpy.types.Object]:
             binding = in_character(obj, bind(obj, depsgraph))
             now = compare_with_file(subject, depsgraph, binding)
             if now.state is not State.CURRENT or enabling.refusal(obj):
+                yield obj
+
+
+def _unlike_anew() -> Iterator[bpy.types.Object]:
+    """The objects whose modifier was made for other meshes than their character has now.
+
+    What modifiers move in frames is read in one of them, and edits of what is hidden once it shows.
+    """
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for obj in enabled_objects():
+        meshes = (obj, *other_meshes(obj))
+        waits = any(m.hide_viewport or SkinnedObject(m).modifiers_before for m in meshes)
+        if not (waits or obj.library or obj.mode != "OBJECT" or problem_of(obj)):
+            binding = current_binding(obj, depsgraph)
+            if compare_with_file(SkinnedObject(obj), depsgraph, binding).parts:
                 yield obj
 
 

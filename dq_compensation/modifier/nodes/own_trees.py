@@ -11,7 +11,7 @@ import bpy
 from ...scene.binding.content import digest
 from ...scene.blender.own_objects import KEEPS_SHAPE_PROPERTY, TREE_PROPERTY
 from ...session.changes import remember_new
-from ...session.memory import memory_of
+from ...session.memory import memories, memory_of
 from ..attribute_names import ARRIVING, TREE_VERSION
 from .node_values import Geometry, TreeBuilder
 
@@ -105,6 +105,18 @@ def remove_for_undo(nodes: bpy.types.NodesModifier) -> None:
     if nodes.node_group is not None:
         memory_of(obj, _HadTree).uid = nodes.node_group.session_uid
     obj.modifiers.remove(nodes)
+
+
+def evaluate_again_after_undo() -> None:
+    """Let Blender evaluate the objects of which `remove_for_undo` has removed a modifier.
+
+    Where two steps have an object alike, Blender takes its evaluation for current, though the
+    modifier was removed in between: the object would be shown at rest.
+    """
+    known = memories(_HadTree)
+    for obj in bpy.data.objects if known else ():
+        if obj.session_uid in known and obj.library is None:
+            obj.update_tag()
 
 
 def use_tree(nodes: bpy.types.NodesModifier, tree: bpy.types.NodeTree | None) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.limbs import with_limbs
-from ...analysis.seams import seam_points
+from ...analysis.seams import find_seam, seam_points
 from ...analysis.soft_weights import limb_radii
 from ...arrays import Float64s, Indices, Int64s
 from ...core.influences import Influences
@@ -25,9 +25,10 @@ from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
 from ...core.skeleton import LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
+from ...core.vectors import extent
 from ..settings.bone_texts import kinds_by_index
 from .content import digest
-from .layers import LayerMesh, inner_meshes
+from .layers import LayerMesh, Layers, inner_meshes
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +143,19 @@ class CharacterSkin:
         """Which of its meshes one is: an equal one, after another one has changed."""
         equal = (np.array_equal(mesh.positions, part.positions) for mesh in self.parts)
         return next((row for row, is_equal in enumerate(equal) if is_equal), None)
+
+    def rests_on(self, part: LayerMesh, other: LayerMesh) -> bool:
+        """Whether one of its meshes lies on another one, or their open edges meet."""
+        row, below = self._row(part), self._row(other)
+        if row is None or below is None:
+            return False
+        size = extent(np.concatenate([mesh.positions for mesh in self.parts]))
+        lies = int(self._layers.bodies[row]) == below
+        return lies or find_seam(part.seam_mesh, other.seam_mesh, size) is not None
+
+    @cached_property
+    def _layers(self) -> Layers:
+        return Layers.of(self.parts)
 
     def pieces(self, part: LayerMesh) -> Int64s:
         """Shape (n,), the rigid pieces of one of its meshes, which no skin of another one joins."""

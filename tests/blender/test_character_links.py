@@ -1,0 +1,96 @@
+"""Characters of which some meshes are linked from another file, and others are of this one.
+
+Expected is what the same meshes do in one file. Distances are in parts of the character's size;
+1e-4 is what all evaluators promise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.lifecycle.enabling import notes_of
+from tests.blender.character_scenes import dressed_limb
+from tests.blender.enabled_scenes import check, distance
+from tests.blender.libraries import collected, load_collection, overridden
+from tests.blender.scene_builders import evaluated_positions, link
+from tests.kept_files import new_file
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+SAME, SIZE = 1e-4, 1.5
+SOFT = {"softness": 0.5, "twist_spread": 1.0}
+KEEPS = "keeps the weights of the file"
+
+Positions = dict[str, NDArray[np.float32]]
+
+
+def together(*meshes: bpy.types.Object) -> Positions:
+    """Where meshes are that are enabled alone; they are disabled again."""
+    api.enable(list(meshes), **SOFT)
+    check()
+    found = {obj.name: evaluated_positions(obj) for obj in meshes}
+    api.disable(list(meshes))
+    return found
+
+
+def half_linked(
+    linked: list[bpy.types.Object], rig: bpy.types.Object, folder: Path, *, override: bool
+) -> dict[str, bpy.types.Object]:
+    """The enabled meshes of a new file: some linked, on their armature, the others of the file."""
+    others = [obj for obj in bpy.data.objects if obj.type == "MESH" and obj not in linked]
+    names = [obj.name for obj in others]
+    api.enable(linked, **SOFT)
+    collected("Linked", *linked, rig)
+    library, whole = str(folder / "library.blend"), str(folder / "whole.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=whole)
+    for obj in others:
+        bpy.data.objects.remove(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    new_file()
+    collection = load_collection(library, "Linked")
+    rig = next(each for each in collection.all_objects if each.type == "ARMATURE")
+    if override:
+        _, rig = overridden(collection)
+    with bpy.data.libraries.load(whole) as (_, wanted):
+        wanted.objects = names
+    for obj in wanted.objects:
+        link(obj).modifiers["Armature"].object = obj.parent = rig
+    check()
+    api.enable(wanted.objects, **SOFT)
+    check()
+    objects = [*wanted.objects, *(rig.children if override else collection.all_objects)]
+    return {obj.name: obj for obj in objects if obj.type == "MESH"}
+
+
+@pytest.mark.parametrize("override", [True, False])
+def test_clothes_follow_a_linked_body(tmp_path: Path, override: bool) -> None:
+    (near, far, sleeve), rig = dressed_limb()
+    rig.pose.bones[1].rotation_mode = "XYZ"
+    rig.pose.bones[1].rotation_euler = (0.4, 0.3, 1.0)
+    alone, dressed = together(sleeve), together(near, far, sleeve)
+    assert distance(alone["Sleeve"], dressed["Sleeve"], SIZE) > 100.0 * SAME
+    meshes = half_linked([near, far], rig, tmp_path, override=override)
+    for name, positions in dressed.items():
+        assert distance(evaluated_positions(meshes[name]), positions, SIZE) <= SAME
+        assert not any(KEEPS in note for note in notes_of(meshes[name]))
+
+
+@pytest.mark.parametrize("override", [True, False])
+def test_linked_clothes_stay_as_they_are_and_the_panel_says_so(
+    tmp_path: Path, override: bool
+) -> None:
+    (near, far, sleeve), rig = dressed_limb()
+    rig.pose.bones[1].rotation_mode = "XYZ"
+    rig.pose.bones[1].rotation_euler = (0.4, 0.3, 1.0)
+    expected, name_of_near = together(near, far) | together(sleeve), near.name
+    meshes = half_linked([sleeve], rig, tmp_path, override=override)
+    for name, positions in expected.items():
+        assert distance(evaluated_positions(meshes[name]), positions, SIZE) <= SAME
+    (note,) = [note for note in notes_of(meshes["Sleeve"]) if KEEPS in note]
+    assert f"lies on or meets {name_of_near}, softened" in note
