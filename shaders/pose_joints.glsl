@@ -75,11 +75,7 @@ void main()
   int place = (instance_number() * joint_count + joint) * JOINT_STRIDE;
   imageStore(joints, texel_of(place), vec4(posed, size));
   imageStore(joints, texel_of(place + 1), vec4(head.xyz, gap));
-  vec3 turned = posed_ray(start, back) - posed_back;
-  float swing = dot(turned, turned) + LEAST_TURN;
-  turned = posed_forth - posed_ray(end, forth.xyz);
-  float share = min(BENT_AS_TURNED * swing / (dot(turned, turned) + LEAST_TURN), 1.0);
-  imageStore(joints, texel_of(place + 2), vec4(forth.xyz, share * straightness(bones.x)));
+  imageStore(joints, texel_of(place + 2), vec4(forth.xyz, straightness(bones.x)));
   imageStore(joints,
              texel_of(place + 3),
              vec4(posed_forth, max(dot(apart, posed_forth), 0.0)));

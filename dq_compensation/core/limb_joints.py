@@ -195,9 +195,6 @@ _ANOTHER_PART, _SAME_LIMB = 0.3, 0.7
 # A limb that is scaled to less than this along its length has no direction: what is left of it is
 # rounding in float32.
 SHORTEST_RAY = 1e-4
-# A child's limb that turns about the parent's takes less skin along, up to where half of its turn,
-# by squares, is a bend; none where it does not bend. The second number stands for rounding.
-BENT_AS_TURNED, LEAST_TURN = 2.0, 1e-6
 # Where a limb is pulled apart or pushed together, blending takes the skin at the joint half of the
 # way along.
 LOOSENED = 0.5
@@ -301,14 +298,6 @@ class LimbJoints:
         straight = limb_straightness(self.skeleton, pose)
         straight = np.stack((straight[self.children], straight[self.parents]), axis=1)
         rays = unit_or(rays, 0.0, SHORTEST_RAY)
-        # The parent's limb as the child turns it, and the child's as the parent does.
-        of_child, of_parent = rows[:, :, :3], pose.matrices[end, :3, :3]
-        others = of_child @ self.back[:, :, None], of_parent @ self.forth[:, :, None]
-        swings, turns = (
-            np.sum((unit_or(other[:, :, 0], 0.0) - rays[:, side]) ** 2, axis=1) + LEAST_TURN
-            for other, side in zip(others, (1, 0), strict=True)
-        )
-        straight[:, 0] *= np.minimum(BENT_AS_TURNED * swings / turns, 1.0)
         along = (rays @ apart[:, :, None])[:, :, 0]
         gaps = np.linalg.norm(apart - along[:, 1:] * rays[:, 1], axis=1)
         gaps = np.minimum(gaps, 2.0 * gaps - LOOSENED * np.abs(along[:, 1]))
@@ -342,10 +331,7 @@ class PosedJoints:
         heads: shape (J, 3), where the children take their heads.
         rays: shape (J, 2, 3), unit, along the child's limb and back along the parent's; 0 where
             they are scaled to nothing.
-        straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved,
-            and where the child's limb turns about the parent's, from which it leads away at rest:
-            a hand that is twisted by a forearm. With s the squared distance between the ends of the
-            parent's ray as either bone turns it, and t likewise of the child's, it is 2 s / t.
+        straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved.
         sizes: shape (J,), how thick the limbs are scaled, across their length: the thicker one.
         gaps: shape (J,), how far the joint has come away from the line of the parent's limb; less
             what half of its way along that line is more. Below 0 skin at the joint may be too far

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import reduce
 from operator import add
 
-from ...core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
+from ...core.limb_joints import LOOSENED, SHORTEST_RAY
 from ...core.swing_joints import SWUNG_BACK
 from ...core.twist_limbs import SWUNG_FAR
 from ..attribute_names import (
@@ -33,8 +33,6 @@ from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, TreeBuilder, 
 
 # Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
 _NO_GAP = 5e-7
-# No limb turns about the one before where it loses less than this of its hold on the skin.
-_NO_TURN = 1e-3
 
 
 def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length: Scalar) -> Vector:
@@ -122,16 +120,9 @@ def with_limbs(
     # Swings and twists name no limb of the parent: their joints stay.
     reach = apart.dot(posed_ray).maximum(0.0) * before.dot(before)
     place = build.choose(index.modulo(2.0), posed_head - posed_ray * reach, posed_ray)
-    turned = of_joint.transform_direction(back).normalized() - posed_back
-    swing = turned.dot(turned) + LEAST_TURN
-    turned = of_joint.transform_direction(forth).normalized()
-    turned = turned - of_parent.transform_direction(forth).normalized()
-    share = (swing * BENT_AS_TURNED / (turned.dot(turned) + LEAST_TURN)).minimum(1.0)
-    lost = (1.0 - share) * of_child * before.dot(before)
-    known = bones.geometry.capture({"place": place, "gap": gap, "lost": lost})
-    place, gap, lost = (known.fields[name] for name in ("place", "gap", "lost"))
+    known = bones.geometry.capture({"place": place, "gap": gap})
+    place, gap = known.fields["place"], known.fields["gap"]
     comes_apart = known.geometry.statistic(gap.absolute(), "Max") > length * _NO_GAP
-    comes_apart = comes_apart.maximum(known.geometry.statistic(lost, "Max") > _NO_TURN)
     matters = build.constant(1) if bendy else any_scaled.maximum(comes_apart)
     state = build.vector(length, matters, 0.0)
     posed = known.geometry.set_position(build.choose(build.index < 0.5, place, state))
@@ -139,7 +130,7 @@ def with_limbs(
         _thickness(build, bones.at("matrix", before_joint), before)
     )
     size = build.choose(any_scaled, 1.0, size)
-    straight = (1.0 - lost) * (bones.at("straight", limb) if bendy else 1.0)
+    straight = bones.at("straight", limb) if bendy else 1.0
     states = posed.store(LIMB_STATE, build.vector(size, gap, straight))
     return build.choose(matters, posed, states)
 
