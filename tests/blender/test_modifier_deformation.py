@@ -319,18 +319,23 @@ def test_a_modifier_before_that_moves_vertices(human: Human) -> None:
     twist.deform_axis, twist.angle = "Z", 0.4
     obj.modifiers.move(1, 0)
     shown = Shown(human, settings("DUAL_QUATERNION"))
-    assert [modifier.type for modifier in obj.modifiers] == ["SIMPLE_DEFORM", "ARMATURE", "NODES"]
+    # Where the Armature modifier is hidden, one that moves nothing comes after ours.
+    assert _types(obj)[:3] == ["SIMPLE_DEFORM", "ARMATURE", "NODES"]
     apply_pose(human.armature_object, random_pose(np.random.default_rng(10)))
     expected = shown.by_armature_modifier(preserve_volume=True)
     assert shown.distance(human.evaluated_positions(), expected) <= TOLERANCE
+
+
+def _types(obj: bpy.types.Object) -> list[str]:
+    return [modifier.type for modifier in obj.modifiers]
 
 
 @on_both_bases
 def test_modifiers_after_it_get_the_deformed_mesh(human: Human) -> None:
     shown = Shown(human, settings("COMPENSATED"))
     human.mesh_object.modifiers.new("Subdivision", "SUBSURF")
-    kinds = [modifier.type for modifier in human.mesh_object.modifiers]
-    assert kinds == ["ARMATURE", "NODES", "SUBSURF"]
+    kinds = _types(human.mesh_object)
+    assert kinds[:2] + kinds[-1:] == ["ARMATURE", "NODES", "SUBSURF"]
     apply_pose(human.armature_object, random_pose(np.random.default_rng(13)))
     assert len(human.evaluated_positions()) > 3 * shown.binding.vertex_count
 

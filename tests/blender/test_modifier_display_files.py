@@ -342,4 +342,4 @@ def test_hidden_in_the_file_the_armature_modifier_is_still_the_skin() -> None:
     obj, _armature = enabled_character()
     obj.dq_compensation.method = "SPHERICAL_JOINT"
     assert hidden_armature_modifier(obj)
-    assert [modifier.type for modifier in obj.modifiers] == ["ARMATURE", "NODES"]
+    assert [modifier.type for modifier in obj.modifiers] == ["ARMATURE", "NODES", "ARMATURE"]

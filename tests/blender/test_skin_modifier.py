@@ -13,7 +13,15 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from tests.blender.enabled_scenes import check, description, disable, enable, error, without_addon
+from tests.blender.enabled_scenes import (
+    check,
+    description,
+    disable,
+    enable,
+    error,
+    ours,
+    without_addon,
+)
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
@@ -44,7 +52,7 @@ def test_it_is_there_while_the_armature_modifier_is_off(limb: tuple[Object, Obje
     before = description(obj)
     enable(obj)
     stack = [each.name for each in obj.modifiers]
-    assert stack == ["Armature", "DQ Compensation", SKIN]
+    assert stack == ["Armature", ours(obj).name, SKIN]
     assert obj.modifiers[SKIN].object == rig
     assert SkinnedObject(obj).find_modifier() == obj.modifiers["Armature"]
     obj.dq_compensation.method = "COMPENSATED"

@@ -360,7 +360,7 @@ def test_helpers_of_bakes_fit_softened_weights(limb: bpy.types.Object) -> None:
 def test_the_check_finds_weights_that_change_too_fast(limb: bpy.types.Object) -> None:
     limb.dq_compensation.curve = "MEASURED"
     (issue,) = _transition_issues(limb)
-    assert "faster than a third" in issue.message
+    assert "These weights are hard: skin folds there." in issue.message
     assert issue.fixes[0].name == "soften"
     far = np.setdiff1d(np.arange(len(limb.data.vertices)), issue.vertices)
     before = matrix_of(limb)

@@ -94,9 +94,14 @@ def ensure_tree(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.
 
 
 class _HadTree:
-    """The session_uid of the tree that an object's modifier had when it was removed for an undo."""
+    """The session_uid of the tree that an object's modifier had when it was removed for an undo.
+
+    Attributes:
+        was_removed: for an undo that has not been followed yet.
+    """
 
     uid = 0
+    was_removed = False
 
 
 def remove_for_undo(nodes: bpy.types.NodesModifier) -> None:
@@ -104,6 +109,7 @@ def remove_for_undo(nodes: bpy.types.NodesModifier) -> None:
     obj = cast("bpy.types.Object", nodes.id_data)
     if nodes.node_group is not None:
         memory_of(obj, _HadTree).uid = nodes.node_group.session_uid
+    memory_of(obj, _HadTree).was_removed = True
     obj.modifiers.remove(nodes)
 
 
@@ -113,10 +119,12 @@ def evaluate_again_after_undo() -> None:
     Where two steps have an object alike, Blender takes its evaluation for current, though the
     modifier was removed in between: the object would be shown at rest.
     """
-    known = memories(_HadTree)
-    for obj in bpy.data.objects if known else ():
-        if obj.session_uid in known and obj.library is None:
+    removed = {uid: had for uid, had in memories(_HadTree).items() if had.was_removed}
+    for obj in bpy.data.objects if removed else ():
+        if obj.session_uid in removed and obj.library is None:
             obj.update_tag()
+    for had in removed.values():
+        had.was_removed = False
 
 
 def use_tree(nodes: bpy.types.NodesModifier, tree: bpy.types.NodeTree | None) -> None:
