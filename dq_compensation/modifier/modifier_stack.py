@@ -359,7 +359,7 @@ def hiding_refusal(skinned: SkinnedObject, base: Base) -> str | None:
     return (
         f"{name} of {obj} is turned on and off by {cause}, and has to be off for these settings: "
         f"{obj} would be deformed twice. Remove that from its visibility, or choose the method "
-        f"Compensated, without Blend Group and without a vertex group in {name}."
+        "Compensated, without Softness and Blend Group."
     )
 
 

@@ -187,6 +187,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "check": (4, operator("check")),
     "fix": (2, _of_a_problem("fix")),
     "fix_all": (3, operator("fix_all")),
+    "ignore_issue": (1, _of_a_problem("ignore_issue", ignored=(True, False))),
     "select_issue": (2, _of_a_problem("select_issue", what=("VERTICES", "BONES"))),
     "paint_weights": (1, operator("paint_weights", **_GROUPS)),
     "weights_fill": (2, operator("weights_fill", **_GROUPS, value=(0.0, 0.5))),
