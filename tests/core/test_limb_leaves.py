@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import SkinAtRest
-from dq_compensation.core.limb_leaves import limbs_of_leaves
+from dq_compensation.core.limb_joints import SkinAtRest, limbs_of_leaves
 from dq_compensation.core.skeleton import Skeleton
 
 UPPER, LOWER, HAND, LEAF = range(4)
