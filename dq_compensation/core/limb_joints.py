@@ -19,8 +19,8 @@ from .vectors import dots, extent, smooth_step, unit_or
 
 # Leaves on limbs: twist bones, share bones and correctives, which lie on the limb of another bone.
 #
-# Game rigs share a limb out among its bone and leaves of it. The skin of such a leaf is on the limb,
-# and the joint at the limb's end is a joint of the leaf's skin, too.
+# Game rigs share a limb out among its bone and leaves of it. The skin of such a leaf is on the
+# limb, and the joint at the limb's end is a joint of the leaf's skin, too.
 
 
 # A limb is longer than this, in radii: a head, which is not, has the bones of a face.
