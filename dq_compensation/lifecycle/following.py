@@ -316,13 +316,15 @@ def changing_together() -> Generator[None]:
 def enabling_together(objects: Iterable[bpy.types.Object]) -> Generator[None]:
     """Enable these objects in the block: their characters are looked at once, at the end."""
     with changing_together():
-        with more_follow():
-            yield
-        enabled = [obj for obj in objects if settings_of(obj).is_enabled]
-        beside = [(obj, *others) for obj in enabled if (others := meshes_beside(obj))]
-        if meshes := list(dict.fromkeys(chain.from_iterable(beside))):
-            depsgraph = bpy.context.evaluated_depsgraph_get()
-            flush(_reconcile(meshes, depsgraph, patient=False)[0])
+        try:
+            with more_follow():
+                yield
+        finally:  # after an error, too: those that were enabled before have been changed alone
+            enabled = [obj for obj in objects if settings_of(obj).is_enabled]
+            beside = [(obj, *others) for obj in enabled if (others := meshes_beside(obj))]
+            if meshes := list(dict.fromkeys(chain.from_iterable(beside))):
+                depsgraph = bpy.context.evaluated_depsgraph_get()
+                flush(_reconcile(meshes, depsgraph, patient=False)[0])
 
 
 def finish(objects: Iterable[bpy.types.Object]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.measured_joints import IdleReason, MeasuredJoints, idle_joints
 from ..core.skeleton import BoneKind
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import FEATURES_PROPERTY, soft_copy
+from ..scene.binding.content import FEATURES_PROPERTY, digest_of_bones, record_of, soft_copy
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import keep_record, parsed_record, record_in, text_in
 from ..scene.blender.skinned_object import SkinnedObject
@@ -128,15 +128,20 @@ def _kinds(
     moves = influences.at(np.flatnonzero(pieces < 0)).moving_bones(count)
     rigid = influences.at(np.flatnonzero(pieces >= 0)).moving_bones(count) & ~moves
     is_leaf = binding.skin(settings).limbs_of_bones != np.arange(count)
-    copy = soft_copy(skinned)
     return {
         "twist_bones": np.flatnonzero(is_leaf & (moves | rigid)).tolist(),
-        "features": []
-        if copy is None
-        else record_in(mesh_of(copy), FEATURES_PROPERTY).get("bones", []),
+        "features": _features(skinned),
         "rigid": np.flatnonzero(rigid).tolist(),
         "moves": np.flatnonzero(moves).tolist(),
     }
+
+
+def _features(skinned: SkinnedObject) -> list[int]:
+    """The parts of a face in the soft copy; none where it was made for other bones."""
+    copy, record = soft_copy(skinned), record_of(skinned)
+    if copy is None or record.get("bones") != digest_of_bones(skinned.rig, named=False):
+        return []
+    return record_in(mesh_of(copy), FEATURES_PROPERTY).get("bones", [])
 
 
 def found_bones(*objects: bpy.types.Object) -> FoundBones:

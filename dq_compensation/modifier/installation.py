@@ -294,7 +294,8 @@ def remove_unused() -> None:
 def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.types.NodesModifier:
     active = obj.modifiers.active
     modifier = cast("bpy.types.NodesModifier", obj.modifiers.new(_MODIFIER_NAME, "NODES"))
-    obj.modifiers.move(len(obj.modifiers) - 1, obj.modifiers.find(armature.name) + 1)
+    place = obj.modifiers.find(armature.name) + 1
+    obj.modifiers.move(obj.modifiers.find(modifier.name), place)  # pinned ones are behind it
     modifier.show_expanded = False
     if active is not None:
         obj.modifiers.active = active

@@ -296,7 +296,7 @@ def _skin_is_shown(skinned: SkinnedObject, base: Base | None) -> bool:
     found = _skin_modifiers(skinned.obj)
     if base in {None, "ARMATURE"} or len(found) != 1:
         return len(found) == (base not in {None, "ARMATURE"})
-    wanted = _SKIN | {"object": skinned.find_rig()}
+    wanted = _SKIN | {"object": skinned.find_rig(), "name": SKIN_NAME}
     return all(getattr(found[0], name) == value for name, value in wanted.items())
 
 
@@ -317,7 +317,7 @@ def show_skin(skinned: SkinnedObject, base: Base | None) -> None:
         for name, value in (_SKIN | {"object": skinned.rig, "show_expanded": False}).items():
             setattr(skin, name, value)
         place = obj.modifiers.find(cast("Any", skinned.ours).name) + 1
-        obj.modifiers.move(len(obj.modifiers) - 1, place)
+        obj.modifiers.move(obj.modifiers.find(skin.name), place)  # pinned ones are behind it
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
 
@@ -378,14 +378,20 @@ def mask_of(skinned: SkinnedObject, base: Base) -> tuple[str, bool]:
     """The vertex group that says where the Armature modifier acts, and whether it is inverted.
 
     One that mixes in the result of another armature takes from it where its own group is 1, and
-    everywhere when it has none. Without a group nothing is inverted otherwise.
+    everywhere when it has none. Without a group nothing is inverted otherwise. A group that the
+    object does not have (any more) is none.
     """
+
+    def group_of(each: bpy.types.ArmatureModifier) -> str:
+        return each.vertex_group if each.vertex_group in skinned.obj.vertex_groups else ""
+
     modifier = skinned.modifier
-    if base == "ARMATURE" and not modifier.vertex_group:
+    group = group_of(modifier)
+    if base == "ARMATURE" and not group:
         for other in skinned.mixed_modifiers:
             if other.object not in {None, modifier.object}:
-                return other.vertex_group, not (other.vertex_group and other.invert_vertex_group)
-    group = modifier.vertex_group
+                of_other = group_of(other)
+                return of_other, not (of_other and other.invert_vertex_group)
     return group, bool(group) and modifier.invert_vertex_group
 
 

@@ -364,7 +364,7 @@ def in_character(
 ) -> Binding:
     """The binding of an object with the skin of its character; the same one while that is true."""
     others, bindings = other_meshes(obj), memories(Binding)
-    found = {obj.name: binding}
+    found = {obj.name_full: binding}  # a linked one may have the same name
     for other in others:
         known = bindings.get(other.session_uid)
         if known is None or not _is_true(known, other, binding):
@@ -372,7 +372,7 @@ def in_character(
                 known = bindings[other.session_uid] = bind(other, depsgraph)
             except BindingError:
                 continue
-        found[other.name] = known
+        found[other.name_full] = known
     if len(found) < 2:
         return binding if binding.whole is None else binding.in_character(None)
     parts, skins = tuple(found[name].part for name in sorted(found)), memories(CharacterSkin)

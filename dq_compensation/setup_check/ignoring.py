@@ -60,10 +60,15 @@ def ignore(obj: bpy.types.Object, issue: Issue, *, ignored: bool = True) -> None
 
 def _known(obj: bpy.types.Object) -> dict[tuple[str, str], Issue]:
     """The issues as the user has seen and ignored them, by check and key; vertices by number."""
-    rows = json.loads(settings_of(obj).ignored or "[]")
-    return {
-        (check, key): Issue(
-            *(key, severity, message, tuple(bones), np.arange(count)), amount=amount, check=check
-        )
-        for check, key, severity, message, bones, count, amount in rows
-    }
+    try:
+        rows = json.loads(settings_of(obj).ignored or "[]")
+        return {
+            (check, key): Issue(
+                *(key, severity, message, tuple(bones), np.arange(count)),
+                amount=amount,
+                check=check,
+            )
+            for check, key, severity, message, bones, count, amount in rows
+        }
+    except (TypeError, ValueError):  # damaged, or of another version
+        return {}

@@ -72,9 +72,14 @@ class Issue:
     meshes: tuple[str, ...] = ()
     ignored: bool = False
 
+    @property
+    def says_how_much(self) -> bool:
+        """Whether bones, vertices or an amount say how much of it there is; else its message."""
+        return bool(len(self.bones) or len(self.vertices) or self.amount)
+
     def is_within(self, other: Issue) -> bool:
         """Whether there is no more of it than of another state of the same issue."""
-        if not (len(self.bones) or len(self.vertices) or self.amount):
+        if not self.says_how_much:
             return self.message == other.message
         return (
             WORST_FIRST.index(self.severity) >= WORST_FIRST.index(other.severity)

@@ -223,6 +223,28 @@ def test_a_masked_armature_modifier_is_the_base(
     assert distance(shown, evaluated_positions(obj)) > 1e-3
 
 
+@pytest.mark.parametrize("inverted", [False, True])
+@pytest.mark.parametrize("softness", [0.0, 0.5])
+def test_a_mask_whose_group_was_deleted_is_none(softness: float, inverted: bool) -> None:
+    obj, rig = build_limb()
+    pose_limb(rig)
+    plain = evaluated_positions(obj)
+    obj.dq_compensation.softness = softness
+    enable(obj)
+    expected = evaluated_positions(obj)
+    modifier, group = armature_of(obj), obj.vertex_groups.new(name="Mask")
+    group.add(range(len(obj.data.vertices)), 0.5, "REPLACE")
+    modifier.vertex_group, modifier.invert_vertex_group = group.name, inverted
+    check()
+    assert distance(evaluated_positions(obj), expected) > TOLERANCE
+    obj.vertex_groups.remove(group)
+    check()
+    assert distance(evaluated_positions(obj), expected) <= BLENDER_S_OWN
+    disable(obj)
+    assert modifier.vertex_group == "Mask"
+    assert distance(evaluated_positions(obj), plain) <= BLENDER_S_OWN
+
+
 def test_what_another_armature_mixes_in_is_not_compensated() -> None:
     obj, rig = character()
     with_a_second_armature(obj, rig)

@@ -14,6 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.modifier.found_bones import found_bones
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui.joints_panel import DQC_OT_take_bone_for, _about, _listed
 from dq_compensation.ui.operators import copy_settings
@@ -223,3 +226,18 @@ def test_setup_check_says_once_where_nothing_is_compensated() -> None:
     # What the user has chosen is no news.
     api.take_bones_for(rig, ["Hand"], "TWIST_BONE")
     assert "idle_joints" not in {each.check for each in api.check(rig)}
+
+
+def test_parts_of_a_face_may_be_deleted_while_softness_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    obj, rig = build_limb()
+    obj.dq_compensation.bone_kinds, obj.dq_compensation.softness = "Hand=FACE", 0.5
+    enable(obj)
+    assert found_bones(obj).features == {"Hand"}
+    monkeypatch.setitem(reconcile.__kwdefaults__, "at_once", False)  # as with a window
+    with edit_mode(rig):
+        rig.data.edit_bones.remove(rig.data.edit_bones["Hand"])
+    bpy.context.view_layer.update()
+    assert problem_of(obj) is None
+    assert not found_bones(obj).features

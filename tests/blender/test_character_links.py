@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
+from dq_compensation.session.status import current_binding
 from tests.blender.character_scenes import dressed_limb
 from tests.blender.enabled_scenes import check, distance
 from tests.blender.libraries import collected, load_collection, overridden
@@ -94,3 +95,20 @@ def test_linked_clothes_stay_as_they_are_and_the_panel_says_so(
         assert distance(evaluated_positions(meshes[name]), positions, SIZE) <= SAME
     (note,) = [note for note in notes_of(meshes["Sleeve"]) if KEEPS in note]
     assert f"lies on or meets {name_of_near}, softened" in note
+
+
+def test_a_mesh_of_the_file_may_have_the_name_of_a_linked_one(tmp_path: Path) -> None:
+    (near, far, sleeve), rig = dressed_limb()
+    rig.pose.bones[1].rotation_mode = "XYZ"
+    rig.pose.bones[1].rotation_euler = (0.4, 0.3, 1.0)
+    expected, name = together(near, far, sleeve)["Sleeve"], near.name
+    worn = half_linked([near, far], rig, tmp_path, override=False)["Sleeve"]
+    api.disable(worn)
+    worn.name = name
+    assert worn.name == name
+    api.enable(worn, **SOFT)
+    check()
+    whole = current_binding(worn).whole
+    assert whole is not None
+    assert len(whole.parts) == 3  # each would have joints and limbs of its own
+    assert distance(evaluated_positions(worn), expected, SIZE) <= SAME

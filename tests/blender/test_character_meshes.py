@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.errors import BindingError
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.character_skin import CharacterSkin
@@ -267,3 +268,17 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     calls = count_calls(monkeypatch, CharacterSkin, within=status)
     api.enable(parts, **(PLAIN | {"softness": 0.5}))
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2
+
+
+def test_a_mesh_that_cannot_be_enabled_leaves_the_others_joined() -> None:
+    parts, _ = limb_in_two(0.52)
+    api.enable(parts, **(PLAIN | {"twist_spread": 1.0}))
+    before = [evaluated_positions(obj) for obj in parts]
+    broken = parts[0].copy()
+    broken.data = parts[0].data.copy()
+    broken.vertex_groups.clear()
+    bpy.context.collection.objects.link(broken)
+    with pytest.raises(BindingError):
+        api.enable([*parts, broken], limb_axis="Y")
+    for obj, positions in zip(parts, before, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME

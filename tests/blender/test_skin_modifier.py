@@ -19,7 +19,6 @@ from tests.blender.enabled_scenes import (
     disable,
     enable,
     error,
-    ours,
     without_addon,
 )
 from tests.blender.libraries import collected, load_collection, overridden
@@ -50,9 +49,9 @@ def skins(obj: Object) -> list[str]:
 def test_it_is_there_while_the_armature_modifier_is_off(limb: tuple[Object, Object]) -> None:
     obj, rig = limb
     before = description(obj)
-    enable(obj)
+    ours = enable(obj).name
     stack = [each.name for each in obj.modifiers]
-    assert stack == ["Armature", ours(obj).name, SKIN]
+    assert stack == ["Armature", ours, SKIN]
     assert obj.modifiers[SKIN].object == rig
     assert SkinnedObject(obj).find_modifier() == obj.modifiers["Armature"]
     obj.dq_compensation.method = "COMPENSATED"
@@ -82,7 +81,7 @@ def test_it_moves_nothing_and_nobody_speaks_of_it(limb: tuple[Object, Object]) -
 
 
 @pytest.mark.parametrize(
-    "setting", ["use_vertex_groups", "use_bone_envelopes", "removed", "copied"]
+    "setting", ["use_vertex_groups", "use_bone_envelopes", "removed", "copied", "renamed"]
 )
 def test_what_is_changed_by_hand_is_as_it_was(limb: tuple[Object, Object], setting: str) -> None:
     obj, _ = limb
@@ -92,12 +91,16 @@ def test_what_is_changed_by_hand_is_as_it_was(limb: tuple[Object, Object], setti
     elif setting == "copied":
         bpy.context.view_layer.objects.active = obj
         bpy.ops.object.modifier_copy(modifier=SKIN)
+    elif setting == "renamed":
+        obj.modifiers[SKIN].name = f"{SKIN}.001"  # as of a copy that is left alone
     else:
         setattr(obj.modifiers[SKIN], setting, True)
     bpy.context.view_layer.update()
     check()
     assert skins(obj) == [SKIN]
     assert error(obj) <= TOLERANCE
+    disable(obj)
+    assert not skins(obj)
 
 
 def test_it_follows_another_armature(limb: tuple[Object, Object]) -> None:
@@ -144,3 +147,12 @@ def test_a_bake_leaves_none(limb: tuple[Object, Object]) -> None:
     enable(obj)
     api.bake_bones(obj)
     assert not [name for each in bpy.data.objects if each.visible_get() for name in skins(each)]
+
+
+def test_pinned_modifiers_stay_last_and_it_stands_behind_ours(limb: tuple[Object, Object]) -> None:
+    obj, _ = limb
+    obj.modifiers.new("Triangulate", "TRIANGULATE")
+    obj.modifiers.new("Smooth", "SMOOTH").use_pin_to_last = True
+    ours = enable(obj).name
+    stack = [each.name for each in obj.modifiers]
+    assert stack == ["Armature", ours, SKIN, "Triangulate", "Smooth"]

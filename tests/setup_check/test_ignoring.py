@@ -124,3 +124,11 @@ def test_what_several_meshes_share_is_ignored_on_all_of_them(body: Object) -> No
     other["dents"] = 5
     (issue,) = api.check(rig)
     assert issue.meshes == ("Other",)
+
+
+@pytest.mark.parametrize("kept", ["[[1, 2]]", "{", "7", '[["a", "b", "WARNING", "", 1, 1, 0.0]]'])
+def test_what_another_version_has_kept_hides_no_issue(body: Object, kept: str) -> None:
+    body.dq_compensation.ignored = kept
+    assert len(api.check(body)) == 1
+    api.ignore(body, "dents", "dents")
+    assert not api.check(body)

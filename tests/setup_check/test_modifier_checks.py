@@ -15,6 +15,7 @@ from dq_compensation.modifier.written_record import CONTENT_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.own_objects import record_in
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.setup_check import fixing
 from dq_compensation.setup_check.checks import refusal
 from dq_compensation.setup_check.issue import Issue
 from tests.blender.enabled_scenes import check, disable, enable, error, select
@@ -268,3 +269,24 @@ def test_every_method_and_any_number_of_influences_is_recognised_after_reopening
         assert record_in(body.data, CONTENT_PROPERTY) != record
     select(body)
     disable(body)
+
+
+def test_a_new_armature_modifier_is_the_first_one_before_pinned_ones(
+    body: bpy.types.Object,
+) -> None:
+    body.parent = body.modifiers["Armature"].object
+    body.modifiers.remove(body.modifiers["Armature"])
+    body.modifiers.new("Triangulate", "TRIANGULATE")
+    body.modifiers.new("Smooth", "SMOOTH").use_pin_to_last = True
+    fix(body, found(body, "armature_modifier")["missing"])
+    assert [each.name for each in body.modifiers] == ["Armature", "Triangulate", "Smooth"]
+
+
+def test_what_is_turned_on_is_done_where_another_modifier_is_left(body: bpy.types.Object) -> None:
+    api.enable(body)
+    body.modifiers["Armature"].show_render = False
+    ours = SkinnedObject(body).ours
+    assert ours is not None
+    ours.show_render = False
+    said = fixing.fix(body, "armature_modifier", "turned_off", "turn_on")
+    assert said.startswith("Armature of Body is on in the viewport and in renders. Left: DQ")

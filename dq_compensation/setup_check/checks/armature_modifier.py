@@ -272,7 +272,7 @@ def _add_modifier(subject: Subject, _issue: Issue) -> Repair:
     yield
     modifier = cast("bpy.types.ArmatureModifier", obj.modifiers.new("Armature", "ARMATURE"))
     modifier.object = armature
-    obj.modifiers.move(len(obj.modifiers) - 1, 0)
+    obj.modifiers.move(obj.modifiers.find(modifier.name), 0)  # pinned ones are behind it
     if _is_deformed_by_parent(obj):
         # Else the armature would deform it twice.
         obj.parent_type = "OBJECT"
