@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dq_compensation
+from dq_compensation.lifecycle.enabling import notes_of
 from tests.blender.enabled_scenes import check, description, disable, enable, rest_of
 from tests.blender.scene_builders import evaluated_positions, save_and_open
 from tests.kept_files import new_file
@@ -141,3 +142,29 @@ def test_vertices_that_are_deleted_meanwhile_are_not_mixed_up(limb: bpy.types.Ob
     check()
     disable(limb)
     np.testing.assert_array_equal(rest_of(limb)[list(hook.vertex_indices)], ends)
+
+
+def _roots(obj: bpy.types.Object) -> NDArray[np.float64]:
+    """Where the hair of an object begins."""
+    bpy.context.view_layer.update()
+    evaluated = obj.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    modifier: Any = next(m for m in evaluated.modifiers if m.type == "PARTICLE_SYSTEM")
+    hair = modifier.particle_system.particles
+    return np.array([each.hair_keys[0].co_object(evaluated, modifier, each) for each in hair])
+
+
+def test_enable_says_that_hair_moves_and_how_it_is_kept(limb: bpy.types.Object) -> None:
+    """The roots are in float32."""
+    limb.modifiers.new("Hair", "PARTICLE_SYSTEM")
+    system = limb.particle_systems[0]
+    system.settings.type, system.settings.count = "HAIR", 100
+    before = _roots(limb)
+    enable(limb)
+    check()
+    (note,) = notes_of(limb)
+    assert note.startswith(f"{system.name} of Limb grows at other places")
+    assert np.abs(_roots(limb) - before).max() > 0.1
+    system.settings.use_modifier_stack = True
+    check()
+    assert np.abs(_roots(limb) - before).max() < 1e-6
+    assert not notes_of(limb)

@@ -6,6 +6,7 @@ Everything here is cheap enough for every redraw of a panel: no vertex is looked
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import bpy
 import numpy as np
@@ -178,6 +179,14 @@ def _stack_notes(
                 f"{skinned.obj.name} is deformed more than once: by {modifier.name} and by "
                 f"{listed(names)}."
             )
+        after: list[Any] = [m for m in stack[place:] if m.type == "PARTICLE_SYSTEM"]
+        found.extend(
+            f"{each.name} of {skinned.obj.name} grows at other places, as behind every node "
+            f"modifier. Turn on Use Modifier Stack in the settings of {each.settings.name}, in "
+            "Emission, Source: then all is where it was."
+            for each in (modifier.particle_system for modifier in after)
+            if not each.settings.use_modifier_stack
+        )
         return found
     if others:
         names = [m.name for m in others]
