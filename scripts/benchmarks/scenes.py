@@ -234,7 +234,7 @@ def robot(bones: int = 20, *, modified: bool = False) -> Character:
 
 KEYED = {FRAME_SET: 2.5, PLAYBACK: 2.5, POSE: 2.5}
 TWICE = {FRAME_SET: 2.0, PLAYBACK: 2.0, POSE: 2.0}
-MASKED = dict.fromkeys(TWICE, 3.0)
+MASKED = dict.fromkeys(TWICE, 3.4)
 IDLE = {FRAME_SET: 1.1, PLAYBACK: 1.1}
 SCENES = {
     "rigify": Scene("Rigify human", rigify, TWICE | {POSE: 1.8}, {WEIGHT: 40.0, RENAME: 50.0}),
