@@ -1,7 +1,7 @@
 // For MEASURED: the posed joints (dq_compensation/core/limb_joints.py: LimbJoints.posed), as
 // `measured_compensation.glsl` reads them. One invocation for each joint of each instance.
 // rest_joints: four texels for each: (head, row of the pose that moves the child's start), (along the
-// child's limb, row that moves the parent's end), (back along the parent's limb, 0), (child, parent,
+// child's limb, row that moves the parent's end), (back along the parent's limb, aside), (child, parent,
 // 0, 0), both bones.
 
 #include "items.glsl"
@@ -57,7 +57,8 @@ void main()
   }
   vec4 head = rest_joint(joint, 0);
   vec4 forth = rest_joint(joint, 1);
-  vec3 back = rest_joint(joint, 2).xyz;
+  vec4 back_aside = rest_joint(joint, 2);
+  vec3 back = back_aside.xyz;
   ivec2 bones = ivec2(rest_joint(joint, 3).xy);
   int start = int(head.w);
   int end = int(forth.w);
@@ -75,7 +76,12 @@ void main()
   int place = (instance_number() * joint_count + joint) * JOINT_STRIDE;
   imageStore(joints, texel_of(place), vec4(posed, size));
   imageStore(joints, texel_of(place + 1), vec4(head.xyz, gap));
-  imageStore(joints, texel_of(place + 2), vec4(forth.xyz, straightness(bones.x)));
+  vec3 turned = posed_ray(start, back) - posed_back;
+  float swing = dot(turned, turned) + LEAST_TURN;
+  turned = posed_ray(end, forth.xyz) - posed_forth;
+  float lost = 1.0 - min(BENT_AS_TURNED * swing / (dot(turned, turned) + LEAST_TURN), 1.0);
+  float held = (1.0 - back_aside.w * lost) * straightness(bones.x);
+  imageStore(joints, texel_of(place + 2), vec4(forth.xyz, held));
   imageStore(joints,
              texel_of(place + 3),
              vec4(posed_forth, max(dot(apart, posed_forth), 0.0)));

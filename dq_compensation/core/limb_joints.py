@@ -15,7 +15,7 @@ from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Int6
 from .influences import Influences
 from .pose import Pose, limb_straightness
 from .skeleton import BoneKinds, LimbAxis, Skeleton, bones_not_of, bones_of, depths
-from .vectors import dots, extent, smooth_step, unit_or
+from .vectors import cross, dots, extent, smooth_step, unit_or
 
 # Leaves on limbs: twist bones, share bones and correctives, which lie on the limb of another bone.
 #
@@ -393,6 +393,11 @@ _ANOTHER_PART, _SAME_LIMB = 0.3, 0.7
 # A limb that is scaled to less than this along its length has no direction: what is left of it is
 # rounding in float32.
 SHORTEST_RAY = 1e-4
+# A child's limb that points aside from the parent's, by this sine, from the first number to the
+# second, lets go of the skin where it turns about the parent's, up to where half of its turn, by
+# squares, is a bend; it keeps nothing where it does not bend. The last number stands for rounding.
+_ASIDE = (0.09, 0.2)
+BENT_AS_TURNED, LEAST_TURN = 2.0, 1e-6
 # Where a limb is pulled apart or pushed together, blending takes the skin at the joint half of the
 # way along.
 LOOSENED = 0.5
@@ -468,6 +473,12 @@ class LimbJoints:
         return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
 
     @cached_property
+    def aside(self) -> Float64s:
+        """Shape (J,), 0 to 1: how much the child's limb points aside from the parent's at rest."""
+        sines = np.linalg.norm(cross(self.forth, self.back), axis=1)
+        return np.where(self.hinge_confidence > 0.0, smooth_step(sines, *_ASIDE), 0.0)
+
+    @cached_property
     def identity(self) -> bytes:
         """Tells which joints and limbs there are: equal for equal ones of one skeleton."""
         of_mesh = np.stack((self.children, self.parents))[:, self.skeleton.bone_count :]
@@ -496,6 +507,18 @@ class LimbJoints:
         straight = limb_straightness(self.skeleton, pose)
         straight = np.stack((straight[self.children], straight[self.parents]), axis=1)
         rays = unit_or(rays, 0.0, SHORTEST_RAY)
+        # The parent's limb as the child turns it, and the child's as the parent does.
+        others = (
+            rows[:, :, :3] @ self.back[:, :, None],
+            pose.matrices[end, :3, :3] @ self.forth[:, :, None],
+        )
+        swings, turns = (
+            np.sum((unit_or(other[:, :, 0], 0.0, SHORTEST_RAY) - rays[:, side]) ** 2, axis=1)
+            + LEAST_TURN
+            for other, side in zip(others, (1, 0), strict=True)
+        )
+        lost = 1.0 - np.minimum(BENT_AS_TURNED * swings / turns, 1.0)
+        straight[:, 0] *= 1.0 - self.aside * lost
         along = (rays @ apart[:, :, None])[:, :, 0]
         gaps = np.linalg.norm(apart - along[:, 1:] * rays[:, 1], axis=1)
         gaps = np.minimum(gaps, 2.0 * gaps - LOOSENED * np.abs(along[:, 1]))
@@ -529,7 +552,11 @@ class PosedJoints:
         heads: shape (J, 3), where the children take their heads.
         rays: shape (J, 2, 3), unit, along the child's limb and back along the parent's; 0 where
             they are scaled to nothing.
-        straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved.
+        straightness: shape (J, 2), 0 to 1, of these limbs; below 1 where bendy bones are curved,
+            and where a child's limb that points aside (`LimbJoints.aside`) turns about the
+            parent's: a hand that is twisted by a forearm. With s the squared distance between the
+            ends of the parent's ray as either bone turns it, and t likewise of the child's, it is
+            1 - aside (1 - min(1, 2 s / t)).
         sizes: shape (J,), how thick the limbs are scaled, across their length: the thicker one.
         gaps: shape (J,), how far the joint has come away from the line of the parent's limb; less
             what half of its way along that line is more. Below 0 skin at the joint may be too far

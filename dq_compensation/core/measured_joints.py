@@ -456,6 +456,14 @@ class MeasuredJoints:
         return np.unique(self.limbs.children[self.joints[self.rows]])
 
     @property
+    def points_aside(self) -> bool:
+        """Whether any vertex is measured against a limb that points aside: `LimbJoints.aside`."""
+        joints, bones = self.joints[self.rows], self.bones[self.rows]
+        return bool(
+            ((bones == self.limbs.children[joints]) & (self.limbs.aside[joints] > 0.0)).any()
+        )
+
+    @property
     def bones_of_mesh_joints(self) -> Int32s:
         """The bones at whose heads vertices are compensated at a joint of the mesh."""
         found = np.unique(self.joints[self.rows])
@@ -477,8 +485,9 @@ class MeasuredJoints:
             e = min(max(0, |f| - size |a| - max(0, gap)), size (|o| - |a|) + max(0, -gap))
             result = -straightness e f / |f|
 
-        straightness: of the limb, 1 unless its bone is a bendy one that is curved; size: how thick
-        the limb is scaled. Where the child is moved off the parent's end by g, to J', gap is the
+        straightness: of the limb, 1 unless its bone is a bendy one that is curved, or the limb
+        turns about the parent's and points aside (`PosedJoints`); size: how thick the limb is
+        scaled. Where the child is moved off the parent's end by g, to J', gap is the
         part of g across the parent's limb, less what half of the part along it is more, and reach
         is max(0, g . r'): the limb goes on to the parent's end. Turning about J keeps |o|, so that
         skin of one joint never needs more than the second bound, and nothing is ever moved farther;

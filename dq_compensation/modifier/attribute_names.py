@@ -86,12 +86,13 @@ BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
 SWING = f"{PREFIX}swing"
 TWIST = f"{PREFIX}twist"
+LIMB_HOLD = f"{PREFIX}limb_hold"
 LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than positions
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
-    | {PAIR_ROWS, BONE, BONE_MATRIX, SWING, TWIST, LIMB_STATE, POSED_PAIR}
+    | {PAIR_ROWS, BONE, BONE_MATRIX, SWING, TWIST, LIMB_HOLD, LIMB_STATE, POSED_PAIR}
 )
 
 
@@ -104,7 +105,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 27
+TREE_VERSION = 28
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -155,6 +156,7 @@ class TreeKind:
         painted: whether a vertex group scales the compensation.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
+        aside: whether any vertex is measured against a limb that points aside.
         swung: how many joints of MEASURED take a vertex along chords, at most.
         turns: how many limbs whose twists are spread turn a vertex, at most.
         shaped: whether shape keys or modifiers change what is measured.
@@ -173,6 +175,7 @@ class TreeKind:
     painted: bool = False
     scattered: bool = False
     measured: bool = False
+    aside: bool = False
     swung: int = 0
     turns: int = 0
     shaped: bool = False
@@ -230,6 +233,7 @@ def kind_for(
     own, compensates = base == "OWN", method == "COMPENSATED"
     compensation = deformation.compensation
     measured = isinstance(compensation, MeasuredJoints)
+    aside = isinstance(compensation, MeasuredJoints) and compensation.points_aside
     swings = compensation.swings if compensation is not None else None
     twists = deformation.twist_limbs
     few_share = RULES[method].by_bones and _VERTICES_PER_SET * sets > influences.vertex_count
@@ -242,6 +246,7 @@ def kind_for(
         painted=compensates and deformation.painted is not None,
         scattered=own and few_share,
         measured=measured,
+        aside=aside,
         swung=swings.amounts.shape[1] if swings is not None and swings.acts else 0,
         turns=twists.limbs.shape[1] if twists is not None and len(twists.rows) else 0,
         shaped=measured and shape_varies,

@@ -19,6 +19,7 @@ from operator import add
 from typing import Any, Literal
 
 import bpy
+import numpy as np
 
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import digest
@@ -43,7 +44,7 @@ from .nodes.bone_nodes import (
     with_rigid_parts,
     with_straightness,
 )
-from .nodes.measured_nodes import rigid_limbs, with_limbs, with_swings, with_twists
+from .nodes.measured_nodes import rigid_limbs, with_limbs, with_swings, with_turns, with_twists
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
 from .nodes.own_trees import (
     TreeInput,
@@ -58,6 +59,7 @@ from .palette_points import (
     COUNTS_PROPERTY,
     PALETTE_ATTRIBUTES,
     POINTS_OF_JOINT,
+    SHORTENED,
     BoneGroup,
     PaletteTables,
     bone_groups,
@@ -88,6 +90,7 @@ class PaletteKind:
         bendy: whether there are bendy bones.
         bones: whether trees of meshes read the bones themselves.
         joints: whether they read joints.
+        turns: whether any of these has a limb that points aside, which may turn.
         swings: whether any of these swings.
         twists: whether any of these is of a limb that twists.
         pairs: whether they read pairs of bones.
@@ -96,6 +99,7 @@ class PaletteKind:
     bendy: bool = False
     bones: bool = False
     joints: bool = False
+    turns: bool = False
     swings: bool = False
     twists: bool = False
     pairs: bool = False
@@ -119,7 +123,10 @@ def _build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     name = "DQ Compensation: Palette"
     group = new_modifier_tree(f".{name}", _INPUTS)
     build = TreeBuilder(group)
-    shown = _Assembly(build, kind).shown()
+    parts = _Assembly(build, kind)
+    shown = parts.shown()
+    if kind.turns:
+        shown = grouped(build, "DQ Compensation turns", with_turns, parts.palette, shown)
     if kind.swings:
         shown = grouped(build, "DQ Compensation swings", with_swings, shown)
     if kind.twists:
@@ -391,15 +398,17 @@ def _kind_for(
     if not (bones or joints or pairs):
         return None
     rows = tables.rows(JOINT_ROWS)
-    # Those of swings and of limbs that twist name no limb of the parent, and those of swings no
-    # limb of the child: they are not measured across any.
+    # Those of turns, of swings and of limbs that twist name no limb of the parent, those of swings
+    # no limb of the child: they are not measured across any.
     of_parent, of_child = rows[:, 12:15].any(axis=1), rows[:, 8:11].any(axis=1)
+    turns = ~of_parent & (np.linalg.norm(rows[:, 8:11], axis=1) < SHORTENED)
     return PaletteKind(
         bendy=len(palette.vertex_groups) + 1 < bone_rows,
         bones=bones,
         joints=joints > 0,
-        swings=bool((~of_parent & ~of_child).any()),
-        twists=bool((~of_parent & of_child).any()),
+        turns=bool((turns & of_child).any()),
+        swings=bool((turns & ~of_child).any()),
+        twists=bool((~of_parent & ~turns).any()),
         pairs=pairs > 0,
     )
 

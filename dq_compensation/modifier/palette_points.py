@@ -65,6 +65,9 @@ COUNTS_PROPERTY = "dq_compensation_palette_rows"
 # The points of the evaluated palette: the first one says what holds for all of it. Behind it and
 # another one are two for each joint, at its place and with the ray of its limb as a position.
 POINTS_OF_JOINT = 2
+# A row with less than this in the place of the child's limb, and nothing in that of the parent's,
+# is of a turn, or with nothing of a swing: `vertex_attributes`.
+SHORTENED = 0.75
 # The tables by the attribute that has the rows; where the property has their number.
 _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
 

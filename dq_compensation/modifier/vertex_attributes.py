@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Float32s, Int32s, Integers
+from ..arrays import Float32s, Float64s, Int32s, Integers
 from ..core.compensation import PublishedCompensation
 from ..core.deform import Deformation
 from ..core.influences import Influences
@@ -270,7 +270,13 @@ def _of_measured(
     table[:, :, :3] = np.stack((limbs.heads[joint], ray, other, limbs.forth[parent]), axis=1)
     of_limb = np.where(limb == child, starts[limb], ends[limb])
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
-    points = tables.points_of(JOINT_ROWS, table.reshape(-1, 16))
+    aside = limbs.aside[joint] * (limb == child)
+    rows = [
+        _of_turns(row, value) if value else row[None]
+        for row, value in zip(table, aside.tolist(), strict=True)
+    ]
+    firsts = np.cumsum([0, *map(len, rows)])[:-1]
+    points = tables.points_of(JOINT_ROWS, np.concatenate(rows).reshape(-1, 16))[firsts]
     values: dict[str, NDArray[Any]] = {PAIR: points[of_vertex]}
     if not binding.shape_varies:
         rest = transformed_points(binding.object_to_armature, binding.rest)
@@ -281,6 +287,22 @@ def _of_measured(
         values[REST_HEAD] = limbs.heads[joint][of_vertex]
         values[REST_RAY] = ray[of_vertex]
     return values
+
+
+def _of_turns(row: Float64s, aside: float) -> Float64s:
+    """The row of a child's limb that points aside, and three more, shape (4, 4, 4): its turn.
+
+    They are that limb as the parent moves it, and the parent's limb as the child and as the parent
+    do. In the place of the child's limb is what the parent's limb is before, shortened to half of
+    `aside`: so `palette_object` knows these rows, and no two joints have the same ones.
+    """
+    (forth, back), (child, parent) = row[1:3, :3], row[:2, 3]
+    table = np.repeat(row[None], 4, axis=0)
+    table[1:, 0, :3], table[1:, 1, :3] = (back, forth, forth), (forth, back, back)
+    table[1:, 2, :3], table[1:, 3, :3] = 0.5 * aside * row[3, :3], 0.0
+    table[1:, :2, 3], table[1:, 3, 3] = child, parent
+    table[1:, 2, 3] = parent, child, parent
+    return table
 
 
 def _of_swings(

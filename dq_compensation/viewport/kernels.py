@@ -288,7 +288,7 @@ def _rest_joints(deformation: Deformation) -> tuple[Floats, ...]:
     rows = np.zeros((len(limbs.heads), 4, 4))
     rows[:, 0, :3], rows[:, 0, 3] = limbs.heads, skeleton.start_rows[limbs.children]
     rows[:, 1, :3], rows[:, 1, 3] = limbs.forth, skeleton.end_rows[limbs.parents]
-    rows[:, 2, :3] = limbs.back
+    rows[:, 2, :3], rows[:, 2, 3] = limbs.back, limbs.aside
     rows[:, 3, 0], rows[:, 3, 1] = limbs.children, limbs.parents
     return rows.reshape(-1, 4), _bone_limbs(skeleton)
 

@@ -12,7 +12,7 @@ from gpu.types import GPUShader, GPUShaderCreateInfo
 
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ..core.dual_quaternion import FACING_TOLERANCE
-from ..core.limb_joints import LOOSENED, SHORTEST_RAY
+from ..core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
 from ..core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..core.skinning import CENTRE_DAMPING
 from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
@@ -86,6 +86,8 @@ SHARED_CONSTANTS = {
     "SWUNG_FAR": f"{SWUNG_FAR}",
     "SHORTEST_RAY": f"{SHORTEST_RAY:f}",
     "LOOSENED": f"{LOOSENED:f}",
+    "BENT_AS_TURNED": f"{BENT_AS_TURNED:f}",
+    "LEAST_TURN": f"{LEAST_TURN:f}",
     "MOST_SWUNG": f"{MOST_SWUNG}",
     "WEIGHT_SUM": f"{WEIGHT_SUM}u",
     "JOINT_STRIDE": f"{JOINT_STRIDE}",

@@ -18,7 +18,15 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.settings.object_settings import Settings
 from human.model import RIGS, Rig
-from human.poses import NamedPose, Rotations, apply_pose, named_poses, random_pose, rotation
+from human.poses import (
+    NamedPose,
+    Rotations,
+    apply_pose,
+    named_poses,
+    random_pose,
+    rotation,
+    twist_about_parent,
+)
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import evaluated_positions
 
@@ -138,3 +146,47 @@ def test_limbs_that_are_moved_off_their_parents_are_alike_everywhere(human: Huma
         bpy.context.view_layer.update()
         apart = evaluated_positions(obj) - api.evaluate(obj)
         assert np.abs(apart).max() < 1e-4 * size
+
+
+def test_a_hand_that_is_twisted_by_the_forearm_is_alike_everywhere(human: Human) -> None:
+    """It points aside: all displays let go of its limb, to 1e-4 of the object's size.
+
+    With a scaled bone somewhere else the modifier goes another way.
+    """
+    obj, bones = human.mesh_object, human.armature_object.pose.bones
+    enable(obj)
+    size = float(np.ptp([vertex.co for vertex in obj.data.vertices], axis=0).max())
+    twist = twist_about_parent("default", "wrist.L", "lowerarm02.L", 90.0)
+    for turn, scale in ((twist, 1.0), (twist, 1.2), (rotation(40.0, 90.0, 0.0), 1.0)):
+        bones["wrist.L"].rotation_quaternion = turn
+        bones["lowerleg01.R"].scale = (scale, 1.0, scale)
+        bpy.context.view_layer.update()
+        apart = evaluated_positions(obj) - api.evaluate(obj)
+        assert np.abs(apart).max() < 1e-4 * size
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_a_hand_that_is_twisted_keeps_its_radius(
+    human_with_rig: Callable[[Rig], Human], rig: Rig
+) -> None:
+    """Twisted by the forearm, along which it does not point: as far from that line as at rest.
+
+    To 4 % at the root of the thumb, where skin fades to the thumb's joint; it was 18 %. To 1 % for
+    99 of 100 of the vertices that move.
+    """
+    human = human_with_rig(rig)
+    binding, named = bind(human.mesh_object), named_poses(rig)["wrist"]
+    skeleton, rest = binding.skeleton, binding.rest.astype(np.float64)
+    hand, forearm = (skeleton.names.index(name) for name in (named.joint, named.parent))
+    turn = twist_about_parent(rig, named.joint, named.parent, 90.0)
+    _, after = _deformed(binding, _pose(human, binding, {named.joint: turn}))
+    way = skeleton.rest[forearm, :3, 1]
+    radii = [
+        np.linalg.norm(np.cross(points - skeleton.heads[hand], way), axis=1)
+        for points in (rest, after)
+    ]
+    moved = np.linalg.norm(after - rest, axis=1) > 1e-4
+    changes = np.abs(radii[1] / radii[0] - 1.0)[moved]
+    assert np.count_nonzero(moved) > 200
+    assert changes.max() < 0.04
+    assert np.percentile(changes, 99.0) < 0.01

@@ -154,7 +154,7 @@ def test_tables_start_anew_when_the_bones_at_rest_change() -> None:
     select(rig)
     for _ in range(3):
         bpy.ops.object.mode_set(mode="EDIT")
-        rig.data.edit_bones["Lower"].head.z += 0.02
+        rig.data.edit_bones["Lower"].head.z += 0.004
         bpy.ops.object.mode_set(mode="OBJECT")
         check()
     assert edition_of(palette_of(rig)) != edition

@@ -6,9 +6,12 @@ length 8; 0.2 points allow for another density of the mesh.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from bodies import Cylinder, distance_from_capsules
+from bodies import Cylinder, distance_from_capsules, posed, skeleton_of_points, turn
 from numpy.typing import NDArray
 
 from dq_compensation.core.compensation import PUBLISHED_CURVES, Curve, compensation_amounts
@@ -149,3 +152,22 @@ def test_spherical_joint_and_dual_quaternions_agree_about_one_joint() -> None:
         rtol=0,
         atol=1e-6,
     )
+
+
+def test_a_twisted_hand_that_points_aside_takes_no_skin_along() -> None:
+    """Its limb turns about the forearm, by 40 degrees off: a twist keeps the radius, to 2 %."""
+    cylinder = Cylinder.with_transition(0.63)
+    aside = math.radians(40.0)
+    fingers = 4.0 * np.array([math.sin(aside), 0.0, math.cos(aside)])
+    heads = np.vstack((cylinder.skeleton.heads, fingers))
+    tails = np.vstack((heads[1:], 1.5 * fingers))
+    hand = replace(cylinder, skeleton=skeleton_of_points(heads, tails, [-1, 0, 1]))
+    rest = [1.0, 0.0, 0.0, 0.0]
+    pose = posed(hand.skeleton, np.array([rest, turn((0.0, 0.0, 1.0), 90.0), rest]))
+    found = hand.deformed("COMPENSATED", pose, "MEASURED")
+    np.testing.assert_allclose(np.linalg.norm(found[:, :2], axis=1), 1.0, atol=0.02)
+    # Bent, it is held as before.
+    pose = posed(hand.skeleton, np.array([rest, turn((0.0, 1.0, 0.0), 60.0), rest]))
+    bent = hand.deformed("COMPENSATED", pose, "MEASURED")
+    bulging = hand.deformed("DUAL_QUATERNION", pose, "MEASURED")
+    assert np.linalg.norm(bent - bulging, axis=1).max() > 0.05

@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import reduce
 from operator import add
 
-from ...core.limb_joints import LOOSENED, SHORTEST_RAY
+from ...core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
 from ...core.swing_joints import SWUNG_BACK
 from ...core.twist_limbs import SWUNG_FAR
 from ..attribute_names import (
     AMOUNT,
     JOINT_DISTANCE,
     JOINT_ROWS,
+    LIMB_HOLD,
     LIMB_STATE,
     PAIR,
     REST_DISTANCE,
@@ -28,7 +29,7 @@ from ..attribute_names import (
     TWIST,
     numbered,
 )
-from ..palette_points import POINTS_OF_JOINT
+from ..palette_points import POINTS_OF_JOINT, SHORTENED
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, TreeBuilder, Vector
 
 # Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
@@ -52,6 +53,30 @@ def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length
     place = build.choose(is_ray, end, (end - start) * (1.0 / length))
     state = build.vector(length, 0.0, 0.0)
     return build.choose(build.index < 0.5, place, state)
+
+
+def with_turns(build: TreeBuilder, palette: Geometry, points: Geometry) -> Geometry:
+    """Points with LIMB_HOLD: what limbs that turn keep of their hold on the skin, 0 to 1.
+
+    Args:
+        palette: with the rows, as its Armature modifier leaves it.
+        points: `with_limbs` or `rigid_limbs`.
+    """
+    place, index = build.position, build.index
+    row: Matrix = palette.sample(
+        build.attribute(JOINT_ROWS, Matrix), (index * (1.0 / POINTS_OF_JOINT)).floored()
+    )
+    _, _, mark, parent = (build.vector(*column[:3]) for column in row.entries())
+    aside, of_parent = mark.length(), parent.length()
+    aside = aside * 2.0 * (aside < SHORTENED) * (of_parent < SHORTENED)
+    # Of the child's limb, and of the parent's, by the one bone and by the other.
+    forth, of_forth, turned_back, back = (
+        points.sample(place, index + number) for number in (1.0, 3.0, 5.0, 7.0)
+    )
+    swing, turn = turned_back - back, forth - of_forth
+    share = (swing.dot(swing) + LEAST_TURN) / (turn.dot(turn) + LEAST_TURN)
+    lost = 1.0 - (share * BENT_AS_TURNED).minimum(1.0)
+    return points.store(LIMB_HOLD, 1.0 - aside * lost)
 
 
 def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
@@ -175,6 +200,8 @@ def back_to_limb(
     strength: Scalar,
     rest: Vector | None,
     moved: Vector,
+    *,
+    aside: bool,
 ) -> Vector:
     """How far vertices are to go after dual quaternion skinning, back to their limbs.
 
@@ -185,6 +212,7 @@ def back_to_limb(
         rest: the vertex before skinning, where shape keys change it; else its distances at rest
             are in attributes.
         moved: the vertex after skinning.
+        aside: whether there is LIMB_HOLD.
     """
     joint: Integer = build.attribute(PAIR, Integer)
     head: Vector = palette.sample(build.position, joint)
@@ -206,6 +234,8 @@ def back_to_limb(
     farthest = build.choose(limb_states, farthest, size.times_plus(farthest, loosened))
     amount: Scalar = build.attribute(AMOUNT, Scalar)
     amount = build.choose(limb_states, amount, amount * straight)
+    if aside:
+        amount = amount * palette.sample(build.attribute(LIMB_HOLD, Scalar), joint)
     # Too far by 0 up to the difference of the two: the amount times that. Blender divides by 0
     # without harm.
     correction = amount * (farthest - rest_distance)

@@ -325,7 +325,7 @@ class _Assembly:
                 arriving, is_kept = build.found_attribute(ARRIVING, Vector)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
-            offset = back_to_limb(build, self.palette, self.limb_states, strength, rest, moved)
+            offset = self._back_to_limb(strength, rest, moved)
             offset = build.choose(together, to_object.transform_direction(offset), offset)
             return self.mesh.moved_by(offset)
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
@@ -359,13 +359,16 @@ class _Assembly:
 
         def bring_back(start: Vector, moved: Vector) -> Vector:
             rest = start if self.kind.shaped else None
-            states, palette = self.limb_states, self.palette
-            moved = moved + back_to_limb(build, palette, states, strength, rest, moved)
+            palette, moved = self.palette, moved + self._back_to_limb(strength, rest, moved)
             if self._all_within and self.kind.swung:
                 moved = moved + onto_chords(build, palette, self.kind.swung, strength, moved)
             return self._turned_within(moved)
 
         return bring_back
+
+    def _back_to_limb(self, strength: Scalar, rest: Vector | None, moved: Vector) -> Vector:
+        vertices = (self.limb_states, strength, rest, moved)
+        return back_to_limb(self.b, self.palette, *vertices, aside=self.kind.aside)
 
     @property
     def _all_within(self) -> bool:
