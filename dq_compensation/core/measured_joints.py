@@ -57,8 +57,14 @@ _SHORTEST = 1e-30
 # joints follows its own bone alone by as much as this: from the first number to the second. As they
 # are painted elbows have 0.6 to 1.3 and 0.96 to 1, ropes 2.4 to 13 and 0.36 to 0.82.
 _WIDE, _ALONE = (1.1, 1.5), (0.85, 0.93)
+# Where all bones of the row share their skin, as short ones do, those widths are less by this: from
+# the first share that any of them has alone to the second.
+_NARROWER, _SHARED = 0.4, (0.65, 0.85)
+# Joints are of a rope as their neighbours are: by the mean of what is found at these and at that
+# many before and behind.
+_ONE_ROPE, _NEIGHBOURS = (0.2, 0.5), 2
 # So wide are hoses, whatever is alone: between straight pieces of a limb there are up to 2.7.
-_VERY_WIDE = (3.0, 4.0)
+_VERY_WIDE = (3.0, 3.5)
 # So many vertices of a joint show a rope: from the first number to the second.
 _ENOUGH = (8.0, 16.0)
 # The least radius of skin, in lengths of the shorter limb.
@@ -123,8 +129,12 @@ class JointCandidates:
 
         With the width c of `_widths`, and the larger share u of `_alone` of its two bones, it rises
         smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
-        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Fewer than 8
-        vertices show no rope: fingers of low-poly meshes have wide weights.
+        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 3.5. Where no bone
+        of the row has an u of 0.65 to 0.85, c counts for up to 0.4 more: the weights of short bones
+        are no wider than these. Fewer than 8 vertices show no rope: fingers of low-poly meshes have
+        wide weights. What is neither limb nor rope is farther from the ideal of either: so joints
+        are of a rope as the mean of this goes from 0.2 to 0.5, over the joint and two of its row on
+        either side, by 3, 2 and 1 times how much each bends the skin.
 
         Args:
             skin: that of the candidates, with the weights as they are painted.
@@ -134,9 +144,31 @@ class JointCandidates:
         largest = np.maximum(alone[limbs.children], alone[limbs.parents])
         largest[largest < 0.0] = 1.0
         widths, counts = self._widths(skin.positions)
+        rows, of_row = np.full(len(largest), -1), np.zeros(len(largest))
+        rows[self.joints] = self.rows
+        known = np.flatnonzero(rows >= 0)
+        np.maximum.at(of_row, rows[known], largest[known])
+        shared = np.where(rows >= 0, 1.0 - smooth_step(of_row[rows], *_SHARED), 0.0)
         limbs_alone = smooth_step(largest, *_ALONE) * (1.0 - smooth_step(widths, *_VERY_WIDE))
-        wide = smooth_step(widths, *_WIDE) * smooth_step(counts, *_ENOUGH)
-        return wide * (1.0 - limbs_alone)
+        wide = smooth_step(widths + _NARROWER * shared, *_WIDE) * smooth_step(counts, *_ENOUGH)
+        found = wide * (1.0 - limbs_alone)
+
+        # The joints one after the other in a row.
+        joint_at = np.full(skin.skeleton.bone_count, -1)
+        joint_at[limbs.children[known]] = known
+        before = joint_at[np.maximum(skin.body_parents[limbs.children[known]], 0)]
+        follows = (before >= 0) & (rows[before] == rows[known]) & (before != known)
+        before, behind = before[follows], known[follows]
+        shares = self.below * self.above / (self.below + self.above)
+        bends = np.bincount(self.joints, shares, len(rows))
+        sums = np.stack((found * bends, bends))
+        for _ in range(_NEIGHBOURS):
+            # Over as many joints; for two 1, 2, 3, 2, 1.
+            added = sums.copy()
+            sums[:, before] += added[:, behind]
+            sums[:, behind] += added[:, before]
+        found[known] = smooth_step(sums[0] / np.maximum(sums[1], _SHORTEST), *_ONE_ROPE)[known]
+        return found
 
     def _widths(self, positions: Floats) -> tuple[Float64s, Float64s]:
         """Over how many radii of the skin the weights of each joint cross over, shape (J,).
@@ -439,6 +471,14 @@ class MeasuredJoints:
         return cls(limbs, joints, bones, amounts, ropes, swings)
 
     @property
+    def points_aside(self) -> bool:
+        """Whether any vertex is measured against a limb that points aside: `LimbJoints.aside`."""
+        joints, bones = self.joints[self.rows], self.bones[self.rows]
+        return bool(
+            ((bones == self.limbs.children[joints]) & (self.limbs.aside[joints] > 0.0)).any()
+        )
+
+    @property
     def rope_bones(self) -> Int32s:
         """The bones at whose heads a rope bends: nothing is compensated there, or little."""
         return np.unique(self.limbs.children[self.ropes > 0.5])
@@ -454,14 +494,6 @@ class MeasuredJoints:
     def joint_bones(self) -> Int32s:
         """The bones at whose heads vertices are compensated."""
         return np.unique(self.limbs.children[self.joints[self.rows]])
-
-    @property
-    def points_aside(self) -> bool:
-        """Whether any vertex is measured against a limb that points aside: `LimbJoints.aside`."""
-        joints, bones = self.joints[self.rows], self.bones[self.rows]
-        return bool(
-            ((bones == self.limbs.children[joints]) & (self.limbs.aside[joints] > 0.0)).any()
-        )
 
     @property
     def bones_of_mesh_joints(self) -> Int32s:

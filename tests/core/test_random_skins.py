@@ -10,11 +10,11 @@ from random_skins import RandomSkin
 # RANDOM_SKINS="first count" runs others: 600 from 0 took 10 s.
 FIRST, COUNT = (int(each) for each in os.environ.get("RANDOM_SKINS", "0 240").split())
 # The share that may miss, of each kind, and none of the twists. Measured on 600, when limbs of
-# ropes did not go on beyond their last joints and leaves were not found on ropes, then now: hinges
-# 3 of 112, 3 (bent, with a twist that is spread); rows 61 of 161, 2 (leaves beside the next joint);
-# between these 42 of 175, 42: where compensation fades from limb to rope, skin is between the two
-# ideals.
-MISSING = {"hinge": 0.05, "row": 0.03, "between": 0.33}
+# ropes did not go on beyond their last joints and leaves were not found on ropes, when joints were
+# judged one by one, and now: hinges 3 of 112, 3, 3 (bent, with a twist that is spread); rows 61 of
+# 161, 2, 0; between these 42 of 175, 42, 18: several are bent and twisted, where dual
+# quaternions bring skin nearer to the limb than linear skinning, and compensation leaves it there.
+MISSING = {"hinge": 0.03, "row": 0.01, "between": 0.15}
 
 
 def test_random_skins_are_no_worse_than_the_better_of_the_others() -> None:

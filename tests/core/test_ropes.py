@@ -251,6 +251,29 @@ def test_along_a_limb_that_ends_as_a_rope_nothing_jumps() -> None:
     assert np.linalg.norm(np.diff(moved, axis=0), axis=2).max() < 0.2 * tube.radius
 
 
+def test_joints_are_of_a_rope_as_their_neighbours_are() -> None:
+    """A narrow transition in a tail: half of a limb and half of a rope would be neither."""
+
+    def weigh(z: Array) -> Array:
+        widths = np.array([0.5, 0.5, 0.5, 0.15, 0.5, 0.5, 0.5])
+        steps = (z[:, None] - np.arange(1, 8)) / (widths * math.sqrt(2.0))
+        behind = np.minimum.accumulate(0.5 + 0.5 * np.vectorize(math.erf)(steps), axis=1)
+        ends = np.ones((len(z), 1)), np.zeros((len(z), 1))
+        return np.hstack((ends[0], behind)) - np.hstack((behind, ends[1]))
+
+    tube = Tube.of(8, 0.12, weigh)
+    assert tube.ropes.tolist() == [1.0] * 7
+    found = tube.deformed(bent(8, 40.0))
+    np.testing.assert_allclose(found["COMPENSATED"], found["DUAL_QUATERNION"], atol=1e-6)
+
+
+def test_short_bones_that_share_all_their_skin_are_a_rope() -> None:
+    """Their weights are only as wide as the radius: no bone has 0.7 of any vertex alone."""
+    assert Tube.with_steps(6, 0.6, 0.6).ropes.min() == 1.0
+    # Fingers and necks are as thick, but one of their bones has skin of its own.
+    assert Tube.with_steps(6, 0.4, 0.25).ropes.max() == 0.0
+
+
 def test_softness_makes_no_rope_of_a_limb() -> None:
     hard, soft = Tube.with_steps(5, 0.2, 0.16), Tube.with_steps(5, 0.2, 0.6)
     assert soft.ropes.min() > 0.9
