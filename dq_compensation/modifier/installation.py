@@ -325,11 +325,11 @@ def _other_users(skinned: SkinnedObject) -> list[SkinnedObject]:
 
 def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     """The settings by which bones move an object's mesh, and the origin of its vertices."""
-    armature = skinned.modifier
+    armature, by_itself = skinned.modifier, skinned.settings.by_itself
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
     soft = record_of(skinned) if acting_soft_copy(skinned) else {}
-    return *bound, soft, signature_before(skinned)
+    return *bound, soft, by_itself, signature_before(skinned)
 
 
 # Lets the node modifier deform an object with its Armature modifier, or in its place, and back.
