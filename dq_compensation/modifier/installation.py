@@ -111,7 +111,7 @@ def install(
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
     obj, armature, written = skinned.obj, skinned.modifier, as_written(skinned.obj, settings)
-    binding = binding if settings.compensates else binding.as_painted
+    binding = binding.as_skinned(settings)
     deformation = binding.deformation(written)
     deformation = deformation if binding.is_soft else deformation.without_idle_parts
     examples = binding.acting_examples(settings) if settings.by_example else None
