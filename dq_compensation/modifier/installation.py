@@ -111,7 +111,7 @@ def install(
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
     obj, armature, written = skinned.obj, skinned.modifier, as_written(skinned.obj, settings)
-    binding = binding if settings.compensates else binding.as_painted
+    binding = binding.as_skinned(settings)
     deformation = binding.deformation(written)
     deformation = deformation if binding.is_soft else deformation.without_idle_parts
     examples = binding.acting_examples(settings) if settings.by_example else None
@@ -325,11 +325,11 @@ def _other_users(skinned: SkinnedObject) -> list[SkinnedObject]:
 
 def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     """The settings by which bones move an object's mesh, and the origin of its vertices."""
-    armature = skinned.modifier
+    armature, by_itself = skinned.modifier, skinned.settings.by_itself
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
     soft = record_of(skinned) if acting_soft_copy(skinned) else {}
-    return *bound, soft, signature_before(skinned)
+    return *bound, soft, by_itself, signature_before(skinned)
 
 
 # Lets the node modifier deform an object with its Armature modifier, or in its place, and back.

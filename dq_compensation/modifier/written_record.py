@@ -139,7 +139,7 @@ def changed_parts(
     elif _ATTRIBUTES not in found and _are_of_another(skinned, known, written):
         found.append(_ATTRIBUTES)
     if binding is not None:
-        found += changed_digests(written, binding.content)
+        found += changed_digests(written, binding.as_skinned(settings).content)
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
@@ -445,6 +446,8 @@ def soften_copies(
 ) -> Generator[Progress, None, None]:
     """Compute the soft weights of the meshes of one character and write them, in the last step.
 
+    Objects that share a mesh and have equal records get the same ones, as if there were one object.
+
     Args:
         records: `wanted_record` now of each mesh; those without a soft copy are not written.
         fixed: its meshes that keep the weights of the file from which they are linked.
@@ -454,18 +457,25 @@ def soften_copies(
     """
     doing = f"Softness of {listed([obj.name for obj in records])}"
     uids = [obj.session_uid for obj in records]
-    bindings = [bind(obj, follow=False, painted=True) for obj in records]
-    pairs = zip(records, bindings, strict=True)
-    skins = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in pairs]
+    firsts = dict[str, bpy.types.Object]()
+    alike = {
+        obj: firsts.setdefault(json.dumps((mesh_of(obj).session_uid, record)), obj)
+        for obj, record in records.items()
+    }
+    first = {obj: row for row, obj in enumerate(firsts.values())}
+    row_of = [first[alike[obj]] for obj in records]
+    bindings = [bind(obj, follow=False, painted=True) for obj in first]
+    skins = [Skin.of(*pair, _all_vertices(pair[1])) for pair in zip(first, bindings, strict=True)]
+    skins = [replace(s, lies_on=alike.get(s.lies_on, s.lies_on)) for s in skins]
     below = [(obj, bind(obj, follow=False)) for obj in fixed]
     kept = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in below]
-    softness = [record["softness"] for record in records.values()]
+    softness = [records[obj]["softness"] for obj in first]
     found = yield from with_progress(_soft_influences(skins, softness, kept), doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     objects = {obj.session_uid: obj for obj in bpy.data.objects}
-    every = zip(uids, bindings, found, records.values(), strict=True)
-    for uid, binding, (soft, features), record in list(every):
+    for uid, row, record in zip(uids, row_of, records.values(), strict=True):
+        binding, (soft, features) = bindings[row], found[row]
         skinned = SkinnedObject(objects[uid]) if uid in objects else None
         copy = soft_copy(skinned) if skinned is not None else None
         if skinned is not None and copy is not None:

@@ -14,6 +14,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
+from dq_compensation.lifecycle.following import mesh_edited
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.character_skin import CharacterSkin
@@ -32,10 +33,11 @@ from tests.blender.character_scenes import (
     pose,
 )
 from tests.blender.enabled_scenes import check, distance, select
-from tests.blender.scene_builders import evaluated_positions, save_and_open
-from tests.blender.softness_scenes import copy_of, counted_computations
+from tests.blender.scene_builders import evaluated_positions, link, save_and_open
+from tests.blender.softness_scenes import copy_of, counted_computations, groups_of
 from tests.human_body import HEAD_AND_FEET, human_arrays
 from tests.kept_files import new_file
+from tests.limb import pose_limb
 from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -282,3 +284,44 @@ def test_a_mesh_that_cannot_be_enabled_leaves_the_others_joined() -> None:
         api.enable([*parts, broken], limb_axis="Y")
     for obj, positions in zip(parts, before, strict=True):
         assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+
+
+def _linked_duplicate(obj: bpy.types.Object, name: str) -> bpy.types.Object:
+    found = obj.copy()
+    found.name = name
+    return link(found)
+
+
+@pytest.mark.parametrize("name", ["A Twin", "Twin"], ids=["first by name", "last"])
+def test_objects_that_share_a_mesh_get_the_weights_of_one(name: str) -> None:
+    """Bit by bit: attributes of the mesh are written from them."""
+    parts, _ = limb_in_two(0.52)
+    look = PLAIN | {"softness": 0.4, "twist_spread": 1.0}
+    api.enable(parts, **look)
+    before = [groups_of(copy_of(obj)) for obj in parts]
+    twin = _linked_duplicate(parts[1], name)
+    check()
+    meshes = [*parts, twin]
+    for _ in ("followed", "enabled anew"):
+        assert [groups_of(copy_of(obj)) for obj in meshes] == [*before, before[1]]
+        assert np.array_equal(evaluated_positions(twin), evaluated_positions(parts[1]))
+        api.disable(meshes)
+        api.enable(meshes, **look)
+
+
+def test_of_objects_that_share_a_mesh_one_may_go_by_itself() -> None:
+    parts, rig = limb_in_two(0.52)
+    pose_limb(rig)
+    look = PLAIN | {"twist_spread": 1.0}
+    api.enable(parts[0], **look)
+    alone = evaluated_positions(parts[0])
+    api.enable(parts, **look)
+    together = evaluated_positions(parts[0])
+    assert distance(alone, together, 1.5) > 10 * SAME
+    twin = _linked_duplicate(parts[0], "Twin")
+    twin.dq_compensation.by_itself = True
+    for _ in ("followed", "read again"):
+        check()
+        assert distance(evaluated_positions(parts[0]), together, 1.5) <= SAME
+        assert distance(evaluated_positions(twin), alone, 1.5) <= SAME
+        mesh_edited(parts[0].data)

@@ -14,6 +14,8 @@ import pytest
 from dq_compensation import api
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.following import mesh_edited
+from dq_compensation.modifier.installation import install
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.vertex_groups import write_groups
@@ -37,6 +39,7 @@ from tests.blender.softness_scenes import (
     soft_limb,
 )
 from tests.limb import build_bendy_limb, pose_limb
+from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -222,7 +225,9 @@ def test_animated_keys_need_no_computation(limb: Scene) -> None:
 
 
 @pytest.mark.parametrize("method", ["LINEAR", "DUAL_QUATERNION", "SPHERICAL_JOINT"])
-def test_other_methods_stay_what_they_promise(limb: Scene, method: str) -> None:
+def test_other_methods_stay_what_they_promise(
+    limb: Scene, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     obj, _ = limb
     obj.dq_compensation.method = method
     assert error(obj) <= TOLERANCE
@@ -230,6 +235,10 @@ def test_other_methods_stay_what_they_promise(limb: Scene, method: str) -> None:
     for evaluator in ("NUMPY", "MODIFIER"):
         found = api.evaluate(obj, evaluator=evaluator)
         assert distance(found, shown, size_of(obj)) <= TOLERANCE
+    calls = count_calls(monkeypatch, install)
+    mesh_edited(obj.data)
+    check()
+    assert not calls  # it is read again, and nothing has changed
     obj.dq_compensation.softness = 0.0
     assert distance(evaluated_positions(obj), shown, size_of(obj)) <= 1e-6
 

@@ -332,6 +332,10 @@ class Binding:
         """The same without softness."""
         return replace(self, influences=self.painted_influences) if self.is_soft else self
 
+    def as_skinned(self, settings: Settings) -> Binding:
+        """The same without softness where the method does not compensate."""
+        return self if settings.compensates else self.as_painted
+
     def deformation(
         self, settings: Settings, object_to_armature: Float64s | None = None
     ) -> Deformation:
@@ -339,8 +343,8 @@ class Binding:
 
         Its arrays are the same objects as long as they are true; compare them with `is`.
         """
-        if self.is_soft and not settings.compensates:
-            return self.as_painted.deformation(settings, object_to_armature)
+        if (skinned := self.as_skinned(settings)) is not self:
+            return skinned.deformation(settings, object_to_armature)
         groups = (settings.vertex_group, settings.blend_group)
         vertex_weights, blend_weights = (
             self.painted(group) if settings.acts(setting) and group in self.group_names else None
