@@ -122,7 +122,9 @@ def find_movement(
     Args:
         plain: movements near the given one that are likelier than others, the likeliest first.
     """
-    if len(joints.bones) < _FEWEST_GAINED:
+    # What is inside already leaves no movement enough to bring inside.
+    inside, count = int(joints.inside(np.eye(4)).sum()), len(joints.bones)
+    if count - inside < _FEWEST_GAINED or inside > _FEWER_INSIDE * count:
         return None
     for scaled in (False, True)[: 1 + joints.show_rotation]:
         fitted, freedoms = joints.fitted(scaled)

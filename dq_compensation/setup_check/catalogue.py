@@ -16,6 +16,7 @@ from .checks import (
     object_scale,
     open_seams,
     parenting,
+    rest_pose,
     unweighted_vertices,
 )
 from .checks.armature_modifier import ARMATURE_MODIFIER, MULTI_MODIFIER
@@ -37,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     parenting.CHECK,
     bone_orientation.CHECK,
     bone_hierarchy.CHECK,
+    rest_pose.CHECK,
     ARMATURE_MODIFIER,
     unweighted_vertices.CHECK,
     WEIGHT_SUMS,

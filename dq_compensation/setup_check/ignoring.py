@@ -1,12 +1,14 @@
 """Findings that the user has judged: they are kept with the object, and ignored while they last.
 
 An issue is ignored as long as there is no more of it than the user has seen: no worse, and about no
-other bones and no more vertices.
+other bones and no more vertices. What it is called follows renamed objects, and renamed bones of
+enabled characters.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -14,7 +16,9 @@ import bpy
 import numpy as np
 
 from ..errors import raise_refusal
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import linked_refusal
+from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import settings_of
 from .issue import Issue
 
@@ -51,7 +55,7 @@ def ignore(obj: bpy.types.Object, issue: Issue, *, ignored: bool = True) -> None
     rows = [
         (
             *(each.check, each.key, each.severity, each.message, each.bones),
-            *(len(each.vertices), each.amount),
+            *(len(each.vertices), each.amount, _names(obj)),
         )
         for each in known.values()
     ]
@@ -64,11 +68,25 @@ def _known(obj: bpy.types.Object) -> dict[tuple[str, str], Issue]:
         rows = json.loads(settings_of(obj).ignored or "[]")
         return {
             (check, key): Issue(
-                *(key, severity, message, tuple(bones), np.arange(count)),
+                *(key, severity, _renamed(message, names, obj), tuple(bones), np.arange(count)),
                 amount=amount,
                 check=check,
             )
-            for check, key, severity, message, bones, count, amount in rows
+            for check, key, severity, message, bones, count, amount, names in rows
         }
     except (TypeError, ValueError):  # damaged, or of another version
         return {}
+
+
+def _names(obj: bpy.types.Object) -> list[str]:
+    """What messages call an object, its mesh and its rig: they may be renamed."""
+    rig = find_rig(obj)
+    return [obj.name, mesh_of(obj).name, rig.name if rig is not None else ""]
+
+
+def _renamed(message: str, names: list[str], obj: bpy.types.Object) -> str:
+    """A message of then with the names of now."""
+    for old, new in zip(names, _names(obj), strict=True):
+        if old and old != new:
+            message = re.sub(rf"\b{re.escape(old)}\b", lambda _, new=new: new, message)
+    return message

@@ -14,6 +14,7 @@ from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of, with_hard_edges
 from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
 from ..core.influences import MIN_WEIGHT_SUM, Influences
+from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import BoneKinds, Skeleton
 from ..core.vectors import extent, transformed_points
 from ..errors import BindingError
@@ -26,6 +27,7 @@ from ..scene.binding.content import (
 )
 from ..scene.blender.armature import (
     armature_of,
+    bone_side,
     deforming_bones,
     has_moved,
     object_to_armature,
@@ -44,6 +46,7 @@ from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
+from ..scene.settings.object_settings import Settings
 from ..session.status import is_behind, status_of
 
 # A mesh object that was moved, turned or scaled off its rig, and where it belongs.
@@ -339,11 +342,25 @@ class Subject(SkinnedObject):
         return None if matrix is None else transformed_points(matrix, self.rest)
 
     @cached_property
+    def skin(self) -> SkinAtRest:
+        """The skin of this mesh alone, with its limbs; with a `rest_in_armature` only."""
+        assert self.rest_in_armature is not None
+        sides = np.array([bone_side(name) for name in self.skeleton.names], np.int8)
+        read = (self.rest_in_armature, self.influences, self.skeleton)
+        axis = Settings.of(self.obj).limb_axis
+        return SkinAtRest(*read, axis, sides=sides, kinds=self.bone_kinds)
+
+    @cached_property
     def skin_with_hard_edges(self) -> tuple[Float64s, Influences]:
         """`rest_in_armature` and `influences`, with the middles of hard edges."""
         assert self.rest_in_armature is not None
         count = self.skeleton.bone_count
         return with_hard_edges(self.rest_in_armature, self.influences, self.edges, count)
+
+    @cached_property
+    def skinned_joints(self) -> SkinnedJoints:
+        """The joints that bend the skin; with a `rest_in_armature` only."""
+        return SkinnedJoints.of(*self.skin_with_hard_edges, self.skeleton)
 
     @cached_property
     def misplacement(self) -> Misplacement | None:
@@ -354,7 +371,7 @@ class Subject(SkinnedObject):
         positions, to_armature = self.rest_in_armature, self.object_to_armature
         if positions is None or to_armature is None:
             return None
-        joints = SkinnedJoints.of(*self.skin_with_hard_edges, self.skeleton)
+        joints = self.skinned_joints
         back = np.linalg.inv(to_armature)
         movement = find_movement(
             joints, lambda near: (it @ back for it in _plain_places(self.obj, near, to_armature))

@@ -11,8 +11,10 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.setup_check import findings
 from dq_compensation.setup_check.fixing import fix_all
+from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import add_grid, skin
 from tests.setup_check.fake_checks import Dents, dented_body, use_checks
+from tests.setup_check.plant_weight_transition import cylinder
 from tests.setup_check.test_check_panel import RememberedLayout, draw
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -132,3 +134,20 @@ def test_what_another_version_has_kept_hides_no_issue(body: Object, kept: str) -
     assert len(api.check(body)) == 1
     api.ignore(body, "dents", "dents")
     assert not api.check(body)
+
+
+def test_what_is_ignored_follows_renamed_bones_and_objects() -> None:
+    limb, rig = cylinder(0.3)
+    limb.dq_compensation.curve = "MEASURED"
+    enable(limb)
+    found = {(issue.check, issue.key) for issue in api.check(limb)}
+    assert {("parenting", "apart"), ("weight_transition", "lower")} <= found
+    for check, key in found:
+        api.ignore(limb, check, key)
+    assert api.check(limb) == []
+    rig.data.bones["lower"].name = "Shin"
+    bpy.context.view_layer.update()
+    limb.name, rig.name, limb.data.name = "Leg", "Limb", "Skin"
+    assert api.check(limb) == []
+    limb.dq_compensation.ignored = ""
+    assert any("Shin" in issue.bones for issue in api.check(limb))

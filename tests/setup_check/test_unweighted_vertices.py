@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.setup_check.checks.unweighted_vertices import CHECK
 from dq_compensation.setup_check.issue import FixError, Issue
 from dq_compensation.setup_check.subject import Subject
@@ -164,3 +165,26 @@ def test_weights_that_are_no_numbers_are_found_and_replaced(human: Human) -> Non
     assert found_in(obj) == []
     assert np.isfinite(read_weights(obj.data).weights).all()
     assert not np.allclose(human.evaluated_positions()[broken], rest[broken], atol=0.1)
+
+
+def test_weights_from_nearest_are_not_offered_into_a_locked_group(human: Human) -> None:
+    """Which group is the nearest is found before there is a button."""
+    loose(human)
+    obj = human.mesh_object
+    (issue,) = found_in(obj)
+    assert [each.name for each in issue.fixes] == ["weight_from_nearest"]
+    before = dense_weights(obj)
+    fix(obj, issue)
+    groups = obj.vertex_groups
+    written = np.flatnonzero((dense_weights(obj) != before).any(axis=0)).tolist()
+    other = next(group for group in groups if group.index not in written)
+    none = np.zeros(len(issue.vertices))
+    write_groups(obj, {group.name: none for group in groups}, issue.vertices)
+    other.lock_weight = True
+    (issue,) = found_in(obj)
+    assert issue.fixes
+    groups[written[0]].lock_weight = True
+    (issue,) = found_in(obj)
+    assert not issue.fixes
+    assert "Weight From Nearest cannot mend it: " in issue.message
+    assert groups[written[0]].name in issue.message

@@ -137,10 +137,17 @@ def test_a_right_width_at_the_joint_is_no_issue(width: float) -> None:
     assert found_in(limb) == {}
 
 
-@pytest.mark.parametrize(("width", "shift"), [(0.25, 0.0), (1.1, 0.0), (0.63, 0.6), (0.63, -0.6)])
-def test_what_it_expects_is_what_the_bend_shows(width: float, shift: float) -> None:
+@pytest.mark.parametrize(
+    ("curve", "width", "shift"),
+    [
+        *(("FITTED", *each) for each in ((0.25, 0.0), (1.1, 0.0), (0.63, 0.6), (0.63, -0.6))),
+        *(("MEASURED", width, 0.0) for width in (1.8, 2.5, 3.0)),
+    ],
+)
+def test_what_it_expects_is_what_the_bend_shows(curve: str, width: float, shift: float) -> None:
     """Within 2 % of the radius: the table is interpolated, the cylinder coarser than its model."""
     limb, rig = cylinder(width, shift)
+    limb.dq_compensation.curve = curve
     issue = found_in(limb)["lower"]
     assert issue.severity == "WARNING"
     error = bend_error(limb, rig)
@@ -213,13 +220,43 @@ def test_folds_that_softness_takes_away_are_not_minded() -> None:
 def test_a_joint_beside_the_limb_is_no_matter_of_weights() -> None:
     limb, _ = cylinder(0.63, beside=1.6)
     issue = found_in(limb)["outside"]
-    assert (issue.severity, issue.bones, issue.fixes) == ("INFORMATION", ("lower",), ())
+    assert (issue.bones, issue.fixes) == (("lower",), ())
     assert "lower (16 cm)" in issue.message
 
 
-def test_a_joint_far_outside_is_a_warning() -> None:
-    limb, _ = cylinder(0.63, beside=2.5)
-    assert found_in(limb)["outside"].severity == "WARNING"
+def test_a_joint_outside_is_judged_by_how_far_the_limb_goes_aside() -> None:
+    """A bend by 90 degrees about a joint that is 16 cm beside takes skin 16 sqrt(2) cm aside."""
+    limb, rig = cylinder(0.63, beside=1.6)
+    issue = found_in(limb)["outside"]
+    bone = rig.pose.bones["lower"]
+    bone.rotation_mode, bone.rotation_euler.z = "XYZ", np.radians(90.0)
+    bpy.context.view_layer.update()
+    tip = np.array([vertex.co for vertex in limb.data.vertices])[:, 2].argmax()
+    beside = api.evaluate(limb)[tip]
+    limb, rig = cylinder(0.63)
+    bone = rig.pose.bones["lower"]
+    bone.rotation_mode, bone.rotation_euler.z = "XYZ", np.radians(90.0)
+    bpy.context.view_layer.update()
+    aside = float(np.linalg.norm(beside - api.evaluate(limb)[tip]))
+    assert aside == pytest.approx(0.226, abs=0.001)  # the rest of a rounded length
+    assert "the limb goes aside by up to 23 cm" in issue.message
+    assert issue.severity == "WARNING"
+
+
+@pytest.mark.parametrize(
+    ("metres", "severity"), [(0.09, "WARNING"), (0.06, "WARNING"), (0.0, None)]
+)
+def test_an_elbow_outside_of_the_arm_is_a_warning(
+    metres: float, severity: str | None, human: Human
+) -> None:
+    obj = human.mesh_object
+    with edit_mode(human.armature_object) as armature:
+        for bone in armature.data.edit_bones:
+            bone.use_connect = False
+        for side in "LR":
+            armature.data.edit_bones[f"lowerarm01.{side}"].head.y += metres
+    issue = found_in(obj).get("outside")
+    assert (issue and issue.severity) == severity
 
 
 @pytest.mark.parametrize(("left", "right", "found"), [(1.06, 0.98, True), (1.02, 0.94, False)])
@@ -321,7 +358,17 @@ def test_knees_that_were_made_narrow_are_found_and_fixed(human: Human) -> None:
 
 def test_joints_of_the_human_far_from_their_skin_are_named(whole_human: Human) -> None:
     """Only those of the little toes: a centimetre from where the weights change."""
-    assert set(found_in(whole_human.mesh_object)["outside"].bones) == {"toe5-3.L", "toe5-3.R"}
+    issue = found_in(whole_human.mesh_object)["outside"]
+    assert (set(issue.bones), issue.severity) == ({"toe5-3.L", "toe5-3.R"}, "INFORMATION")
+
+
+def test_thumbs_that_mirror_each_other_are_one_finding(
+    human_with_rig: Callable[[Rig], Human],
+) -> None:
+    """Their names, LThumb and RThumb, do not say so."""
+    issues = found_in(human_with_rig("cmu_mb").mesh_object)
+    (issue,) = (issue for issue in issues.values() if "LThumb" in issue.bones)
+    assert set(issue.bones) == {"LeftHand", "LThumb", "RightHand", "RThumb"}
 
 
 def test_locked_groups_and_shared_meshes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 
@@ -98,3 +99,17 @@ def kinds_refusal(text: str, rig: bpy.types.Object) -> str | None:
         if kind == "TWIST_BONE" and bone.parent is None:
             return f"{name} has no parent, on whose limb a twist bone lies. Parent it first."
     return None
+
+
+def renamed_in(text: str, renamed: Mapping[str, str]) -> str:
+    """A JSON text with the new names of bones where it has their old ones, alone in a string."""
+
+    def of(value: object) -> object:
+        if isinstance(value, list):
+            return [of(each) for each in value]
+        return renamed.get(value, value) if isinstance(value, str) else value
+
+    try:
+        return json.dumps(of(json.loads(text))) if text else text
+    except ValueError:  # damaged
+        return text

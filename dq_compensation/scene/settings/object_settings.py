@@ -15,7 +15,7 @@ from bpy.types import PropertyGroup
 from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
-from .bone_texts import kinds_in, names_in, text_of_kinds, text_of_names
+from .bone_texts import kinds_in, names_in, renamed_in, text_of_kinds, text_of_names
 from .crowd_settings import CLASSES as CROWD_CLASSES
 from .crowd_settings import DQCompensationCrowd
 from .declaration import (
@@ -661,3 +661,4 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
     for name in ("example_bone", "support_bone"):
         if (bone := getattr(settings, name)) in renamed:
             setattr(settings, name, renamed[bone])
+    settings.ignored = renamed_in(settings.ignored, renamed)

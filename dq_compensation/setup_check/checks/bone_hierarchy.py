@@ -12,9 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...analysis.limbs import Gap, Limbs, find_gaps, joints_of
-from ...arrays import Float64s
-from ...core.limb_joints import SkinAtRest
-from ...scene.blender.armature import armature_of, bone_side, is_helper_bone
+from ...scene.blender.armature import armature_of, is_helper_bone
 from ...scene.settings.object_settings import Settings
 from ...wording import listed
 from ..fixes.parent_bones import parent_bones, require_parentable
@@ -28,10 +26,14 @@ _CONTROLLED, _CARRIED = "controlled", "carried"
 
 def find(subject: Subject) -> Iterator[Issue]:
     """Bones without their parent, by the evidence for it; compensation needs the parent."""
-    positions, settings = subject.rest_in_armature, Settings.of(subject.obj)
-    if positions is None or not settings.compensates or subject.misplacement is not None:
+    settings = Settings.of(subject.obj)
+    if (
+        subject.rest_in_armature is None
+        or not settings.compensates
+        or subject.misplacement is not None
+    ):
         return
-    gaps, limbs = _gaps(subject, positions)
+    gaps, limbs = _gaps(subject)
     closes = settings.use_mesh_joints and settings.acts("use_mesh_joints")
     for key in _REASONS:
         if key in gaps:
@@ -39,14 +41,10 @@ def find(subject: Subject) -> Iterator[Issue]:
             yield _issue(subject, key, gaps[key], len(joints))
 
 
-def _gaps(subject: Subject, positions: Float64s) -> tuple[dict[str, list[Gap]], Limbs]:
+def _gaps(subject: Subject) -> tuple[dict[str, list[Gap]], Limbs]:
     """The gaps of the hierarchy by how they were found, without helper bones of a bake."""
-    axis = Settings.of(subject.obj).limb_axis
     names, bones = subject.skeleton.names, armature_of(subject.rig).bones
-    sides = np.array([bone_side(name) for name in names], np.int8)
-    at_rest, kinds = (positions, subject.influences, subject.skeleton), subject.bone_kinds
-    skin = SkinAtRest(*at_rest, axis, sides=sides, kinds=kinds)
-    limbs, found = Limbs.of(skin.with_whole_limbs), dict[str, list[Gap]]()
+    limbs, found = Limbs.of(subject.skin.with_whole_limbs), dict[str, list[Gap]]()
     for gap in find_gaps(limbs):
         if not any(is_helper_bone(bones[names[bone]]) for bone in (gap.parent, gap.child)):
             found.setdefault(_key_of(subject, gap), []).append(gap)
@@ -106,9 +104,8 @@ _QUESTIONS = {
 
 
 def _parents(subject: Subject, issue: Issue) -> dict[str, str]:
-    positions, names = subject.rest_in_armature, subject.skeleton.names
-    assert positions is not None  # gaps were found just now
-    gaps = _gaps(subject, positions)[0][issue.key]
+    names = subject.skeleton.names
+    gaps = _gaps(subject)[0][issue.key]
     return {names[gap.child]: names[gap.parent] for gap in gaps}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...analysis.mirror_map import partners_by_position
 from ...arrays import Float64s, Indices, Integers
-from ...core.vectors import dots, extent
+from ...core.vectors import cell_keys, dots, extent
 from ...scene.blender.armature import flipped_name, is_helper_bone
 from ...wording import counted, listed
 from ..issue import Check, Issue
@@ -128,8 +128,10 @@ def _find_mirrored_weights(subject: Subject) -> Iterator[Issue]:
         return
     size = extent(subject.rest)
     # Vertices that touch, as those of two boxes, are looked at together.
-    rounded = np.round(subject.rest / (_SAME_PLACE * max(size, 1e-30)))
-    _, first, place = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
+    from_corner = subject.rest - subject.rest.min(axis=0)
+    cells = np.round(from_corner / (_SAME_PLACE * max(size, 1e-30))).astype(np.int64)
+    keys = cell_keys(cells, cells.max(axis=0) + 1)
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     place = place.reshape(-1)
     partners = partners_by_position(subject.rest[first], _TOLERANCE * size)
     if not len(partners) or (partners[place] >= 0).mean() < _SYMMETRIC:

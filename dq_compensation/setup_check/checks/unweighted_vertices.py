@@ -88,7 +88,9 @@ def weight_from_neighbours(subject: Subject, issue: Issue) -> Repair:
 def weight_from_nearest(subject: Subject, issue: Issue) -> Repair:
     """Give each vertex of an issue the weights of the nearest weighted one, evened out a little."""
     require_writable(subject.obj, ())
-    yield  # to look for the nearest ones takes long
+    # To look for the nearest ones takes long: before the button only where a lock may forbid it.
+    if not any(group.lock_weight for group in subject.obj.vertex_groups):
+        yield
     deforming = subject.deforming_weights
     weighted = np.flatnonzero(deforming.moved)
     tree = KDTree(len(weighted))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -25,7 +26,7 @@ from ...analysis.transitions import (
     thickness_ratio,
 )
 from ...arrays import Booleans, Float64s, Indices
-from ...core.limb_joints import LimbJoints, SkinAtRest
+from ...core.limb_joints import LimbJoints
 from ...core.measured_joints import rope_joints
 from ...errors import UserError, raise_refusal
 from ...scene.binding.content import acting_soft_copy
@@ -56,10 +57,14 @@ _FEWEST = 8
 _LONG = 1.5
 # The distance of the joint from the middle of the limb, in radii: beyond it is outside the skin.
 _OUTSIDE = 1.0
+# The distance from the middle of the skin, in `SkinnedJoints.radii`, that is beside any limb. Of
+# the human with four rigs, joints have up to 1.3, but for those of breasts, inside of the chest.
+_BESIDE = 1.5
 # Up to which ratio the distances of two joints that mirror each other are one distance.
 _ALIKE = 1.5
-# `MeasuredTransitions.away` from which a limb that is bent goes aside by its own thickness.
-_FAR_OUTSIDE = 2.0
+# What spoils the shape where a joint outside of the skin is bent by 90 degrees: the limb goes aside
+# by more than its own thickness, `MeasuredTransitions.away`, or by this part of the character.
+_FAR_OUTSIDE, _FAR_ASIDE = 2.0, 0.03
 # How far along the limb the weights may cross over from the joint before the joint itself, and not
 # the weights, must be in the wrong place; in radii.
 _FAR = 1.5
@@ -93,7 +98,6 @@ class MeasuredTransitions:
     Attributes:
         positions: shape (n, 3), armature space, at rest.
         away: shape (B,), how far the joint lies from where its skin bends; 1 is outside.
-        ropes: shape (B,), whether it is one of a tail or another rope: wide weights are right.
     """
 
     subject: Subject
@@ -102,7 +106,6 @@ class MeasuredTransitions:
     joints: TransitionJoints
     transitions: Transitions
     away: Float64s
-    ropes: Booleans
 
     @classmethod
     def of(cls, subject: Subject) -> MeasuredTransitions | None:
@@ -112,25 +115,16 @@ class MeasuredTransitions:
             return None
         skeleton = subject.skeleton
         deforms = np.array([name in subject.deforming_bones for name in skeleton.names])
-        axis = subject.settings.limb_axis
+        axis = Settings.of(subject.obj).limb_axis
         # Leaves on limbs share out a twist: their weights do not change at a joint.
-        skin = SkinAtRest(positions, subject.influences, skeleton, axis, kinds=subject.bone_kinds)
-        whole = skin.with_whole_limbs
-        joints = TransitionJoints.of(whole.skeleton, deforms, axis)
+        joints = TransitionJoints.of(subject.skin.with_whole_limbs.skeleton, deforms, axis)
         measured = measure_transitions(*subject.skin_with_hard_edges, joints)
         # Of hard weights nothing says how they rise.
         hard = (measured.counts >= _FEWEST) & (np.abs(measured.widths) < _HARD)
         measured = replace(measured, widths=np.where(hard, _HARD, measured.widths))
         away = np.maximum(np.abs(measured.shifts) / _FAR, measured.offsets / _OUTSIDE)
-        # What is nearly alike on both sides is found on both, or on neither.
-        others = np.where(subject.mirrored_bones >= 0, subject.mirrored_bones, np.arange(len(away)))
-        alike = np.minimum(away, away[others]) > np.maximum(away, away[others]) / _ALIKE
-        away = np.where(alike, 0.5 * (away + away[others]), away)
-        none = np.zeros(skeleton.bone_count, np.bool_)
-        found = cls(subject, skeleton.names, positions, joints, measured, away, none)
-        if not (found.sound(_WIDER) & (measured.widths > _WIDE)).any():
-            return found
-        return replace(found, ropes=rope_joints(whole, LimbJoints.of(whole.skeleton, axis)) > 0.5)
+        away = _alike_on_both_sides(away, subject.mirrored_bones)
+        return cls(subject, skeleton.names, positions, joints, measured, away)
 
     @property
     def outside(self) -> Booleans:
@@ -142,9 +136,48 @@ class MeasuredTransitions:
         joints, measured = self.joints, self.transitions
         sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
         sound &= wider * joints.lengths >= _LONG * measured.radii
-        sound &= (measured.spreads <= wider * _SCATTERED) & ~self.ropes
+        sound &= measured.spreads <= wider * _SCATTERED
         sound &= measured.rounds >= _ROUND / wider
         return sound & (measured.tilts <= wider * _TILTED)
+
+    @cached_property
+    def _ropes(self) -> Booleans:
+        """Shape (B,), whether the joint is one of a tail or another rope."""
+        whole = self.subject.skin.with_whole_limbs
+        return rope_joints(whole, LimbJoints.of(whole.skeleton, whole.limb_axis)) > 0.5
+
+    def beside_skin(self) -> Iterator[int]:
+        """The joints that are so far beside their skin that their bones run across the limb.
+
+        Where skin runs on from one bone to the other, and the joint is outside of both.
+        """
+        skinned, measured = self.subject.skinned_joints, self.transitions
+        distances = np.zeros(len(self.names))
+        distances[skinned.bones] = skinned.distances(np.eye(4))
+        distances = _alike_on_both_sides(distances, self.subject.mirrored_bones)
+        beside = (distances > _BESIDE) & ~self.joints.continues & (self.joints.parents >= 0)
+        beside &= (measured.counts >= _FEWEST) & (measured.rounds >= _ROUND)
+        for joint in np.flatnonzero(beside & (measured.spreads <= _SCATTERED)).tolist():
+            head, centre = self.joints.heads[joint], skinned.centres[skinned.bones == joint][0]
+            before, reach = self._skin_of(int(self.joints.parents[joint]))
+            back, forth = centre - before, self._skin_of(joint)[0] - centre
+            runs_on = back @ forth > 0.5 * np.linalg.norm(back) * np.linalg.norm(forth)
+            if runs_on and np.linalg.norm(head - before) > reach:
+                yield joint
+
+    def _skin_of(self, bone: int) -> tuple[Float64s, float]:
+        """The middle of the skin that a bone moves, and the root mean square distance from it."""
+        influences = self.subject.influences
+        rows, slots = np.nonzero((influences.bones == bone) & (influences.weights > 0.0))
+        shares = influences.weights[rows, slots].astype(np.float64)
+        middle = shares @ self.positions[rows] / shares.sum()
+        away = np.sum((self.positions[rows] - middle) ** 2, axis=1)
+        return middle, float(np.sqrt(shares @ away / shares.sum()))
+
+    def of_limbs(self, joints: Iterable[int]) -> list[int]:
+        """The joints without those of ropes, where wide weights are right."""
+        widths = self.transitions.widths
+        return [each for each in joints if widths[each] <= _WIDE or not self._ropes[each]]
 
     def pair(self, joint: int) -> tuple[str, str]:
         """The names of the two bones of a joint, the parent first."""
@@ -168,14 +201,14 @@ class MeasuredTransitions:
                 errors[joint] = error
         places = {name: joint for joint, name in enumerate(self.names)}
         for joint in list(errors):
-            other = places.get(flipped_name(self.names[joint]), joint)
+            other = places.get(self._other_side(joint), joint)
             near = other not in errors and nearly_sound[other]
             if near and (error := self._error(other, _WIDER, 0.5 * _UNSEEN)):
                 errors[other] = error
         pairs: dict[str, list[int]] = {}
-        for joint in sorted(errors):
-            name = self.names[joint]
-            pairs.setdefault(min(name, flipped_name(name)), []).append(joint)
+        for joint in sorted(self.of_limbs(errors)):
+            key = min(self.names[joint], self._other_side(joint))
+            pairs.setdefault(key, []).append(joint)
         offenders = [
             Offender(
                 key,
@@ -186,6 +219,11 @@ class MeasuredTransitions:
             for key, joints in pairs.items()
         ]
         return sorted(offenders, key=lambda each: (-abs(each.error), not each.is_narrow))
+
+    def _other_side(self, joint: int) -> str:
+        """The name of the bone that mirrors a joint's, by its place, or else by its name."""
+        other = int(self.subject.mirrored_bones[joint])
+        return self.names[other] if other >= 0 else flipped_name(self.names[joint])
 
     def around(self, joints: Iterable[int]) -> Indices:
         """The vertices that weights between the bones of these joints may be spread to."""
@@ -256,6 +294,13 @@ class Offender:
                 return None
             plan[joint] = reshaped
         return plan
+
+
+def _alike_on_both_sides(values: Float64s, mirrored_bones: Indices) -> Float64s:
+    """Values (B,) with the mean of what is nearly alike: found on both sides, or on neither."""
+    others = values[np.where(mirrored_bones >= 0, mirrored_bones, np.arange(len(values)))]
+    alike = np.minimum(values, others) > np.maximum(values, others) / _ALIKE
+    return np.where(alike, 0.5 * (values + others), values)
 
 
 def _is_right(width: float, shift: float, narrower: float = 1.0) -> bool:
@@ -430,23 +475,28 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]
     """One issue for all joints outside of the skin that they bend."""
     others = measured.subject.mirrored_bones
     sound = measured.sound() | ((others >= 0) & measured.sound(_WIDER) & measured.sound()[others])
-    joints = np.flatnonzero(sound & measured.outside)
+    found = measured.of_limbs(np.flatnonzero(sound & measured.outside).tolist())
+    joints = np.array([*found, *measured.beside_skin()], np.intp)
     if not len(joints):
         return
     distances = np.hypot(measured.transitions.offsets, measured.transitions.shifts)
-    joints = joints[np.argsort(-distances[joints], kind="stable")]
+    aside = np.sqrt(2.0) * distances * measured.transitions.radii
+    joints = joints[np.argsort(-aside[joints], kind="stable")]
     names = tuple(measured.names[joint] for joint in joints)
     places = [
         f"{name} ({measured.length(joint, float(distances[joint]))})"
         for name, joint in zip(names, joints.tolist(), strict=True)
     ]
+    way = measured.length(joints[0], float(np.sqrt(2.0) * distances[joints[0]]))
     lies = "joint lies" if len(joints) == 1 else "joints lie"
     message = (
         f"{len(joints)} {lies} outside of the limb of {subject.obj.name}, far "
         f"from where the weights of {subject.rig.name} change: {listed(places)}. "
+        f"Bent by 90 degrees, the limb goes aside by up to {way}. "
         "Move the heads of these bones into the middle of the limb, at the crease."
     )
-    severity = "WARNING" if (measured.away[joints] > _FAR_OUTSIDE).any() else "INFORMATION"
+    far = (measured.away > _FAR_OUTSIDE) | (aside > _FAR_ASIDE * subject.character_size)
+    severity = "WARNING" if far[joints].any() else "INFORMATION"
     yield Issue("outside", severity, message, names, amount=float(measured.away[joints].max()))
 
 
