@@ -148,6 +148,9 @@ class Binding:
         if np.array_equal(found.bone_sides, self.bone_sides):
             found._compensations.update(self._compensations)
             found._twists.update(self._twists)
+            for key, (place, skin) in self._skins.items():
+                skeleton = replace(skin.skeleton, names=names)
+                found._skins[key] = place, skin.with_limbs(skeleton, skin.mesh_parents)
         return found
 
     def in_character(self, whole: CharacterSkin | None) -> Binding:
@@ -472,7 +475,8 @@ class Binding:
         Without *Mesh Joints* there are no such joints.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        key = (settings.limb_axis, settings.use_mesh_joints, settings.bone_kinds)
+        kinds = self.kinds_of(settings.bone_kinds)
+        key = (settings.limb_axis, settings.use_mesh_joints, kinds)
         known = self._skins.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
@@ -494,7 +498,7 @@ class Binding:
                 settings.limb_axis,
                 sides=self.bone_sides,
                 painted=self.first_influences,
-                kinds=self.kinds_of(settings.bone_kinds),
+                kinds=kinds,
             )
             skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints)
         self._skins.clear()
