@@ -24,7 +24,6 @@ MODULE_NAMES: tuple[str, ...] = (
     ".painting.panel",
     ".softness.operators",
     ".bake.panel",
-    ".bake.operators",
     ".takes.panel",
     ".crowds.panel",
     ".session.changes",
