@@ -15,8 +15,6 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.preferences",
     ".ui_shared.sidebar",
     ".ui.operators",
-    ".ui.compare_operators",
-    ".ui.joints_panel",
     ".ui.panels",
     ".setup_check.panel",
     ".examples.operators",

@@ -24,10 +24,10 @@ from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.attribute_names import kind_for
-from ..modifier.found_bones import IDLE_REASONS
 from ..modifier.installation import install, uninstall
 from ..modifier.modifier_stack import choose_preserve_volume, restore_modifier
 from ..modifier.nodes.node_tree import BASE_PROPERTY
+from ..modifier.written_record import IDLE_REASONS
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import modifiers_read
 from ..scene.blender.animation_curves import drivers

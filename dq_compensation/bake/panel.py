@@ -35,7 +35,7 @@ from ..ui_shared.sidebar import SubPanel
 from ..wording import counted, sized
 from .bake_reports import last_report
 from .bake_source import source_refusal
-from .bones_baking import bake_bones
+from .bones_baking import bake_bones, removal_refusal, remove_bakes
 from .bones_poses import BonesOptions
 from .bones_source import bones_refusal
 from .corrective_baking import bake_correctives
@@ -43,7 +43,6 @@ from .corrective_poses import read_angles
 from .files import SUFFIXES, bake_cache
 from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
 from .plain_export import EXPORTERS, export_plain
-from .removing import removal_refusal, remove_bakes
 from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 
 # Bakes the selected characters to shape keys: a pose, or a range of frames.

@@ -422,7 +422,7 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         "limbs on its own skin",
         **_ACTING,
     )
-    # See `setup_check.ignoring`.
+    # See `setup_check.catalogue`.
     ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
     # Of an armature object.
