@@ -1,4 +1,4 @@
-"""Bakes characters, crowds and the motion of armatures; what is baked plays without the add-on."""
+"""Functions for scripts, one subject: bakes, which play without the add-on. `api` shows them."""
 
 from __future__ import annotations
 

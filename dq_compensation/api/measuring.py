@@ -1,4 +1,4 @@
-"""`report`: the quality and the speed of a character."""
+"""Functions for scripts, one subject: `report`, quality and speed. `api` shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands, and what reads the command line and runs one of them."""
+"""The commands and what runs them; apart, because Blender reads them only when one is called."""
 
 from __future__ import annotations
 

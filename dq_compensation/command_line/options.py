@@ -1,4 +1,4 @@
-"""The options that several commands have, how their values are read, and how commands run."""
+"""The frame of commands, a subject of its own: options, how they are read, how commands run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sub-panels of crowds, and the operators on crowds, roles and their bake."""
+"""The feature's panel: crowds, the operators on crowds, on roles and on their bake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The meshes of a character as softening reads them, joined where their open edges meet."""
+"""The skin of a character that softening reads, a subject of its own: meshes joined at edges."""
 
 from __future__ import annotations
 
