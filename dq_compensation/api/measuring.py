@@ -541,7 +541,7 @@ def _joints(
     names, children = binding.skeleton.names, measured.limbs.children
     bends = joint_bends(rest, measured, binding.skeleton, degrees)
     twists: list[LeftOut] = []
-    left_out = bones_without_bends(binding.whole_limbs(settings), measured, bends, wanted)
+    left_out = bones_without_bends(binding.skin(settings).with_whole_limbs, measured, bends, wanted)
     if wanted:
         bends = [bend for bend in bends if names[children[bend.joint]] in wanted]
     else:

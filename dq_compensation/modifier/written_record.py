@@ -26,6 +26,7 @@ from ..scene.binding.content import (
     changed_digests,
     digest,
     digest_of_bones,
+    keeps_soft_weights,
     record_of,
     soft_copy,
     structure_of,
@@ -399,7 +400,7 @@ def remember_bones(skinned: SkinnedObject, binding: Binding, settings: Settings)
         found |= _kinds(skinned, binding, settings)
     if isinstance(compensation, MeasuredJoints):
         done = {*found["joints"], *found["ball_joints"]}
-        idle = idle_joints(binding.whole_limbs(settings), compensation, done)
+        idle = idle_joints(binding.skin(settings).with_whole_limbs, compensation, done)
         for reason, key in (("ANOTHER_PART", "another_part"), ("LITTLE_SKIN", "little_skin")):
             found[key] = [bone for bone, why in idle.items() if why == reason]
         found["ropes"] = compensation.rope_bones.tolist()
@@ -418,7 +419,7 @@ def _kinds(
     is_leaf = binding.skin(settings).limbs_of_bones != np.arange(count)
     return {
         "twist_bones": np.flatnonzero(is_leaf & (moves | rigid)).tolist(),
-        "features": _features(skinned),
+        "features": _features(skinned) if keeps_soft_weights(skinned) else [],
         "rigid": np.flatnonzero(rigid).tolist(),
         "moves": np.flatnonzero(moves).tolist(),
     }

@@ -271,7 +271,7 @@ class Binding:
 
     def kinds_of(self, bone_kinds: str) -> BoneKinds:
         """What the user takes its bones for, by the setting of that name."""
-        return kinds_by_index(bone_kinds, self.skeleton.names)
+        return kinds_by_index(bone_kinds, self.skeleton.names) if bone_kinds else ()
 
     @property
     def _carried(self) -> Carried:
@@ -463,15 +463,10 @@ class Binding:
         names = frozenset(settings.bones_left_out(setting))
         return tuple(bone for bone, name in enumerate(self.skeleton.names) if name in names)
 
-    def whole_limbs(
-        self, settings: Settings, object_to_armature: Float64s | None = None
-    ) -> SkinAtRest:
-        """The skin by which compensation finds joints; leaves on limbs are parts of these."""
-        return self.skin(settings, object_to_armature).with_whole_limbs
-
     def skin(self, settings: Settings, object_to_armature: Float64s | None = None) -> SkinAtRest:
         """The skin at rest in armature space, with the limbs and joints that the mesh shows.
 
+        Compensation finds joints by its `with_whole_limbs`.
         Without *Mesh Joints* there are no such joints.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
