@@ -156,7 +156,7 @@ def _lead_to_children(skeleton: Skeleton, moves: Booleans) -> bool:
 
 
 def _alone(skeleton: Skeleton, moves: Booleans) -> Booleans:
-    """Shape (B,): those of the bones that move vertices with none above or below them that does."""
+    """Shape (B,), the bones that move vertices alone: none above or below them does."""
     found, above = moves.copy(), skeleton.parents
     while (related := above >= 0).any():
         related &= moves & moves[above]
@@ -417,7 +417,7 @@ def with_limbs(skin: SkinAtRest, *, use_mesh_joints: bool) -> SkinAtRest:
 
 
 def joints_of(gaps: list[Gap], limbs: Limbs) -> list[Gap]:
-    """Those of the gaps whose two bones are one limb with a joint in it.
+    """The gaps whose two bones are one limb with a joint in it.
 
     The child starts where the parent ends or leads to, and the skin that both move surrounds them.
     """

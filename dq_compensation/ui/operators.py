@@ -294,7 +294,7 @@ _SHIPPED = str(Path(__file__).parents[2])
 
 
 def _source_and_others(context: Context) -> tuple[Character | None, list[Character]]:
-    """The character whose settings are copied, that of the active object, and those that get them.
+    """The character of the active object, whose settings are copied, and those that get them.
 
     The character of the active object comes first.
     """

@@ -238,7 +238,7 @@ class DQC_UL_joints(RowsOfItems):
         data: Any | None,
         property: str | None,  # noqa: A002 - Blender calls it so
     ) -> tuple[list[int], list[int]]:
-        """Show the bones that move skin and those that are chosen, by the names searched for."""
+        """Show the bones that move skin, and chosen ones, by the names searched for."""
         assert context is not None
         bones: Any = getattr(data, property or "")
         shown = list[int]()
@@ -536,7 +536,7 @@ def _draw_meshes(layout: UILayout, character: Character) -> None:
 def _draw_own_settings(
     layout: UILayout, context: Context, character: Character, mesh: Object
 ) -> None:
-    """Draw the settings that the active mesh has of its own, or the button that gives it some."""
+    """Draw the settings of the active mesh alone, or the button that gives it some."""
     if character.keeper is None:
         return
     if mesh not in character.with_own:

@@ -62,7 +62,7 @@ class Carried:
         return cls(rows[chosen], middles[piece[chosen], :3], of_skin)
 
     def of_pieces(self, pieces: Int64s) -> Carried:
-        """Those of them that are in a rigid piece, shape (n,), -1 for none."""
+        """The carried pieces among some rigid pieces, shape (n,), -1 for none."""
         kept = np.flatnonzero(pieces[self.rows] >= 0)
         if len(kept) == len(self.rows):
             return self

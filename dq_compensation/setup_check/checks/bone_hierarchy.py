@@ -104,7 +104,7 @@ def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
 
 
 def require_parentable(armature: bpy.types.Object, parents: dict[str, str]) -> dict[str, str]:
-    """Those of the new parents whose bones are moved by their channels; FixError if one is not.
+    """The new parents whose bones are moved by their channels; FixError if one is not.
 
     Args:
         parents: the names of the new parents by the names of the bones.
