@@ -1,4 +1,9 @@
-"""The types of arrays by the kind of their numbers; docstrings say the shapes."""
+"""The types of arrays by the kind of their numbers; docstrings say the shapes.
+
+In the whole package, where a docstring does not say otherwise: `obj` is an original mesh object,
+`armature` an original armature object, `depsgraph` an evaluated one; `skeleton` is at rest, and
+`influences`, `joints` and `pose` name its bones; an array of n rows has one for each vertex.
+"""
 
 from __future__ import annotations
 

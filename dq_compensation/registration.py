@@ -1,4 +1,4 @@
-"""Registers what the add-on's modules declare, and takes it back in reverse."""
+"""The registration of what modules declare, a subject of its own; undone in reverse."""
 
 from __future__ import annotations
 

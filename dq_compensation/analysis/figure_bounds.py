@@ -67,7 +67,7 @@ class SkinBalls:
 
     @classmethod
     def together(cls, balls: Sequence[SkinBalls]) -> SkinBalls:
-        """Those of several meshes of one skeleton."""
+        """The balls of several meshes of one skeleton."""
         radii = np.max([each.radii for each in balls], axis=0)
         return cls(radii, np.concatenate([each.still for each in balls]))
 

@@ -1,4 +1,4 @@
-"""Measures how well skin keeps its shape where a joint is bent: bulge and pinch.
+"""The mathematics of bulge and pinch: how well skin keeps its shape where a joint is bent.
 
 The ideal limb is two capsules that share the joint: however it bends, a point of the skin keeps its
 distance from the nearer one of the two limb axes. *Bulge* is how much that distance grows at the

@@ -156,7 +156,7 @@ def _lead_to_children(skeleton: Skeleton, moves: Booleans) -> bool:
 
 
 def _alone(skeleton: Skeleton, moves: Booleans) -> Booleans:
-    """Shape (B,): those of the bones that move vertices with none above or below them that does."""
+    """Shape (B,), the bones that move vertices alone: none above or below them does."""
     found, above = moves.copy(), skeleton.parents
     while (related := above >= 0).any():
         related &= moves & moves[above]
@@ -402,22 +402,22 @@ def with_limbs(skin: SkinAtRest, *, use_mesh_joints: bool) -> SkinAtRest:
         use_mesh_joints: whether joints count where the hierarchy knows none.
     """
     # A twist bone may end where the next limb begins: that is no joint of theirs.
-    whole = skin.with_whole_limbs
-    limbs, parents = Limbs.of(whole), np.full(skin.skeleton.bone_count, -1, np.int32)
+    whole, own = skin.with_whole_limbs, skin.skeleton
+    limbs, parents = Limbs.of(whole), np.full(own.bone_count, -1, np.int32)
     if use_mesh_joints:
         parents = mesh_parents(limbs)
     if limbs.skeleton is not whole.skeleton:
-        joined, own = limbs.joined(parents), skin.skeleton
+        joined = limbs.joined(parents)
         tails = joined.tails.copy()
         if own.bendy is not None:
             # How straight they are is seen from their own tails.
             tails[own.bendy.bones] = own.tails[own.bendy.bones]
-        skin = replace(skin, skeleton=replace(joined, parents=own.parents, tails=tails))
-    return replace(skin, mesh_parents=parents) if (parents >= 0).any() else skin
+        own = replace(joined, parents=own.parents, tails=tails)
+    return skin.with_limbs(own, parents if (parents >= 0).any() else None)
 
 
 def joints_of(gaps: list[Gap], limbs: Limbs) -> list[Gap]:
-    """Those of the gaps whose two bones are one limb with a joint in it.
+    """The gaps whose two bones are one limb with a joint in it.
 
     The child starts where the parent ends or leads to, and the skin that both move surrounds them.
     """

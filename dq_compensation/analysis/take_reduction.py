@@ -1,4 +1,4 @@
-"""Makes a take of sampled poses: keys where the skin needs them.
+"""The mathematics of making a take of sampled poses: keys where the skin needs them.
 
 From the roots down. Each node is keyed relative to its parent as the keys of the parent play it, so
 that the errors of a chain do not add up: at its own keys a node is where it was sampled, whatever

@@ -159,7 +159,7 @@ class _Chain:
 
     @classmethod
     def of(cls, limbs: TwistLimbs, row: int, spread: float) -> _Chain:
-        """Of a row of these limbs."""
+        """The chain of a row of these limbs."""
         bone, before, behind = (int(of[row]) for of in (limbs.bones, limbs.before, limbs.behind))
         count = _PLACES[(before != bone) + (behind != bone)]
         x, y, z = limbs.axes[row].tolist()

@@ -17,9 +17,9 @@ from ..bake.bake_reports import (
     PoseReport,
     RangeReport,
 )
+from ..bake.bones_baking import RemovalReport
 from ..bake.files import CacheReport
 from ..bake.plain_export import PlainExportReport
-from ..bake.removing import RemovalReport
 from ..errors import BindingError, PoseError, UserError
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue

@@ -1,4 +1,4 @@
-"""Bakes characters, crowds and the motion of armatures; what is baked plays without the add-on."""
+"""Functions for scripts, one subject: bakes, which play without the add-on. `api` shows them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import bpy
 
 from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, RangeReport
+from ..bake.bones_baking import RemovalReport, remove_bakes
 from ..bake.bones_baking import bake_bones as bones_steps
 from ..bake.bones_poses import BonesOptions
 from ..bake.corrective_baking import bake_correctives as corrective_steps
@@ -17,7 +18,6 @@ from ..bake.files import bake_cache as cache_steps
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from ..bake.plain_export import PlainExportReport
 from ..bake.plain_export import export_plain as plain_export
-from ..bake.removing import RemovalReport, remove_bakes
 from ..bake.shape_key_bakes import bake_current_pose, bake_range
 from ..crowds.crowd_baking import CrowdBakeOptions
 from ..crowds.crowd_baking import bake_crowd as crowd_steps

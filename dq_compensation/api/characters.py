@@ -18,7 +18,7 @@ from ..lifecycle import enabling
 from ..lifecycle.character_settings import leave_character
 from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
 from ..lifecycle.following import changing_together, enabling_together
-from ..modifier.found_bones import found_bones
+from ..modifier.written_record import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
 from ..scene.blender.skinned_object import SkinnedObject
@@ -34,10 +34,15 @@ from ..scene.settings.object_settings import (
 )
 from ..session.changes import writing_settings
 from ..session.status import status_of
-from ..setup_check import fixing, ignoring
-from ..setup_check.catalogue import CHECKS, find_issues, issues_of_character
+from ..setup_check import catalogue, fixing
+from ..setup_check.catalogue import (
+    CHECKS,
+    find_issues,
+    issues_of_character,
+    judged,
+    said_once,
+)
 from ..setup_check.issue import Fix, FixError, Issue
-from ..setup_check.said_once import said_once
 from ..softness import softening
 from ..softness.softening import SofteningOptions, SofteningReport
 from .arguments import (
@@ -439,9 +444,7 @@ def check(
     meshes, state = meshes_of(obj), chosen_depsgraph(depsgraph)
     issues = issues_of_character(meshes, state)
     found = {
-        mesh.name: [
-            each for each in ignoring.judged(mesh, issues[mesh.name]) if each.ignored == ignored
-        ]
+        mesh.name: [each for each in judged(mesh, issues[mesh.name]) if each.ignored == ignored]
         for mesh in meshes
     }
     return said_once(found) if obj.type == "ARMATURE" else found[obj.name]
@@ -470,7 +473,7 @@ def ignore(obj: bpy.types.Object, check: str, key: str, *, ignored: bool = True)
     if not found:
         raise UserError(f"{obj.name} has no issue {key} of the check {check}.")
     for mesh, issue in found:
-        ignoring.ignore(mesh, issue, ignored=ignored)
+        catalogue.ignore(mesh, issue, ignored=ignored)
 
 
 def fix(

@@ -1,4 +1,4 @@
-"""The deformed vertices of an object, in the current pose or in many frames."""
+"""Functions for scripts, one subject: deformed vertices of poses and frames. `api` shows them."""
 
 from __future__ import annotations
 

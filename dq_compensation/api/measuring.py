@@ -1,4 +1,4 @@
-"""`report`: the quality and the speed of a character."""
+"""Functions for scripts, one subject: `report`, quality and speed. `api` shows it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.attribute_names import kind_for
-from ..modifier.found_bones import IDLE_REASONS
 from ..modifier.installation import install, uninstall
 from ..modifier.modifier_stack import choose_preserve_volume, restore_modifier
 from ..modifier.nodes.node_tree import BASE_PROPERTY
+from ..modifier.written_record import IDLE_REASONS
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import modifiers_read
 from ..scene.blender.animation_curves import drivers
@@ -541,7 +541,7 @@ def _joints(
     names, children = binding.skeleton.names, measured.limbs.children
     bends = joint_bends(rest, measured, binding.skeleton, degrees)
     twists: list[LeftOut] = []
-    left_out = bones_without_bends(binding.whole_limbs(settings), measured, bends, wanted)
+    left_out = bones_without_bends(binding.skin(settings).with_whole_limbs, measured, bends, wanted)
     if wanted:
         bends = [bend for bend in bends if names[children[bend.joint]] in wanted]
     else:

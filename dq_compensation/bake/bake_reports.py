@@ -353,7 +353,7 @@ class HelperErrors:
 
     @classmethod
     def of(cls, before: Deviation, after: Deviation) -> HelperErrors:
-        """Of two deviations."""
+        """The errors of two deviations."""
         return HelperErrors(before=before, after=after)
 
     @property

@@ -1,4 +1,4 @@
-"""Writes fitted helper bones, weights and keys to the characters on one armature, at once."""
+"""The writing step of a bake to bones, a subject of its own: bones, weights and keys, at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sub-panel Bake, and its operators: to shape keys, point caches, helper bones, correctives."""
+"""The sub-panel Bake, and its operators: bakes to keys, files, helper bones, and plain exports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
-from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
+from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, target_meshes
 from ..scene.settings.bone_texts import names_in
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import settings_of
@@ -32,17 +32,17 @@ from ..ui_shared.reporting import (
     with_option_properties,
 )
 from ..ui_shared.sidebar import SubPanel
-from ..wording import sized
+from ..wording import counted, sized
 from .bake_reports import last_report
 from .bake_source import source_refusal
-from .bones_baking import bake_bones
+from .bones_baking import bake_bones, removal_refusal, remove_bakes
 from .bones_poses import BonesOptions
 from .bones_source import bones_refusal
 from .corrective_baking import bake_correctives
 from .corrective_poses import read_angles
 from .files import SUFFIXES, bake_cache
 from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
-from .removing import removal_refusal, remove_bakes
+from .plain_export import EXPORTERS, export_plain
 from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 
 # Bakes the selected characters to shape keys: a pose, or a range of frames.
@@ -191,7 +191,30 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
     return column
 
 
-# Bakes the selected characters to point caches.
+# Writes files: point caches of the selected characters, and plain exports of what is selected.
+
+
+class ChoosesFile:
+    """The dialog of operators that write a file, which is `filepath`."""
+
+    def choose_file(self, context: Context, name: str) -> OperatorResult:
+        """Open the file browser; without a path on a file of this name beside the .blend file."""
+        if not self.filepath:
+            folder = bpy.path.abspath("//") or str(Path.home())
+            self.filepath = f"{folder}/{bpy.path.clean_name(name)}"
+            self.check(context)
+        context.window_manager.fileselect_add(cast("Operator", self))
+        return {"RUNNING_MODAL"}
+
+    def check(self, context: Context) -> bool:
+        """Let the file's name end as the format wants it."""
+        wanted = str(self._path())
+        changed = wanted != self.filepath
+        self.filepath = wanted
+        return changed
+
+    def _path(self) -> Path:
+        raise NotImplementedError
 
 
 _CACHE_FORMATS = (
@@ -201,7 +224,7 @@ _CACHE_FORMATS = (
 )
 
 
-class DQC_OT_bake_cache(RunsInSteps, BakesFrames, Bakes):
+class DQC_OT_bake_cache(ChoosesFile, RunsInSteps, BakesFrames, Bakes):
     """Write the positions of every vertex in every frame to a file, for programs that play point \
 caches. The characters stay as they are"""
 
@@ -227,20 +250,8 @@ caches. The characters stay as they are"""
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True
         self.first, self.last = self.range(context)
-        if not self.filepath:
-            targets = selected_characters(context)
-            name = bpy.path.clean_name(targets[0].name) if targets else "cache"
-            self.filepath = f"{bpy.path.abspath('//') or str(Path.home())}/{name}"
-            self.check(context)
-        context.window_manager.fileselect_add(self)
-        return {"RUNNING_MODAL"}
-
-    def check(self, context: Context) -> bool:
-        """Let the file's name end as the format wants it."""
-        wanted = str(self._path())
-        changed = wanted != self.filepath
-        self.filepath = wanted
-        return changed
+        targets = selected_characters(context)
+        return self.choose_file(context, targets[0].name if targets else "cache")
 
     def draw(self, context: Context) -> None:
         step = () if self.cache_format == "ALEMBIC" else ("step",)
@@ -259,6 +270,67 @@ caches. The characters stay as they are"""
         suffix = SUFFIXES[self.cache_format]
         path = Path(bpy.path.abspath(self.filepath))
         return path if path.suffix == suffix or not path.name else path.with_suffix(suffix)
+
+
+_FORMATS = (
+    (".fbx", "FBX", "Written by Blender's own exporter"),
+    (".glb", "glTF", "Written by Blender's own exporter, in one file"),
+    (".usdc", "USD", "Written by Blender's own exporter"),
+)
+
+
+class DQC_OT_export_plain(ChoosesFile, Refusing, Operator):
+    """Export the selected objects, with the armatures of characters, as if DQ Compensation were \
+not there: plain skin and shape keys. Nothing changes in the file
+    """
+
+    bl_idname = "dqc.export_plain"
+    bl_label = "Export Plain"
+    bl_options = {"REGISTER"}
+
+    filepath: StringProperty(
+        name="File Path",
+        description="The file to write",
+        subtype="FILE_PATH",
+        options={"SKIP_SAVE"},
+    )
+    filter_glob: StringProperty(
+        default=";".join(f"*{suffix}" for suffix in EXPORTERS), options={"HIDDEN"}
+    )
+    file_format: EnumProperty(name="Format", description="The format of the file", items=_FORMATS)
+    animation: BoolProperty(name="Animation", description="Write the motion, too", default=True)
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if _exported(context) else NOTHING_SELECTED
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return self.choose_file(context, _exported(context)[0].name)
+
+    def draw(self, context: Context) -> None:
+        draw_properties(self, ("file_format", "animation"))
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        objects, path = _exported(context), self._path()
+        export_plain(objects, path, animation=self.animation)
+        self.report({"INFO"}, f"Exported {counted(len(objects), 'object')} to {path}")
+        return {"FINISHED"}
+
+    def _path(self) -> Path:
+        path = Path(bpy.path.abspath(self.filepath))
+        chosen = EXPORTERS[self.file_format]
+        fits = EXPORTERS.get(path.suffix.lower()) == chosen
+        if fits or not path.name:
+            return path
+        is_other = path.suffix.lower() in EXPORTERS
+        return path.with_suffix(self.file_format) if is_other else Path(f"{path}{self.file_format}")
+
+
+def _exported(context: Context) -> list[Object]:
+    """The characters, and what is selected beside them."""
+    characters = [obj for obj in target_meshes(context) if obj.type == "MESH"]
+    return list(dict.fromkeys((*characters, *context.selected_objects))) if characters else []
 
 
 # Bakes joints of the selected characters: to helper bones, or to corrective shape keys.
@@ -488,6 +560,7 @@ CLASSES = (
     DQC_OT_bake_pose,
     DQC_OT_bake_range,
     DQC_OT_bake_cache,
+    DQC_OT_export_plain,
     DQC_OT_bake_correctives,
     DQC_OT_bake_bones,
     DQC_OT_remove_bake,

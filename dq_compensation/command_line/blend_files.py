@@ -1,4 +1,4 @@
-"""Opens .blend files and writes them, so that a file is as it was before, or complete."""
+"""The files of commands, a subject of its own: a file is as it was before, or complete."""
 
 from __future__ import annotations
 

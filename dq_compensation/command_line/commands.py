@@ -1,4 +1,4 @@
-"""The commands, and what reads the command line and runs one of them."""
+"""The commands and what runs them; apart, because Blender reads them only when one is called."""
 
 from __future__ import annotations
 
@@ -25,24 +25,17 @@ from ..errors import UserError
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frames_of_range
 from ..scene.settings.object_settings import CHARACTER_CHOICES
-from ..setup_check.said_once import by_character, said_once
+from ..setup_check.catalogue import by_character, said_once
 from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
 from . import console
-from .command import (
+from .options import (
+    CROWDS,
     JSON_FORMAT,
     Command,
     ObjectFacts,
-    Run,
-    each_exported_file,
-    each_file,
-    each_object,
-    each_saved_file,
-    said_facts,
-)
-from .options import (
-    CROWDS,
     OneLineParser,
+    Run,
     add_bake_options,
     add_blend_output_options,
     add_export_options,
@@ -53,9 +46,14 @@ from .options import (
     add_setting_options,
     add_several_option,
     chosen,
+    each_exported_file,
+    each_file,
+    each_object,
+    each_saved_file,
     frame_number,
     frames_of_scene,
     number_between,
+    said_facts,
     setting_values,
 )
 

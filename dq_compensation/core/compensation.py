@@ -155,7 +155,7 @@ class PublishedCompensation:
 
     @classmethod
     def of(cls, skin: SkinAtRest, curve: PublishedCurve = "FITTED") -> PublishedCompensation:
-        """By a curve; nothing is compensated at the heads of bones that are left out."""
+        """The compensation by a curve; nothing at the heads of bones that are left out."""
         influences, skeleton = skin.influences, skin.skeleton
         amounts = compensation_amounts(skin, curve)
         bones = influences.bones[:, [0, min(1, influences.width - 1)]]

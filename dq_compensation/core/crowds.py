@@ -27,7 +27,7 @@ _BLOCK = 16
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program of a role: a take that loops, or one that another take follows.
+    """The program of a role: a take in a loop, or one take after another.
 
     The second take begins at its start, `fade_frames` before the first one ends, takes over until
     then, and loops. Times are frames of the first take, from its first frame.

@@ -273,6 +273,15 @@ class SkinAtRest:
             return self.whole.limbs_of_bones
         return limbs_of_leaves(self.positions, self.influences, self.skeleton, self.kinds)
 
+    def with_limbs(self, skeleton: Skeleton, mesh_parents: Int32s | None) -> SkinAtRest:
+        """The same skin on bones whose limbs end elsewhere, and continue others on the mesh.
+
+        Their heads and parents are the same: leaves are found by these, once.
+        """
+        found = replace(self, skeleton=skeleton, mesh_parents=mesh_parents)
+        vars(found)["limbs_of_bones"] = self.limbs_of_bones
+        return found
+
     @cached_property
     def with_whole_limbs(self) -> SkinAtRest:
         """The same skin as if its leaves on limbs were not there: their limbs have their weights.

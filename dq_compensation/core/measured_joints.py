@@ -200,7 +200,7 @@ class JointCandidates:
         return widths / np.maximum(radii, np.maximum(_THIN * limbs.lengths, _SHORTEST)), counts
 
     def chosen(self, positions: Floats, ropes: Float64s) -> tuple[Indices, Indices, Float64s]:
-        """The joint that bends each vertex most: that with the largest score.
+        """The joint that bends each vertex most, by the largest score.
 
             score = x (1 - x) (below + above) (its `hinge_confidence`) near / (d + 0.05)
 

@@ -537,7 +537,7 @@ def scales_of_keys(scales: Floats) -> Float32s | None:
 def _parents(
     take: Take, skeleton: Skeleton, names: tuple[str, ...], nodes: Indices
 ) -> tuple[Int32s, tuple[str, ...]]:
-    """The parent of each row: that of the take, or the next one above it that will do.
+    """The parent of each row, as in the take, or the next usable one above it.
 
     Returns:
         shape (R,), and the nodes of the take that move no row.

@@ -370,7 +370,7 @@ def _unsheared(template: Object, obj: Object) -> Float64s:
 
 
 def _free_stem(name: str) -> str:
-    """The beginning of names that no object has: Blender changes names that are taken."""
+    """The beginning of names that no object has: Blender changes taken names."""
     taken, stem, number = list(bpy.data.objects.keys()), name[:50], 1
     while any(each.startswith(f"{stem} ") for each in taken):
         stem, number = f"{name[:46]}.{number}", number + 1

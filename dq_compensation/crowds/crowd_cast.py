@@ -1,4 +1,4 @@
-"""Lists the figures of all crowds as instances of takes, and finds those that a region sees."""
+"""The figures that a region sees, a subject of its own: instances of takes, of all crowds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the crowds of viewports, all figures of a mesh at once."""
+"""The drawing of crowds in viewports, a subject of its own: all figures of a mesh at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sub-panels of crowds, and the operators on crowds, roles and their bake."""
+"""The feature's panel: crowds, the operators on crowds, on roles and on their bake."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ from ..wording import counted, listed, sized
 from .baked_crowd import remove_baked
 from .crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, has_changed, read_crowd
 from .crowd_display import failure_of
-from .crowd_figures import known_state
-from .crowd_layout import longest_side
+from .crowd_figures import known_state, longest_side
 
 _REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
 _REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"

@@ -1,4 +1,4 @@
-"""The sub-panel of the method By Example: bones, poses, and the shape that is being edited."""
+"""The feature's panel: By Example, its bones and poses, and the shape that is being edited."""
 
 from __future__ import annotations
 

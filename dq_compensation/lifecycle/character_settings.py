@@ -143,7 +143,7 @@ def give_followed(mesh: bpy.types.Object) -> bool:
 def leave_character(
     objects: Iterable[bpy.types.Object], names: Iterable[str] = CHARACTER_SETTINGS
 ) -> None:
-    """Let those of some meshes that are not enabled keep settings that were written to them.
+    """Let meshes without DQ Compensation keep the settings that were written to them.
 
     Args:
         names: of the settings that were written.

@@ -197,9 +197,13 @@ def _fixed_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
 
 
 def about_linked_weights(skinned: SkinnedObject) -> list[str]:
-    """The note that soft weights of a linked mesh may not fit those of meshes of this file."""
+    """The note that soft weights of a linked mesh may not fit those of meshes of this file.
+
+    Args:
+        skinned: whose weights are those of the file from which it is linked.
+    """
     obj, bindings = skinned.obj, memories(Binding)
-    binding = bindings.get(obj.session_uid) if is_fixed(skinned) else None
+    binding = bindings.get(obj.session_uid)
     skin = memories(CharacterSkin).get(binding.armature_uid) if binding is not None else None
     if binding is None or skin is None:
         return []

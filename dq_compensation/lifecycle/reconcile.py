@@ -143,9 +143,8 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
             "0 and 1 in the vertex group of the Armature modifier, because another one mixes its "
             "result with it (Multi Modifier). Give them 0 or 1."
         )
-    if has_linked_mesh(skinned):
-        found += _notes_on_linked_mesh(skinned, acting)
-    found += about_linked_weights(skinned)
+    if obj.library is not None or has_linked_mesh(skinned):
+        found += _notes_on_linked(skinned, acting)
     if binding is not None and acting.acts("twist_spread") and acting.twist_spread > 0.0:
         found.append(_about_twists(binding.twist_limbs(acting)))
     if binding is not None and acting.by_example:
@@ -161,7 +160,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
 
 
 def older_than_its_file(skinned: SkinnedObject) -> str | None:
-    """That an object with a linked mesh has an older modifier, which fits it; None: it has not."""
+    """The note that an object with a linked mesh has an older modifier, which fits; or None."""
     obj, library = skinned.obj, skinned.mesh.library
     if library is None or not has_linked_mesh(skinned):
         return None
@@ -192,7 +191,7 @@ def _about_twists(limbs: TwistLimbs) -> str:
 
 
 def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[str]:
-    """That the user has turned our modifier off, and where."""
+    """The note that the user has turned our modifier off, and where."""
     before = skinned.before_enable
     viewport = not (ours.show_viewport or before.hidden)
     renders = not (ours.show_render or before.passing_in_renders)
@@ -205,16 +204,16 @@ def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[s
     ]
 
 
-def _notes_on_linked_mesh(skinned: SkinnedObject, acting: Settings) -> list[str]:
-    """What has changed that a modifier with a linked mesh does not know."""
+def _notes_on_linked(skinned: SkinnedObject, acting: Settings) -> list[str]:
+    """What has changed that a linked object, or a modifier with a linked mesh, does not know."""
     name, found = skinned.obj.name, list[str]()
-    if PLACE in changed_parts(skinned, acting):
+    if has_linked_mesh(skinned) and PLACE in changed_parts(skinned, acting):
         found.append(
             f"{name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
         )
     found += filter(None, (older_than_its_file(skinned),))
-    return found
+    return found + about_linked_weights(skinned)
 
 
 def _notes_on_followed(skinned: SkinnedObject, acting: Settings, *, drawn: bool) -> list[str]:
@@ -378,7 +377,8 @@ def _may_be_renamed(changes: Changes) -> bool:
 def _keeps_place(rig: bpy.types.Object) -> bool:
     """Whether an armature object is where it was, its pose as sound, its twists as animated."""
     known = memory_of(rig, _LastPose)
-    spreads = has_settings(rig) and is_played(rig, FOLLOWED_PATHS["twist_spread"])
+    spreads = rig.animation_data is not None and has_settings(rig)
+    spreads = spreads and is_played(rig, FOLLOWED_PATHS["twist_spread"])
     place, broken = rig.matrix_world.copy(), broken_pose(rig)
     same = (known.place, known.broken, known.spreads) == (place, broken, spreads)
     known.place, known.broken, known.spreads = place, broken, spreads

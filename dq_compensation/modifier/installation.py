@@ -37,7 +37,6 @@ from ..scene.settings.object_settings import SKIN_NAME, Settings, named_bones
 from ..session.changes import note_removed
 from ..wording import listed
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, slots_for
-from .found_bones import BONES_PROPERTY
 from .modifier_inputs import (
     as_written,
     drive_settings,
@@ -73,6 +72,7 @@ from .nodes.own_trees import remove_tree, shape_keepers, use_tree
 from .palette_object import compute_what_is_read, ensure_palette, reads_bones
 from .vertex_attributes import measured_bones, replace_attributes, skinning_bones, write_attributes
 from .written_record import (
+    BONES_PROPERTY,
     CONTENT_PROPERTY,
     STATE_PROPERTY,
     are_measured_alike,

@@ -200,7 +200,7 @@ def _follows(curve: bpy.types.FCurve, owner: bpy.types.Object, setting: str) -> 
 
 
 def _driven_inputs(nodes: bpy.types.NodesModifier) -> dict[str, str]:
-    """The paths of the inputs that the modifier's tree has, by the settings that they follow."""
+    """The paths of the inputs in the modifier's tree, by the settings that they follow."""
     inputs = get_inputs(nodes)
     return {
         setting: input_data_path(nodes, name) for setting, name in _INPUTS.items() if name in inputs

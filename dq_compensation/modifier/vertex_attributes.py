@@ -1,4 +1,4 @@
-"""Writes the attributes of a mesh that do not change with the pose, for the node trees."""
+"""The attributes of a mesh for node trees, a subject of its own: the same in every pose."""
 
 from __future__ import annotations
 

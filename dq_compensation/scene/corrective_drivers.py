@@ -377,7 +377,7 @@ def _reads_properties(driver: Any) -> bool:
 
 
 def _bones_behind(driver: Any, depth: int = 2) -> set[str]:
-    """The bones that are read by what drives the array properties that a driver reads.
+    """The bones behind the drivers of the array properties that a driver reads.
 
     Read where they lead: the bone may have another name by now than the property has.
     """

@@ -157,7 +157,7 @@ class Character:
 
 
 def selected_characters(context: bpy.types.Context) -> list[Character]:
-    """The characters that the selected objects lead to, that of the active object first.
+    """The characters that the selected objects lead to, the active object's first.
 
     A mesh leads to its character, as `target_meshes` finds it.
     """

@@ -161,7 +161,7 @@ class Update(NamedTuple):
 
 
 class _Adjusted:
-    """Marks an object that needs no other look at a setting that has just been changed."""
+    """Marks an object whose changed setting needs no other look."""
 
 
 class _Posed:
@@ -175,7 +175,7 @@ class _Posed:
 
 
 def note_adjusted(*objects: bpy.types.Object) -> None:
-    """Note that a setting of meshes was changed, and that their modifiers are right with it.
+    """Note a changed setting of meshes with which their modifiers are right.
 
     Blender names the objects, their meshes, and the armatures with their settings next, as if all
     had been edited.

@@ -378,7 +378,9 @@ def in_character(
     parts, skins = tuple(found[name].part for name in sorted(found)), memories(CharacterSkin)
     skin = skins.get(binding.armature_uid)
     settings = [settings_of(each) for each in (obj, *others)]
-    kinds = frozenset((s.limb_axis, s.use_mesh_joints, s.bone_kinds) for s in settings)
+    kinds = frozenset(
+        (s.limb_axis, s.use_mesh_joints, binding.kinds_of(s.bone_kinds)) for s in settings
+    )
     if skin is None or not skin.is_of(parts, binding.skeleton, kinds):
         skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
         skins[binding.armature_uid] = skin

@@ -1,17 +1,26 @@
-"""All checks, in the order in which their findings are listed and fixed."""
+"""All checks, in the order in which their findings are listed and fixed; what of them is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import bpy
+import numpy as np
 
+from ..errors import raise_refusal
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import linked_refusal
+from ..scene.blender.rigging import find_rig
+from ..scene.settings.object_settings import settings_of
+from ..wording import listed
 from .checks import (
     bone_hierarchy,
     bone_orientation,
     bone_scale,
     example_supports,
-    idle_joints,
     mesh_placement,
     object_scale,
     open_seams,
@@ -21,7 +30,7 @@ from .checks import (
 )
 from .checks.armature_modifier import ARMATURE_MODIFIER, MULTI_MODIFIER
 from .checks.baked import BAKED_BONES, BAKED_KEYS
-from .checks.bone_groups import BONE_GROUPS, SHARED_JOINTS
+from .checks.bone_groups import BONE_GROUPS, IDLE_JOINTS, SHARED_JOINTS
 from .checks.mirrored import MIRRORED_NAMES, MIRRORED_ROLLS, MIRRORED_WEIGHTS
 from .checks.refusal import REFUSAL, STALE_BINDING
 from .checks.shape_keys import SHAPE_KEYS
@@ -53,7 +62,7 @@ CHECKS: tuple[Check, ...] = (
     BAKED_KEYS,
     BAKED_BONES,
     STALE_BINDING,
-    idle_joints.CHECK,
+    IDLE_JOINTS,
     MIRRORED_WEIGHTS,
     MIRRORED_NAMES,
     MIRRORED_ROLLS,
@@ -82,3 +91,141 @@ def issues_of(subject: Subject) -> list[Issue]:
 def check_named(name: str) -> Check | None:
     """The check of that name; None when there is none."""
     return next((check for check in CHECKS if check.name == name), None)
+
+
+# Says what is found on several meshes of a character once, with the meshes that it is about.
+
+
+def by_character(objects: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]:
+    """Mesh objects in groups, those on one armature together, in their order."""
+    found: dict[int, list[bpy.types.Object]] = {}
+    for obj in objects:
+        found.setdefault((find_rig(obj) or obj).session_uid, []).append(obj)
+    return list(found.values())
+
+
+def said_once(found: Mapping[str, Sequence[Issue]]) -> list[Issue]:
+    """The issues of the meshes of one character, by their names: the worst first.
+
+    Issues are one where their sentences differ by the name of the mesh alone. An issue of bones is
+    one with that of another mesh that names these bones and more.
+
+    Returns:
+        of each the one that names the most bones, with its vertices, and all its meshes: its own
+        comes first.
+    """
+    about_bones = {check.name for check in CHECKS if check.about_bones}
+    every = [(mesh, issue) for mesh, issues in found.items() for issue in issues]
+    every.sort(key=lambda each: -len(each[1].bones) if each[1].check in about_bones else 0)
+    groups: list[list[tuple[str, Issue]]] = []
+    for mesh, issue in every:
+        for group in groups:
+            if _are_one(group[0], (mesh, issue), about_bones):
+                group.append((mesh, issue))
+                break
+        else:
+            groups.append([(mesh, issue)])
+    order = [check.name for check in CHECKS]
+    return sorted(
+        map(_joined, groups),
+        key=lambda issue: (WORST_FIRST.index(issue.severity), order.index(issue.check)),
+    )
+
+
+def _are_one(first: tuple[str, Issue], other: tuple[str, Issue], about_bones: set[str]) -> bool:
+    kinds = [
+        (issue.check, issue.key, issue.ignored, [fix.name for fix in issue.fixes])
+        for _, issue in (first, other)
+    ]
+    if kinds[0] != kinds[1]:
+        return False
+    (mesh, one), (other_mesh, another) = first, other
+    # The name of one of the meshes may stand in other names.
+    alike = one.message.replace(mesh, other_mesh) == another.message
+    alike = alike or another.message.replace(other_mesh, mesh) == one.message
+    return alike or (set(another.bones) <= set(one.bones) and another.check in about_bones)
+
+
+def _joined(group: list[tuple[str, Issue]]) -> Issue:
+    meshes, issues = zip(*group, strict=True)
+    if len(meshes) == 1:
+        return replace(issues[0], meshes=meshes)
+    severity = min((issue.severity for issue in issues), key=WORST_FIRST.index)
+    message = f"{issues[0].message} This concerns {listed(meshes)}."
+    return replace(issues[0], severity=severity, message=message, meshes=meshes)
+
+
+# Findings that the user has judged: they are kept with the object, and ignored while they last.
+#
+# An issue is ignored as long as there is no more of it than the user has seen: no worse, and about
+# no other bones and no more vertices.
+
+
+_CHANGED = "You have ignored this; since then it has changed."
+
+
+def judged(obj: bpy.types.Object, issues: Iterable[Issue]) -> list[Issue]:
+    """The issues of a mesh object, the ignored ones marked; one that has changed says so."""
+    if not settings_of(obj).ignored:
+        return list(issues)
+    known = _known(obj)
+    return [_judged(issue, known.get((issue.check, issue.key))) for issue in issues]
+
+
+def _judged(issue: Issue, seen: Issue | None) -> Issue:
+    if seen is None:
+        return issue
+    if issue.is_within(seen):
+        return replace(issue, ignored=True)
+    return replace(issue, message=f"{issue.message} {_CHANGED}")
+
+
+def ignore(obj: bpy.types.Object, issue: Issue, *, ignored: bool = True) -> None:
+    """Ignore an issue of a mesh object from now on, or take that back.
+
+    Raises:
+        UserError: the object is linked from another file.
+    """
+    raise_refusal(linked_refusal(obj.name, [obj], "Do it there, or make a library override of it."))
+    known = _known(obj)
+    known.pop((issue.check, issue.key), None)
+    if ignored:
+        known[issue.check, issue.key] = issue
+    rows = [
+        (
+            *(each.check, each.key, each.severity, each.message, each.bones),
+            *(len(each.vertices), each.amount, _names(obj)),
+        )
+        for each in known.values()
+    ]
+    settings_of(obj).ignored = json.dumps(rows) if rows else ""
+
+
+def _known(obj: bpy.types.Object) -> dict[tuple[str, str], Issue]:
+    """The issues as the user has seen and ignored them, by check and key; vertices by number."""
+    try:
+        rows = json.loads(settings_of(obj).ignored or "[]")
+        return {
+            (check, key): Issue(
+                *(key, severity, _renamed(message, names, obj), tuple(bones), np.arange(count)),
+                amount=amount,
+                check=check,
+            )
+            for check, key, severity, message, bones, count, amount, names in rows
+        }
+    except (TypeError, ValueError):  # damaged, or of another version
+        return {}
+
+
+def _names(obj: bpy.types.Object) -> list[str]:
+    """What messages call an object, its mesh and its rig: they may be renamed."""
+    rig = find_rig(obj)
+    return [obj.name, mesh_of(obj).name, rig.name if rig is not None else ""]
+
+
+def _renamed(message: str, names: list[str], obj: bpy.types.Object) -> str:
+    """A message of then with the names of now."""
+    for old, new in zip(names, _names(obj), strict=True):
+        if old and old != new:
+            message = re.sub(rf"\b{re.escape(old)}\b", lambda _, new=new: new, message)
+    return message

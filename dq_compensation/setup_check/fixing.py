@@ -16,8 +16,8 @@ from ..scene.blender.rigging import find_rig
 from ..session.known_objects import enabled_objects
 from ..wording import counted
 from . import catalogue
+from .catalogue import judged
 from .findings import Findings, run
-from .ignoring import judged
 from .issue import Check, Fix, FixError, Issue
 from .subject import Subject
 

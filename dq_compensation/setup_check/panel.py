@@ -32,10 +32,9 @@ from ..ui_shared.sidebar import SidebarPanel
 from ..wording import counted, listed
 from ..wording import counted as number_of
 from . import fixing
+from .catalogue import by_character, ignore, judged, said_once
 from .findings import known, run
-from .ignoring import ignore, judged
 from .issue import Fix, FixError, Issue
-from .said_once import by_character, said_once
 from .subject import Subject
 
 if TYPE_CHECKING:

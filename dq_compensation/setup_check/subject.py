@@ -302,7 +302,8 @@ class Subject(SkinnedObject):
     @property
     def bone_kinds(self) -> BoneKinds:
         """What the user takes bones of `skeleton` for."""
-        return kinds_by_index(self.settings.bone_kinds, self.skeleton.names)
+        text = self.settings.bone_kinds
+        return kinds_by_index(text, self.skeleton.names) if text else ()
 
     @cached_property
     def mirrored_bones(self) -> Indices:

@@ -1,4 +1,4 @@
-"""The meshes of a character as softening reads them, joined where their open edges meet."""
+"""The skin of a character that softening reads, a subject of its own: meshes joined at edges."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Skin:
 
     @property
     def influences(self) -> Influences:
-        """By its weights as they are now."""
+        """The influences by its weights as they are now."""
         return self.mesh.influences
 
     def refusal(self) -> str | None:
@@ -226,7 +226,7 @@ class JoinedSkin:
         return [self._of_mesh(row, results) for row in range(count)]
 
     def _parts_by_locks(self) -> list[tuple[Booleans, Booleans]]:
-        """The meshes that share bones that keep their weights, (k,) bool, and these, (B,) bool.
+        """The meshes that share bones with fixed weights, (k,) bool, and these, (B,) bool.
 
         What keeps its weights in a mesh keeps them in all that it is joined with.
         """
@@ -273,7 +273,7 @@ class Softened:
 
     @property
     def influences(self) -> Influences:
-        """Of all its vertices, strongest first."""
+        """The influences of all its vertices, strongest first."""
         found, count = _with_soft_rows(self.skin.influences, self.soft), len(self.skin.amounts)
         vertices, slots = np.nonzero(found.weights > 0.0)
         of = found.bones[vertices, slots], found.weights[vertices, slots]

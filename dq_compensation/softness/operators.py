@@ -1,4 +1,4 @@
-"""The operators that soften weights, put painted ones back, and compute *Softness*."""
+"""The feature's operators: soften weights, put painted ones back, compute *Softness*."""
 
 from __future__ import annotations
 

@@ -348,7 +348,7 @@ class TakeReport:
 
 
 def default_name(armature: Object) -> str:
-    """The name for a take: that of the action that plays, else the armature's."""
+    """The name for a take: the name of the action that plays, else of the armature."""
     played = played_actions(armature)
     return played[0].action.name if played else armature.name
 

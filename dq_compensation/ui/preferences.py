@@ -18,7 +18,7 @@ from ..scene.settings.addon_preferences import (
 from ..scene.settings.object_settings import CharacterChoices
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import OperatorResult, with_setting_properties
-from .compare_operators import draw_shortcuts
+from .operators import draw_shortcuts
 
 _COLOUR_MAPS = (
     ("VIRIDIS", "Viridis", "From violet over green to yellow"),

@@ -1,4 +1,4 @@
-"""Colours an object by the distance of its deformation from another one, with a legend."""
+"""The overlay, a subject of its own: the distance from another deformation as colour, a legend."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def playing_of(armature: bpy.types.Object, binding: Binding) -> Playing | None:
 
 
 def take_driven_keys(keys: ShapeKeys, obj: bpy.types.Object) -> tuple[int, ...]:
-    """The shape keys of a mesh object that a take may drive: not the Basis, and none that is muted.
+    """The shape keys of a mesh object that a take may drive: not the Basis, no muted one.
 
     None of them while one is pinned.
     """

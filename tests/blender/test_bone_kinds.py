@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.lifecycle.reconcile import reconcile
-from dq_compensation.modifier.found_bones import found_bones
+from dq_compensation.modifier.written_record import found_bones
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.ui.joints_panel import DQC_OT_take_bone_for, _about, _listed
 from dq_compensation.ui.operators import copy_settings
+from dq_compensation.ui.panels import DQC_OT_take_bone_for, _about, _listed
 from tests.blender.character_scenes import limb_in_two
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import edit_mode, evaluated_positions

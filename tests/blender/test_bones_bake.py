@@ -12,8 +12,8 @@ from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.bake.bones_baking import remove_bakes
 from dq_compensation.bake.bones_source import remove_bones_bake
-from dq_compensation.bake.removing import remove_bakes
 from dq_compensation.core.helper_bones import (
     Helper,
     TwistHelper,

@@ -13,7 +13,7 @@ import pytest
 from dq_compensation.scene.settings.object_settings import armature_with_settings, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.ui import panels
-from dq_compensation.ui.compare_operators import show_methods, show_plain
+from dq_compensation.ui.operators import show_methods, show_plain
 from dq_compensation.ui.panels import said_once, shown_characters
 from tests.blender.enabled_scenes import check, error, select
 from tests.blender.scene_builders import linked_copy

@@ -8,7 +8,7 @@ import pytest
 
 from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.ui.compare_operators import (
+from dq_compensation.ui.operators import (
     DQC_OT_compare_volume,
     shortcut,
     show_methods,

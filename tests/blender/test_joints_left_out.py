@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.modifier.found_bones import found_bones
 from dq_compensation.modifier.installation import evaluate_by_modifier
+from dq_compensation.modifier.written_record import found_bones
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.bone_texts import text_of_names
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
-from dq_compensation.ui.joints_panel import DQC_OT_leave_out, _listed
 from dq_compensation.ui.operators import copy_settings
+from dq_compensation.ui.panels import DQC_OT_leave_out, _listed
 from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.modifier.found_bones import found_bones
+from dq_compensation.modifier.written_record import found_bones
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.ui.joints_panel import _listed
+from dq_compensation.ui.panels import _listed
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import add_armature, add_mesh, evaluated_positions
 from tests.limb import build_limb, pose_limb

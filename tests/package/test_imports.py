@@ -177,3 +177,25 @@ def test_a_folder_has_at_most_twenty_files() -> None:
 def test_no_file_name_stands_twice_but_for_panels() -> None:
     names = [path.name for path in FILES if path.stem not in {"__init__", *PANEL_FILES}]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+# Why a file stands alone that only one other file imports, as its first line says it.
+REASONS = ("check", "subject of its own", "one subject", "mathematics", "the feature's", "apart")
+
+
+def test_a_file_that_one_other_imports_says_why_it_stands_alone() -> None:
+    """Others are read with the file that needs them: the few that are left have a subject."""
+    pairs = {(target, path) for path in FILES for target in imported_files(path) if target != path}
+    importers = Counter(target for target, _ in pairs)
+    lines = {
+        path: (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "\n").splitlines()
+        for path, count in importers.items()
+        if count == 1 and path.name != "__init__.py"
+    }
+    assert 20 < len(lines) <= 40
+    silent = [
+        f"{path.relative_to(PACKAGE)}: {first}"
+        for path, (first, *_) in lines.items()
+        if not any(reason in first.casefold() for reason in REASONS)
+    ]
+    assert not silent

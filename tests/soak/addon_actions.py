@@ -22,7 +22,7 @@ from dq_compensation.scene.settings.object_settings import (
 )
 from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.setup_check import findings
-from dq_compensation.ui.compare_operators import show_methods, show_plain
+from dq_compensation.ui.operators import show_methods, show_plain
 from tests.blender.enabled_scenes import select
 from tests.soak.choosing import (
     Action,

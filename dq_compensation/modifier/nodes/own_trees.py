@@ -210,7 +210,7 @@ _KEY = f"{TREE_VERSION} arriving shape"
 
 
 def shape_keepers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
-    """The modifiers of an object that keep the arriving shape: one, or copies that a user made."""
+    """The modifiers of an object that keep the arriving shape: one, or copies of it by a user."""
     nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
     return [each for each in nodes if each.node_group and KEEPS_SHAPE_PROPERTY in each.node_group]
 

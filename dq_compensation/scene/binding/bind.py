@@ -177,7 +177,7 @@ def followed_mesh(
 
 
 def _keys_through(skinned: SkinnedObject, holder: bpy.types.Object) -> ShapeKeys | None:
-    """The shape keys of an object that has some behind the modifiers that are read.
+    """The shape keys of an object, as they come through the modifiers that are read.
 
     `followed_mesh` gives the holder. BindingError where they are absolute ones.
     """

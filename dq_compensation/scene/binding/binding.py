@@ -148,6 +148,9 @@ class Binding:
         if np.array_equal(found.bone_sides, self.bone_sides):
             found._compensations.update(self._compensations)
             found._twists.update(self._twists)
+            for key, (place, skin) in self._skins.items():
+                skeleton = replace(skin.skeleton, names=names)
+                found._skins[key] = place, skin.with_limbs(skeleton, skin.mesh_parents)
         return found
 
     def in_character(self, whole: CharacterSkin | None) -> Binding:
@@ -268,7 +271,7 @@ class Binding:
 
     def kinds_of(self, bone_kinds: str) -> BoneKinds:
         """What the user takes its bones for, by the setting of that name."""
-        return kinds_by_index(bone_kinds, self.skeleton.names)
+        return kinds_by_index(bone_kinds, self.skeleton.names) if bone_kinds else ()
 
     @property
     def _carried(self) -> Carried:
@@ -464,19 +467,15 @@ class Binding:
         names = frozenset(settings.bones_left_out(setting))
         return tuple(bone for bone, name in enumerate(self.skeleton.names) if name in names)
 
-    def whole_limbs(
-        self, settings: Settings, object_to_armature: Float64s | None = None
-    ) -> SkinAtRest:
-        """The skin by which compensation finds joints; leaves on limbs are parts of these."""
-        return self.skin(settings, object_to_armature).with_whole_limbs
-
     def skin(self, settings: Settings, object_to_armature: Float64s | None = None) -> SkinAtRest:
         """The skin at rest in armature space, with the limbs and joints that the mesh shows.
 
+        Compensation finds joints by its `with_whole_limbs`.
         Without *Mesh Joints* there are no such joints.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        key = (settings.limb_axis, settings.use_mesh_joints, settings.bone_kinds)
+        kinds = self.kinds_of(settings.bone_kinds)
+        key = (settings.limb_axis, settings.use_mesh_joints, kinds)
         known = self._skins.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
@@ -498,7 +497,7 @@ class Binding:
                 settings.limb_axis,
                 sides=self.bone_sides,
                 painted=self.first_influences,
-                kinds=self.kinds_of(settings.bone_kinds),
+                kinds=kinds,
             )
             skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints)
         self._skins.clear()

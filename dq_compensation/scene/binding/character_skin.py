@@ -23,10 +23,9 @@ from ...arrays import Float64s, Indices, Int64s
 from ...core.influences import Influences
 from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
-from ...core.skeleton import LimbAxis, Skeleton
+from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent
-from ..settings.bone_texts import kinds_by_index
 from .content import digest
 from .layers import LayerMesh, Layers, inner_meshes
 
@@ -63,7 +62,7 @@ class Carried:
         return cls(rows[chosen], middles[piece[chosen], :3], of_skin)
 
     def of_pieces(self, pieces: Int64s) -> Carried:
-        """Those of them that are in a rigid piece, shape (n,), -1 for none."""
+        """The carried pieces among some rigid pieces, shape (n,), -1 for none."""
         kept = np.flatnonzero(pieces[self.rows] >= 0)
         if len(kept) == len(self.rows):
             return self
@@ -77,9 +76,11 @@ _NOT_CARRIED = Carried(
 )
 
 
-LimbSettings = tuple[LimbAxis, bool, str]
-"""The settings by which limbs are found: `limb_axis`, `use_mesh_joints` and `bone_kinds`."""
-_DEFAULT_KINDS: frozenset[LimbSettings] = frozenset({("AUTO", True, "")})
+LimbSettings = tuple[LimbAxis, bool, BoneKinds]
+"""The settings by which limbs are found: `limb_axis`, `use_mesh_joints` and `bone_kinds`.
+
+Bones are their indices: names change."""
+_DEFAULT_KINDS: frozenset[LimbSettings] = frozenset({("AUTO", True, ())})
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +212,7 @@ class CharacterSkin:
 
     def at_rest(self, key: LimbSettings) -> SkinAtRest:
         """The skin with the limbs and joints that it shows; the same object each time."""
-        limb_axis, use_mesh_joints, bone_kinds = key
+        limb_axis, use_mesh_joints, kinds = key
         if key not in self._skins:
             inner = [self.parts[row] for row in inner_meshes(self.parts)]
             skin = SkinAtRest(
@@ -221,7 +222,7 @@ class CharacterSkin:
                 limb_axis,
                 sides=self.sides,
                 painted=joined_influences([mesh.painted for mesh in inner]),
-                kinds=kinds_by_index(bone_kinds, self.skeleton.names),
+                kinds=kinds,
             )
             self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
         return self._skins[key]

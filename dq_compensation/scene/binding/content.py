@@ -507,7 +507,7 @@ def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = No
 
 
 def structure_of(skinned: SkinnedObject) -> Digests:
-    """The digests that are cheap to make, by the name that a rigger knows the part by."""
+    """The digests that are cheap to make, by the names of parts for riggers."""
     obj, mesh, modifier = skinned.obj, skinned.mesh, skinned.find_modifier()
     keys, is_soft = mesh.shape_keys, keeps_soft_weights(skinned)
     items = example_items(obj) if len(skinned.settings.examples) else ()

@@ -121,7 +121,7 @@ def all_actions(armature: bpy.types.Object) -> list[PlayedAction]:
 
 
 def stored_actions(armature: bpy.types.Object) -> list[PlayedAction]:
-    """The actions of this file that no datablock plays and that move bones of this armature only.
+    """The actions of this file that move bones of this armature only, and are played nowhere.
 
     Animators keep several in a file and assign one after the other.
     """

@@ -201,7 +201,7 @@ def name_in_sentences(modifier: bpy.types.Modifier) -> str:
 
 
 def own_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
-    """The node modifier that deforms an object, and the copies of it that a user has made.
+    """The node modifier that deforms an object, and copies of it by a user.
 
     A palette has another one, and the one that keeps the arriving shape is one more.
     """

@@ -59,17 +59,15 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def text_of_kinds(kinds: Mapping[str, BoneKind]) -> str:
-    """What bones are taken for as one text, as `bone_kinds` has it."""
+    """The kinds of bones as one text, as `bone_kinds` has it."""
     return text_of_names([f"{bone}={kind}" for bone, kind in kinds.items()])
 
 
 def kinds_in(text: str) -> dict[str, BoneKind]:
-    """What bones are taken for in such a text, by their names; what is no such kind does not count.
+    """The kinds of bones in such a text, by their names; other words do not count.
 
     The last one of a bone counts.
     """
-    if not text:
-        return {}
     found = {bone: kind for bone, _, kind in (name.rpartition("=") for name in names_in(text))}
     return {bone: kind for bone, kind in found.items() if bone and kind in BONE_KINDS}
 
@@ -81,7 +79,7 @@ def changed_kinds(text: str, chosen: Mapping[str, BoneKind | None]) -> str:
 
 
 def kinds_by_index(text: str, names: Sequence[str]) -> BoneKinds:
-    """What bones with these names are taken for in such a text, by their indices."""
+    """The kinds of bones with these names in such a text, by their indices."""
     kinds = kinds_in(text)
     bones = enumerate(names if kinds else ())
     return tuple((bone, kinds[name]) for bone, name in bones if name in kinds)

@@ -260,7 +260,7 @@ class MethodSettings(JointSettings):
 
 
 class CharacterChoices(MethodSettings):
-    """The settings that scripts and the command line know, and that objects give to others."""
+    """The settings that scripts and the command line know, and objects give to others."""
 
     display: Display = props.EnumProperty(
         description="How the deformed character is shown",
@@ -422,7 +422,7 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         "limbs on its own skin",
         **_ACTING,
     )
-    # See `setup_check.ignoring`.
+    # See `setup_check.catalogue`.
     ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
     # Of an armature object.
@@ -533,7 +533,7 @@ def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) ->
 
 @frozen_values
 class Settings(MethodSettings):
-    """The settings that act on one object; `Object.dq_compensation` has those that the user chose.
+    """The settings that act on one object; `Object.dq_compensation` has the user's choice.
 
     Attributes:
         acting_method: what deforms the object. Where the user chose the method by example, it is
@@ -587,12 +587,13 @@ class Settings(MethodSettings):
 
     def bones_left_out(self, setting: LeftOut) -> tuple[str, ...]:
         """The names in a setting."""
-        return names_in(getattr(self, setting))
+        text = getattr(self, setting)
+        return names_in(text) if text else ()
 
     @property
     def kinds_of_bones(self) -> dict[str, BoneKind]:
         """What the user takes bones for, by their names."""
-        return kinds_in(self.bone_kinds)
+        return kinds_in(self.bone_kinds) if self.bone_kinds else {}
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -634,7 +635,8 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
     names |= {settings.example_bone, settings.support_bone}
-    names.update(kinds_in(settings.bone_kinds))
+    if settings.bone_kinds:
+        names.update(kinds_in(settings.bone_kinds))
     texts = filter(None, (getattr(settings, setting) for setting in LEFT_OUT))
     return frozenset(names.union(*map(names_in, texts)) - {""})
 

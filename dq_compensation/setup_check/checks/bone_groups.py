@@ -1,4 +1,4 @@
-"""Check: vertex groups without a bone, and bones without a vertex group."""
+"""Checks on vertex groups, bones and joints that do not go together, or do nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import bpy
 import numpy as np
 
 from ...core.skinning import joint_sets
+from ...lifecycle.character_settings import meshes_with_settings
+from ...modifier.written_record import IDLE_REASONS, found_bones
 from ...scene.blender.armature import armature_of
 from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.settings.object_settings import Settings
+from ...scene.settings.object_settings import Settings, armature_with_settings
 from ...scene.vertex_groups import group_users
 from ...wording import counted, listed
 from ..fixes.requirements import require_editable_bones, require_writable, sharing_question
@@ -172,3 +174,30 @@ def _find_shared_joints(subject: Subject) -> Iterator[Issue]:
 
 
 SHARED_JOINTS = Check("shared_joints", _find_shared_joints)
+
+
+def _find_idle_joints(subject: Subject) -> Iterator[Issue]:
+    """What was found when the character was enabled, but for what the user has chosen."""
+    acting = Settings.of(subject.obj)
+    if not subject.settings.is_enabled or not acting.compensates:
+        return
+    armature = armature_with_settings(subject.obj)
+    meshes = [subject.obj] if armature is None else meshes_with_settings(armature)
+    found = found_bones(*meshes)
+    chosen = {*acting.kinds_of_bones, *acting.bones_left_out("joints_left_out")}
+    idle = {reason: sorted(names - chosen) for reason, names in found.idle.items()}
+    bones = [name for names in idle.values() for name in names]
+    if not bones:
+        return
+    parts = [
+        f"{IDLE_REASONS[reason]}: {listed(names, 6)}." for reason, names in idle.items() if names
+    ]
+    said = " ".join(part[0].upper() + part[1:] for part in parts)
+    message = (
+        f"Nothing is compensated at the heads of {counted(len(bones), 'bone')} of "
+        f"{subject.rig.name}. {said} The panel Joints has choices."
+    )
+    yield Issue("idle_joints", "INFORMATION", message, tuple(bones))
+
+
+IDLE_JOINTS = Check("idle_joints", _find_idle_joints, about_bones=True)

@@ -8,16 +8,290 @@ that is switched off.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ...analysis.limbs import Gap, Limbs, find_gaps, joints_of
-from ...scene.blender.armature import armature_of, is_helper_bone
-from ...scene.settings.object_settings import Settings
-from ...wording import listed
-from ..fixes.parent_bones import parent_bones, require_parentable
-from ..issue import Check, Fix, Issue, Repair
+from ...arrays import Float64s
+from ...scene.blender.animation_curves import (
+    PlayedAction,
+    bone_curves,
+    bone_drivers,
+    key_linearly,
+    key_points,
+)
+from ...scene.blender.armature import armature_of, edited_bones, is_helper_bone
+from ...scene.blender.rigging import find_rig
+from ...scene.settings.object_settings import Settings, settings_of
+from ...wording import counted, listed
+from ..fixes.bone_dependents import (
+    BoneMotion,
+    actions_of,
+    all_constraints,
+    bones_behind,
+    chain_reasons,
+    curves_by_channel,
+    driver_reasons,
+    every_frame,
+    inherits_as_usual,
+    objects_with,
+    require_no_reasons,
+    rotation_channel,
+    scaled_bones,
+)
+from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
+
+# The fix gives bones other parents; the motion of every bone stays what it was on every frame.
+
+
+# Axes that are less square than this are sheared: no rotation and scale could give them. Rest bones
+# that point against Y come out of Blender up to 6e-5 from square.
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class _Rewrite:
+    """The new channels of one bone of one armature object: at keys of an action, or in its pose."""
+
+    owner: bpy.types.Object
+    bone: str
+    played: PlayedAction | None
+    frames: Float64s
+    channels: dict[str, Float64s]
+
+
+def parent_bones(armature: bpy.types.Object, parents: dict[str, str]) -> str:
+    """Give bones new parents, keeping where every bone is in the pose and on whole frames.
+
+    Returns what was done, with numbers.
+    A bone that moves itself or whose old or new parents are keyed in an action is keyed there on
+    every frame. A bone that a constraint puts to where another one is keeps its channels.
+
+    Args:
+        parents: the names of the new parents by the names of the bones; no cycles.
+
+    Raises:
+        FixError: the motion of a bone could not be kept; nothing has changed.
+    """
+    owners = objects_with(armature_of(armature))
+    actions = actions_of(owners)
+    moved = require_parentable(armature, parents)
+    rewrites = [rewrite for owner in owners for rewrite in _rewrites(owner, moved, actions)]
+    with edited_bones(armature) as bones:
+        for name, parent in parents.items():
+            bone = bones[name]
+            bone.use_connect = False
+            bone.parent = bones[parent]
+            if name in moved:  # their channels are rewritten for the usual inheritance
+                bone.use_inherit_rotation = bone.use_local_location = True
+                bone.inherit_scale = "FULL"
+    for rewrite in rewrites:
+        _write(rewrite)
+    keyed = {(rewrite.bone, rewrite.played.action.name) for rewrite in rewrites if rewrite.played}
+    pairs = listed([f"{child} to {parent}" for child, parent in parents.items()])
+    parts = [f"Parented {counted(len(parents), 'bone')} ({pairs})"]
+    if keyed:
+        names = sorted({action for _bone, action in keyed})
+        count = len({bone for bone, _action in keyed})
+        parts.append(f"{counted(count, 'bone')} keyed on every frame in {listed(names)}")
+    return "; ".join(parts)
+
+
+def require_parentable(armature: bpy.types.Object, parents: dict[str, str]) -> dict[str, str]:
+    """The new parents whose bones are moved by their channels; FixError if one is not.
+
+    Args:
+        parents: the names of the new parents by the names of the bones.
+    """
+    owners = objects_with(armature_of(armature))
+    led = {name for name in parents if all(_is_led(owner, name) for owner in owners)}
+    moved = {name: parent for name, parent in parents.items() if name not in led}
+    played = [each for each, _player in actions_of(owners)]
+    reasons = [
+        pair for owner in owners for pair in _parenting_reasons(owner, parents, moved, played)
+    ]
+    require_no_reasons(reasons, "cannot get another parent")
+    return moved
+
+
+def _parenting_reasons(
+    owner: bpy.types.Object,
+    parents: dict[str, str],
+    moved: dict[str, str],
+    played: list[PlayedAction],
+) -> Iterator[tuple[str, str]]:
+    """Why bones cannot get these parents: names of bones, each with the reason.
+
+    Args:
+        parents: the names of the new parents by the names of the bones.
+        moved: those of them whose channels move them; the rest is led, see `_is_led`.
+    """
+    for name, parent in parents.items():
+        if name in bones_behind(owner, [parent], poles=True):
+            yield name, f"{parent} follows it by constraints"
+    scaled = scaled_bones(owner)
+    for name, parent in moved.items():
+        chain = _chain_of(owner, name, parent)
+        for each in sorted(chain):
+            if owner.pose.bones[each].constraints:
+                yield name, f"{each} has constraints"
+            elif not inherits_as_usual(armature_of(owner).bones[each], scaled):
+                yield name, f"{each} inherits in another way than usual (Relations)"
+        driven = {curve.bone for curve in bone_drivers(owner) if curve.channel}
+        modified = {curve.bone for curve in bone_curves(played) if len(curve.curve.modifiers)}
+        yield from ((name, f"a driver moves {each}") for each in sorted(chain & driven))
+        yield from ((name, f"the curves of {each} have modifiers") for each in chain & modified)
+    yield from chain_reasons(owner, set(parents))
+    yield from _reader_reasons(owner, set(moved))
+    yield from _example_reasons(owner, set(parents))
+
+
+def _chain_of(owner: bpy.types.Object, name: str, parent: str) -> set[str]:
+    """The bones that move a bone by the hierarchy, before and with its new parent."""
+    bones = armature_of(owner).bones
+    above = [*bones[name].parent_recursive, *bones[parent].parent_recursive]
+    return {name, parent, *(bone.name for bone in above)}
+
+
+def _is_led(owner: bpy.types.Object, name: str) -> bool:
+    """Whether constraints alone say where a bone is: its parent then does not matter."""
+    constraints: Any = owner.pose.bones[name].constraints
+    return any(
+        constraint.type == "COPY_TRANSFORMS"
+        and constraint.influence == 1.0
+        and not constraint.mute
+        and constraint.mix_mode == "REPLACE"
+        and constraint.owner_space == constraint.target_space == "WORLD"
+        and constraint.target is not None
+        for constraint in constraints
+    )
+
+
+def _reader_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Constraints and drivers that read the channels of bones."""
+    for who, constraint in all_constraints():
+        in_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
+        bone = getattr(constraint, "subtarget", "")
+        if getattr(constraint, "target", None) == owner and bone in names and not in_world:
+            yield bone, f"the constraint {constraint.name} of {who} reads its channels"
+    yield from driver_reasons(owner, names)
+
+
+def _example_reasons(owner: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Bones with example poses, which say how a bone is turned against its parent."""
+    for obj in bpy.data.objects:
+        rig = find_rig(obj) if obj.type == "MESH" else None
+        if rig is not None and rig.data == owner.data:
+            for example in settings_of(obj).examples:
+                if example.bone in names:
+                    yield example.bone, f"the example pose {example.name} depends on its parent"
+
+
+def _rewrites(
+    owner: bpy.types.Object,
+    moved: dict[str, str],
+    actions: list[tuple[PlayedAction, bpy.types.Object]],
+) -> Iterator[_Rewrite]:
+    """The channels for the new parents, computed while the old ones are in place."""
+    for name, parent in moved.items():
+        for played, player in actions:
+            if player == owner and len(frames := _frames(owner, played, name, parent)):
+                yield _rewrite(owner, name, parent, played, frames)
+        yield _rewrite(owner, name, parent, None, np.zeros(1))
+
+
+def _rewrite(
+    owner: bpy.types.Object, name: str, parent: str, played: PlayedAction | None, frames: Float64s
+) -> _Rewrite:
+    """M' = (D_new A)^-1 B: the bone stays where it is, below another parent."""
+    motion, bone = BoneMotion(owner, frames, played), owner.pose.bones[name]
+    rest = np.array(armature_of(owner).bones[name].matrix_local, np.float64)
+    matrices = np.linalg.solve(motion.skinning(parent) @ rest, motion.pose(name))
+    scales = np.linalg.norm(matrices[:, :3, :3], axis=1)
+    scales[np.linalg.det(matrices[:, :3, :3]) < 0.0] *= -1.0
+    rotations = matrices[:, :3, :3] / scales[:, None, :]
+    skew = np.abs(rotations.transpose(0, 2, 1) @ rotations - np.eye(3)).max(initial=0.0)
+    if skew > _TOLERANCE:
+        raise FixError(
+            f"{name} cannot follow {parent}, which has an unequal scale. Clear the scale first."
+        )
+    turned = {rotation_channel(bone): _rotation_values(bone, rotations)}
+    channels = {"location": matrices[:, :3, 3], **turned, "scale": scales}
+    return _Rewrite(owner, name, played, frames, channels)
+
+
+def _frames(owner: bpy.types.Object, played: PlayedAction, name: str, parent: str) -> Float64s:
+    """Every frame and every key of what moves the bone, before or afterwards, in an action."""
+    moving = _chain_of(owner, name, parent)
+    keys = [
+        key_points(curve)[:, 0]
+        for (bone, _channel, _index), curve in curves_by_channel(played).items()
+        if bone in moving and len(curve.keyframe_points)
+    ]
+    return every_frame(np.concatenate(keys, dtype=np.float64)) if keys else np.zeros(0)
+
+
+def _write(rewrite: _Rewrite) -> None:
+    if rewrite.played is None:
+        for channel, values in rewrite.channels.items():
+            setattr(rewrite.owner.pose.bones[rewrite.bone], channel, values[0].tolist())
+        return
+    known = curves_by_channel(rewrite.played)
+    has_scale = any((rewrite.bone, "scale", index) in known for index in range(3))
+    for channel, values in rewrite.channels.items():
+        if channel == "scale" and not has_scale and np.allclose(values, 1.0, atol=1e-5):
+            continue
+        for index in range(values.shape[1]):
+            curve = known.get((rewrite.bone, channel, index))
+            if curve is None:
+                curve = _new_curve(rewrite.played, rewrite.bone, channel, index)
+            key_linearly(curve, rewrite.frames, values[:, index])
+
+
+def _rotation_values(bone: Any, rotations: Float64s) -> Float64s:
+    """Shape (f, 3) or (f, 4): in the bone's rotation mode, each near the one before."""
+    mode = bone.rotation_mode
+    found: list[Any] = []
+    before: Any = None
+    for matrix in rotations:
+        rotation: Any = Matrix(matrix.tolist())
+        if mode in {"QUATERNION", "AXIS_ANGLE"}:
+            value: Any = rotation.to_quaternion()
+            if before is not None:
+                value.make_compatible(before)
+        else:
+            value = rotation.to_euler(mode, before) if before else rotation.to_euler(mode)
+        before = value
+        found.append(tuple(value))
+    return _axis_angles(np.array(found)) if mode == "AXIS_ANGLE" else np.array(found)
+
+
+def _axis_angles(quaternions: Float64s) -> Float64s:
+    """Shape (f, 4): angle and axis, the axis on the side of the one before."""
+    lengths = np.linalg.norm(quaternions[:, 1:], axis=1)
+    angles = 2.0 * np.arctan2(lengths, quaternions[:, 0])
+    axes = np.tile([0.0, 1.0, 0.0], (len(quaternions), 1))
+    turned = lengths > 1e-7
+    axes[turned] = quaternions[turned, 1:] / lengths[turned, None]
+    for frame in range(1, len(axes)):
+        if not turned[frame]:
+            axes[frame] = axes[frame - 1]
+        elif axes[frame] @ axes[frame - 1] < 0.0:
+            axes[frame], angles[frame] = -axes[frame], -angles[frame]
+    return np.column_stack([angles, axes])
+
+
+def _new_curve(played: PlayedAction, bone: str, channel: str, index: int) -> bpy.types.FCurve:
+    path = f'pose.bones["{bpy.utils.escape_identifier(bone)}"].{channel}'
+    curve = played.curves.new(path, index=index)
+    curve.group = played.groups.get(bone) or played.groups.new(bone)
+    return curve
+
 
 _ENDS_MEET, _BY_WEIGHTS = "ends_meet", "by_weights"
 # Bones of a control rig: constraints place the first kind, control bones carry the second kind.

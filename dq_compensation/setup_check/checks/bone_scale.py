@@ -82,7 +82,7 @@ def find(subject: Subject) -> Iterator[Issue]:
 
 
 def _bones_above_all(subject: Subject, armature: bpy.types.Object) -> set[str]:
-    """The bones that hand an equal scale on to every bone that moves the mesh."""
+    """The bones that hand an equal scale on to all moving bones."""
     found: set[str] | None = None
     bones = armature_of(armature).bones
     for name in subject.moving_bones:

@@ -8,25 +8,564 @@ rotates, and a negative one turns the bones' axes about.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
 
 import bpy
 import numpy as np
+from mathutils import Matrix as BlenderMatrix
 
-from ...arrays import Float64s
-from ...scene.blender.armature import armature_of
-from ...wording import counted, listed
-from ..fixes.applied_scale import (
-    ArmatureScalePlan,
-    MeshScalePlan,
-    apply_armature_scale,
-    apply_mesh_scale,
-    mesh_scale,
-    plan_armature_scale,
-    plan_mesh_scale,
+from ...arrays import Float64s, Indices
+from ...scene.blender.animation_curves import (
+    BoneCurve,
+    all_actions,
+    bone_curves,
+    bone_drivers,
+    multiply_values,
 )
-from ..fixes.object_transforms import is_equal, is_nothing, is_one, own_scale, scale_of, scale_words
+from ...scene.blender.armature import armature_of, edited_bones
+from ...scene.blender.mesh import mesh_of, read_property
+from ...scene.blender.own_objects import is_hidden
+from ...scene.blender.skinned_object import armature_modifier
+from ...wording import counted, listed
+from ..fixes.object_transforms import (
+    Matrix,
+    clear_scale,
+    is_animated,
+    is_equal,
+    is_nothing,
+    is_one,
+    keep_children,
+    kept_children,
+    local_matrix,
+    own_scale,
+    require_children_can_follow,
+    require_free_scale,
+    scale_of,
+    scale_questions,
+    scale_words,
+    scaled,
+    set_parent_inverse,
+    shares_data,
+)
+from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, FixError, Issue, Repair, Severity
 from ..subject import Subject
+
+# The fix applies the scale of a mesh or of an armature; nothing moves in the world.
+
+
+# Applies the scale of a mesh object to its mesh, so that nothing moves in the world.
+
+
+# Modifiers whose settings are lengths in the object's own units.
+_IN_OBJECT_UNITS = frozenset(
+    {"BEVEL", "CAST", "DISPLACE", "REMESH", "SKIN", "SMOOTH", "SOLIDIFY", "WAVE", "WELD"}
+    | {"WIREFRAME", "CLOTH", "SOFT_BODY", "COLLISION", "FLUID", "PARTICLE_SYSTEM", "EXPLODE"}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshScalePlan:
+    """The changes of applying the scale of a mesh object, planned before anything is written.
+
+    Attributes:
+        change: shape (4, 4), linear; what the vertices are multiplied by.
+        parent_inverse: shape (4, 4); the new one.
+        location: shape (3,); the new one.
+    """
+
+    obj: bpy.types.Object
+    change: Matrix
+    parent_inverse: Matrix
+    location: Float64s
+
+    @property
+    def question(self) -> str:
+        """The question before the scale is applied; empty without one."""
+        parts = scale_questions(self.obj)
+        other_units = [m.name for m in self.obj.modifiers if m.type in _IN_OBJECT_UNITS]
+        if other_units:
+            parts.append(
+                "Modifiers with lengths in the object's units look different afterwards: "
+                f"{listed(other_units)}."
+            )
+        return " ".join(parts)
+
+
+def mesh_scale(obj: bpy.types.Object) -> Float64s:
+    """Shape (3,): the scale of an object relative to its parent, with its parent inverse."""
+    own = own_scale(obj)
+    if obj.parent is None or is_one(scale_of(np.array(obj.matrix_parent_inverse))):
+        return own
+    return scale_of(local_matrix(obj))
+
+
+def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None) -> MeshScalePlan:
+    """See that the scale of a mesh object can be applied, and how.
+
+    With the parent inverse P and the object's own transform T R S, O = A P T R S. Afterwards it is
+    A P' T' R: P' turns as P does and scales nothing, T' is where P T was, and the vertices are
+    multiplied by (P' R)^-1 P R S, linear parts all. The rotation stays, its keys with it.
+
+    Args:
+        parent_inverse: P to take in place of the object's own.
+
+    Raises:
+        FixError: it cannot be applied; the message says why.
+    """
+    require_free_scale(obj)
+    require_children_can_follow(obj)
+    if any(modifier.type == "MULTIRES" for modifier in obj.modifiers):
+        raise FixError(f"{obj.name} has a Multiresolution modifier. Apply the scale by Ctrl A.")
+    inverse = np.array(obj.matrix_parent_inverse) if parent_inverse is None else parent_inverse
+    before = local_matrix(obj, inverse)
+    rigid = _without_scale(inverse) if obj.parent is not None else np.eye(4)
+    basis = np.array(obj.matrix_basis, np.float64)
+    rotation = basis[:3, :3] @ np.diag(1.0 / own_scale(obj))
+    location = basis[:3, 3]
+    if not is_one(scale_of(inverse)) and obj.parent is not None:
+        if animated := is_animated(obj, "location", "delta_location"):
+            raise FixError(
+                f"The parent of {obj.name} scales it by its parent inverse, and its location is "
+                f"animated by {animated}. Remove these keys or clear the parent inverse first."
+            )
+        location = np.linalg.solve(rigid[:3, :3], before[:3, 3] - rigid[:3, 3])
+    change = np.eye(4)
+    change[:3, :3] = np.linalg.solve(rigid[:3, :3] @ rotation, before[:3, :3])
+    return MeshScalePlan(obj, change, rigid, location - np.array(obj.delta_location))
+
+
+def apply_mesh_scale(plan: MeshScalePlan) -> None:
+    """Carry out a plan: the mesh with all its shape keys, its normals, its object, its children."""
+    obj = plan.obj
+    if shares_data(obj):
+        obj.data = mesh_of(obj).copy()
+    _transform_mesh(mesh_of(obj), plan.change)
+    if obj.parent is not None:
+        set_parent_inverse(obj, plan.parent_inverse)
+    if np.abs(plan.location - np.array(obj.location)).max() > 0.0:
+        obj.location = plan.location.tolist()
+    clear_scale(obj)
+    keep_children(obj, plan.change, {})
+
+
+def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
+    """Multiply the vertices of a mesh and of all its shape keys, faces facing as before."""
+    linear = change[:3, :3]
+    mirrors = np.linalg.det(linear) < 0.0
+    normals = None
+    sizes = np.linalg.svd(linear, compute_uv=False)
+    is_even = not mirrors and np.ptp(sizes) <= 1e-6 * sizes[0]
+    # An even scale turns no normal, and custom normals are kept relative to those of the faces.
+    if mesh.has_custom_normals and not is_even:
+        normals = read_property(mesh.corner_normals, "vector", np.float32, (3,))
+        normals = normals @ np.linalg.inv(linear)
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
+    mesh.transform(change.T.tolist(), shape_keys=True)
+    if mirrors:
+        mesh.flip_normals()
+    if normals is not None:
+        if mirrors:
+            normals = normals[_corners_after_flip(mesh)]
+        mesh.normals_split_custom_set(cast("list[list[float]]", normals.tolist()))
+    mesh.update()
+
+
+def _corners_after_flip(mesh: bpy.types.Mesh) -> Indices:
+    """Shape (c,): where each corner was before the faces were flipped: the first one stays."""
+    starts = read_property(mesh.polygons, "loop_start", np.int32)
+    totals = read_property(mesh.polygons, "loop_total", np.int32)
+    start, total = np.repeat(starts, totals), np.repeat(totals, totals)
+    place = np.arange(len(mesh.loops)) - start
+    return start + (total - place) % total
+
+
+def _without_scale(matrix: Matrix) -> Matrix:
+    """The same place and turn, by the polar decomposition; never mirrored.
+
+    Where only the axes' sizes and signs differ from the identity nothing is turned: the mesh takes
+    signs as well as sizes.
+    """
+    rigid = np.array(matrix, np.float64)
+    linear = rigid[:3, :3]
+    if np.abs(linear - np.diag(np.diag(linear))).max() <= 1e-6 * np.abs(linear).max():
+        rigid[:3, :3] = np.eye(3)
+        return rigid
+    if np.linalg.det(linear) < 0.0:
+        linear = linear @ np.diag([-1.0, 1.0, 1.0])
+    left, _, right = np.linalg.svd(linear)
+    rigid[:3, :3] = left @ right
+    return rigid
+
+
+# Multiplies bones by a scale, and what uses an armature's units: constraints and hooks.
+#
+# See `armature_scale`.
+
+
+# Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
+# turned about as a mirror image is.
+_MIRROR_SIGNS: dict[str, tuple[float, ...]] = {
+    "location": (-1.0, 1.0, 1.0),
+    "rotation_quaternion": (1.0, 1.0, -1.0, -1.0),
+    "rotation_euler": (1.0, -1.0, -1.0),
+    "rotation_axis_angle": (1.0, 1.0, -1.0, -1.0),
+    "bbone_rollin": (-1.0,),
+    "bbone_rollout": (-1.0,),
+    "bbone_curveinx": (-1.0,),
+    "bbone_curveoutx": (-1.0,),
+}
+# The channels that are lengths.
+_LENGTHS = frozenset(
+    {"location", "bbone_curveinx", "bbone_curveoutx", "bbone_curveinz", "bbone_curveoutz"}
+)
+_CURVED = [name for name in _LENGTHS | _MIRROR_SIGNS.keys() if name.startswith("bbone")]
+_ROTATIONS = [name for name in _MIRROR_SIGNS if name.startswith("rotation")]
+# The lengths of a bone's constraints that are in the space of its owner.
+_OWNER_LENGTHS = {
+    "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
+    "LIMIT_DISTANCE": ("distance",),
+    "FLOOR": ("offset",),
+}
+_WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
+
+
+def _is_plain(scale: Float64s) -> bool:
+    """Whether a scale is positive and equal along all axes."""
+    return is_equal(scale) and bool((scale > 0.0).all())
+
+
+def _mirrors(scale: Float64s) -> bool:
+    """Whether a scale turns right into left: an odd number of its axes is negative."""
+    return bool(np.prod(np.sign(scale)) < 0.0)
+
+
+def _channel_factor(channel: str, index: int, scale: Float64s) -> float:
+    """The factor for a component of a bone's channel.
+
+    For an unequal scale a length takes the mean size: there is no right factor.
+    """
+    factor = float(np.abs(scale).mean()) if channel in _LENGTHS else 1.0
+    if _mirrors(scale) and channel in _MIRROR_SIGNS:
+        factor *= _MIRROR_SIGNS[channel][index]
+    return factor
+
+
+def _is_at_rest(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone's own channels move it nowhere."""
+    return bool(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() < 1e-6)
+
+
+def _scale_rest_bones(obj: bpy.types.Object, scale: Float64s) -> None:
+    """Give the rest bones the scale: heads and tails, rolls, and every length that they have."""
+    armature = armature_of(obj)
+    size = float(np.abs(scale).mean())
+    if _is_plain(scale):
+        armature.transform(cast("BlenderMatrix", scaled(scale).tolist()))
+        armature.update_tag()  # which Blender leaves to us
+    else:
+        _scale_by_edit_mode(obj, scale)
+    for bone in armature.bones:
+        for name in _CURVED:
+            setattr(bone, name, getattr(bone, name) * _channel_factor(name, 0, scale))
+        if not _is_plain(scale):
+            for name in ("bbone_x", "bbone_z", "head_radius", "tail_radius", "envelope_distance"):
+                setattr(bone, name, getattr(bone, name) * size)
+
+
+def _scale_by_edit_mode(obj: bpy.types.Object, scale: Float64s) -> None:
+    """Heads and tails where they were in the world, Z axes likewise; X axes as bones have them."""
+    matrix = BlenderMatrix(scaled(scale).tolist())
+    with edited_bones(obj) as bones:
+        places = [
+            (bone, matrix @ bone.head, matrix @ bone.tail, matrix @ bone.z_axis) for bone in bones
+        ]
+        for bone, head, tail, _ in places:
+            bone.head, bone.tail = head, tail
+        for bone, _, _, z_axis in places:
+            bone.align_roll(z_axis)
+
+
+def _scale_pose(obj: bpy.types.Object, scale: Float64s, factors: dict[str, Matrix]) -> None:
+    """Give the current pose the scale."""
+    pose: Any = obj.pose
+    size = float(np.abs(scale).mean())
+    for bone in pose.bones:
+        bone.location = (factors[bone.name][:3, :3] @ np.array(bone.location)).tolist()
+        for channel in _CURVED:
+            setattr(bone, channel, getattr(bone, channel) * _channel_factor(channel, 0, scale))
+        for channel in _ROTATIONS if _mirrors(scale) else ():
+            values = np.array(getattr(bone, channel)) * _MIRROR_SIGNS[channel]
+            setattr(bone, channel, values.tolist())
+        # Custom shapes that are not drawn in bone lengths have a size of their own.
+        bone.custom_shape_translation = [size * v for v in bone.custom_shape_translation]
+        if not bone.use_custom_shape_bone_size:
+            bone.custom_shape_scale_xyz = [size * v for v in bone.custom_shape_scale_xyz]
+
+
+def _keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
+    """Adapt constraints and hooks after the scale of an armature object was applied.
+
+    Args:
+        obj: the armature object; before, its world matrix was O' `change`, with O' the current one.
+        change: shape (4, 4).
+        bones: shape (4, 4) by the name of the bone: its world matrix was the current one times
+            this.
+    """
+    size = float(np.abs(np.diag(change)[:3]).mean())
+    for _, constraint in _bone_constraints(obj):
+        _scale_lengths(constraint, size)
+        if constraint.type == "CHILD_OF":
+            # For bones Blender takes it from the armature's space to the target's.
+            ours = constraint.target == obj
+            factor = bones.get(constraint.subtarget, change) if ours else np.eye(4)
+            inverse = np.array(constraint.inverse_matrix, np.float64) @ np.linalg.inv(change)
+            constraint.inverse_matrix = (factor @ inverse).T.tolist()  # Blender takes columns
+    for follower, name in _followers(obj):
+        factor = bones.get(getattr(follower, "subtarget", ""), change)
+        setattr(follower, name, (factor @ np.array(getattr(follower, name))).T.tolist())
+
+
+def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
+    """What holds an inverse of a place of an armature, with the name of the matrix."""
+    for other in bpy.data.objects:
+        if other.library is not None or is_hidden(other):  # palettes are made anew
+            continue
+        for _, constraint in _constraints_beside(obj, other):
+            if constraint.type == "CHILD_OF" and getattr(constraint, "target", None) == obj:
+                yield constraint, "inverse_matrix"
+        for modifier in other.modifiers:
+            if modifier.type == "HOOK" and getattr(modifier, "object", None) == obj:
+                yield modifier, "matrix_inverse"
+
+
+def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
+    """The followers of an armature object's scale that will look different; sentences."""
+    owners = {
+        bone
+        for bone, constraint in _bone_constraints(obj)
+        if constraint.type in _WORLD_SCALE
+        and constraint.owner_space == "WORLD"
+        and getattr(constraint, "target", None) != obj
+    }
+    local = set()
+    for other in bpy.data.objects:
+        if is_hidden(other):
+            continue
+        for name, constraint in _constraints_beside(obj, other):
+            # Transform Cache and the like have no target.
+            if getattr(constraint, "target", None) != obj:
+                continue
+            if constraint.type in _WORLD_SCALE:
+                owners.add(name)
+            if constraint.target_space != "WORLD" or other.library is not None:
+                local.add(name)
+    found = []
+    if owners:
+        found.append(
+            f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."
+        )
+    if local:
+        found.append(
+            f"Constraints of {listed(sorted(local))} read lengths of {obj.name}, which change: "
+            "look there."
+        )
+    return found
+
+
+def _constraints_beside(
+    obj: bpy.types.Object, other: bpy.types.Object
+) -> Iterator[tuple[str, Any]]:
+    """The constraints of an object and of its bones, those of an armature's own bones left out."""
+    for constraint in other.constraints:
+        yield other.name, constraint
+    if other != obj:
+        for bone, constraint in _bone_constraints(other):
+            yield f"{bone} ({other.name})", constraint
+
+
+def _bone_constraints(obj: bpy.types.Object) -> Iterator[tuple[str, Any]]:
+    for bone in obj.pose.bones if obj.pose is not None else ():
+        for constraint in bone.constraints:
+            yield bone.name, constraint
+
+
+def _scale_lengths(constraint: Any, size: float) -> None:
+    """Multiply the lengths of a bone's constraint that are in its armature's units."""
+    in_world = constraint.owner_space == "WORLD"
+    # Stretch To has its length in the armature's units, whatever the space.
+    names = ["rest_length"] if constraint.type == "STRETCH_TO" else []
+    if not in_world:
+        names += _OWNER_LENGTHS.get(constraint.type, ())
+    from_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
+    if constraint.type == "ACTION" and constraint.transform_channel.startswith("LOCATION"):
+        names += [] if from_world else ["min", "max"]
+    if constraint.type == "TRANSFORM":
+        if constraint.map_from == "LOCATION" and not from_world:
+            names += [f"from_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
+        if constraint.map_to == "LOCATION" and not in_world:
+            names += [f"to_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
+    for name in names:
+        setattr(constraint, name, getattr(constraint, name) * size)
+
+
+# Applies the scale of an armature object to its bones, their pose and their animation.
+#
+# With the object's scale S, O = O' S. The bones' rest matrices A become A' so that heads and tails
+# stay where they are in the world, and a bone's pose in the world is times G = A'^-1 S A what it
+# was: for an equal scale of size u that is u F, where F is the identity, or, for a scale that
+# mirrors, the reflection of the bone's X axis. So a bone's own channels become F M F with u times
+# the location: signs and factors, exact for every key, its handles and what lies between. An
+# unequal scale has no such answer: rotated bones would have to be sheared.
+
+
+# Curve modifiers that act on times, or on whatever the keys give.
+_LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
+
+
+@dataclass(frozen=True, eq=False)
+class ArmatureScalePlan:
+    """The changes of applying the scale of an armature object, planned before anything is written.
+
+    Attributes:
+        scale: shape (3,), its own.
+        curves: the F-Curves of bones' channels to multiply, and by what.
+        meshes: how the meshes that are parented to it take the scale over, those that can.
+        unkept: sentences: what will look different.
+    """
+
+    obj: bpy.types.Object
+    scale: Float64s
+    curves: list[tuple[BoneCurve, float]]
+    meshes: list[MeshScalePlan]
+    unkept: list[str]
+
+    @property
+    def key_count(self) -> int:
+        """The number of keys that are multiplied."""
+        return sum(len(curve.curve.keyframe_points) for curve, _ in self.curves)
+
+    @property
+    def question(self) -> str:
+        """The question before the scale is applied; empty without one."""
+        parts = scale_questions(self.obj)
+        if self.curves:
+            actions = sorted({c.played.action.name for c, _ in self.curves if c.played is not None})
+            parts.append(
+                f"In {listed(actions)}, {counted(self.key_count, 'key')} will be multiplied, "
+                "so that the animation looks the same."
+            )
+        return " ".join(parts + self.unkept)
+
+
+def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
+    """How the scale of an armature object can be applied; FixError if it cannot be."""
+    require_free_scale(obj)
+    require_children_can_follow(obj)
+    scale = own_scale(obj)
+    curves = list(_curves(obj, scale))
+    _require_linear(obj, [curve for curve, _ in curves])
+    return ArmatureScalePlan(obj, scale, curves, _meshes(obj, scale), _unkept(obj, scale))
+
+
+def apply_armature_scale(plan: ArmatureScalePlan) -> None:
+    """Carry out a plan: bones, pose, animation, object, constraints, children, meshes."""
+    obj, scale = plan.obj, plan.scale
+    if shares_data(obj):
+        obj.data = armature_of(obj).copy()
+        bpy.context.view_layer.update()
+    before = _rest(obj)
+    _scale_rest_bones(obj, scale)
+    after = _rest(obj)
+    change = scaled(scale)
+    factors = {name: np.linalg.solve(after[name], change @ rest) for name, rest in before.items()}
+    for curve, factor in plan.curves:
+        multiply_values(curve.curve, factor)
+    _scale_pose(obj, scale, factors)
+    clear_scale(obj)
+    keep_children(obj, change, factors)
+    _keep_dependents(obj, change, factors)
+    for mesh in plan.meshes:
+        apply_mesh_scale(mesh)
+
+
+def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
+    return {bone.name: np.array(bone.matrix_local, np.float64) for bone in armature_of(obj).bones}
+
+
+def _curves(obj: bpy.types.Object, scale: Float64s) -> Iterator[tuple[BoneCurve, float]]:
+    factors: dict[tuple[str, int], float] = {}
+    for curve in bone_curves(all_actions(obj)):
+        key = (curve.channel, curve.index)
+        if key not in factors:
+            factors[key] = _channel_factor(*key, scale)
+        if factors[key] != 1.0:
+            yield curve, factors[key]
+
+
+def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
+    """See that multiplied keys multiply the played scale by the same factor."""
+    actions = {id(curve.played): curve.played for curve in curves if curve.played is not None}
+    tracks = obj.animation_data.nla_tracks if obj.animation_data is not None else ()
+    strips = [strip for track in tracks for strip in track.strips if strip.action is not None]
+    for played in actions.values():
+        require_own_action(played.action, played.other_users(obj))
+        for strip in strips:
+            if strip.action == played.action and strip.blend_type == "MULTIPLY":
+                raise FixError(
+                    f"The NLA strip {strip.name} multiplies locations of bones, which cannot be "
+                    "scaled. Set its Blending to another mode first."
+                )
+    for curve in curves:
+        modifiers = [m.type for m in curve.curve.modifiers if m.type not in _LINEAR_MODIFIERS]
+        if (modifiers or len(curve.curve.sampled_points)) and curve.played is not None:
+            what = "curve modifiers" if modifiers else "sampled curves"
+            raise FixError(
+                f"The action {curve.played.action.name} has {what} on {curve.channel} of "
+                f"{curve.bone}, which cannot be scaled. Bake them to keys first."
+            )
+
+
+def _meshes(obj: bpy.types.Object, scale: Float64s) -> list[MeshScalePlan]:
+    """The meshes below an armature, deformed by it, whose scale can be applied with it."""
+    found: list[MeshScalePlan] = []
+    for child in kept_children(obj):
+        modifier = armature_modifier(child) if child.type == "MESH" else None
+        if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
+            continue
+        # As it will be when children have been kept in place.
+        inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
+        with suppress(FixError):
+            plan = plan_mesh_scale(child, inverse)
+            if not plan.question:
+                found.append(plan)
+    return found
+
+
+def _unkept(obj: bpy.types.Object, scale: Float64s) -> list[str]:
+    """The sentences on everything that will look different."""
+    found = []
+    pose: Any = obj.pose
+    is_posed = not all(_is_at_rest(bone) for bone in pose.bones)
+    if not is_equal(scale) and (is_posed or any(bone_curves(all_actions(obj)))):
+        found.append(
+            "The scale differs along the axes: poses and animation will look different, for "
+            "bones cannot be sheared. Only the rest pose is kept."
+        )
+    constrained = [bone.name for bone in pose.bones if len(bone.constraints)]
+    if constrained and not _is_plain(scale):
+        found.append(
+            f"The constraints of {listed(constrained)} may act differently: the axes of the "
+            "bones are turned about."
+        )
+    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
+    driven = sorted({curve.bone for curve in bone_drivers(obj) if curve.channel in changed})
+    if driven:
+        found.append(f"Drivers still give the former numbers for {listed(driven)}.")
+    return found + _unkept_dependents(obj)
+
 
 _IN_MESH = "Write the scale into the mesh and all its shape keys; nothing moves"
 _IN_BONES = (

@@ -244,7 +244,7 @@ def inherits_as_usual(bone: bpy.types.Bone, scaled: set[str]) -> bool:
 
 
 def scaled_bones(armature: bpy.types.Object) -> set[str]:
-    """The bones that are scaled, or that drivers or constraints may scale, in pose or actions."""
+    """The bones that are or may be scaled, in pose or actions, by drivers or constraints."""
     posed = (bone.name for bone in armature.pose.bones if len(bone.constraints) or _is_scaled(bone))
     keyed = (
         curve.bone
