@@ -108,21 +108,28 @@ def smooth_values(
     residual = masses * found + near.pulled(start) - diagonal * found
     step = residual / diagonal
     size = _product(residual, step)
-    along = np.zeros_like(start)
+    # Among these vertices alone, and without an array for each step: rounds are short.
+    place = np.full(len(start), len(vertices), np.intp)
+    place[vertices] = np.arange(len(vertices))
+    others, along = place[near.neighbours], np.append(step, 0.0)
+    step, pulled, turned = along[:-1], np.empty(others.shape), np.empty_like(found)
+    ahead = np.empty_like(found)
     for _ in range(_MOST_ROUNDS):
-        along[vertices] = step
-        turned = diagonal * step - near.pulled(along)
+        np.take(along, others, mode="clip", out=pulled)
+        np.einsum("km,km->m", pulled, near.pulls, out=turned)
+        np.subtract(np.multiply(diagonal, step, out=ahead), turned, out=turned)
         curvature = _product(step, turned)
         if curvature <= 0.0:
             break
         length = size / curvature
-        found += length * step
-        if length * np.abs(step).max() < still:
+        found += np.multiply(step, length, out=ahead)
+        if np.abs(ahead, out=ahead).max() < still:
             break
-        residual -= length * turned
-        ahead = residual / diagonal
+        residual -= np.multiply(turned, length, out=turned)
+        np.divide(residual, diagonal, out=ahead)
         size, old_size = _product(residual, ahead), size
-        step = ahead + step * (size / old_size)
+        step *= size / old_size
+        step += ahead
     return found
 
 

@@ -26,6 +26,9 @@ SOFT_COPY = "Soft Copy"
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
+# The palette rows and weights of its bones, three in each; where it is blended to LINEAR.
+LINEAR_BONES = f"{PREFIX}linear_bones"
+LINEAR_WEIGHTS = f"{PREFIX}linear_weights"
 STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
 PAIR = f"{PREFIX}pair"  # where the evaluated palette has its joint or its pair of bones
 # The limb that it is measured against by MEASURED: how far it is from that at rest,
@@ -105,7 +108,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 28
+TREE_VERSION = 29
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -150,9 +153,9 @@ class TreeKind:
     """The kind of a tree; meshes of one kind share one tree.
 
     Attributes:
-        slots: how many influences it can blend: 4, 7, 10, ...; 0 where the base is not OWN.
+        slots: how many influences it can blend: 4, 7, 10, ...; 0 where it reads no bones.
         masked: whether the Armature modifier is limited to a vertex group.
-        unmasks: whether that of the base is undone, and done again after the compensation.
+        unmasks: whether that of the base is undone, and done again after all else.
         painted: whether a vertex group scales the compensation.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
@@ -201,12 +204,13 @@ class TreeKind:
     @property
     def reads_shape(self) -> bool:
         """Whether the tree reads the shape that arrives at the Armature modifier."""
-        return (self.shaped or self.unmasks) and self.base == "ARMATURE"
+        return (self.shaped or self.unmasks or self.blended) and self.base == "ARMATURE"
 
     @property
     def lets_pass(self) -> bool:
         """Whether the base is the whole deformation: the tree adds nothing and reads no pose."""
-        return self.base == "ARMATURE" and RULES[self.method].armature_modifier == "ALL"
+        is_all = RULES[self.method].armature_modifier == "ALL" and not self.blended
+        return self.base == "ARMATURE" and is_all
 
 
 def kind_for(
@@ -231,6 +235,8 @@ def kind_for(
     """
     influences, method = deformation.influences, deformation.method
     own, compensates = base == "OWN", method == "COMPENSATED"
+    blended = deformation.blend is not None
+    adds = compensates or blended
     compensation = deformation.compensation
     measured = isinstance(compensation, MeasuredJoints)
     aside = isinstance(compensation, MeasuredJoints) and compensation.points_aside
@@ -240,9 +246,9 @@ def kind_for(
     return TreeKind(
         method,
         base,
-        slots_for(influences.width) if own else 0,
-        masked=masked and (own or compensates),
-        unmasks=masked and compensates and not own,
+        slots_for(influences.width) if own else blended * slots_of_linear(influences.width),
+        masked=masked and (own or adds),
+        unmasks=masked and adds and not own,
         painted=compensates and deformation.painted is not None,
         scattered=own and few_share,
         measured=measured,
@@ -250,11 +256,21 @@ def kind_for(
         swung=swings.amounts.shape[1] if swings is not None and swings.acts else 0,
         turns=twists.limbs.shape[1] if twists is not None and len(twists.rows) else 0,
         shaped=measured and shape_varies,
-        blended=own and deformation.blend is not None,
+        blended=blended,
         sampled=sampled,
-        switched=compensates and base == "ARMATURE" and not base_is_on,
+        switched=adds and base == "ARMATURE" and not base_is_on,
         examples=ExampleCounts.of(examples) if own and examples is not None else None,
     )
+
+
+def skins_vertices(deformation: Deformation, base: Base) -> bool:
+    """Whether the tree reads bones and weights: to skin the mesh, or to blend it to LINEAR."""
+    return base == "OWN" or deformation.blend is not None
+
+
+def slots_of_linear(influences: int) -> int:
+    """The slots for as many influences on a vertex that is blended to LINEAR: a multiple of 3."""
+    return 3 * -(-influences // 3)
 
 
 def slots_for(influences: int) -> int:

@@ -36,7 +36,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import SKIN_NAME, Settings, named_bones
 from ..session.changes import note_removed
 from ..wording import listed
-from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, slots_for
+from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, skins_vertices, slots_for
 from .modifier_inputs import (
     as_written,
     drive_settings,
@@ -65,6 +65,7 @@ from .modifier_stack import (
     show_replaced,
     show_skin,
     shown_in_viewport,
+    skins,
     take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
@@ -202,7 +203,7 @@ def _write(
             )
     # Bones that are named are known again after a renaming.
     named = named_bones(obj) & set(binding.skeleton.names)
-    if base == "ARMATURE" and deformation.compensation is None:
+    if deformation.compensation is None and not skins_vertices(deformation, base):
         if not others:
             replace_attributes(skinned.mesh, {})
         return ensure_palette(rig, binding, named) if named else None, None, 1
@@ -215,12 +216,12 @@ def _write(
     )
     if binding.followed or differs:
         hidden = ensure_attribute_object(skinned, binding.vertex_count)
-    skins = base == "OWN"
+    skinning = skins_vertices(deformation, base)
     palette = ensure_palette(
         rig,
         binding,
         measured_bones(deformation, binding.skeleton) | named,
-        skinning_bones(deformation, examples, binding.skeleton) if skins else frozenset(),
+        skinning_bones(deformation, examples, binding.skeleton) if skinning else frozenset(),
     )
     sets = write_attributes(
         skinned.mesh if hidden is None else mesh_of(hidden),
@@ -228,10 +229,10 @@ def _write(
         deformation,
         examples,
         palette,
-        slots_for(binding.influences.width) if skins else 0,
+        slots_for(binding.influences.width) if base == "OWN" else 0,
         remove_others=hidden is not None or not others,
     )
-    compute_what_is_read(palette, bones=skins or reads_bones(palette))
+    compute_what_is_read(palette, bones=skinning or reads_bones(palette))
     return palette, hidden, sets
 
 
@@ -268,7 +269,7 @@ def remove_unused() -> None:
     users = [each for each in meshes if own_modifiers(each.obj)]
     modifiers = [modifier for user in users for modifier in own_modifiers(user.obj)]
     palettes = {get_input(modifier, "Palette") for modifier in modifiers}
-    skinning = {get_input(each, "Palette") for each in modifiers if base_of(each) == "OWN"}
+    skinning = {get_input(each, "Palette") for each in modifiers if skins(each)}
     for palette in palettes - skinning:
         if palette is not None and palette.library is None and reads_bones(palette):
             compute_what_is_read(palette, bones=False)

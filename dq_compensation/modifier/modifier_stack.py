@@ -32,7 +32,7 @@ from ..session.changes import remember_new
 from ..wording import listed
 from .attribute_names import MISFIT, Base
 from .modifier_inputs import get_input
-from .nodes.node_tree import BASE_PROPERTY, READS_SHAPE_PROPERTY
+from .nodes.node_tree import BASE_PROPERTY, READS_BONES_PROPERTY, READS_SHAPE_PROPERTY
 from .nodes.own_trees import keep_shape, shape_is_kept
 
 # The place of the node modifier among an object's modifiers: right after the Armature modifier.
@@ -62,6 +62,12 @@ def base_of(modifier: bpy.types.NodesModifier) -> Base:
     """The base that the tree of a modifier of ours adds to."""
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     return cast("Base", tree.get(BASE_PROPERTY, "OWN"))
+
+
+def skins(modifier: bpy.types.NodesModifier) -> bool:
+    """Whether the tree of a modifier of ours reads bones, to skin vertices itself."""
+    tree = cast("bpy.types.NodeTree", modifier.node_group)
+    return READS_BONES_PROPERTY in tree or base_of(modifier) == "OWN"  # as in earlier versions
 
 
 def _last_of_base(skinned: SkinnedObject) -> bpy.types.Modifier | None:
@@ -335,11 +341,11 @@ def base_for(
     if is_played(obj, path):
         return "OWN"  # something else sets it
     method = deformation.method
-    if (
-        RULES[method].armature_modifier == "NONE"
-        or deformation.blend is not None
-        or examples is not None
-    ):
+    if RULES[method].armature_modifier == "NONE" or examples is not None:
+        return "OWN"
+    # What others are mixed with is blended before; and nodes know no segments of bendy bones.
+    alone = bool(skinned.mixed_modifiers) or deformation.segments is not None
+    if deformation.blend is not None and alone:
         return "OWN"
     if not soft:
         return "ARMATURE"

@@ -38,6 +38,8 @@ from .attribute_names import (
     EXAMPLE_WEIGHT,
     JOINT_DISTANCE,
     JOINT_ROWS,
+    LINEAR_BONES,
+    LINEAR_WEIGHTS,
     PAIR,
     PAIR_ROWS,
     PREFIX,
@@ -57,6 +59,7 @@ from .attribute_names import (
     TURN_LIMB,
     WEIGHTS,
     numbered,
+    slots_of_linear,
 )
 from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
 
@@ -132,7 +135,7 @@ def write_attributes(
         mesh: the mesh of the bound object, not in Edit Mode.
         deformation: of the object, where it was bound.
         palette: has the bones; it gets the rows of joints or pairs that the mesh needs.
-        slots: of the tree, for its own skinning; 0 where the base is the Armature modifier.
+        slots: of the tree, for its own skinning; 0 where an Armature modifier is the base.
         remove_others: remove what other methods read.
 
     Returns:
@@ -142,7 +145,11 @@ def write_attributes(
     skeleton = binding.skeleton
     bone_rows = rows_of_bones(palette, skeleton.names)
     row_of_bone = bone_rows[:, 0]
-    values = _of_influences(influences, row_of_bone, slots) if slots else {}
+    values: dict[str, NDArray[Any]] = {}
+    if slots:
+        values = _of_influences(influences, row_of_bone, slots)
+    elif deformation.blend is not None:
+        values |= _of_linear(influences, row_of_bone)
     compensation = deformation.compensation
     if compensation is not None:
         tables, amounts = PaletteTables(mesh_of(palette)), compensation.amounts
@@ -160,7 +167,7 @@ def write_attributes(
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[SET])
     if examples is not None and binding.shape_keys is not None:
         values |= _example_tables(examples, binding.shape_keys.offsets, row_of_bone)
-    set_count = int(values[SET].max(initial=0)) + 1 if slots else 1
+    set_count = int(values[SET].max(initial=0)) + 1 if SET in values else 1
     if replace_attributes(mesh, values, remove_others=remove_others):
         mesh.update_tag()
     return set_count
@@ -225,6 +232,21 @@ def _of_influences(
         values[numbered(WEIGHTS, chunk)] = shares[:, 3 * chunk : 3 * chunk + 3]
     for slot in range(slots):
         values[numbered(SET_BONE, slot)] = table[:, slot]
+    return values
+
+
+def _of_linear(influences: Influences, row_of_bone: Integers) -> dict[str, NDArray[Any]]:
+    """The bones of each vertex and their weights, for what the blend group takes to LINEAR."""
+    weights = influences.weights.copy()
+    rows = np.where(weights > 0.0, row_of_bone[influences.bones], IDENTITY_ROW)
+    weights[weights[:, 0] <= 0.0, 0] = 1.0  # no bone moves them
+    fill = ((0, 0), (0, slots_of_linear(influences.width) - influences.width))
+    rows, weights = np.pad(rows, fill).astype(np.float32), np.pad(weights, fill)
+    values: dict[str, NDArray[Any]] = {}
+    for number in range(rows.shape[1] // 3):
+        part = slice(3 * number, 3 * number + 3)
+        values[numbered(LINEAR_BONES, number)] = rows[:, part]
+        values[numbered(LINEAR_WEIGHTS, number)] = weights[:, part]
     return values
 
 

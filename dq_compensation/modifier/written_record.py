@@ -52,6 +52,7 @@ from .modifier_stack import (
     is_tied,
     mask_of,
     shown_in_viewport,
+    skins,
 )
 from .nodes.own_trees import NODES_PROPERTY
 from .palette_object import edition_of, is_intact
@@ -91,7 +92,7 @@ def remember(
     """
     obj, modifier = skinned.obj, skinned.ours
     attributes = dict[str, object]()
-    if modifier is not None and (settings.compensates or base_of(modifier) == "OWN"):
+    if modifier is not None and (settings.compensates or skins(modifier)):
         attributes[_EDITION] = edition_of(get_inputs(modifier).get("Palette"))
     if settings.compensates:
         attributes[MEASURED] = _measuring_of(settings)

@@ -9,8 +9,8 @@ all cores busy, times say nothing; compare the work of one core then:
     taskset -c 0 .venv-5.2/bin/python scripts/run.py benchmarks.characters human --work
 
 One frame is a new pose and `view_layer.update()`, without the Python of the add-on. Ratios are to
-Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier, of *Spread Twist* to
-the same without it; see `benchmark_turns.py`. The targets hold for Blender 5.2 only.
+Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier, of *Spread Twist* and
+*Blend Group* to the same without it; see `benchmark_turns.py`. The targets hold for 5.2 only.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ from human.poses import random_pose
 PLAIN, PRESERVE_VOLUME = "Armature", "Preserve Volume"
 FITTED, MEASURED, BALL_JOINTS = "FITTED", "MEASURED", "MEASURED, Ball Joints"
 SPREAD = "MEASURED, Spread Twist"
+BLENDED = "MEASURED, Blend Group"
+BLEND_GROUP = "Blend"
 MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE = "MEASURED by example", "SPHERICAL_JOINT by example"
 BY_EXAMPLE = "SPHERICAL_JOINT_BY_EXAMPLE"
 # The settings of each way, besides the curve MEASURED.
@@ -54,10 +56,11 @@ WAYS: dict[str, dict[str, str | bool | float]] = {
     MEASURED: {"method": "COMPENSATED", "use_ball_joints": False},
     BALL_JOINTS: {"method": "COMPENSATED", "use_ball_joints": True},
     SPREAD: {"method": "COMPENSATED", "use_ball_joints": False, "twist_spread": 1.0},
+    BLENDED: {"method": "COMPENSATED", "use_ball_joints": False, "blend_group": BLEND_GROUP},
     MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
     JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},
 }
-COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED, BALL_JOINTS, SPREAD)
+COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED, BALL_JOINTS, SPREAD, BLENDED)
 EXAMPLE_BONES = (16, 32, 48, 64)
 
 Prototype = tuple[bpy.types.Object, list[bpy.types.Object]]
@@ -90,6 +93,12 @@ def human_in_pieces(count: int, size: int) -> Prototype:
     Body parts and clothes: each lies on some of the bones and has a vertex group for every one.
     """
     human, armature = build_human()
+    blended = human.vertex_groups.new(name=BLEND_GROUP)
+    across = np.array([vertex.co.x for vertex in human.data.vertices])
+    # A third is linear, a third as the method has it, with a ramp between.
+    shares = np.clip(3.0 * across.argsort().argsort() / len(across) - 1.0, 0.0, 1.0).round(2)
+    for share in np.unique(shares).tolist():
+        blended.add(np.flatnonzero(shares == share).tolist(), share, "REPLACE")
     if size >= len(human.data.vertices):
         return armature, [human]
     pieces = []
@@ -126,7 +135,7 @@ CHARACTERS: dict[str, Character] = {
     "human": Character(
         "Human in one mesh of 13,380 vertices, 163 bones",
         lambda: human_in_pieces(1, 13380),
-        {"DUAL_QUATERNION": 1.3, FITTED: 1.6, MEASURED: 1.8, SPREAD: 1.15},
+        {"DUAL_QUATERNION": 1.3, FITTED: 1.6, MEASURED: 1.8, SPREAD: 1.15, BLENDED: 2.2},
     ),
     "body": Character(
         "Body of 12 meshes of 5,000 vertices, 163 bones",
@@ -174,7 +183,7 @@ def poses_of(armature: bpy.types.Object, count: int, *, examples: bool) -> NDArr
 
 def references_of(ways: Sequence[str]) -> dict[str, str]:
     """The modifier of Blender's own, or the way, that each way is compared with."""
-    others = {"LINEAR": PLAIN, SPREAD: MEASURED}
+    others = {"LINEAR": PLAIN, SPREAD: MEASURED, BLENDED: MEASURED}
     return {way: others.get(way, PRESERVE_VOLUME) for way in ways}
 
 

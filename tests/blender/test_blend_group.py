@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
+from dq_compensation.modifier.modifier_stack import base_of
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import (
@@ -189,11 +190,60 @@ def test_the_modifier_equals_numpy_apart_from_its_armature_with_a_mask_and_shape
     obj.modifiers["Armature"].vertex_group = "Mask"
     check()
     # The mask acts on the blended result, from where the vertex was before.
-    ours(obj).show_viewport = False
+    for modifier in (obj.modifiers["Armature"], ours(obj)):
+        modifier.show_viewport = False
     start = body.evaluated_positions()
-    ours(obj).show_viewport = True
+    for modifier in (obj.modifiers["Armature"], ours(obj)):
+        modifier.show_viewport = True
     expected = start + weights_of(obj, "Mask")[:, None] * (whole - start)
     assert distance(body.evaluated_positions(), expected, size_of(body)) <= TOLERANCE
+
+
+@pytest.mark.parametrize("method", ["DUAL_QUATERNION", "MEASURED"])
+def test_the_armature_modifier_stays_on(body: Human, method: str) -> None:
+    obj: Any = body.mesh_object
+    choose(obj, method)
+    paint(body, random_weights(body))
+    obj.dq_compensation.blend_group = GROUP
+    enable(obj)
+    assert base_of(ours(obj)) == "ARMATURE"
+    assert obj.modifiers["Armature"].show_viewport
+    # What it does not show needs no blending either.
+    shown, start = body.evaluated_positions(), body.arrays.vertices
+    obj.modifiers["Armature"].show_viewport = False
+    check()
+    assert distance(body.evaluated_positions(), start, size_of(body)) <= 1e-6
+    obj.modifiers["Armature"].show_viewport = True
+    check()
+    np.testing.assert_array_equal(body.evaluated_positions(), shown)
+
+
+def test_soft_weights_and_spread_twists_are_blended(body: Human) -> None:
+    obj: Any = body.mesh_object
+    choose(obj, "MEASURED")
+    obj.dq_compensation.use_ball_joints = True
+    obj.dq_compensation.twist_spread = 1.0
+    paint(body, random_weights(body))
+    obj.dq_compensation.blend_group = GROUP
+    enable(obj)
+    assert error(obj) <= TOLERANCE
+    obj.dq_compensation.softness = 0.5
+    check()
+    assert base_of(ours(obj)) == "SOFT"
+    assert error(obj) <= TOLERANCE
+
+
+def test_bendy_bones_are_straight_as_before(body: Human) -> None:
+    obj: Any = body.mesh_object
+    paint(body, random_weights(body))
+    obj.dq_compensation.blend_group = GROUP
+    enable(obj)
+    straight = body.evaluated_positions()
+    body.armature_object.data.bones["upperarm01.L"].bbone_segments = 4
+    check()
+    assert base_of(ours(obj)) == "OWN"
+    # Two evaluations in float32 of the same rest.
+    assert distance(body.evaluated_positions(), straight, size_of(body)) <= RIGID_TOLERANCE
 
 
 def test_halves_of_the_enabled_character_are_blender_s_own(body: Human) -> None:

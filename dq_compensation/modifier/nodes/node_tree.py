@@ -23,7 +23,8 @@ What nodes cost is in `docs/measurements.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any
 
 import bpy
@@ -32,6 +33,8 @@ from ...scene.binding.content import REST, STEPS
 from ..attribute_names import (
     AMOUNT,
     ARRIVING,
+    LINEAR_BONES,
+    LINEAR_WEIGHTS,
     MISFIT,
     OF_PALETTE,
     PAIR,
@@ -78,9 +81,10 @@ _OFF_ALL_AXES = (0.37, 0.61, 0.83)
 # With smaller weights of a mask, what it lets through cannot be made whole again in 32 bits.
 _LEAST_MASK = 1e-4
 
-# Custom properties of a tree: its base; and True where it reads `arriving_shape`.
+# Custom properties of a tree: its base; and True where it reads `arriving_shape`, or bones.
 BASE_PROPERTY = "dq_compensation_base"
 READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
+READS_BONES_PROPERTY = "dq_compensation_reads_bones"
 
 
 # Each costs 2 microseconds per mesh and frame: a tree has those that it reads.
@@ -152,6 +156,8 @@ def _build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     tree[BASE_PROPERTY] = kind.base
     if kind.reads_shape:
         tree[READS_SHAPE_PROPERTY] = True
+    if kind.slots:
+        tree[READS_BONES_PROPERTY] = True
     return tree
 
 
@@ -228,7 +234,7 @@ class _Assembly:
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
         copy, start = Geometry(build, read.outputs["Geometry"]), build.position
         arriving = self.arriving
-        if self.kind.stepped or self.kind.shaped or self.kind.unmasks:
+        if self.kind.stepped or self.kind.shaped or self.kind.unmasks or self.kind.blended:
             known = arriving.capture({"arriving": start})
             arriving, self.arriving_shape = known.geometry, known.fields["arriving"]
         at_rest: Vector = copy.sample(start, build.index)
@@ -335,6 +341,8 @@ class _Assembly:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
 
     def _dual_quaternion(self) -> Geometry:
+        if self.kind.base != "OWN":
+            return self._finished_on_base(self.mesh)
         return self._by_sets_or_bones(lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
@@ -348,7 +356,47 @@ class _Assembly:
             deformed = self._swung(deformed)
         if self.kind.turns:
             deformed = self._turned(deformed)
+        return self._finished_on_base(deformed)
+
+    def _finished_on_base(self, deformed: Geometry) -> Geometry:
+        """What is added to the base, blended to LINEAR by the blend group, and masked again."""
+        if self.kind.blended:
+            deformed = self._blended(deformed)
         return self._masked_again(deformed) if self.kind.unmasks else deformed
+
+    def _blended(self, deformed: Geometry) -> Geometry:
+        """The mesh blended to LINEAR, which is computed of the vertices that are taken there.
+
+        Three bones at a time: few vertices have more.
+        """
+        build = self.b
+        weighted = deformed.capture({"weight": self._group("Blend Group")})
+        deformed, weight = weighted.geometry, weighted.fields["weight"]
+        is_blended = weight < 1.0
+        if self.kind.base == "SOFT":
+            start = self.arriving_shape
+        else:
+            start, is_kept = build.found_attribute(ARRIVING, Vector)
+            is_blended = is_blended * is_kept
+        together, to_object = self._placed_together, self.to_object
+        start = build.choose(together, to_object.inverted().transform_point(start), start)
+        for number in range(self.kind.slots // 3):
+            weights: Vector = build.attribute(numbered(LINEAR_WEIGHTS, number), Vector)
+            rows: Vector = build.attribute(numbered(LINEAR_BONES, number), Vector)
+            shares = weights.components()
+            places = [
+                self.bones.at("matrix", row).transform_point(start) * share
+                for row, share in zip(rows.components(), shares, strict=True)
+            ]
+            part: Vector = reduce(add, places)
+            if number == 0:
+                part = build.choose(together, to_object.transform_point(part), part)
+                blended = part + (build.position - part) * weight
+                deformed = deformed.set_position(blended, is_blended)
+            else:
+                part = build.choose(together, to_object.transform_direction(part), part)
+                deformed = deformed.moved_by(part * (1.0 - weight), is_blended * (shares[0] > 0.0))
+        return deformed
 
     def _compensation(self) -> Finish:
         """The offsets of the compensation after skinning, in armature space."""
