@@ -15,7 +15,7 @@ share out a twist one of Jacobson and Sorkine (Stretchable and twistable bones, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -115,6 +115,19 @@ class TwistLimbs:
         line = lines.heads[bones], lines.axes[bones], lines.lengths[bones]
         beside = before[bones], behind[bones]
         return cls(skeleton, bones, *beside, *line, limbs, amounts, reasons)
+
+    def turning_once(self, rows: Indices) -> TwistLimbs:
+        """The same with these vertices turned by one limb each, the one that turns them most.
+
+        Turns of several limbs are added up, which keeps no shape.
+        """
+        if not len(rows):
+            return self
+        most = np.abs(self.amounts[rows]).max(axis=2).argmax(axis=1)
+        limbs, amounts = self.limbs.copy(), self.amounts.copy()
+        limbs[rows], amounts[rows] = 0, 0.0
+        limbs[rows, 0], amounts[rows, 0] = self.limbs[rows, most], self.amounts[rows, most]
+        return replace(self, limbs=limbs, amounts=amounts)
 
     @cached_property
     def rows(self) -> Indices:

@@ -13,7 +13,7 @@ from dq_compensation.core.dual_quaternion import matrices_from_quaternions
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from human.model import Rig, load_human_arrays
+from human.model import HumanArrays, Rig, load_human_arrays
 from human.poses import Quaternion, Rotations, rotation
 from quality.body import Body
 from quality.crossings import Crossings
@@ -26,7 +26,11 @@ class Human(Body):
     @classmethod
     def with_rig(cls, rig: Rig) -> Human:
         """Read the model."""
-        arrays = load_human_arrays(rig)
+        return cls.of(load_human_arrays(rig))
+
+    @classmethod
+    def of(cls, arrays: HumanArrays) -> Human:
+        """The same of arrays that are read already."""
         rest = np.tile(np.eye(4), (len(arrays.names), 1, 1))
         along = (arrays.tails - arrays.heads).tolist()
         for bone, (way, roll) in enumerate(zip(along, arrays.rolls.tolist(), strict=True)):

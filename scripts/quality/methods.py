@@ -11,8 +11,10 @@ import numpy as np
 from mathutils import Matrix
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.core.compensation import PUBLISHED_CURVES, PublishedCompensation
 from dq_compensation.core.deform import Deformation, deform
+from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
@@ -38,8 +40,9 @@ SOFTENED = {"SOFTENED": 8, "SOFTENED_4": 4}
 def deformers(body: Body) -> dict[str, Deformer]:
     """Every method but Blender's, ready for a body; with the weights as painted."""
     rest, influences, skeleton = body.rest, body.influences, body.skeleton
-    measured = MeasuredJoints.of(SkinAtRest(rest, influences, skeleton))
-    with_balls = MeasuredJoints.of(SkinAtRest(rest, influences, skeleton), ball_joints=True)
+    skin = _skin(body, influences)
+    measured = MeasuredJoints.of(skin)
+    with_balls = MeasuredJoints.of(skin, ball_joints=True)
     found = {
         "LINEAR": Deformation("LINEAR", influences),
         "DUAL_QUATERNION": Deformation("DUAL_QUATERNION", influences),
@@ -50,7 +53,7 @@ def deformers(body: Body) -> dict[str, Deformer]:
         ),
     }
     for curve in PUBLISHED_CURVES:
-        published = PublishedCompensation.of(SkinAtRest(rest, influences, skeleton), curve=curve)
+        published = PublishedCompensation.of(skin, curve=curve)
         found[curve] = Deformation("COMPENSATED", influences, published)
     ours = {name: _by_core(deformation, rest) for name, deformation in found.items()}
     others = {"KH14": BulgingFree(body).deform, "LH16": RotationCentres(body).deform}
@@ -62,10 +65,15 @@ def soft_deformers(body: Body) -> dict[str, Deformer]:
     found = {}
     for name, most in SOFTENED.items():
         soft = softened(body, most)
-        skin = SkinAtRest(body.rest, soft, body.skeleton, painted=body.influences)
-        joints = MeasuredJoints.of(skin, ball_joints=True)
+        joints = MeasuredJoints.of(_skin(body, soft), ball_joints=True)
         found[name] = _by_core(Deformation("COMPENSATED", soft, joints), body.rest)
     return found
+
+
+def _skin(body: Body, influences: Influences) -> SkinAtRest:
+    """The skin with these influences, and the limbs that it shows, without leaves on them."""
+    skin = SkinAtRest(body.rest, influences, body.skeleton, painted=body.influences)
+    return with_limbs(skin, use_mesh_joints=False).with_whole_limbs
 
 
 def _by_core(deformation: Deformation, rest: Array) -> Deformer:
@@ -96,14 +104,15 @@ class BlenderBody:
         armature = cast("bpy.types.ArmatureModifier", armature)
         armature.use_deform_preserve_volume = preserve_volume
         corrective.show_viewport = smooth
-        self._take_pose(pose)
+        self.take_pose(pose)
         depsgraph = bpy.context.evaluated_depsgraph_get()
         mesh = cast("bpy.types.Mesh", self.mesh_object.evaluated_get(depsgraph).data)
         positions = np.zeros(3 * len(mesh.vertices), np.float32)
         mesh.attributes["position"].data.foreach_get("vector", positions)
         return positions.reshape(-1, 3).astype(np.float64)
 
-    def _take_pose(self, pose: Pose) -> None:
+    def take_pose(self, pose: Pose) -> None:
+        """Move the bones of the armature."""
         skeleton = self.body.skeleton
         posed = pose.matrices @ skeleton.rest
         bones = cast("bpy.types.Pose", self.armature_object.pose).bones

@@ -36,11 +36,11 @@ class Row:
     """What one method makes of one body in one pose.
 
     Attributes:
-        subject: `cylinder` or `human`.
-        body: the shape of the cylinder, or the rig.
+        subject: `cylinder`, `human` or `character`.
+        body: the shape of the cylinder, the rig, or the character.
         pose: for the table.
         kind: of the motion or of the joint.
-        bend: of a cylinder, degrees; 0 for the human.
+        bend: of a cylinder, degrees; 0 for others.
         method: a key of `quality_methods`.
     """
 
@@ -136,6 +136,20 @@ def pose_table(rows: Sequence[Row], figure: str) -> list[list[str]]:
             for method in SHOWN
         )
         lines.append([pose, *(_number(float(mean)) for mean in means)])
+    return lines
+
+
+def characters_table(rows: Sequence[Row]) -> list[list[str]]:
+    """A line for each character: the worst bulge and dent by each method."""
+    of_characters = [row for row in rows if row.subject == "character"]
+    lines = [["character", *SHOWN.values()]]
+    for body in dict.fromkeys(row.body for row in of_characters):
+        cells = []
+        for method in SHOWN:
+            figures = [r.figures for r in of_characters if (r.body, r.method) == (body, method)]
+            worst = (max(getattr(each, name) for each in figures) for name in ("bulge", "dent"))
+            cells.append(" / ".join(map(_number, worst)))
+        lines.append([body, *cells])
     return lines
 
 

@@ -1,4 +1,4 @@
-"""How good each method is: bent and twisted cylinders, and a human with three rigs in 24 poses.
+"""How good each method is: bent and twisted cylinders, a human in 24 poses, other characters.
 
 make quality        or        .venv-5.2/bin/python scripts/run.py quality.report_all
 
@@ -23,6 +23,7 @@ from environments import PROJECT
 from human.model import RIGS, Rig
 from leaving import leave
 from quality.body import Body
+from quality.characters import CHARACTERS
 from quality.cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
 from quality.human import Human
 from quality.measures import Figures
@@ -36,7 +37,16 @@ from quality.methods import (
 )
 from quality.plots import write_plots
 from quality.poses import MeasuredPose, everyday_bends, range_of_motion
-from quality.report import CYLINDERS, HUMAN, Row, as_markdown, pose_table, table, write_csv
+from quality.report import (
+    CYLINDERS,
+    HUMAN,
+    Row,
+    as_markdown,
+    characters_table,
+    pose_table,
+    table,
+    write_csv,
+)
 from quality.targets import Checked, check, worst_of_each
 
 FOLDER = PROJECT / "build" / "quality"
@@ -99,6 +109,18 @@ def of_human(rig: str) -> Found:
     return rows, dict(bodies.differences)
 
 
+def of_character(name: str) -> Found:
+    """A character unlike the human, in its poses, by every method."""
+    body, poses = CHARACTERS[name]()
+    bodies = _Bodies(body)
+    rows = [
+        Row("character", name, each.title, "hinge", 0.0, method, found)
+        for each in poses
+        for method, found in bodies.figures(each.pose, each.measure).items()
+    ]
+    return rows, dict(bodies.differences)
+
+
 def _larger(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     return {name: max(one.get(name, 0.0), value) for name, value in other.items()}
 
@@ -107,6 +129,7 @@ def find_all(progress: Callable[[str], None]) -> Found:
     """Every row of the report."""
     rows, differences = [], {}
     parts = [(of_human, rig) for rig in RIGS] + [(of_cylinders, shape) for shape in SHAPES]
+    parts += [(of_character, name) for name in CHARACTERS]
     for number, (find, name) in enumerate(parts, 1):
         progress(f"[{number}/{len(parts)}] {name}")
         some, others = find(name)
@@ -135,6 +158,8 @@ def text_of(rows: Sequence[Row], checked: Sequence[Checked]) -> str:
         as_markdown(table(rows, HUMAN)),
         "## Stretch in each pose of the human, mean of the rigs",
         as_markdown(pose_table(rows, "stretch")),
+        "## Other characters: bulge and dent, % of the radius",
+        as_markdown(characters_table(rows)),
         "## Targets",
         as_markdown(targets_table(checked)),
         f"{len(missed)} of {len(checked)} figures miss their target.",

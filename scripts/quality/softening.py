@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.analysis.soft_weights import (
     SkinSurface,
     feature_bones,
@@ -19,20 +20,20 @@ from quality.body import Body
 AMOUNT = 0.5
 
 
-def softened(body: Body, most: int = 8) -> Influences:
+def softened(body: Body, most: int = 8, amount: float = AMOUNT) -> Influences:
     """Diffuse the weights of all vertices; `most` influences of a vertex are left."""
     rest, influences, skeleton = body.rest, body.influences, body.skeleton
     count = len(rest)
     corners = body.faces.shape[1] * np.arange(len(body.faces))
     surface = SkinSurface.of(rest, influences, corners, body.faces.ravel())
     areas = tuple(each[surface.point_of_vertex] for each in (surface.areas, surface.area_vectors))
-    skin = SkinAtRest(rest, influences, skeleton)
+    skin = with_limbs(SkinAtRest(rest, influences, skeleton), use_mesh_joints=False)
     whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
     steps = soft_weights(
         surface,
         influences,
         limb_radii(rest, whole.influences, whole.skeleton),
-        np.full(count, AMOUNT),
+        np.full(count, amount),
         feature_bones(rest, areas, whole.influences, whole.skeleton)[limbs],
         most=most,
         limbs=limbs,

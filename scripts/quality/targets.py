@@ -37,6 +37,9 @@ MOST_SOFT_BULGE = 3.0
 # At hinges, % of the volume at rest beside the same as painted. -2 is wished for; but skin that
 # folds through itself counts twice as painted, and the inner side of a bend goes in.
 LEAST_SOFT_VOLUME = -4.5
+# How much farther from the ideal than with the better one of plain skinning and Preserve Volume a
+# character may be, % of the radius: with the defaults, and softened.
+MOST_WORSE, MOST_WORSE_SOFT = 2.0, 5.0
 # Softened, no skin crosses here. Of cmu_mb 6 pairs are left in the groin, of 48 as painted.
 _EVERYDAY = ("elbow 43", "knee 90", "hip flexed 90", "arm raised 100")
 _LEFT_OF_EVERYDAY = {"cmu_mb, hip flexed 90": 6.0}
@@ -77,8 +80,7 @@ def check(rows: Sequence[Row], differences: Mapping[str, float]) -> list[Checked
         for name, value in differences.items()
     ]
     for methods in by_case.values():
-        of_subject = _cylinder if methods["LINEAR"].subject == "cylinder" else _human
-        checked += of_subject(methods)
+        checked += _OF_SUBJECTS[methods["LINEAR"].subject](methods)
     return [*checked, *_sums([row for row in rows if row.subject == "human"])]
 
 
@@ -128,6 +130,21 @@ def _human(methods: Mapping[str, Row]) -> Iterator[Checked]:
         most_crossings = _LEFT_OF_EVERYDAY.get(where, 0.0)
         crossings = soft.figures.crossings
         yield Checked("softened: crossings of everyday bends", where, crossings, most_crossings)
+
+
+def _character(methods: Mapping[str, Row]) -> Iterator[Checked]:
+    def worst(method: str) -> float:
+        figures = methods[method].figures
+        return max(figures.bulge, figures.dent)
+
+    better = min(worst("LINEAR"), worst("DUAL_QUATERNION"))
+    where = f"{methods['LINEAR'].body}, {methods['LINEAR'].pose}"
+    for method, most in (("BALL_JOINTS", MOST_WORSE), ("SOFTENED", MOST_WORSE_SOFT)):
+        title = f"characters: {method} as the better one, % of the radius"
+        yield Checked(title, where, worst(method), better + most)
+
+
+_OF_SUBJECTS = {"cylinder": _cylinder, "human": _human, "character": _character}
 
 
 def _sums(human: Sequence[Row]) -> Iterator[Checked]:

@@ -14,13 +14,14 @@ from dq_compensation import api
 from dq_compensation.core.influences import Influences
 from dq_compensation.scene.blender.mesh import mesh_of, read_weights
 from human.model import RIGS, Rig
+from quality.characters import rope
 from quality.crossings import Crossings
 from quality.cylinders import SHAPES, Cylinder
 from quality.human import Human
 from quality.measures import Figures
 from quality.methods import BLENDERS, BlenderBody, deformers
 from quality.poses import MeasuredPose, everyday_bends, range_of_motion
-from quality.report import CYLINDERS, SHOWN, Row, as_markdown, table, write_csv
+from quality.report import CYLINDERS, SHOWN, Row, as_markdown, characters_table, table, write_csv
 from quality.softening import softened
 from quality.targets import check, worst_of_each
 
@@ -128,6 +129,32 @@ def test_split_limbs_of_the_human_do_not_bulge() -> None:
         found[each.joint_pose.title] = pose.measure(measured(pose.pose)).bulge
     assert list(found) == ["elbow 80", "elbow -40", "knee 60", "knee 110"]
     assert max(found.values()) < 2.5
+
+
+def test_of_a_rope_it_is_the_thickness_that_is_measured() -> None:
+    """Its skin has the same weights around each ring: Preserve Volume turns rings as they are."""
+    body, (bend,) = rope()
+    methods = deformers(body)
+    plain, dual, ours = (
+        bend.measure(methods[name](bend.pose))
+        for name in ("LINEAR", "DUAL_QUATERNION", "BALL_JOINTS")
+    )
+    assert plain.dent > 2.0
+    assert max(dual.dent, dual.bulge, ours.dent, ours.bulge) < 0.01
+    half = 0.5 * (body.rest - [0.0, 0.0, 6.0]) + [0.0, 0.0, 6.0]
+    assert bend.measure(half).dent == pytest.approx(50.0)
+
+
+def test_characters_worse_than_the_better_method_are_found() -> None:
+    rows = [
+        Row("character", "rope", "bent", "hinge", 0.0, method,
+            replace(GOOD, dent=9.0 if method == "BALL_JOINTS" else 1.0))
+        for method in SHOWN
+    ]  # fmt: skip
+    missed = [each for each in check(rows, {}) if each.missed]
+    assert [(each.value, each.limit) for each in missed] == [(9.0, 3.0)]
+    head, line = characters_table(rows)
+    assert line[head.index("Compensated, Measured, Ball Joints")] == "0.50 / 9.00"
 
 
 def test_what_misses_its_target_is_found() -> None:

@@ -4,16 +4,17 @@ The ideal of a skin is known from how it was built. Hinges: weights cross over w
 each bone has skin of its own; on the outer side of a bend the skin is as far from the limb as at
 rest. Rows: weights cross over within 1.5 radii and more, and no bone between two joints has skin
 of its own; rings stay round, on a smooth line. Between these one of the two has to be right, joint
-by joint. A twist keeps the distance from the limb.
+by joint. A twist keeps the distance from the limb. A bone that is moved off its parent along the
+parent's limb makes this limb longer.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from bodies import posed, skeleton_of_points, turn
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation, deform
@@ -25,14 +26,20 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.twist_limbs import TwistLimbs
 from dq_compensation.scene.binding.character_skin import with_limbs
+from quality.body import Body
+from quality.softening import softened
+from tests.core.bodies import posed, skeleton_of_points, turn
 
 Array = NDArray[np.float64]
 SIDES = 12
 # What paint leaves away.
 _LEAST = 3e-3
 # How much farther from the ideal a ring may be than with the better method, in radii: with the
-# defaults, and with *Spread Twist*. By how much the centre line may turn more sharply, degrees.
-_WORSE, _WORSE_SPREAD, _SHARPER = 0.02, 0.05, 1.0
+# defaults, and with *Spread Twist* or *Softness*. By how much the centre line may turn more
+# sharply, degrees, without and with *Softness*.
+_WORSE, _WORSE_CHANGED, _SHARPER, _SHARPER_SOFT = 0.02, 0.05, 1.0, 2.0
+# The longest gap between a bone and its parent, in radii.
+_GAP = 0.4
 _OTHERS = ("LINEAR", "DUAL_QUATERNION")
 _ERF = np.vectorize(math.erf)
 
@@ -46,6 +53,9 @@ class RandomSkin:
         motion: "bend", "twist" or "both".
         heights: shape (r,), of the rings.
         ends: shape (bones + 1,), where bones begin, and the last one ends.
+        faces: shape (f, 4), vertices.
+        gaps: shape (bones,), how far each is moved off its parent, along the parent's limb.
+        softness: the amount, in radii.
     """
 
     kind: str
@@ -58,9 +68,13 @@ class RandomSkin:
     influences: Influences
     skeleton: Skeleton
     pose: Pose
+    faces: NDArray[np.int32]
+    gaps: Array
+    softness: float = 0.0
 
     @classmethod
     def of(cls, seed: int) -> RandomSkin:
+        """In one piece, with bones on their parents."""
         rng = np.random.default_rng(seed)
         count = int(rng.integers(2, 13))
         ends = np.append(0.0, rng.uniform(0.7, 1.4, count).cumsum())
@@ -87,8 +101,23 @@ class RandomSkin:
         motion = str(rng.choice(["bend", "bend", "twist", "both"]))
         spread = float(rng.choice([0.0, rng.uniform()]))
         pose = _random_pose(rng, skeleton, count, motion)
-        bodies = points, influences, skeleton, pose
+        bodies = points, influences, skeleton, pose, _faces(rings), np.zeros(count)
         return cls(kind, motion, spread, radius, heights, ends, *bodies)
+
+    @classmethod
+    def apart(cls, seed: int) -> RandomSkin:
+        """The same, softened, or with gaps at half of the joints, or both."""
+        skin, rng = cls.of(seed), np.random.default_rng((seed, 1))
+        gaps = rng.uniform(0.0, _GAP * skin.radius, len(skin.gaps)) * (
+            rng.uniform(size=len(skin.gaps)) < 0.5
+        )
+        gaps[0] = 0.0
+        how = str(rng.choice(["gaps", "soft", "both"]))
+        if how == "soft":
+            gaps[:] = 0.0
+        softness = 0.0 if how == "gaps" else float(rng.uniform(0.05, 0.5))
+        pose = _moved_off(skin.pose, skin.skeleton, gaps)
+        return replace(skin, pose=pose, gaps=gaps, softness=softness)
 
     def misses(self) -> list[str]:
         """What is farther from the ideal than with the better one of the others, joint by joint."""
@@ -103,24 +132,33 @@ class RandomSkin:
                 found.append(f"joint {joint}: {' or '.join(map(str, each))}")
         return found
 
-    def deformed(self) -> dict[str, Array]:
-        """The rings (r, SIDES, 3) by plain skinning, Preserve Volume and the defaults."""
-        sides = np.zeros(self.skeleton.bone_count, np.int8)
-        skin = SkinAtRest(self.points, self.influences, self.skeleton, sides=sides)
+    @cached_property
+    def ours(self) -> Deformation:
+        """The defaults, with *Spread Twist* and *Softness*."""
+        sides, influences = np.zeros(self.skeleton.bone_count, np.int8), self.influences
+        if self.softness:
+            body = Body(self.points, self.faces, influences, self.skeleton)
+            influences = softened(body, amount=self.softness)
+        skin = SkinAtRest(
+            self.points, influences, self.skeleton, sides=sides, painted=self.influences
+        )
         skin = with_limbs(skin, use_mesh_joints=True)
-        ours = Deformation(
+        return Deformation(
             "COMPENSATED",
-            self.influences,
+            influences,
             MeasuredJoints.of(skin.with_whole_limbs, ball_joints=True),
             twist_limbs=TwistLimbs.of(skin),
             twist_spread=self.spread,
         )
-        methods = (*_OTHERS, "COMPENSATED")
+
+    def deformed(self) -> dict[str, Array]:
+        """The rings (r, SIDES, 3) by plain skinning, Preserve Volume, as painted, and ours."""
+        methods = {name: Deformation(name, self.influences) for name in _OTHERS}
         return {
-            method: deform(replace(ours, method=method), self.points, None, self.pose)[0]
+            name: deform(method, self.points, None, self.pose)[0]
             .astype(np.float64)
             .reshape(-1, SIDES, 3)
-            for method in methods
+            for name, method in {**methods, "COMPENSATED": self.ours}.items()
         }
 
 
@@ -177,6 +215,26 @@ def _random_pose(rng: np.random.Generator, skeleton: Skeleton, count: int, motio
     return posed(skeleton, rotations)
 
 
+def _faces(rings: int) -> NDArray[np.int32]:
+    """Shape (f, 4), between rings."""
+    places = np.arange(rings * SIDES, dtype=np.int32).reshape(rings, SIDES)
+    around = np.roll(places, -1, axis=1)
+    return np.stack((places[:-1], around[:-1], around[1:], places[1:]), axis=-1).reshape(-1, 4)
+
+
+def _moved_off(pose: Pose, skeleton: Skeleton, gaps: Array) -> Pose:
+    """The pose with bones of the row moved off their parents, along Z at rest; leaves follow."""
+    matrices = pose.matrices.copy()
+    moved = np.zeros((skeleton.bone_count, 3))
+    for bone, parent in enumerate(skeleton.parents.tolist()):
+        if parent >= 0:
+            moved[bone] = moved[parent]
+        if bone < len(gaps) and parent >= 0:
+            moved[bone] = moved[bone] + gaps[bone] * pose.matrices[parent, :3, 2]
+    matrices[:, :3, 3] += moved
+    return Pose.from_matrices(matrices, skeleton)
+
+
 @dataclass(frozen=True, eq=False)
 class _Judged:
     """How far rings are from what they should be, by each method.
@@ -230,10 +288,11 @@ class _Judged:
         errors = self.limb if ideal == "limb" else self.rings
         better = min(_OTHERS, key=lambda method: errors[method][at].max())
         worse = float((errors["COMPENSATED"] - errors[better])[at].max())
-        if worse > (_WORSE_SPREAD if self.skin.spread else _WORSE):
+        changed = self.skin.spread or self.skin.softness
+        if worse > (_WORSE_CHANGED if changed else _WORSE):
             return f"{ideal}, radii", round(worse, 3)
         sharper = self.turns["COMPENSATED"][at].max() - self.turns[better][at].max()
-        if ideal == "rings" and sharper > _SHARPER:
+        if ideal == "rings" and sharper > (_SHARPER_SOFT if self.skin.softness else _SHARPER):
             return "turn, degrees", round(float(sharper), 2)
         return None
 
@@ -262,7 +321,7 @@ def _from_limbs(
     matrices, last = skin.pose.matrices, len(skin.ends) - 2
     heads = np.einsum("bij,bj->bi", matrices[:, :3, :3], skin.skeleton.heads) + matrices[:, :3, 3]
     forth, back = matrices[joints, :3, 2], -matrices[joints - 1, :3, 2]
-    lengths = np.diff(skin.ends)
+    lengths = np.diff(skin.ends) + np.append(skin.gaps[1:], 0.0)
     limbs = (
         (forth, np.where(joints == last, np.inf, lengths[joints])),
         (back, np.where(joints == 1, np.inf, lengths[joints - 1])),

@@ -13,7 +13,12 @@ from tests.blender.scene_builders import add_mesh, edit_mode, link
 
 
 def cylinder(
-    width: float, shift: float = 0.0, beside: float = 0.0
+    width: float,
+    shift: float = 0.0,
+    beside: float = 0.0,
+    rows: int = 81,
+    columns: int = 24,
+    reach: float = 4.0,
 ) -> tuple[bpy.types.Object, bpy.types.Object]:
     """A limb along Z with a radius of 0.1 from -0.4 to 0.4, two bones that meet in its middle.
 
@@ -21,10 +26,11 @@ def cylinder(
         width: of the transition, in radii.
         shift: of its middle from the joint, in radii.
         beside: how far the bones lie beside the middle of the limb, in radii.
+        rows, columns: of vertices, along the limb and around it.
+        reach: how far it goes on both sides of the joint, in radii.
     """
-    rows, columns = 81, 24
     z, angles = np.meshgrid(
-        np.linspace(-4.0, 4.0, rows), 2.0 * np.pi * np.arange(columns) / columns, indexing="ij"
+        np.linspace(-reach, reach, rows), 2.0 * np.pi * np.arange(columns) / columns, indexing="ij"
     )
     positions = 0.1 * np.stack((np.cos(angles), np.sin(angles), z), axis=-1).reshape(-1, 3)
     places = np.arange(rows * columns).reshape(rows, columns)

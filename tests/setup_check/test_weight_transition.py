@@ -301,6 +301,28 @@ def test_hard_weights_are_called_hard_and_become_soft() -> None:
     assert measured(limb, "lower")[0] > 1.0 / 3.0
 
 
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+@pytest.mark.parametrize("step", [0.35, 0.5, 1.0, 1.5, 2.0])
+def test_one_press_softens_hard_weights_of_sparse_meshes(step: float, curve: str) -> None:
+    """Rings of eight vertices; the step between them is in radii. Once took up to three presses."""
+    limb, _ = cylinder(
+        1e-4, rows=2 * round(4.0 / step), columns=8, reach=step * (round(4.0 / step) - 0.5)
+    )
+    limb.dq_compensation.curve = curve
+    issue = found_in(limb)["lower"]
+    before = dense_weights(limb)
+    WEIGHT_TRANSITION.fix("soften", subject_of(limb), issue)
+    left = found_in(limb).get("lower")
+    if left is not None:
+        assert "soften" not in {fix.name for fix in left.fixes}
+        assert left.fixes or "Too few vertices lie along the limb" in left.message
+    # The button for all weights goes on.
+    softened = dense_weights(limb)
+    assert np.abs(softened - before).max() > 0.1
+    api.soften_weights(limb)
+    assert np.abs(dense_weights(limb) - softened).max() > 0.01
+
+
 def test_of_a_strip_along_a_limb_nothing_is_said() -> None:
     """It tells no radius: 19 cm were said to be too long where 3 mm would fit."""
     limb, _ = cylinder(1e-4, 0.05)

@@ -458,7 +458,7 @@ class Binding:
             positions[carried.rows] = carried.middles
             influences = influences.with_rows(carried.rows, carried.influences)
         skin = replace(skin, positions=positions, influences=influences, whole=skin.body)
-        found = self._acting(TwistLimbs.of(skin), kinds, carried.rows)
+        found = self._acting(TwistLimbs.of(skin).turning_once(carried.rows), kinds, carried.rows)
         self._twists[key] = (to_armature, found)
         return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 import bpy
 import numpy as np
@@ -83,8 +84,13 @@ _TOLD = 0.1
 _HARD = 1e-3
 # How much skin has to go round the limb (`Transitions.rounds`): of a strip the radius is not known.
 _ROUND = 0.05
-# How far from a joint its weights are softened, in radii.
+# How far from a joint its weights are softened, in radii, and how often at most: where vertices lie
+# far apart, once moves them little.
 _AROUND = 2.5
+_MOST_ROUNDS = 8
+# The way along the limb without vertices, in radii, beside a joint or across it, from which no
+# weights fit.
+_SPARSE = 0.9
 # The width from which a joint may be one of a rope, in radii.
 _WIDE = 1.0
 # How much thicker one side of the joint may be than the other.
@@ -235,6 +241,18 @@ class MeasuredTransitions:
             near = apart < _AROUND * self.transitions.radii[joint]
             found |= near & (np.isin(bones, pair) & (weights > 0.0)).any(axis=1)
         return np.flatnonzero(found)
+
+    def too_narrow(self, offender: Offender) -> bool:
+        """Whether weights change too fast at its joints: they can be softened."""
+        return bool((self.transitions.widths[list(offender.joints)] < _RIGHT_WIDTHS[0]).all())
+
+    def is_sparse(self, joint: int) -> bool:
+        """Whether vertices lie too far apart along the limb at a joint."""
+        radius = self.transitions.radii[joint]
+        rows = self.around([joint])
+        along = (self.positions[rows] - self.joints.heads[joint]) @ self.joints.along[joint]
+        near = np.sort(along[np.abs(along) < 2.0 * _SPARSE * radius]) / radius
+        return len(near) < 2 or float(np.diff(near).max()) > _SPARSE
 
     def length(self, joint: int, radii: float) -> str:
         """A length that is given in radii of the limb, in the units of the scene."""
@@ -391,8 +409,7 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
     # It makes every change of weights longer.
     joints = list(offender.joints)
     widths = measured.transitions.widths[joints]
-    too_narrow = bool((widths < _RIGHT_WIDTHS[0]).all())
-    softens = (soften,) if too_narrow else ()
+    softens = (soften,) if measured.too_narrow(offender) else ()
     fixes = (*fits, *softens) if offender.error else (*softens, *fits)
     effects = []
     if (widths < _TOLD).any():
@@ -406,7 +423,9 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
             f"limb's radius with the curve {setting_label(obj, 'curve')}. Ignore this where bones "
             "only twist."
         )
-    if plan is None:
+    if plan is None and any(map(measured.is_sparse, joints)):
+        effects.append("Too few vertices lie along the limb there for weights that fit.")
+    elif plan is None:
         effects.append("Other bones have weights there, too.")
     message = (
         f"The weights of {obj.name} change "
@@ -424,23 +443,36 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
 
 
 def soften(subject: Subject, issue: Issue) -> Repair:
-    """Spread the weights around the joints of an issue over half of the limb's radius."""
+    """Spread the weights around the joints of an issue until they change slowly enough."""
     require_writable(subject.obj, issue.bones)
     raise_refusal(softening_refusal(subject.obj), FixError)
     yield
     measured = MeasuredTransitions.of(subject)
     assert measured is not None  # a joint was found just now
     around = measured.around(_offender(measured, subject, issue).joints)
-    try:
-        (report,) = run_through(soften_weights([subject.obj], SofteningOptions(), around))
-    except UserError as error:
-        raise FixError(str(error)) from error
-    return report.sentence()
+    reports = []
+    for _ in range(_MOST_ROUNDS):
+        try:
+            reports += run_through(soften_weights([subject.obj], SofteningOptions(), around))
+        except UserError as error:
+            raise FixError(str(error)) from error
+        now = Subject(subject.obj, bpy.context.evaluated_depsgraph_get())
+        measured = MeasuredTransitions.of(now)
+        left = _left_of(measured, now, issue) if measured is not None else None
+        if left is None or not measured.too_narrow(left) or not reports[-1].changed:
+            break
+    return max(reports, key=attrgetter("changed")).sentence()
+
+
+def _left_of(measured: MeasuredTransitions, subject: Subject, issue: Issue) -> Offender | None:
+    found = measured.offenders(compensated=Settings.of(subject.obj).compensates)
+    return next((each for each in found if each.key == issue.key), None)
 
 
 def _offender(measured: MeasuredTransitions, subject: Subject, issue: Issue) -> Offender:
-    found = measured.offenders(compensated=Settings.of(subject.obj).compensates)
-    return next(each for each in found if each.key == issue.key)
+    left = _left_of(measured, subject, issue)
+    assert left is not None  # it was found just now
+    return left
 
 
 def _question(subject: Subject, measured: MeasuredTransitions, plan: dict[int, Reshaped]) -> str:
