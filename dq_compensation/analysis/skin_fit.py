@@ -115,15 +115,19 @@ class SkinnedJoints:
 
 
 def find_movement(
-    joints: SkinnedJoints, plain: Callable[[Movement], Iterable[Movement]]
+    joints: SkinnedJoints,
+    plain: Callable[[Movement], Iterable[Movement]],
+    now: SkinnedJoints | None = None,
 ) -> Movement | None:
     """The movement that a misplaced mesh needs; None where it fits, or nothing fits it clearly.
 
     Args:
         plain: movements near the given one that are likelier than others, the likeliest first.
+        now: the same joints where the mesh is, if it has another shape than the one that is moved.
     """
+    now = joints if now is None else now
     # What is inside already leaves no movement enough to bring inside.
-    inside, count = int(joints.inside(np.eye(4)).sum()), len(joints.bones)
+    inside, count = int(now.inside(np.eye(4)).sum()), len(joints.bones)
     if count - inside < _FEWEST_GAINED or inside > _FEWER_INSIDE * count:
         return None
     for scaled in (False, True)[: 1 + joints.show_rotation]:
@@ -132,9 +136,9 @@ def find_movement(
         best = np.median(joints.distances(fitted)) + 1.0 / np.sqrt(len(joints.bones))
         for movement in plain(fitted):
             as_good = np.median(joints.distances(movement)) <= best
-            if as_good and _is_needed(joints, movement, _FEWEST_GAINED, _HALF_INSIDE):
+            if as_good and _is_needed(now, joints, movement, _FEWEST_GAINED, _HALF_INSIDE):
                 return movement
-        if _is_needed(joints, fitted, freedoms, _MOST_INSIDE):
+        if _is_needed(now, joints, fitted, freedoms, _MOST_INSIDE):
             return fitted
     return None
 
@@ -145,12 +149,16 @@ def scale_of(movement: Movement) -> float:
 
 
 def _is_needed(
-    joints: SkinnedJoints, movement: Movement, least_gained: int, least_inside: float
+    unmoved: SkinnedJoints,
+    joints: SkinnedJoints,
+    movement: Movement,
+    least_gained: int,
+    least_inside: float,
 ) -> bool:
     """Whether a movement brings joints inside that are not inside now, and leaves few outside."""
-    inside = joints.inside(np.eye(4))
+    inside = unmoved.inside(np.eye(4))
     now, then = int(inside.sum()), int(joints.inside(movement).sum())
-    nearer = joints.distances(np.eye(4)) / scale_of(movement) - joints.distances(movement)
+    nearer = unmoved.distances(np.eye(4)) / scale_of(movement) - joints.distances(movement)
     farther_count = int((inside & (nearer < -_CLEARLY)).sum())
     return bool(
         then >= least_inside * len(joints.bones)

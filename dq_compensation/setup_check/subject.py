@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import bpy
 import numpy as np
@@ -55,6 +55,8 @@ from ..session.status import is_behind, status_of
 # A scale that comes this near to a power of ten is meant to be one, as that of centimetres is. The
 # fit finds the scale of the human within half a percent.
 _POWER_OF_TEN = 0.02
+# Sizes of a scale that differ by more, in parts of the largest, are meant to, or a fault.
+_UNEQUAL = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,34 +64,34 @@ class Misplacement:
     """The movement of a mesh object that makes its skin fit its rig.
 
     Attributes:
-        movement: in armature space.
+        movement: in armature space, of the mesh with an equal scale.
         joints: that bend its skin, where it is now.
+        to_armature: shape (4, 4), A^-1 O, with O where it belongs.
+        outside_after: the number of joints that lie outside there.
     """
 
     movement: Movement
     joints: SkinnedJoints
+    to_armature: Float64s
+    outside_after: int
 
     @property
     def outside(self) -> Indices:
         """The bones whose heads are joints outside of their skin now."""
         return self.joints.bones[~self.joints.inside(np.eye(4))]
 
-    @property
-    def outside_after(self) -> int:
-        """The number of joints that lie outside after the movement."""
-        return int((~self.joints.inside(self.movement)).sum())
-
 
 def _plain_places(
-    obj: bpy.types.Object, movement: Movement, to_armature: Float64s
+    basis: Float64s, scale: Float64s, movement: Movement, to_armature: Float64s
 ) -> Iterator[Float64s]:
     """The places, as A^-1 O, where a mesh object is likelier to belong than anywhere else.
 
-    Where its location is 0, or its rotation, or both; and at the origin of the armature, turned
-    about its axes by quarters as files with another axis up have it.
+    Where it is; where its location is 0, or its rotation, or both; and at the origin of the
+    armature, turned about its axes by quarters as files with another axis up have it.
+
+    Args:
+        basis: shape (4, 4), of the object, with this scale (3,).
     """
-    basis = np.array(obj.matrix_basis, np.float64)
-    scale = np.array(obj.scale, np.float64) * np.array(obj.delta_scale, np.float64)
     size = scale_of(movement)
     # A scale that leaves nearly a power of ten leaves that.
     whole = size * abs(scale_of(to_armature))
@@ -99,6 +101,7 @@ def _plain_places(
     parent = to_armature @ np.linalg.inv(basis)
     turned = basis[:3, :3] / scale
     for linear, location in (
+        (turned, basis[:3, 3]),
         (turned, np.zeros(3)),
         (np.eye(3), basis[:3, 3]),
         (np.eye(3), np.zeros(3)),
@@ -372,12 +375,30 @@ class Subject(SkinnedObject):
         positions, to_armature = self.rest_in_armature, self.object_to_armature
         if positions is None or to_armature is None:
             return None
-        joints = self.skinned_joints
-        back = np.linalg.inv(to_armature)
-        movement = find_movement(
-            joints, lambda near: (it @ back for it in _plain_places(self.obj, near, to_armature))
-        )
-        return None if movement is None else Misplacement(movement, joints)
+        basis, now = np.array(self.obj.matrix_basis, np.float64), self.skinned_joints
+        scale = np.array(self.obj.scale, np.float64) * np.array(self.obj.delta_scale, np.float64)
+        places = [(basis, scale, to_armature, now)]
+        if np.ptp(np.abs(scale)) > _UNEQUAL * np.abs(scale).max():
+            # No rotation undoes an unequal scale: the mesh is looked at without it first.
+            even = basis.copy()
+            even[:3, :3] *= np.sign(scale) / scale
+            there = to_armature @ np.linalg.solve(basis, even)
+            positions = self.skin_with_hard_edges[0]
+            positions = transformed_points(there @ np.linalg.inv(to_armature), positions)
+            joints = SkinnedJoints.of(positions, self.skin_with_hard_edges[1], self.skeleton)
+            places.insert(0, (even, np.sign(scale), there, joints))
+        for own, size, there, joints in places:
+            if len(joints.bones) != len(now.bones):
+                continue
+            back = np.linalg.inv(there)
+            plain = partial(_plain_places, own, size, to_armature=there)
+            movement = find_movement(
+                joints, lambda near, p=plain, b=back: (place @ b for place in p(near)), now
+            )
+            if movement is not None:
+                left = int((~joints.inside(movement)).sum())
+                return Misplacement(movement, now, movement @ there, left)
+        return None
 
 
 @dataclass(frozen=True, eq=False)

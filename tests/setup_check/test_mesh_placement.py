@@ -74,6 +74,50 @@ def test_a_turned_mesh_with_hard_weights_is_found(
 
 
 @pytest.mark.parametrize("rig", RIGS)
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.3), (1.5, 1.0, 1.0)], ids=["tall", "broad"])
+@pytest.mark.parametrize("turn", [0.0, 20.0])
+def test_an_unequal_scale_hides_no_turn(
+    turn: float, scale: tuple[float, float, float], rig: Rig, human_with_rig: Callable[[Rig], Human]
+) -> None:
+    """Both are undone in one fix; a person who is broad by half is within most of its skin."""
+    body = human_with_rig(rig).mesh_object
+    before = world_positions(body)
+    body.scale, body.rotation_euler.z = scale, math.radians(turn)
+    bpy.context.view_layer.update()
+    found = found_by(CHECK, body)
+    if not found:
+        assert scale[0] > 1.0
+        assert turn == 0.0
+        return
+    assert api.check(body)[0].check == "mesh_placement"
+    fix(CHECK, body, "move_mesh")
+    assert tuple(body.scale) == pytest.approx((1.0, 1.0, 1.0), abs=1e-6)
+    assert np.abs(world_positions(body) - before).max() <= SAME
+    assert not found_by(CHECK, body)
+
+
+def test_an_unequal_scale_of_the_rig_is_no_scale_of_the_mesh(human: Human) -> None:
+    human.armature_object.scale = (1.0, 1.2, 1.0)
+    turned(human)
+    (issue,) = found_by(CHECK, human.mesh_object)
+    assert "has to be turned by 20 degrees: then" in issue.message
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_an_unequal_scale_that_the_vertices_make_up_for_is_right(
+    rig: Rig, body_with_rig: Callable[[Rig], Human]
+) -> None:
+    body = body_with_rig(rig).mesh_object
+    before = world_positions(body)
+    body.data.transform(Matrix.Diagonal((1.0, 1.0, 1.0 / 1.3, 1.0)))
+    body.scale = (1.0, 1.0, 1.3)
+    assert not found_by(CHECK, body)
+    body.rotation_euler.z = math.radians(20.0)
+    fix(CHECK, body, "move_mesh")
+    assert np.abs(world_positions(body) - before).max() <= SAME
+
+
+@pytest.mark.parametrize("rig", RIGS)
 def test_a_mesh_that_fits_is_left_alone(rig: Rig, body_with_rig: Callable[[Rig], Human]) -> None:
     assert not found_by(CHECK, body_with_rig(rig).mesh_object)
 

@@ -76,16 +76,18 @@ def _movement_words(subject: Subject, found: Misplacement) -> str:
     angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
     if angle > 0.1:
         words.append(f"turned by {angle:.3g} degrees")
-    if abs(size - 1.0) > _TOLERANCE:
-        words.append(f"scaled by {scale_words(np.full(3, size))}")
+    basis = np.array(subject.obj.matrix_basis, np.float64)
+    new = basis @ np.linalg.solve(old, world)  # in the space of the parent
+    sizes = np.linalg.norm(new[:3, :3], axis=0) / np.linalg.norm(basis[:3, :3], axis=0)
+    if np.abs(sizes - 1.0).max() > _TOLERANCE:
+        words.append(f"scaled by {scale_words(sizes)}")
     return " and ".join(words) or "moved a little"
 
 
 def _new_world(subject: Subject, found: Misplacement) -> Matrix:
     """Shape (4, 4): the world matrix of the mesh object where it fits."""
-    assert subject.object_to_armature is not None  # a misplacement was found
     rig = np.array(subject.rig.evaluated_get(subject.depsgraph).matrix_world, np.float64)
-    return rig @ found.movement @ subject.object_to_armature
+    return rig @ found.to_armature
 
 
 def _move_mesh(subject: Subject, _issue: Issue) -> Repair:
