@@ -421,7 +421,7 @@ class _Trial:
 
     @classmethod
     def of(cls, fitting: Fitting, rows: Indices, helpers: Sequence[Helper]) -> _Trial:
-        """The trial of helpers at some vertices, in some of the poses."""
+        """Of vertices, in some of the poses."""
         count = len(fitting.poses)
         chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
         pair = [helpers[0].parent, helpers[0].child]

@@ -427,7 +427,8 @@ class Binding:
         ball_joints = settings.use_ball_joints
         sides = self.bone_sides if ball_joints else None
         skin = self.skin(settings, to_armature).with_whole_limbs
-        skin = replace(skin, left_out=left_out, sides=sides)
+        if left_out or sides is not skin.sides:
+            skin = replace(skin, left_out=left_out, sides=sides)
         if settings.curve == "MEASURED":
             found = MeasuredJoints.of(skin, ball_joints=ball_joints)
             if found.swings is not None:
