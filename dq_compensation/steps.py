@@ -54,3 +54,16 @@ def run_through(steps: Generator[object, None, _Result]) -> _Result:
             next(steps)
     except StopIteration as end:
         return end.value
+
+
+def part_of(
+    steps: Generator[float, None, _Result], start: float, length: float
+) -> Generator[float, None, _Result]:
+    """Steps that are the part of others from `start`, of `length`, both 0 to 1."""
+    try:
+        while True:
+            yield start + length * next(steps)
+    except StopIteration as end:
+        return end.value
+    finally:
+        steps.close()

@@ -15,127 +15,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
-from ..core.helper_bones import SIDES, Helper, HelperSkinning, helper_transforms
+from ..core.helper_bones import SIDES, Helper, HelperSkinning, Side, helper_transforms
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
-
-# Convex weights by least squares, for many small problems at once: not negative, their sum 1.
-#
-# The weights w of a point that should be at b, from candidates a_k, minimise
-#
-#     |sum w_k a_k - b|^2 = w^T G w,    G_jk = (a_j - b) . (a_k - b),
-#
-# since the sum of w is 1. Up to their sum they are the solution u of
-#
-#     min 1/2 u^T G u - sum u,    u >= 0,    w = u / sum u
-#
-# (both have the same conditions of optimality: (G w)_k is the same number wherever w_k > 0, and not
-# smaller elsewhere). That is a problem of non-negative least squares; the active set method is
-# Lawson and Hanson's (1974) on the matrix G, as Bro and de Jong (1997) do it, for all problems in
-# step.
-
-# What is added to the diagonal of G, in its mean: far below what can be seen, far above rounding.
-_RIDGE = 1e-10
-# How far a gradient, which is 1 where a candidate would be at b, may be above 0 at the end.
-_TOLERANCE = 1e-9
-# In steps of the method for each candidate: three are many.
-_MOST_STEPS = 10
-
-
-def convex_weights(gram: Floats, allowed: Booleans | None = None) -> Float64s:
-    """The weights of n problems that minimise w^T G w.
-
-    Args:
-        gram: shape (n, k, k), the matrices G, symmetric and not negative.
-        allowed: shape (n, k), the candidates that may have a weight, at least one of each problem;
-            None: all of them.
-
-    Returns:
-        shape (n, k), not negative, rows with the sum 1.
-    """
-    count, width = gram.shape[:2]
-    if allowed is None:
-        allowed = np.ones((count, width), np.bool_)
-    diagonal = np.einsum("nkk->nk", gram)
-    mean = np.where(allowed, diagonal, 0.0).sum(axis=1) / np.maximum(allowed.sum(axis=1), 1)
-    scale = np.where(mean > 0.0, mean, 1.0)
-    matrices = gram / scale[:, None, None] + _RIDGE * np.eye(width)
-    solution = np.zeros((count, width))
-    passive = np.zeros((count, width), np.bool_)
-    rows = np.arange(count)
-    for _ in range(_MOST_STEPS * width):
-        gradient = 1.0 - np.einsum("njk,nk->nj", matrices[rows], solution[rows])
-        gradient[passive[rows] | ~allowed[rows]] = -np.inf
-        best = gradient.argmax(axis=1)
-        rises = gradient[np.arange(len(rows)), best] > _TOLERANCE
-        rows, best = rows[rises], best[rises]
-        if not len(rows):
-            break
-        passive[rows, best] = True
-        _settle(matrices, solution, passive, rows)
-    return solution / solution.sum(axis=1, keepdims=True)
-
-
-def _settle(matrices: Float64s, solution: Float64s, passive: Booleans, rows: Indices) -> None:
-    """Solve for the passive candidates; candidates with a weight below 0 leave. In place."""
-    while len(rows):
-        found = _solved(matrices[rows], passive[rows])
-        below = passive[rows] & (found <= 0.0)
-        stuck = below.any(axis=1)
-        solution[rows[~stuck]] = found[~stuck]
-        rows, found, below = rows[stuck], found[stuck], below[stuck]
-        old = solution[rows]
-        steps = np.where(below, old / np.where(below, old - found, 1.0), np.inf)
-        least = steps.min(axis=1, keepdims=True)
-        passive[rows] &= ~(below & (steps <= least))
-        solution[rows] = np.where(passive[rows], old + least * (found - old), 0.0)
-
-
-def _solved(matrices: Float64s, passive: Booleans) -> Float64s:
-    """Solutions of G u = 1 within the passive candidates, 0 elsewhere: shape (m, k)."""
-    both = passive[:, :, None] & passive[:, None, :]
-    systems = np.where(both, matrices, 0.0)
-    diagonal = np.einsum("nkk->nk", systems)
-    diagonal += ~passive
-    return np.linalg.solve(systems, passive[:, :, None].astype(np.float64))[:, :, 0]
-
-
-def sparse_convex_weights(gram: Floats, most: int) -> Float64s:
-    """Convex weights of which at most so many are not 0 in each problem.
-
-    Candidates leave one by one: the one without which the rest, weights free, does worst the least.
-
-    Args:
-        gram: of `convex_weights`.
-        most: the largest number; 0 for any.
-    """
-    weights = convex_weights(gram)
-    rows = np.arange(len(weights))
-    while most:
-        rows = rows[np.count_nonzero(weights[rows], axis=1) > most]
-        if not len(rows):
-            break
-        used = weights[rows] > 0.0
-        used[np.arange(len(rows)), _losses(gram[rows], weights[rows]).argmin(axis=1)] = False
-        weights[rows] = convex_weights(gram[rows], used)
-    return weights
-
-
-def _losses(gram: Floats, weights: Float64s) -> Float64s:
-    """Shape (n, k): by how much the loss of a candidate raises the error at least; inf if unused.
-
-    With the other weights free, positive or not, it is w^2 / (G^-1)_kk.
-    """
-    used = weights > 0.0
-    both = used[:, :, None] & used[:, None, :]
-    mean = np.einsum("nkk->n", gram) / gram.shape[1]
-    systems = np.where(both, gram, 0.0)
-    diagonal = np.einsum("nkk->nk", systems)
-    diagonal += np.where(used, 1e-9 * np.maximum(mean, 1e-30)[:, None], 1.0)
-    inverse = np.einsum("nkk->nk", np.linalg.inv(systems))
-    return np.where(used, weights**2 / np.maximum(inverse, 1e-300), np.inf)
-
+from ..steps import part_of
+from .convex_weights import losses, sparse_convex_weights
+from .helper_budget import Candidates, Spending, within_budget
 
 # The weights of vertices on bones and helpers that fit positions in many poses best.
 
@@ -165,11 +51,11 @@ def _fitted_weights(
     Returns:
         shape (m, k), not negative, with the sum 1.
     """
-    gram = _gram_matrices(matrices, candidates, rest, live, pose_weights)
-    return sparse_convex_weights(gram + _pulled(before, pull), most)
+    gram = gram_matrices(matrices, candidates, rest, live, pose_weights)
+    return sparse_convex_weights(gram + pulled_matrices(before, pull), most)
 
 
-def _gram_matrices(
+def gram_matrices(
     matrices: Floats, candidates: Integers, rest: Floats, live: Floats, pose_weights: Floats
 ) -> Float64s:
     """G of `convex_weights`, the sum over all poses, shape (m, k, k); see `_fitted_weights`."""
@@ -184,7 +70,7 @@ def _gram_matrices(
     return gram
 
 
-def _pulled(before: Floats, pull: float) -> Float64s:
+def pulled_matrices(before: Floats, pull: float) -> Float64s:
     """What G gains to keep weights, whose sum is 1, near others: pull^2 |w - before|^2."""
     away = np.eye(before.shape[1]) - before[:, None, :]
     return pull**2 * (away @ away.transpose(0, 2, 1))
@@ -249,6 +135,8 @@ _MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
     },
 }
 
+# What a weight that is 1 off costs, in tolerances.
+_PULL = 0.02
 # Weights below this do not make a vertex one of a pair.
 LEAST_WEIGHT = 0.02
 # So many vertices of a pair count for the number of its helpers.
@@ -261,6 +149,8 @@ _BESIDE = 1e-3
 _ALONE = 0.98
 _LEAST_TRIED, _MOST_TRIED = 24, 120
 _MOST_POSES = 24
+# So many vertices say which helpers the budget is for.
+_MOST_SAMPLED = 3000
 # Skin that keeps its distance from the limbs does so on the outer side of a bend alone, in
 # proportion to the bend. So beside either limb there may be helpers that a bend to one side
 # narrows, by this part for each radian.
@@ -272,6 +162,33 @@ _TWISTS = (1.0 / 3.0, 2.0 / 3.0)
 # than this part of what the others leave alone.
 _NOT_MUCH_MORE, _BETTER = 1.05, 0.98
 _ABOUT = 1.05
+
+
+@dataclass(frozen=True, eq=False)
+class FitOptions:
+    """The limits of a fit, and what counts in it.
+
+    Attributes:
+        helpers: of each pair that needs any, 1 to 4; 0: as few as the tolerance needs.
+        most_influences: of a vertex, helpers included; 0: any number.
+        tolerance: above 0, metres of the armature's space, root mean square over the poses; pairs
+            whose linear blending is off by less get no helper.
+        pieces: shape (n,), of `Fitting`.
+        pose_weights: shape (P,), how much each pose counts; None: alike, with the sum 1.
+        mirrored: shape (B,), the other side's bone of each, itself where there is none; None: of
+            all. What one side gets the other one does, too.
+        budget: how many helpers there should be in all, at most; None: any number.
+        room: how many there may be; None: any number.
+    """
+
+    helpers: int = 0
+    most_influences: int = 4
+    tolerance: float = 0.0005
+    pieces: Integers | None = None
+    pose_weights: Floats | None = None
+    mirrored: Integers | None = None
+    budget: int | None = None
+    room: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,6 +219,16 @@ class Fitting:
     most: int
     pull: float
     pieces: Integers | None = None
+
+    @property
+    def some_poses(self) -> Indices:
+        """The poses by which helpers are chosen."""
+        return _spread(len(self.poses), _MOST_POSES)
+
+    def counts_in(self, chosen: Indices) -> Float64s:
+        """How much some poses count, as much as all of them."""
+        counts = self.pose_weights[chosen]
+        return counts * (self.pose_weights.sum() / counts.sum())
 
     def vertices_of(self, parent: int, child: int) -> Indices:
         """The vertices that both bones move."""
@@ -352,57 +279,102 @@ def _linear_errors(fitting: Fitting) -> Float64s:
     return np.sqrt(squares)
 
 
-def _helpers_of_pair(
+def _helpers_of_pairs(
     fitting: Fitting,
-    parent: int,
-    child: int,
+    pairs: Sequence[tuple[int, int]],
     number: int,
+    mirrored: Integers,
     *,
     tolerance: float = 0.0,
     exactly: bool = False,
-) -> list[Helper]:
-    """The helpers of a pair with the best fit to the vertices of these two bones.
+) -> list[list[Helper]]:
+    """The helpers of a pair, or of it and its mirror image, with the best fit to their vertices.
 
     Args:
-        number: of helpers, 1 to 4, besides those that one side narrows and those that twist.
+        pairs: one or two.
+        number: of helpers of each, 1 to 4, besides those that one side narrows and that twist.
+        mirrored: of `FitOptions`.
         tolerance: metres; what need not be fitted any better.
         exactly: whether these are among the number. With few there are none.
+
+    Returns:
+        for each pair as many, in the same order.
     """
-    rigid = _made("RIGID", number, fitting, parent, child, 0.0)
+    rows, radii = zip(*(_own_vertices(fitting, *pair) for pair in pairs), strict=True)
+    rigid = [_made("RIGID", number, fitting, *pair, 0.0) for pair in pairs]
+    if min(map(len, rows)) < _LEAST_TRIED:
+        return rigid
+    every: list[list[Helper]] = []
+    for pair, radius, first in zip(pairs, radii, rigid, strict=True):
+        every.append([*first])
+        for kind in _KINDS[1:]:
+            every[-1] += _made(kind, number, fitting, *pair, radius)
+    every[0] += _special(fitting, *pairs[0])
+    for other in every[1:]:
+        other += [
+            mirror_image(each, mirrored, fitting.skeleton)
+            for each in every[0][len(_KINDS) * number :]
+        ]
+    tried = [each[_spread(len(each), _MOST_TRIED)] for each in rows]
+    trials = [_Trial.of(fitting, *each) for each in zip(tried, every, strict=True)]
+    trial = _Trial.together(trials)
+    places = np.arange(number * len(_KINDS)).reshape(len(_KINDS), number).tolist()
+    left = [trial.left(each) for each in places]
+    # The simplest of those that leave about the same.
+    enough = [each <= _ABOUT * min(left) for each in left].index(True)
+    best, least = places[enough], left[enough]
+    if least > tolerance and (number == MOST_HELPERS or not exactly):
+        sided = range(number * len(_KINDS), len(every[0]))
+        some = [*places[_KINDS.index("ROUND")], *sided]
+        fewer, left_by_fewer = trial.pruned(some, tolerance, number if exactly else 0)
+        if left_by_fewer < _BETTER * least:
+            best = fewer
+    return [[helpers[place] for place in best] for helpers in every]
+
+
+def _own_vertices(fitting: Fitting, parent: int, child: int) -> tuple[Indices, float]:
+    """The vertices that follow a pair nearly alone; their median distance from the child's axis."""
     rows = fitting.vertices_of(parent, child)
     weights = fitting.weights[rows]
     rows = rows[weights[:, parent] + weights[:, child] > _ALONE]
-    if len(rows) < _LEAST_TRIED:
-        return rigid
-    tried = rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_TRIED)).astype(np.intp)]
-    # The median distance from the axis of the child.
     axis = fitting.skeleton.limb_directions()[child]
     from_joint = fitting.rest[rows] - fitting.skeleton.heads[child]
     across = from_joint - (from_joint @ axis)[:, None] * axis
-    radius = float(np.median(np.linalg.norm(across, axis=1)))
-    sets = [rigid, *(_made(kind, number, fitting, parent, child, radius) for kind in _KINDS[1:])]
-    special = [
+    return rows, float(np.median(np.linalg.norm(across, axis=1))) if len(rows) else 0.0
+
+
+def _special(fitting: Fitting, parent: int, child: int) -> list[Helper]:
+    """The helpers of a pair that one side narrows, and those that twist."""
+    found = [
         Helper(parent, child, share, narrowing=_NARROWING, side=side)
         for share in (_NARROW_SHARE, 1.0 - _NARROW_SHARE)
         for side in SIDES
     ]
     if child in fitting.balls:
         for part in _TWISTS:
-            special.append(Helper(parent, child, 0.0, twisting=part))
-            special.append(Helper(parent, child, 1.0, twisting=part - 1.0))
-    trial = _Trial.of(fitting, tried, [helper for some in (*sets, special) for helper in some])
-    places = np.arange(number * len(sets)).reshape(len(sets), number).tolist()
-    left = [trial.left(each) for each in places]
-    # The simplest of those that leave about the same.
-    enough = [each <= _ABOUT * min(left) for each in left].index(True)
-    best, least = places[enough], left[enough]
-    if least > tolerance and (number == MOST_HELPERS or not exactly):
-        sided = range(number * len(sets), len(trial.helpers))
-        every = [*places[_KINDS.index("ROUND")], *sided]
-        fewer, left_by_fewer = trial.pruned(every, tolerance, number if exactly else 0)
-        if left_by_fewer < _BETTER * least:
-            best = fewer
-    return [trial.helpers[place] for place in best]
+            found.append(Helper(parent, child, 0.0, twisting=part))
+            found.append(Helper(parent, child, 1.0, twisting=part - 1.0))
+    return found
+
+
+def mirror_image(helper: Helper, mirrored: Integers, skeleton: Skeleton) -> Helper:
+    """The other side's helper: of its bones, at X = 0 of the armature."""
+    parent, child = int(mirrored[helper.parent]), int(mirrored[helper.child])
+    anchor = int(mirrored[helper.anchor]) if helper.anchor >= 0 else -1
+    side = helper.side
+    if side:
+        # An axis about which something turns: its part along the mirrored one stays.
+        axis = skeleton.rest[helper.child, :3, "XYZ".index(side[-1])] * (1.0, -1.0, -1.0)
+        along = skeleton.rest[child, :3, :3].T @ axis * (-1.0 if side[0] == "-" else 1.0)
+        x, _, z = along.tolist()
+        nearest: dict[Side, float] = {"X": x, "-X": -x, "Z": z, "-Z": -z}
+        side = max(nearest, key=lambda each: nearest[each])
+    return replace(helper, parent=parent, child=child, anchor=anchor, side=side)
+
+
+def _spread(count: int, most: int) -> Indices:
+    """At most so many of a number of places, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +382,7 @@ class _Trial:
     """What the best weights on two bones and some of these K helpers leave at m vertices.
 
     Attributes:
-        gram, pulled: shape (m, 2 + K, 2 + K); see `_gram_matrices` and `_pulled`.
+        gram, pulled: shape (m, 2 + K, 2 + K); see `gram_matrices` and `pulled_matrices`.
         most: influences of a vertex; 0 for any number.
     """
 
@@ -422,8 +394,7 @@ class _Trial:
     @classmethod
     def of(cls, fitting: Fitting, rows: Indices, helpers: Sequence[Helper]) -> _Trial:
         """Of vertices, in some of the poses."""
-        count = len(fitting.poses)
-        chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_POSES)).astype(np.intp))
+        chosen = fitting.some_poses
         pair = [helpers[0].parent, helpers[0].child]
         poses = [fitting.poses[place] for place in chosen.tolist()]
         matrices = _moving_matrices(pair, helpers, poses, fitting.skeleton)
@@ -432,10 +403,18 @@ class _Trial:
         before[:, :2] = fitting.weights[rows[:, None], pair]
         before /= before.sum(axis=1, keepdims=True)
         live = fitting.live[np.ix_(chosen, rows)]
-        weights = fitting.pose_weights[chosen]
-        weights = weights * (fitting.pose_weights.sum() / weights.sum())
-        gram = _gram_matrices(matrices, candidates, fitting.rest[rows], live, weights)
-        return cls(helpers, gram, gram + _pulled(before, fitting.pull), fitting.most)
+        weights = fitting.counts_in(chosen)
+        gram = gram_matrices(matrices, candidates, fitting.rest[rows], live, weights)
+        return cls(helpers, gram, gram + pulled_matrices(before, fitting.pull), fitting.most)
+
+    @classmethod
+    def together(cls, trials: Sequence[_Trial]) -> _Trial:
+        """The trial of several pairs with the same helpers each."""
+        gram, pulled = (
+            np.concatenate([getattr(trial, name) for trial in trials])
+            for name in ("gram", "pulled")
+        )
+        return cls(trials[0].helpers, gram, pulled, trials[0].most)
 
     def left(self, places: Sequence[int]) -> float:
         """The error that these helpers leave, metres.
@@ -470,7 +449,7 @@ class _Trial:
         within = np.ix_(range(len(self.gram)), rows, rows)
         weights = sparse_convex_weights(self.pulled[within], self.most)
         squares = np.einsum("nj,njk,nk->n", weights, self.gram[within], weights)
-        raised = _losses(self.pulled[within], weights)[:, 2:]
+        raised = losses(self.pulled[within], weights)[:, 2:]
         raised = np.where(np.isfinite(raised), raised, 0.0)
         worth = ((squares[:, None] + raised) ** 2).sum(axis=0)
         return worth, float((squares**2).mean() ** 0.25)
@@ -518,32 +497,10 @@ def _made(
 
 # Pairs with fewer vertices get no helper.
 _LEAST_VERTICES = 8
-# What a weight that is 1 off costs, in tolerances.
-_PULL = 0.02
 # So many numbers of a chunk of vertices are worked on at a time.
 _CHUNK = 2_000_000
 # How much of the work it is to choose the helpers.
 _CHOOSING = 0.4
-
-
-@dataclass(frozen=True, eq=False)
-class FitOptions:
-    """The limits of a fit, and what counts in it.
-
-    Attributes:
-        helpers: of each pair that needs any, 1 to 4; 0: as few as the tolerance needs.
-        most_influences: of a vertex, helpers included; 0: any number.
-        tolerance: above 0, metres of the armature's space, root mean square over the poses; pairs
-            whose linear blending is off by less get no helper.
-        pieces: shape (n,), of `Fitting`.
-        pose_weights: shape (P,), how much each pose counts; None: alike, with the sum 1.
-    """
-
-    helpers: int = 0
-    most_influences: int = 4
-    tolerance: float = 0.0005
-    pieces: Integers | None = None
-    pose_weights: Floats | None = None
 
 
 def shared_pairs(influences: Influences, skeleton: Skeleton) -> Int32s:
@@ -568,6 +525,20 @@ def _dense(influences: Influences, bone_count: int) -> Float32s:
     return weights
 
 
+@dataclass(frozen=True, eq=False)
+class FittedHelpers:
+    """Helpers within a budget, and what others would leave.
+
+    Attributes:
+        lost: the pairs that would have more helpers, were there more room.
+        spending: what more and fewer helpers leave.
+    """
+
+    skinning: HelperSkinning
+    lost: tuple[tuple[int, int], ...]
+    spending: Spending
+
+
 def fit_helpers(
     influences: Influences,
     skeleton: Skeleton,
@@ -578,7 +549,7 @@ def fit_helpers(
     *,
     balls: Collection[int] = (),
     options: FitOptions,
-) -> Generator[float, None, HelperSkinning]:
+) -> Generator[float, None, FittedHelpers]:
     """Fit helpers and weights.
 
     Linear blending of two bones goes along the chord of an arc. In the middle it misses the arc by
@@ -600,43 +571,86 @@ def fit_helpers(
         the helpers that some vertex uses, and all weights.
     """
     bones = _dense(influences, skeleton.bone_count).astype(np.float64)
-    pull = _PULL * options.tolerance
-    most = options.most_influences
+    pull, most, pieces = _PULL * options.tolerance, options.most_influences, options.pieces
     pose_weights = options.pose_weights
     if pose_weights is None:
         pose_weights = np.full(len(poses), 1.0 / len(poses))
-    pieces = options.pieces
     fitting = Fitting(skeleton, bones, rest, poses, live, pose_weights, balls, most, pull, pieces)
+    mirrored = options.mirrored
+    if mirrored is None:
+        mirrored = np.arange(skeleton.bone_count)
     needed = np.ceil(np.sqrt(_chord_errors(fitting, pairs) / options.tolerance) - 1.0)
-    counts = needed.clip(0, MOST_HELPERS).astype(int)
+    known = [(int(parent), int(child)) for parent, child in pairs]
+    counts = dict(zip(known, needed.clip(0, MOST_HELPERS).astype(int).tolist(), strict=True))
     helpers: list[Helper] = []
-    for place, ((parent, child), count) in enumerate(
-        zip(pairs.tolist(), counts.tolist(), strict=True)
-    ):
-        if count:
-            helpers += _helpers_of_pair(
-                fitting,
-                parent,
-                child,
-                options.helpers or count,
-                tolerance=options.tolerance,
-                exactly=options.helpers > 0,
-            )
-        yield _CHOOSING * place / len(pairs)
-    done = yield from _fit_weights(fitting, helpers)
-    return _without_unused(helpers, *done, skeleton.bone_count)
+    done: set[tuple[int, int]] = set()
+    for place, pair in enumerate(known):
+        image = (int(mirrored[pair[0]]), int(mirrored[pair[1]]))
+        both = [pair, image] if image != pair and image in counts else [pair]
+        if pair not in done and (count := max(counts[each] for each in both)):
+            limits = {"tolerance": options.tolerance, "exactly": options.helpers > 0}
+            found = _helpers_of_pairs(fitting, both, options.helpers or count, mirrored, **limits)
+            helpers += [helper for some in found for helper in some]
+        done.update(both)
+        yield _CHOOSING / 2.0 * place / len(pairs)
+    choosing = _CHOOSING / 2.0
+    images = [mirror_image(helper, mirrored, skeleton) for helper in helpers]
+    sample = _sample(fitting, helpers)
+    limits = (options.budget, options.room, options.most_influences)
+    steps = within_budget(sample, helpers, images, *limits)
+    kept, wanted, spending = yield from part_of(steps, choosing, choosing)
+    lost = {(helpers[place].parent, helpers[place].child) for place in {*wanted} - {*kept}}
+    helpers = [helpers[place] for place in kept]
+    matrices = _moving_matrices(slice(skeleton.bone_count), helpers, poses, skeleton)
+    steps = fit_weights(fitting, candidates_of(fitting, helpers), matrices)
+    indices, weights = yield from part_of(steps, _CHOOSING, 1.0 - _CHOOSING)
+    skinning = _without_unused(helpers, indices, weights, skeleton.bone_count)
+    return FittedHelpers(skinning, tuple(sorted(lost)), spending)
 
 
-def _fit_weights(
-    fitting: Fitting, helpers: Sequence[Helper]
-) -> Generator[float, None, tuple[Int32s, Float64s]]:
-    """Indices and weights of `HelperSkinning`, for all helpers."""
-    bones, count = fitting.weights, fitting.skeleton.bone_count
-    matrices = _moving_matrices(slice(count), helpers, fitting.poses, fitting.skeleton)
+def _sample(fitting: Fitting, helpers: Sequence[Helper]) -> list[Candidates]:
+    """What the helpers do for some of the vertices that may follow any, in some of the poses."""
+    count, chosen = fitting.skeleton.bone_count, fitting.some_poses
+    candidates = candidates_of(fitting, helpers)
+    rows = np.flatnonzero(candidates[:, count:].any(axis=1))
+    rows = rows[_spread(len(rows), _MOST_SAMPLED)] if len(rows) else rows
+    poses = [fitting.poses[place] for place in chosen.tolist()]
+    matrices = _moving_matrices(slice(count), helpers, poses, fitting.skeleton)
+    numbers = np.count_nonzero(candidates[rows], axis=1)
+    found = []
+    for number in np.unique(numbers).tolist():
+        some = rows[numbers == number]
+        ids = np.nonzero(candidates[some])[1].reshape(len(some), number)
+        live, counts = fitting.live[np.ix_(chosen, some)], fitting.counts_in(chosen)
+        gram = gram_matrices(matrices, ids, fitting.rest[some], live, counts)
+        own = ids < count
+        before = np.where(own, fitting.weights[some[:, None], np.where(own, ids, 0)], 0.0)
+        pulled = gram + pulled_matrices(before, fitting.pull)
+        found.append(Candidates(ids - count, gram, pulled))
+    return found
+
+
+def candidates_of(fitting: Fitting, helpers: Sequence[Helper]) -> Booleans:
+    """Shape (n, B + H), what may move each vertex: its bones, and the helpers between them."""
     parents = [helper.parent for helper in helpers]
     children = [helper.child for helper in helpers]
-    between = (bones[:, parents] > 0.0) & (bones[:, children] > 0.0)
-    candidates = np.concatenate((bones > 0.0, between), axis=1)
+    follows = fitting.weights > 0.0
+    return np.concatenate((follows, follows[:, parents] & follows[:, children]), axis=1)
+
+
+def fit_weights(
+    fitting: Fitting, candidates: Booleans, matrices: Floats
+) -> Generator[float, None, tuple[Int32s, Float64s]]:
+    """Indices and weights of `HelperSkinning`.
+
+    Args:
+        candidates: of `candidates_of`.
+        matrices: shape (P, B + H, 3, 4), skinning matrices of bones and helpers.
+
+    Yields:
+        how much is done, 0 to 1.
+    """
+    bones, count = fitting.weights, fitting.skeleton.bone_count
     numbers = np.count_nonzero(candidates, axis=1)
     most = fitting.most or int(numbers.max(initial=1))
     indices = np.zeros((len(bones), most), np.int32)
@@ -665,10 +679,10 @@ def _fit_weights(
             weights[rows, :width] = np.take_along_axis(found, order, axis=1)
             indices[rows, :width] = np.take_along_axis(ids, order, axis=1)
             done += len(rows)
-            yield _CHOOSING + (1.0 - _CHOOSING) * done / len(bones)
+            yield done / len(bones)
     for piece in _blended_pieces(fitting):
         ids = np.flatnonzero(candidates[piece[0]])
-        gram = _gram_matrices(
+        gram = gram_matrices(
             matrices,
             np.tile(ids, (len(piece), 1)),
             fitting.rest[piece],
@@ -676,7 +690,7 @@ def _fit_weights(
             fitting.pose_weights,
         ).mean(axis=0, keepdims=True)
         before = np.where(ids < count, bones[piece[0], np.minimum(ids, count - 1)], 0.0)
-        found = sparse_convex_weights(gram + _pulled(before[None], fitting.pull), most)[0]
+        found = sparse_convex_weights(gram + pulled_matrices(before[None], fitting.pull), most)[0]
         order = np.argsort(-found, kind="stable")[:most]
         indices[piece, : len(order)], weights[piece, : len(order)] = ids[order], found[order]
     indices[weights == 0.0] = 0

@@ -98,6 +98,15 @@ class TwistedRig:
                 found.append((second, first))
         return np.array(found, np.int32).reshape(-1, 2)
 
+    def mirrored(self, plain: Integers) -> Int32s:
+        """The other side's row of each; `plain`, shape (B,), has those of the plain bones."""
+        first = np.searchsorted(self.origin, np.arange(len(plain)))
+        counts = np.bincount(self.origin, minlength=len(plain))
+        rows, others = np.arange(len(self.origin)), plain[self.origin]
+        alike = counts[others] == counts[self.origin]
+        found = first[others] + rows - first[self.origin]
+        return np.where(alike, found, rows).astype(np.int32)
+
     def used(self, skinning: HelperSkinning) -> list[tuple[int, TwistHelper]]:
         """The twist bones that vertices or helpers of a result follow, with their rows."""
         bones = np.zeros(len(self.origin), np.bool_)

@@ -257,6 +257,11 @@ class CorrectiveReport(KeyReport):
         bones: how many bones the keys follow.
         tolerance: millimetres.
         within_tolerance: bones without keys, as no pose of them needs any.
+        beyond_budget: bones without keys, for which the budget did not suffice.
+        left: the part of what is missing in the poses of all keys that these leave, root mean
+            square.
+        other_budgets: about half and twice as many keys, where there may be as many, and the part
+            that these would leave.
         unparented: bones without keys, whose joints are found from the mesh alone.
         dry_run: whether nothing was written; the keys are those that would come.
         verdict: Blender's own modifier without and with the keys from our deformation. Bones
@@ -266,6 +271,9 @@ class CorrectiveReport(KeyReport):
     bones: int
     tolerance: float = 0.0
     within_tolerance: tuple[str, ...] = ()
+    beyond_budget: tuple[str, ...] = ()
+    left: float = 0.0
+    other_budgets: tuple[tuple[int, float], ...] = ()
     unparented: tuple[str, ...] = ()
     dry_run: bool = False
     verdict: Verdict = field(default_factory=Verdict)
@@ -280,16 +288,28 @@ class CorrectiveReport(KeyReport):
         verdict = self.verdict
         if self.dry_run:
             would = f"Nothing was changed. A bake of {self.object_name} gives {keys} of {bones}."
-            return would + self._left_out + self._ending
+            return would + self._spent + self._left_out + self._ending
         return (
             f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
             + _comparison("In {poses} poses in between", verdict.before, verdict.after)
             + _comparison(
                 "With all of them turned at once", verdict.before_at_once, verdict.after_at_once
             )
+            + self._spent
             + self._left_out
             + self._ending
         )
+
+    @property
+    def _spent(self) -> str:
+        """What these keys leave, and other numbers of keys."""
+        if not self.other_budgets:
+            return ""
+        parts = [
+            f"with {count} {rounded(100.0 * part, 2)} % would" for count, part in self.other_budgets
+        ]
+        left = rounded(100.0 * self.left, 2)
+        return f" In the poses of all keys {left} % (rms) remain; {', '.join(parts)}."
 
     @property
     def _left_out(self) -> str:
@@ -300,6 +320,8 @@ class CorrectiveReport(KeyReport):
                 f" No keys for {listed(self.within_tolerance)}: all is within the Tolerance of "
                 f"{rounded(self.tolerance)} mm there."
             )
+        if self.beyond_budget:
+            text += f" No keys for {listed(self.beyond_budget)}: the Budget is spent elsewhere."
         if self.unparented:
             text += (
                 f" No keys for {listed(self.unparented)}, whose joints are found from the mesh "
@@ -406,6 +428,9 @@ class BonesReport(HelperErrors):
         used: sentences about what else uses the weights that have changed; empty without any.
         correctives: a sentence about the correctives that were added; empty without any.
         dry_run: whether nothing was written.
+        other_budgets: about half and twice as many helper bones, where there may be as many, and
+            the part of the root mean square that would remain with them, about.
+        less: bones behind joints that *Bone Limit* leaves fewer helpers.
         bones: how many helper bones there are.
     """
 
@@ -423,6 +448,8 @@ class BonesReport(HelperErrors):
     used: str = ""
     correctives: str = ""
     dry_run: bool = False
+    other_budgets: tuple[tuple[int, float], ...] = ()
+    less: tuple[str, ...] = ()
     bones: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -445,7 +472,8 @@ class BonesReport(HelperErrors):
         if not self.bones:
             return (
                 f"{names} needs no helper bones: the plain Armature modifier is off by "
-                f"{rounded(self.before.largest)} mm at most. {self.advice} Nothing was changed."
+                f"{rounded(self.before.largest)} mm at most. {self.advice}{self._lacking} "
+                "Nothing was changed."
             )
         joints = sum(joint.helpers > 0 for joint in self.joints)
         onto = "" if self.onto_names == self.object_names else f" onto {', '.join(self.onto_names)}"
@@ -462,6 +490,9 @@ class BonesReport(HelperErrors):
         others = self.in_actions.after.largest if self.in_actions is not None else 0.0
         if worst.after.largest == max(self.after.largest, others):
             text += f" The largest is at {worst.bone}."
+        for count, part in self.other_budgets:
+            text += f" With {count} about {rounded(100.0 * part, 2)} % (rms) would."
+        text += self._lacking
         if self.gauges:
             text += (
                 f" {counted(self.gauges, 'more bone')} {'does' if self.gauges == 1 else 'do'} not "
@@ -472,6 +503,11 @@ class BonesReport(HelperErrors):
         if onto:
             text += f" {names} is hidden; Alt H in Object Mode shows it."
         return " ".join(filter(None, (text, self.advice, self.used, self.correctives)))
+
+    @property
+    def _lacking(self) -> str:
+        """A sentence about the joints that the limit leaves less."""
+        return f" Fewer because of the Bone Limit: {listed(self.less)}." if self.less else ""
 
     @property
     def _compared_in_poses(self) -> str:

@@ -170,7 +170,7 @@ def bake_bones(
     pairs = [pairs_to_help(source, options) for source in sources]
     most_keys = []
     for source in sources:
-        require_within_limit(source, 1, options)
+        require_within_limit(source, options)
         if options.keys:
             keyed_action(source.armature)
         most_keys.append(_require_rest(source, options) if options.with_correctives else 0)

@@ -10,17 +10,19 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..analysis.helper_fitting import FitOptions, fit_helpers, shared_pairs
+from ..analysis.helper_budget import Spending
+from ..analysis.helper_fitting import FitOptions, FittedHelpers, fit_helpers, shared_pairs
 from ..analysis.twist_bones import TwistedRig
 from ..arrays import Float64s, Floats, Int32s, Integers
 from ..core.helper_bones import HelperSkinning
 from ..core.pose import Pose
+from ..core.skeleton import Skeleton
 from ..core.skinning import linear_blend
 from ..core.vectors import extent
 from ..errors import UserError
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.scenes import object_millimetres
-from ..steps import Progress, with_progress
+from ..steps import Progress, part_of, with_progress
 from ..wording import listed
 from .action_poses import (
     MotionPoses,
@@ -122,6 +124,8 @@ _REFUSAL_NO_JOINT = (
 _STILL = 1e-5
 # Where plain skinning is off by less than this part of the tolerance, it counts as that.
 _LEAST_PLAIN = 0.1
+# The default budget, for each bone behind a joint.
+_EACH = 2
 # The parts of the time that the poses, our deformation, the fit and the check take.
 _READING, _DEFORMING, _FITTING = 0.1, 0.3, 0.5
 
@@ -180,18 +184,28 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
     return np.array(found, np.int32)
 
 
-def require_within_limit(source: RigSource, helpers: int, options: BonesOptions) -> None:
-    """Raise `UserError` where an armature would have too many deforming bones."""
-    count = _deforming_bones(source) + helpers
+def require_within_limit(source: RigSource, options: BonesOptions) -> None:
+    """Raise `UserError` where the deforming bones alone are more than the limit."""
+    count = deforming_bones_of(source)
     if options.bone_limit and count > options.bone_limit:
         raise UserError(
-            f"{source.armature.name} would have {count} deforming bones, {helpers} of them "
-            f"helpers: more than the limit of {options.bone_limit}. Choose fewer bones, fewer "
-            "helpers for each joint, or a larger tolerance."
+            f"{source.armature.name} has {count} deforming bones: more than the Bone Limit of "
+            f"{options.bone_limit} even without helpers."
         )
 
 
-def _deforming_bones(source: RigSource) -> int:
+def _budget(source: RigSource, options: BonesOptions) -> int | None:
+    """How many helpers come at most; None where the number of each pair is given.
+
+    Where bones are chosen, theirs may be as many as those of all would be.
+    """
+    if options.budget or options.helpers:
+        return options.budget or None
+    every = pairs_to_help(source, replace(options, bones=()))
+    return _EACH * len(np.unique(every[:, 1]))
+
+
+def deforming_bones_of(source: RigSource) -> int:
     """How many there are before the bake.
 
     Helpers of an earlier bake count where other meshes follow them.
@@ -231,11 +245,15 @@ def fit_bones(
         _live(source, np.concatenate((fitted, choosing))), "Deforming", _DEFORMING
     )
     live = every[: len(fitted)]
+    budget, room = _budget(source, options), None
     rig = source.twisted(pairs)
+    if options.bone_limit:
+        room = options.bone_limit - deforming_bones_of(source)
+        rig = rig if len(rig.twists) <= room else source.twisted(pairs[:0])
     fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
-    skinning = yield from part(fit.run(options), "Fitting Helper Bones of", _FITTING)
+    found = yield from part(fit.run(options, budget, room), "Fitting Helper Bones of", _FITTING)
+    skinning = found.skinning
     count = len(skinning.helpers) + len(rig.used(skinning))
-    require_within_limit(source, count, options)
     checking = 1.0 - _READING - _DEFORMING - _FITTING
     check = check_bones(
         source,
@@ -245,9 +263,15 @@ def fit_bones(
         motions,
         fitted=(fitted, live),
         options=options,
-        deforming=_deforming_bones(source) + count,
+        deforming=deforming_bones_of(source) + count,
     )
     report = yield from part(check, "Checking", checking)
+    others = _other_budgets(found.spending, len(rig.used(skinning)), count)
+    report = replace(
+        report,
+        other_budgets=tuple((number, report.remaining.rms * times) for number, times in others),
+        less=_less(source, rig, pairs, found) if room is not None else (),
+    )
     return Fitted(source, rig, skinning, report, frames, of_frames)
 
 
@@ -267,21 +291,38 @@ class _FitOfRig:
     poses: tuple[Float64s, Float64s]
     live: tuple[Float64s, Float64s]
 
-    def run(self, options: BonesOptions) -> Generator[float, None, HelperSkinning]:
-        """Fit, and fit again without the pairs of bones that gain nothing in other poses."""
-        unit = object_millimetres(self.source.armature, bpy.context.scene)
-        tolerance = options.tolerance / unit
-        parts = self._motion_weights(tolerance)
-        weights = self._pose_weights(parts, "fitted")
-        pieces = self.source.pieces
-        limits = FitOptions(options.helpers, options.influences, tolerance, pieces, weights)
-        skinning = yield from _part(self._fit(self.pairs, limits), 0.0)
-        gaining = self._gaining(skinning, self._pose_weights(parts, "choosing"))
-        if len(gaining) == len(self.pairs):
-            return skinning
-        return (yield from _part(self._fit(gaining, limits), 0.5))
+    def run(
+        self, options: BonesOptions, budget: int | None, room: int | None
+    ) -> Generator[float, None, FittedHelpers]:
+        """Fit, and fit again without the pairs of bones that gain nothing in other poses.
 
-    def _fit(self, pairs: Integers, limits: FitOptions) -> Generator[float, None, HelperSkinning]:
+        Args:
+            budget: how many helpers and twist bones there should be at most.
+            room: how many there may be; None: any number.
+        """
+        unit = object_millimetres(self.source.armature, bpy.context.scene)
+        tolerance, rig = options.tolerance / unit, self.rig
+        parts = self._motion_weights(tolerance)
+        budget, room = (
+            None if each is None else max(each - len(rig.twists), 0) for each in (budget, room)
+        )
+        limits = FitOptions(
+            options.helpers,
+            options.influences,
+            tolerance,
+            self.source.pieces,
+            self._pose_weights(parts, "fitted"),
+            rig.mirrored(_other_sides(self.source.skeleton)),
+            budget,
+            room,
+        )
+        found = yield from part_of(self._fit(self.pairs, limits), 0.0, 0.5)
+        gaining = self._gaining(found.skinning, self._pose_weights(parts, "choosing"))
+        if len(gaining) == len(self.pairs):
+            return found
+        return (yield from part_of(self._fit(gaining, limits), 0.5, 0.5))
+
+    def _fit(self, pairs: Integers, limits: FitOptions) -> Generator[float, None, FittedHelpers]:
         rig, balls = self.rig, self.source.ball_joints()
         return fit_helpers(
             rig.influences,
@@ -342,15 +383,32 @@ class _FitOfRig:
         return self.pairs[np.array(kept)]
 
 
-def _part(
-    steps: Generator[float, None, HelperSkinning], begin: float
-) -> Generator[float, None, HelperSkinning]:
-    """Steps that are one half of others."""
-    try:
-        while True:
-            yield begin + 0.5 * next(steps)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+def _other_sides(skeleton: Skeleton) -> Int32s:
+    """Shape (B,), the other side's bone of each, by its name; itself where there is none."""
+    place = {name: bone for bone, name in enumerate(skeleton.names)}
+    each = [place.get(flipped_name(name), bone) for bone, name in enumerate(skeleton.names)]
+    return np.array(each, np.int32)
+
+
+def _other_budgets(spending: Spending, twists: int, count: int) -> tuple[tuple[int, float], ...]:
+    """Half and twice as many bones, and how many times the error of this bake each leaves."""
+    now = spending.left_by(count - twists)[1]
+    found = []
+    for most in (count // 2, 2 * count):
+        helpers, left = spending.left_by(max(most - twists, 0))
+        if now > 0.0 and helpers != count - twists:
+            found.append((helpers + twists, left / now))
+    return tuple(found)
+
+
+def _less(
+    source: RigSource, rig: TwistedRig, pairs: Integers, found: FittedHelpers
+) -> tuple[str, ...]:
+    """The bones behind joints that have fewer helpers than they would without a limit."""
+    bones = {int(rig.origin[child]) for _, child in found.lost}
+    if not rig.twists:
+        bones.update(twist.limb for twist in source.twisted(pairs).twists)
+    return tuple(source.skeleton.names[bone] for bone in sorted(bones))
 
 
 def _read_poses(

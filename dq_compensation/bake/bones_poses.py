@@ -15,11 +15,10 @@ from ..core.dual_quaternion import concatenate_quaternions, matrices_from_quater
 from ..core.influences import Influences
 from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import unit_or
-from ..scene.blender.armature import flipped_name
 from ..scene.settings.declaration import TOLERANCE, frozen_values, props
 from .action_poses import CHECKED, CHOOSING, FITTED, MotionPoses
 from .bake_source import BakeOnto
-from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend
+from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend, mirrored_turns
 from .key_options import JointOptions
 
 PoseSource = Literal["ALL", "RANGE", "KEYED", "FRAMES"]
@@ -72,22 +71,10 @@ def motion_range(
         }
         poses.append(posed_matrices(skeleton, turned))
         # Both sides see the same poses, so that they get the same weights.
-        poses.append(posed_matrices(skeleton, _mirrored(skeleton, turned)))
+        poses.append(posed_matrices(skeleton, mirrored_turns(skeleton, turned)))
     found = np.array(poses)
     fitted, checked, choosing = np.split(found, (FITTED, FITTED + CHECKED))
     return MotionPoses(fitted, choosing, checked)
-
-
-def _mirrored(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
-    """Rotations of the other side's bones, mirrored at the armature's X = 0."""
-    place = {name: index for index, name in enumerate(skeleton.names)}
-    found: dict[int, Quaternion] = {}
-    for bone, (w, *axis) in turned.items():
-        other = place.get(flipped_name(skeleton.names[bone]), bone)
-        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
-        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
-        found[other] = (w, x, y, z)
-    return found
 
 
 def ranges_of_motion(
@@ -205,6 +192,13 @@ class BonesOptions(JointOptions):
         max=255,
         soft_max=8,
         noun="number of influences",
+    )
+    budget: int = props.IntProperty(
+        description="The most helper bones in all, where they are worth most. 0: two for each bone "
+        "behind a joint",
+        default=0,
+        min=0,
+        soft_max=1024,
     )
     tolerance: float = props.FloatProperty(
         description="Give a joint more helper bones until its error is below this, in millimetres",

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import CorrectiveJoint, Quaternion
+from ..analysis.key_budget import SpentKeys, within_key_budget
 from ..arrays import Booleans, Float32s
 from ..core.example_poses import PosesTooClose
 from ..errors import UserError, raise_refusal
@@ -33,6 +34,7 @@ from .corrective_poses import (
     chosen_joints,
     deforming_names,
     example_joints,
+    mirrored_poses,
     names_of_joints,
     poses_at_once,
     poses_of_joint,
@@ -58,7 +60,25 @@ _REFUSAL_MESH_JOINTS = (
 _REFUSAL_CLOSE = "{first} and {second} of {bone} are nearly the same pose. Leave one of them out."
 
 _Offsets = list[list[Float32s | None]]
-"""For each joint, the offsets (n, 3) of its poses, object space; None where too little moves."""
+"""For each joint, the offsets (n, 3) of its poses, object space; None where there is no key."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Gathered:
+    """The keys of one character.
+
+    Attributes:
+        joints: with the poses that the curves of the keys know.
+        unreached: the vertices that stay off in some pose, shape (n,).
+        spent: what other numbers of keys would leave.
+        beyond_budget: the bones that lack keys of theirs.
+    """
+
+    joints: tuple[CorrectiveJoint, ...]
+    offsets: _Offsets
+    unreached: Booleans
+    spent: SpentKeys
+    beyond_budget: frozenset[str]
 
 
 def bake_correctives(
@@ -96,7 +116,7 @@ def _counted_keys(
         obj, length = bake.source.obj, 1.0 / len(bakes)
         steps = with_progress(bake.gather(), f"Reading {obj.name}", number * length, length)
         gathered = yield from steps
-        names = tuple(name for some in bake.names(gathered[0]) for name in some if name is not None)
+        names = tuple(name for some in bake.names(gathered) for name in some if name is not None)
         reports.append(replace(bake.report(obj, gathered, names), dry_run=True))
         remember_report(obj, reports[-1].sentence(), dry_run=True)
     return reports
@@ -159,10 +179,8 @@ def _bones_of_mesh_joints(source: Source) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectiveBake(CharacterBake[CorrectiveOptions, tuple[_Offsets, Booleans], CorrectiveReport]):
+class CorrectiveBake(CharacterBake[CorrectiveOptions, _Gathered, CorrectiveReport]):
     """The steps that bake the correctives of one character.
-
-    What is gathered: the offsets, and the vertices that stay off in some pose, shape (n,).
 
     Attributes:
         joints: with the poses that get keys.
@@ -198,7 +216,7 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, tuple[_Offsets, Booleans],
         """See `CharacterBake`."""
         return sum(len(joint.poses) for joint in self.joints)
 
-    def gather(self) -> Generator[float, None, tuple[_Offsets, Booleans]]:
+    def gather(self) -> Generator[float, None, _Gathered]:
         """See `CharacterBake`; poses that need no offset longer than the tolerance get no key."""
         source, skeleton = self.source, self.source.binding.skeleton
         least = self.options.tolerance / object_millimetres(source.obj, bpy.context.scene)
@@ -217,20 +235,45 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, tuple[_Offsets, Booleans],
                 unreached |= found.unreached
                 done += 1
                 yield done / self.size
-        return gathered, unreached
+        return self._within_budget(gathered, unreached)
 
-    def names(self, offsets: _Offsets) -> list[list[str | None]]:
-        """The names for the keys of each joint; None for poses that need no key."""
+    def _within_budget(self, offsets: _Offsets, unreached: Booleans) -> _Gathered:
+        """The keys that the budget is for."""
+        grams = []
+        for some in offsets:
+            gram = np.zeros((len(some), len(some)))
+            found = [place for place, each in enumerate(some) if each is not None]
+            rows = np.array([each.ravel() for each in some if each is not None])
+            if found:
+                gram[np.ix_(found, found)] = rows @ rows.T
+            grams.append(gram)
+        wanted = [[each is not None for each in some] for some in offsets]
+        budget = 0 if self.options.directions == "EXAMPLES" else self.options.budget
+        twins = mirrored_poses(self.joints, self.source.binding.skeleton)
+        spent = within_key_budget(self.joints, grams, wanted, twins, budget)
+        left = [
+            [some[place] if (joint, place) in spent.keys else None for place in places]
+            for joint, (some, places) in enumerate(zip(offsets, spent.kept, strict=True))
+        ]
+        beyond = {
+            joint.bone
+            for place, (joint, some) in enumerate(zip(self.joints, wanted, strict=True))
+            if any(has and (place, pose) not in spent.keys for pose, has in enumerate(some))
+        }
+        return _Gathered(spent.joints, left, unreached, spent, frozenset(beyond))
+
+    def names(self, gathered: _Gathered) -> list[list[str | None]]:
+        """The names for the keys of each joint; None for poses without one."""
         pattern = self.options.pattern
         return [
             [
                 None if each is None else corrective_name(pattern, joint.bone, pose.label)
                 for pose, each in zip(joint.poses, of_joint, strict=True)
             ]
-            for joint, of_joint in zip(self.joints, offsets, strict=True)
+            for joint, of_joint in zip(gathered.joints, gathered.offsets, strict=True)
         ]
 
-    def write(self, onto: bpy.types.Object, gathered: tuple[_Offsets, Booleans]) -> list[str]:
+    def write(self, onto: bpy.types.Object, gathered: _Gathered) -> list[str]:
         """Write the keys and their drivers."""
         armature = rig_of(onto)
         if self.options.overwrite:
@@ -238,8 +281,9 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, tuple[_Offsets, Booleans],
             remove_curves(onto, old)
             remove_keys(onto, old)
         written: list[str] = []
-        wanted = self.names(gathered[0])
-        for joint, of_joint, of_poses in zip(self.joints, gathered[0], wanted, strict=True):
+        wanted = self.names(gathered)
+        each = zip(gathered.joints, gathered.offsets, wanted, strict=True)
+        for joint, of_joint, of_poses in each:
             names = [
                 write_key(onto, name, offsets).name if name and offsets is not None else None
                 for name, offsets in zip(of_poses, of_joint, strict=True)
@@ -249,20 +293,28 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, tuple[_Offsets, Booleans],
         return written
 
     def report(
-        self, onto: bpy.types.Object, gathered: tuple[_Offsets, Booleans], names: tuple[str, ...]
+        self, onto: bpy.types.Object, gathered: _Gathered, names: tuple[str, ...]
     ) -> CorrectiveReport:
         """See `CharacterBake`."""
-        pairs = zip(self.joints, gathered[0], strict=True)
-        bones = {joint.bone for joint, some in pairs if any(each is not None for each in some)}
+        spent, bones = gathered.spent, set[str]()
+        for joint, some in zip(gathered.joints, gathered.offsets, strict=True):
+            bones |= {joint.bone for each in some if each is not None}
+        others = [spent.left_by(most) for most in (len(names) // 2, 2 * len(names))]
+        poorest = gathered.beyond_budget - bones
         every = dict.fromkeys(joint.bone for joint in self.joints)
         return CorrectiveReport(
             self.source.obj.name,
             onto.name,
             names,
-            int(np.count_nonzero(gathered[1])),
+            int(np.count_nonzero(gathered.unreached)),
             len(bones),
             tolerance=self.options.tolerance,
-            within_tolerance=tuple(bone for bone in every if bone not in bones),
+            within_tolerance=tuple(
+                bone for bone in every if bone not in bones and bone not in poorest
+            ),
+            beyond_budget=tuple(bone for bone in every if bone in poorest),
+            left=spent.left_by(len(names))[1],
+            other_budgets=tuple(each for each in others if each[0] != len(names)),
             unparented=tuple(dict.fromkeys(joint.bone for joint in self.unparented)),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -409,6 +409,44 @@ def _in_rest_axes(rotations: Floats, skeleton: Skeleton, bones: Integers) -> Flo
     )
 
 
+def mirrored_turns(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
+    """Rotations of the other side's bones, mirrored at the armature's X = 0."""
+    place = {name: index for index, name in enumerate(skeleton.names)}
+    found: dict[int, Quaternion] = {}
+    for bone, (w, *axis) in turned.items():
+        other = place.get(flipped_name(skeleton.names[bone]), bone)
+        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
+        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
+        found[other] = (w, x, y, z)
+    return found
+
+
+def mirrored_poses(
+    joints: Sequence[CorrectiveJoint], skeleton: Skeleton
+) -> list[list[tuple[int, int]]]:
+    """For each pose of each joint its mirror image: a joint and its pose; itself without one."""
+    found = [[(number, pose) for pose in range(len(j.poses))] for number, j in enumerate(joints)]
+    for number, joint in enumerate(joints):
+        bone = skeleton.names.index(joint.bone)
+        for place, pose in enumerate(joint.poses):
+            ((other, turned),) = mirrored_turns(skeleton, {bone: pose.rotation}).items()
+            for image, candidate in enumerate(joints):
+                if candidate.bone != skeleton.names[other] or type(candidate) is not type(joint):
+                    continue
+                centres = np.array([each.rotation for each in candidate.poses])
+                apart = rotation_distances(np.array([turned]), centres)[0]
+                if apart.min() < _SAME_POSE:
+                    found[number][place] = (image, int(apart.argmin()))
+    # Each the other's.
+    return [
+        [
+            twin if found[twin[0]][twin[1]] == (number, place) else (number, place)
+            for place, twin in enumerate(some)
+        ]
+        for number, some in enumerate(found)
+    ]
+
+
 # Poses to verify correctives in: they lie between the baked poses.
 
 
@@ -420,6 +458,9 @@ _SWINGS = 8
 _AT_ONCE = 8
 
 _SEED = 20
+
+# Radians: nearer poses are the same.
+_SAME_POSE = 0.05
 
 Rotations = dict[str, Quaternion]
 

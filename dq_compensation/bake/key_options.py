@@ -333,6 +333,12 @@ class CorrectiveOptions(KeyOptions, JointOptions):
         "goes no further",
         default=True,
     )
+    budget: int = props.IntProperty(
+        description="The most shape keys of a character, where they are worth most. 0: no limit",
+        default=200,
+        min=0,
+        soft_max=1000,
+    )
     dry_run: bool = props.BoolProperty(
         description="Count the keys and report only: nothing is changed",
         default=False,

@@ -476,7 +476,7 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
             angles = row.row()
             angles.active = self.twist
             angles.prop(self, "twist_angles", text="")
-        for name in ("mirror", *KEY_OPTIONS, "much_memory"):
+        for name in ("mirror", "budget", *KEY_OPTIONS, "much_memory"):
             column.prop(self, name)
         self.draw_bone_count(context, column)
         draw_outcome(self, column)

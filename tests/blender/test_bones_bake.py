@@ -469,7 +469,7 @@ def test_tails_across_the_limb_bake_like_tails_along_it(
     poses = [(bend, twist) for bend in (0.6, 1.4) for twist in (0.0, 0.5)]
 
     def baked() -> NDArray[np.float64]:
-        bake(limb, helpers=helpers, tolerance=0.2, twist=0.0 if helpers else 60.0)
+        bake(limb, helpers=helpers, budget=32, tolerance=0.2, twist=0.0 if helpers else 60.0)
         found = []
         for bend, twist in poses:
             for name, angle in (("Lower", bend), ("Hand", -0.6 * bend)):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.helper_fitting import convex_weights, sparse_convex_weights
+from dq_compensation.analysis.convex_weights import convex_weights, sparse_convex_weights
 
 
 def _problems(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dq_compensation.analysis.helper_fitting import (
     LEAST_WEIGHT,
     FitOptions,
+    FittedHelpers,
     fit_helpers,
     shared_pairs,
 )
@@ -32,7 +33,7 @@ def cylinder() -> Cylinder:
     return Cylinder.with_transition(0.63, rows=61, columns=24)
 
 
-def finished(steps: Generator[float, None, HelperSkinning]) -> HelperSkinning:
+def finished(steps: Generator[float, None, FittedHelpers]) -> HelperSkinning:
     """Go through all steps; they tell how much is done."""
     done = [0.0]
     while True:
@@ -41,7 +42,7 @@ def finished(steps: Generator[float, None, HelperSkinning]) -> HelperSkinning:
         except StopIteration as end:
             assert done == sorted(done)
             assert done[-1] <= 1.0
-            return end.value
+            return end.value.skinning
 
 
 def poses_of(cylinder: Cylinder) -> list[Pose]:
