@@ -25,6 +25,7 @@ from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
 from ..issue import FixError
+from .bone_dependents import length_readers
 from .object_transforms import (
     Matrix,
     clear_scale,
@@ -352,6 +353,11 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
             if constraint.target_space != "WORLD" or other.library is not None:
                 local.add(name)
     found = []
+    if readers := length_readers(obj):
+        found.append(
+            f"Drivers of {listed(sorted(readers))} read lengths or the scale of {obj.name}, which "
+            "change: look there."
+        )
     if owners:
         found.append(
             f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."
