@@ -310,3 +310,7 @@ def test_drivers_that_read_lengths_are_named_before(path: str, asks: bool, human
     human.armature_object.scale = human.mesh_object.scale = (2.0, 2.0, 2.0)
     issue = find(CHECK, human)["armature"]
     assert ("Drivers of Reader read" in issue.fixes[0].question) == asks
+    if path == "scale[0]":
+        variable.targets[0].id = human.mesh_object
+        issue = find(CHECK, human)["mesh"]
+        assert "Drivers of Reader read" in issue.fixes[0].question

@@ -81,7 +81,7 @@ class MeshScalePlan:
                 "Modifiers with lengths in the object's units look different afterwards: "
                 f"{listed(other_units)}."
             )
-        return " ".join(parts)
+        return " ".join((*parts, *length_readers(self.obj)))
 
 
 def mesh_scale(obj: bpy.types.Object) -> Float64s:
@@ -352,12 +352,7 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
                 owners.add(name)
             if constraint.target_space != "WORLD" or other.library is not None:
                 local.add(name)
-    found = []
-    if readers := length_readers(obj):
-        found.append(
-            f"Drivers of {listed(sorted(readers))} read lengths or the scale of {obj.name}, which "
-            "change: look there."
-        )
+    found = length_readers(obj)
     if owners:
         found.append(
             f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."

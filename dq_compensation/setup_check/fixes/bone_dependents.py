@@ -352,16 +352,20 @@ def driver_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tupl
                         yield bone, f"a driver of {owner.name} reads it ({variable.name})"
 
 
-def length_readers(armature: bpy.types.Object) -> set[str]:
-    """The names of what has drivers that read a scale of an armature, or a length in its units."""
-    return {
+def length_readers(obj: bpy.types.Object) -> list[str]:
+    """A sentence on drivers that read the scale of an object, or a length of its bones, if any."""
+    readers = {
         owner.name
         for owner in _animated()
         for curve in drivers(owner)
         for variable in curve.driver.variables
         for target in variable.targets
-        if target.id == armature and _reads_length(variable, target)
+        if target.id == obj and _reads_length(variable, target)
     }
+    if not readers:
+        return []
+    reads = f"Drivers of {listed(sorted(readers))} read lengths or the scale of {obj.name}"
+    return [f"{reads}, which change: look there."]
 
 
 def _reads_length(variable: Any, target: Any) -> bool:
