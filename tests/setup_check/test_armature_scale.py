@@ -288,3 +288,29 @@ def test_an_enabled_character_stays_right(
     assert error(human.mesh_object) < 1e-4
     assert moved(before, world_positions(human.mesh_object)) < 1e-4
     assert len(api.evaluate(human.mesh_object)) == len(evaluated_positions(human.mesh_object))
+
+
+@pytest.mark.parametrize(
+    ("path", "asks"),
+    [
+        ('pose.bones["lowerarm01.L"].location[1]', True),
+        ('pose.bones["lowerarm01.L"].rotation_euler[1]', False),
+        ("scale[0]", True),
+    ],
+)
+def test_drivers_that_read_lengths_are_named_before(path: str, asks: bool, human: Human) -> None:
+    """They read another number afterwards; Fix All leaves a fix with a question out."""
+    reader = bpy.data.objects.new("Reader", None)
+    bpy.context.scene.collection.objects.link(reader)
+    driver = reader.driver_add("location", 0).driver
+    variable = driver.variables.new()
+    variable.targets[0].id, variable.targets[0].data_path = human.armature_object, path
+    driver.expression = variable.name
+    human.mesh_object.parent = None
+    human.armature_object.scale = human.mesh_object.scale = (2.0, 2.0, 2.0)
+    issue = find(CHECK, human)["armature"]
+    assert ("Drivers of Reader read" in issue.fixes[0].question) == asks
+    if path == "scale[0]":
+        variable.targets[0].id = human.mesh_object
+        issue = find(CHECK, human)["mesh"]
+        assert "Drivers of Reader read" in issue.fixes[0].question

@@ -29,6 +29,7 @@ from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
+from ..fixes.bone_dependents import length_readers
 from ..fixes.object_transforms import (
     Matrix,
     clear_scale,
@@ -91,7 +92,7 @@ class MeshScalePlan:
                 "Modifiers with lengths in the object's units look different afterwards: "
                 f"{listed(other_units)}."
             )
-        return " ".join(parts)
+        return " ".join((*parts, *length_readers(self.obj)))
 
 
 def mesh_scale(obj: bpy.types.Object) -> Float64s:
@@ -362,7 +363,7 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
                 owners.add(name)
             if constraint.target_space != "WORLD" or other.library is not None:
                 local.add(name)
-    found = []
+    found = length_readers(obj)
     if owners:
         found.append(
             f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from ...arrays import Float64s, Floats
 from ...scene.blender.animation_curves import (
     PlayedAction,
     all_actions,
+    bone_channel,
     bone_curves,
     bone_drivers,
     drivers,
@@ -348,6 +350,34 @@ def driver_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tupl
                     bone = _read_bone(variable, target, names) if target.id == armature else None
                     if bone is not None:
                         yield bone, f"a driver of {owner.name} reads it ({variable.name})"
+
+
+def length_readers(obj: bpy.types.Object) -> list[str]:
+    """A sentence on drivers that read the scale of an object, or a length of its bones, if any."""
+    readers = {
+        owner.name
+        for owner in _animated()
+        for curve in drivers(owner)
+        for variable in curve.driver.variables
+        for target in variable.targets
+        if target.id == obj and _reads_length(variable, target)
+    }
+    if not readers:
+        return []
+    reads = f"Drivers of {listed(sorted(readers))} read lengths or the scale of {obj.name}"
+    return [f"{reads}, which change: look there."]
+
+
+def _reads_length(variable: Any, target: Any) -> bool:
+    if variable.type == "SINGLE_PROP":
+        path = re.sub(r"\[\d+\]$", "", target.data_path)
+        place = bone_channel(path)
+        return path in {"scale", "delta_scale"} or (place is not None and place[1] == "location")
+    in_world = target.transform_space == "WORLD_SPACE"
+    if variable.type == "TRANSFORMS" and target.transform_type.startswith("SCALE"):
+        return in_world or not target.bone_target
+    is_place = variable.type == "LOC_DIFF" or target.transform_type in _LOCATION_TYPES
+    return is_place and bool(target.bone_target) and not in_world
 
 
 def _read_bone(variable: Any, target: Any, names: set[str]) -> str | None:
