@@ -121,7 +121,8 @@ release:
 
 quality:
 	@$(SETUP) 5.2
-	@$(PYTHON_5_2) scripts/run.py quality.report_all
+	@$(PYTHON_5_2) scripts/run.py quality.report_all; found=$$?; \
+		$(PYTHON_5_2) scripts/run.py quality.bakes && exit $$found
 
 benchmark:
 	@$(PYTHON) scripts/benchmark.py

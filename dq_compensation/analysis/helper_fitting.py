@@ -397,7 +397,7 @@ class _Trial:
         chosen = fitting.some_poses
         pair = [helpers[0].parent, helpers[0].child]
         poses = [fitting.poses[place] for place in chosen.tolist()]
-        matrices = _moving_matrices(pair, helpers, poses, fitting.skeleton)
+        matrices = moving_matrices(pair, helpers, poses, fitting.skeleton)
         candidates = np.tile(np.arange(matrices.shape[1]), (len(rows), 1))
         before = np.zeros(candidates.shape)
         before[:, :2] = fitting.weights[rows[:, None], pair]
@@ -455,7 +455,7 @@ class _Trial:
         return worth, float((squares**2).mean() ** 0.25)
 
 
-def _moving_matrices(
+def moving_matrices(
     bones: Sequence[int] | slice,
     helpers: Sequence[Helper],
     poses: Sequence[Pose],
@@ -601,7 +601,7 @@ def fit_helpers(
     kept, wanted, spending = yield from part_of(steps, choosing, choosing)
     lost = {(helpers[place].parent, helpers[place].child) for place in {*wanted} - {*kept}}
     helpers = [helpers[place] for place in kept]
-    matrices = _moving_matrices(slice(skeleton.bone_count), helpers, poses, skeleton)
+    matrices = moving_matrices(slice(skeleton.bone_count), helpers, poses, skeleton)
     steps = fit_weights(fitting, candidates_of(fitting, helpers), matrices)
     indices, weights = yield from part_of(steps, _CHOOSING, 1.0 - _CHOOSING)
     skinning = _without_unused(helpers, indices, weights, skeleton.bone_count)
@@ -615,7 +615,7 @@ def _sample(fitting: Fitting, helpers: Sequence[Helper]) -> list[Candidates]:
     rows = np.flatnonzero(candidates[:, count:].any(axis=1))
     rows = rows[_spread(len(rows), _MOST_SAMPLED)] if len(rows) else rows
     poses = [fitting.poses[place] for place in chosen.tolist()]
-    matrices = _moving_matrices(slice(count), helpers, poses, fitting.skeleton)
+    matrices = moving_matrices(slice(count), helpers, poses, fitting.skeleton)
     numbers = np.count_nonzero(candidates[rows], axis=1)
     found = []
     for number in np.unique(numbers).tolist():
