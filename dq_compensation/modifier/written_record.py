@@ -68,6 +68,7 @@ _ATTRIBUTES = "attributes"
 # Of both records: the edition of the palette's tables, and the settings of the measurement.
 _EDITION = "edition"
 MEASURED = "measured by"
+_OTHERS = "other meshes"
 VERSION = "version of the add-on"
 
 _ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
@@ -92,19 +93,25 @@ def remember(
     """
     obj, modifier = skinned.obj, skinned.ours
     attributes = dict[str, object]()
-    if modifier is not None and (settings.compensates or skins(modifier)):
-        attributes[_EDITION] = edition_of(get_inputs(modifier).get("Palette"))
+    # Without a palette none is read: the mesh may have those of an object that shares it.
+    palette = None if modifier is None else get_inputs(modifier).get("Palette")
+    if palette is not None and (settings.compensates or skins(modifier)):
+        attributes[_EDITION] = edition_of(palette)
     if settings.compensates:
         attributes[MEASURED] = _measuring_of(settings)
         attributes["place"] = binding.object_to_armature.ravel().tolist()
         attributes["extent"] = binding.extent
     written = record_in(mesh, CONTENT_PROPERTY)
-    content = written | binding.content | attributes
+    of_object = {_OTHERS: binding.content[_OTHERS], **attributes}
+    content = written | binding.content | of_object
+    if _EDITION not in attributes:
+        content = {name: each for name, each in content.items() if name not in of_object}
+        content |= {name: written[name] for name in of_object if name in written}
     if content != written:
         keep_record(mesh, CONTENT_PROPERTY, content)
     known = record_in(obj, STATE_PROPERTY) | {_ATTRIBUTES: _attributes_of(mesh)}
     state = known if only_content else _state(skinned, settings, binding.structure)
-    record: dict[str, object] = {**state, **attributes}
+    record: dict[str, object] = {**state, **of_object}
     compensation = binding.deformation(settings).compensation
     if isinstance(compensation, MeasuredJoints):
         record["joints"] = compensation.joint_counts
@@ -153,7 +160,9 @@ def changed_parts(
     elif _ATTRIBUTES not in found and _are_of_another(skinned, known, written):
         found.append(_ATTRIBUTES)
     if binding is not None:
-        found += changed_digests(written, binding.as_skinned(settings).content)
+        # Where none is read, the mesh may have those of an object with other meshes beside it.
+        beside = {_OTHERS: known[_OTHERS]} if _OTHERS in known and _EDITION not in known else {}
+        found += changed_digests(written | beside, binding.as_skinned(settings).content)
     return tuple(found)
 
 

@@ -325,3 +325,21 @@ def test_of_objects_that_share_a_mesh_one_may_go_by_itself() -> None:
         assert distance(evaluated_positions(parts[0]), together, 1.5) <= SAME
         assert distance(evaluated_positions(twin), alone, 1.5) <= SAME
         mesh_edited(parts[0].data)
+
+
+def test_objects_of_two_characters_share_a_mesh_that_needs_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One has other meshes beside it, one has none: both count as current."""
+    new_file()
+    parts, rig = dressed_limb()
+    parts[0].vertex_groups.remove(parts[0].vertex_groups["Lower"])
+    api.enable(parts, **(PLAIN | {"softness": 0.3, "twist_spread": 1.0}))
+    twin, other_rig = _linked_duplicate(parts[0], "Twin"), _linked_duplicate(rig, "Other Rig")
+    twin.modifiers["Armature"].object = twin.parent = other_rig
+    check()
+    calls = count_calls(monkeypatch, install)
+    for _ in range(2):
+        mesh_edited(parts[0].data)
+        check()
+    assert not calls
