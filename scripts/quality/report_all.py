@@ -1,4 +1,4 @@
-"""How good each method is: bent and twisted cylinders, and a human with three rigs in 24 poses.
+"""How good each method is: cylinders, and a human with three rigs in 24 poses and in clothes.
 
 make quality        or        .venv-5.2/bin/python scripts/run.py quality.report_all
 
@@ -17,12 +17,14 @@ from typing import cast
 
 import numpy as np
 
+import dq_compensation
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.vectors import extent
 from environments import PROJECT
 from human.model import RIGS, Rig
 from leaving import leave
 from quality.body import Body
+from quality.clothes import ClothesRow, clothes_of, clothes_table
 from quality.cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
 from quality.human import Human
 from quality.measures import Figures
@@ -37,7 +39,7 @@ from quality.methods import (
 from quality.plots import write_plots
 from quality.poses import MeasuredPose, everyday_bends, range_of_motion
 from quality.report import CYLINDERS, HUMAN, Row, as_markdown, pose_table, table, write_csv
-from quality.targets import Checked, check, worst_of_each
+from quality.targets import Checked, check, check_clothes, worst_of_each
 
 FOLDER = PROJECT / "build" / "quality"
 
@@ -124,7 +126,7 @@ def targets_table(checked: Sequence[Checked]) -> list[list[str]]:
     return lines
 
 
-def text_of(rows: Sequence[Row], checked: Sequence[Checked]) -> str:
+def text_of(rows: Sequence[Row], clothes: Sequence[ClothesRow], checked: Sequence[Checked]) -> str:
     """The whole report as Markdown."""
     missed = [each for each in checked if each.missed]
     parts = [
@@ -135,6 +137,8 @@ def text_of(rows: Sequence[Row], checked: Sequence[Checked]) -> str:
         as_markdown(table(rows, HUMAN)),
         "## Stretch in each pose of the human, mean of the rigs",
         as_markdown(pose_table(rows, "stretch")),
+        "## Skin that comes through clothes: vertices; the farthest",
+        as_markdown(clothes_table(clothes)),
         "## Targets",
         as_markdown(targets_table(checked)),
         f"{len(missed)} of {len(checked)} figures miss their target.",
@@ -150,8 +154,11 @@ def main() -> int:
     start = time.monotonic()
     FOLDER.mkdir(parents=True, exist_ok=True)
     rows, differences = find_all(lambda line: print(line, flush=True))
-    checked = check(rows, differences)
-    text = text_of(rows, checked)
+    print("clothes", flush=True)
+    dq_compensation.register()
+    clothes = [row for rig in RIGS for row in clothes_of(rig)]
+    checked = [*check(rows, differences), *check_clothes(clothes)]
+    text = text_of(rows, clothes, checked)
     (FOLDER / "quality.md").write_text(text + "\n", encoding="utf-8")
     write_csv(rows, FOLDER / "quality.csv")
     plots = write_plots(rows, FOLDER)
