@@ -1,4 +1,4 @@
-"""How good each method is: bent and twisted cylinders, a human in 24 poses, other characters.
+"""How good each method is: cylinders, three humans in 24 poses and in clothes, other characters.
 
 make quality        or        .venv-5.2/bin/python scripts/run.py quality.report_all
 
@@ -17,6 +17,7 @@ from typing import cast
 
 import numpy as np
 
+import dq_compensation
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.vectors import extent
 from environments import PROJECT
@@ -24,6 +25,7 @@ from human.model import RIGS, Rig
 from leaving import leave
 from quality.body import Body
 from quality.characters import CHARACTERS
+from quality.clothes import ClothesRow, clothes_of, clothes_table
 from quality.cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
 from quality.human import Human
 from quality.measures import Figures
@@ -47,7 +49,7 @@ from quality.report import (
     table,
     write_csv,
 )
-from quality.targets import Checked, check, worst_of_each
+from quality.targets import Checked, check, check_clothes, worst_of_each
 
 FOLDER = PROJECT / "build" / "quality"
 
@@ -147,7 +149,7 @@ def targets_table(checked: Sequence[Checked]) -> list[list[str]]:
     return lines
 
 
-def text_of(rows: Sequence[Row], checked: Sequence[Checked]) -> str:
+def text_of(rows: Sequence[Row], clothes: Sequence[ClothesRow], checked: Sequence[Checked]) -> str:
     """The whole report as Markdown."""
     missed = [each for each in checked if each.missed]
     parts = [
@@ -160,6 +162,8 @@ def text_of(rows: Sequence[Row], checked: Sequence[Checked]) -> str:
         as_markdown(pose_table(rows, "stretch")),
         "## Other characters: bulge and dent, % of the radius",
         as_markdown(characters_table(rows)),
+        "## Skin that comes through clothes: vertices; the farthest",
+        as_markdown(clothes_table(clothes)),
         "## Targets",
         as_markdown(targets_table(checked)),
         f"{len(missed)} of {len(checked)} figures miss their target.",
@@ -175,8 +179,11 @@ def main() -> int:
     start = time.monotonic()
     FOLDER.mkdir(parents=True, exist_ok=True)
     rows, differences = find_all(lambda line: print(line, flush=True))
-    checked = check(rows, differences)
-    text = text_of(rows, checked)
+    print("clothes", flush=True)
+    dq_compensation.register()
+    clothes = [row for rig in RIGS for row in clothes_of(rig)]
+    checked = [*check(rows, differences), *check_clothes(clothes)]
+    text = text_of(rows, clothes, checked)
     (FOLDER / "quality.md").write_text(text + "\n", encoding="utf-8")
     write_csv(rows, FOLDER / "quality.csv")
     plots = write_plots(rows, FOLDER)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from quality.clothes import FARTHER, MORE, ClothesRow
 from quality.joints import MOST_JUMP, MOST_TWIST_LOSS
 from quality.report import MOST_BEND, RANGE, Row
 
@@ -82,6 +83,16 @@ def check(rows: Sequence[Row], differences: Mapping[str, float]) -> list[Checked
     for methods in by_case.values():
         checked += _OF_SUBJECTS[methods["LINEAR"].subject](methods)
     return [*checked, *_sums([row for row in rows if row.subject == "human"])]
+
+
+def check_clothes(rows: Sequence[ClothesRow]) -> list[Checked]:
+    """Skin that comes through clothes, beside as painted and beside clothes tied to the skin."""
+    checked = []
+    for row in rows:
+        where, (count, farther) = f"{row.rig}, {row.piece}, {row.pose}, {row.look}", row.more
+        checked.append(Checked("clothes: more vertices through", where, count, MORE))
+        checked.append(Checked("clothes: farther through, mm", where, 1e3 * farther, 1e3 * FARTHER))
+    return checked
 
 
 def worst_of_each(checked: Sequence[Checked]) -> list[Checked]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import bmesh
 import bpy
 import numpy as np
-from mathutils import Vector
-from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
 from human.dressed import add_mesh, cut
@@ -122,40 +119,3 @@ def dressed(
     armature = build_armature(arrays)
     pieces = {"Body": arrays, **clothes}
     return [add_mesh(name, of_piece, armature) for name, of_piece in pieces.items()], armature
-
-
-@dataclass(frozen=True, eq=False)
-class Covered:
-    """The vertices of a body that are below a piece of clothes, both at rest."""
-
-    body: bpy.types.Object
-    cloth: bpy.types.Object
-    rows: Sequence[int]
-
-    @classmethod
-    def of(cls, body: bpy.types.Object, cloth: bpy.types.Object, within: float) -> Covered:
-        """Those that are nearer than this, and below a face: not beside its hem."""
-        found = cls(body, cloth, range(len(body.data.vertices)))
-        depths = found._above(within)
-        return cls(body, cloth, [row for row, depth in depths.items() if depth < 0.0])
-
-    def coming_through(self) -> tuple[int, float]:
-        """How many vertices come through by more than 0.1 mm, and how far the farthest, metres."""
-        above = [depth for depth in self._above(0.05).values() if depth > 1e-4]
-        return len(above), max(above, default=0.0)
-
-    def _above(self, within: float) -> dict[int, float]:
-        """How far vertices are above the cloth, along the normal of its nearest face."""
-        self.cloth.data.calc_loop_triangles()
-        triangles = [tuple(each.vertices) for each in self.cloth.data.loop_triangles]
-        tree = BVHTree.FromPolygons(evaluated_positions(self.cloth).tolist(), triangles)
-        positions, found = evaluated_positions(self.body), {}
-        for row in self.rows:
-            place, normal, _, distance = tree.find_nearest(Vector(positions[row]), within)
-            if place is None or normal is None:
-                continue
-            height = (Vector(positions[row]) - place).dot(normal)
-            # Beside an edge no face says what is above it.
-            if abs(height) > 0.8 * distance:
-                found[row] = height
-        return found
