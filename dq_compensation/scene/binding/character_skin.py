@@ -215,17 +215,33 @@ class CharacterSkin:
         limb_axis, use_mesh_joints, kinds = key
         if key not in self._skins:
             inner = [self.parts[row] for row in inner_meshes(self.parts)]
+            kept = _once_at_seams(inner)
             skin = SkinAtRest(
-                np.concatenate([mesh.positions for mesh in inner]),
-                joined_influences([mesh.influences for mesh in inner]),
+                np.concatenate([mesh.positions for mesh in inner])[kept],
+                joined_influences([mesh.influences for mesh in inner]).at(kept),
                 self.skeleton,
                 limb_axis,
                 sides=self.sides,
-                painted=joined_influences([mesh.painted for mesh in inner]),
+                painted=joined_influences([mesh.painted for mesh in inner]).at(kept),
                 kinds=kinds,
             )
             self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
         return self._skins[key]
+
+
+def _once_at_seams(meshes: Sequence[LayerMesh]) -> Indices:
+    """The vertices of meshes, one mesh behind the other, without those of seams with earlier ones.
+
+    So a mesh that is cut has as much skin as it had whole.
+    """
+    counts = [len(mesh.positions) for mesh in meshes]
+    if len(meshes) < 2:
+        return np.arange(sum(counts))
+    points = seam_points([mesh.seam_mesh for mesh in meshes])
+    mesh_of_vertex = np.repeat(np.arange(len(meshes)), counts)
+    first = np.full(int(points.max(initial=-1)) + 1, len(meshes))
+    np.minimum.at(first, points, mesh_of_vertex)
+    return np.flatnonzero(first[points] == mesh_of_vertex)
 
 
 def joined_influences(parts: Sequence[Influences]) -> Influences:
