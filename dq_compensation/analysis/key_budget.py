@@ -1,4 +1,4 @@
-"""Which corrective keys a budget is for: those without which the poses of all keys lack most."""
+"""The mathematics of a budget of corrective keys: those stay without which poses lack most."""
 
 from __future__ import annotations
 
