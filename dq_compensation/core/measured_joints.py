@@ -64,7 +64,7 @@ _NARROWER, _SHARED = 0.4, (0.65, 0.85)
 # many before and behind.
 _ONE_ROPE, _NEIGHBOURS = (0.2, 0.5), 2
 # So wide are hoses, whatever is alone: between straight pieces of a limb there are up to 2.7.
-_VERY_WIDE = (3.0, 3.5)
+_VERY_WIDE = (3.0, 4.0)
 # So many vertices of a joint show a rope: from the first number to the second.
 _ENOUGH = (8.0, 16.0)
 # The least radius of skin, in lengths of the shorter limb.
@@ -129,12 +129,13 @@ class JointCandidates:
 
         With the width c of `_widths`, and the larger share u of `_alone` of its two bones, it rises
         smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
-        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 3.5. Where no bone
+        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no bone
         of the row has an u of 0.65 to 0.85, c counts for up to 0.4 more: the weights of short bones
         are no wider than these. Fewer than 8 vertices show no rope: fingers of low-poly meshes have
         wide weights. What is neither limb nor rope is farther from the ideal of either: so joints
         are of a rope as the mean of this goes from 0.2 to 0.5, over the joint and two of its row on
-        either side, by 3, 2 and 1 times how much each bends the skin.
+        the side where it is less, by 3, 2 and 1 times how much each bends the skin: one joint with
+        wide weights makes its limb no rope.
 
         Args:
             skin: that of the candidates, with the weights as they are painted.
@@ -161,13 +162,12 @@ class JointCandidates:
         before, behind = before[follows], known[follows]
         shares = self.below * self.above / (self.below + self.above)
         bends = np.bincount(self.joints, shares, len(rows))
-        sums = np.stack((found * bends, bends))
-        for _ in range(_NEIGHBOURS):
-            # Over as many joints; for two 1, 2, 3, 2, 1.
-            added = sums.copy()
-            sums[:, before] += added[:, behind]
-            sums[:, behind] += added[:, before]
-        found[known] = smooth_step(sums[0] / np.maximum(sums[1], _SHORTEST), *_ONE_ROPE)[known]
+        means = [
+            _mean_along(found, bends, here, there)
+            for here, there in ((before, behind), (behind, before))
+        ]
+        several = np.union1d(before, behind)  # what is alone has no neighbours to go by
+        found[several] = smooth_step(np.minimum(*means), *_ONE_ROPE)[several]
         return found
 
     def _widths(self, positions: Floats) -> tuple[Float64s, Float64s]:
@@ -296,6 +296,22 @@ def idle_joints(
             found[bone] = "LITTLE_SKIN" if confidence[bone] >= _SURE else "ANOTHER_PART"
             found[bone] = "ROPE" if bone in ropes else found[bone]
     return found
+
+
+def _mean_along(found: Float64s, bends: Float64s, here: Indices, there: Indices) -> Float64s:
+    """The mean over each joint and those that follow it, the nearer ones counting more, shape (J,).
+
+    Args:
+        found, bends: shape (J,): what the mean is of; how much each joint counts.
+        here, there: joints, and those that come after them in one direction.
+    """
+    after = np.stack((found * bends, bends))
+    sums = (_NEIGHBOURS + 1) * after
+    for counts in range(_NEIGHBOURS, 0, -1):
+        nearer, after = after, np.zeros_like(after)
+        after[:, here] = nearer[:, there]
+        sums += counts * after
+    return sums[0] / np.maximum(sums[1], _SHORTEST)
 
 
 def _alone(skin: SkinAtRest) -> Float64s:
