@@ -309,6 +309,7 @@ def soft_weights(
     *,
     most: int,
     limbs: Integers,
+    fixed: tuple[Indices, Influences] | None = None,
 ) -> Generator[float, None, SoftWeights]:
     """Diffuse the weights over the surface, by `amounts` times the radius of the limb.
 
@@ -327,22 +328,25 @@ def soft_weights(
         most: limbs that a vertex follows; see `cut_weights`.
         limbs: shape (B,), the bone whose limb each bone is of: the weights of a limb change as if
             one bone had them all. Within it they are softened where those of limbs are.
+        fixed: points that have been softened before, whose vertices get these influences; those of
+            others go over into them. They count for l as `influences` has them.
 
     Yields:
         how much is done, 0 to 1.
     """
     at, points = surface.vertices, len(surface.vertices)
-    bones, weights = influences.bones[at], influences.weights[at].astype(np.float64)
-    free = np.where(kept[bones], 0.0, weights)
-    shares = free.sum(axis=1)
-    start = free / np.maximum(shares, 1e-9)[:, None]
-    start[shares < _LEAST_WEIGHT] = 0.0
-    lengths = _lengths(surface, *_of_limbs(bones, start, limbs), radii[at], amounts[at])
+    of_points = influences.at(at)
+    shares, start = _free(of_points, kept)
+    of_limbs = _of_limbs(of_points.bones, start, limbs)
+    lengths = _lengths(surface, *of_limbs, radii[at], amounts[at])
+    if fixed is not None:
+        lengths[fixed[0]] = 0.0
+        of_points = of_points.with_rows(*fixed)
+        shares, start = _free(of_points, kept)
+    bones, weights = of_points.bones, of_points.weights.astype(np.float64)
     moved = np.flatnonzero((lengths > 0.0) & surface.connected & (shares >= _LEAST_WEIGHT))
     yield 0.1
 
-    row = np.full(points, -1)
-    row[moved] = np.arange(len(moved))
     # Weights spread farther over points that bones share which keep theirs.
     diffusing = (lengths > 0.0) & surface.connected
     widths = np.where(diffusing, lengths / np.sqrt(np.maximum(shares, _LEAST_WEIGHT)), 0.0)
@@ -353,11 +357,7 @@ def soft_weights(
     found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
     for first, last in _whole_limbs(limbs[present]):
         chosen = present[first:last]
-        column = np.full(len(kept), -1)
-        column[chosen] = np.arange(len(chosen))
-        vertices, slots = np.nonzero((column[bones] >= 0) & (start > 0.0))
-        values = np.zeros((len(chosen), points))
-        values[column[bones[vertices, slots]], vertices] = start[vertices, slots]
+        values = _dense(bones, start, chosen)
         reached = _reached(surface.graph, fading, values) & diffusing
         for weights_of_bone, there in zip(values, reached, strict=True):
             rows = np.flatnonzero(there)
@@ -381,9 +381,24 @@ def soft_weights(
         len(moved),
     )
     new_weights = _seen(_cut_limbs(soft, most, limbs))
-    vertices = np.flatnonzero(row[surface.point_of_vertex] >= 0)
-    of_point = row[surface.point_of_vertex[vertices]]
-    return SoftWeights(vertices, soft.bones[of_point], new_weights[of_point])
+    found_rows = of_points.with_rows(moved, Influences(soft.bones, new_weights))
+    known = moved if fixed is None else np.append(moved, fixed[0])
+    vertices = np.flatnonzero(np.isin(surface.point_of_vertex, known))
+    found_rows = found_rows.at(surface.point_of_vertex[vertices])
+    return SoftWeights(vertices, found_rows.bones, found_rows.weights)
+
+
+def _free(influences: Influences, kept: Booleans) -> tuple[Float64s, Float64s]:
+    """The share of each row that bones have which do not keep their weights, and their parts.
+
+    Returns:
+        shape (n,); shape (n, k), with sums of 1, or 0 where the share is next to nothing.
+    """
+    free = np.where(kept[influences.bones], 0.0, influences.weights.astype(np.float64))
+    shares = free.sum(axis=1)
+    parts = free / np.maximum(shares, 1e-9)[:, None]
+    parts[shares < _LEAST_WEIGHT] = 0.0
+    return shares, parts
 
 
 def _reached(graph: MeshGraph, fading: Floats, values: Floats) -> Booleans:
@@ -475,6 +490,16 @@ def _lasting(weights: Floats, limbs: Integers) -> Float64s:
     lasting = np.maximum(np.add.reduceat(weights, firsts, axis=1) - _LEAST_WEIGHT, 0.0)
     sums = np.maximum(np.add.reduceat(found, firsts, axis=1), 1e-30)
     return found * (lasting / sums)[:, place]
+
+
+def _dense(bones: Integers, weights: Floats, chosen: Integers) -> Float64s:
+    """Shape (g, n), the weights of chosen bones, (g,), of the rows (n, k)."""
+    column = np.full(int(bones.max(initial=0)) + 1, -1)
+    column[chosen] = np.arange(len(chosen))
+    rows, slots = np.nonzero((column[bones] >= 0) & (weights > 0.0))
+    values = np.zeros((len(chosen), len(bones)))
+    values[column[bones[rows, slots]], rows] = weights[rows, slots]
+    return values
 
 
 def _of_limbs(bones: Integers, start: Floats, limbs: Integers) -> tuple[Integers, Floats]:

@@ -216,8 +216,8 @@ def about_linked_weights(skinned: SkinnedObject) -> list[str]:
         return []
     return [
         f"{obj.name} keeps the weights of the file that it is linked from. It lies on or meets "
-        f"{listed(names)}, softened in this file: where they part, soften them together in one "
-        "file."
+        f"{listed(names)}, softened in this file: where they part or crease, soften them "
+        "together in one file."
     ]
 
 

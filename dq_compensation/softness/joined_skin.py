@@ -149,9 +149,10 @@ class JoinedSkin:
     """The skin of meshes of one character, as one surface where their open edges meet.
 
     Attributes:
-        skins: its meshes.
-        positions, influences: of all their vertices, one mesh behind the other.
+        skins: its meshes, those behind which keep the weights that they have.
+        positions, influences: of all their vertices, one mesh behind the other; before softening.
         surface: likewise.
+        fixed: of `soft_weights`: the points of the meshes that keep their weights.
         skeleton: with the limbs that the skin shows.
         limbs: shape (B,), of `SkinAtRest.limbs_of_bones`.
         features: shape (B,), bones of a face: they keep their weights.
@@ -161,16 +162,23 @@ class JoinedSkin:
     positions: Float64s
     influences: Influences
     surface: SkinSurface
+    fixed: tuple[Indices, Influences] | None
     skeleton: Skeleton
     limbs: Int32s
     features: Booleans
 
     @classmethod
-    def of(cls, skins: Sequence[Skin]) -> JoinedSkin:
-        """Join meshes, none of which lies on another one."""
+    def of(cls, skins: Sequence[Skin], fixed: Sequence[Skin] = ()) -> JoinedSkin:
+        """Join meshes, none of which lies on another one.
+
+        Args:
+            fixed: those that keep the weights that they have; so do seams with them.
+        """
+        count, skins = len(skins), [*skins, *fixed]
+        before = [skin.influences for skin in skins[:count]] + [skin.painted for skin in fixed]
         meshes = [
-            SeamMesh(s.mesh.positions, s.influences, s.faces.face_starts, s.faces.corner_vertex)
-            for s in skins
+            SeamMesh(s.mesh.positions, each, s.faces.face_starts, s.faces.corner_vertex)
+            for s, each in zip(skins, before, strict=True)
         ]
         positions = np.concatenate([skin.mesh.positions for skin in skins])
         influences = joined_influences([mesh.influences for mesh in meshes])
@@ -183,6 +191,12 @@ class JoinedSkin:
             np.concatenate([m.corner_vertex + v for m, v in zip(meshes, vertices, strict=False)]),
             seam_points(meshes),
         )
+        held = None
+        if fixed:
+            of_fixed = surface.point_of_vertex[vertices[count] :]
+            held_points, row = np.unique(of_fixed, return_index=True)
+            acting = joined_influences([skin.influences for skin in fixed])
+            held = held_points, acting.at(row)
         first = skins[0]
         inner = inner_meshes([skin.mesh for skin in skins])
         mesh_of_point = np.searchsorted(vertices, surface.vertices, side="right") - 1
@@ -195,7 +209,8 @@ class JoinedSkin:
         skeleton = Limbs.of(whole).skeleton
         areas = surface.areas[points], surface.area_vectors[points]
         features = feature_bones(whole.positions, areas, whole.influences, skeleton, *chosen)
-        return cls(tuple(skins), positions, influences, surface, skeleton, limbs, features[limbs])
+        joined = tuple(skins), positions, influences, surface, held
+        return cls(*joined, skeleton, limbs, features[limbs])
 
     def softened(self, amount: float, most: int) -> Generator[float, None, list[SoftWeights]]:
         """The new weights of each mesh, spread over this much of the limb's radius.
@@ -205,7 +220,7 @@ class JoinedSkin:
         """
         of_limbs = self.influences.of_bones(self.limbs)
         radii = limb_radii(self.positions, of_limbs, self.skeleton)
-        count, results = len(self.skins), list[SoftWeights]()
+        results = dict[int, SoftWeights]()
         for chosen, still in self._parts_by_locks():
             pairs = zip(self.skins, chosen, strict=True)
             spread = [
@@ -220,10 +235,11 @@ class JoinedSkin:
                 still | self.features,
                 most=most,
                 limbs=self.limbs,
+                fixed=self.fixed,
             )
             soft = yield from steps
-            results.append(soft)
-        return [self._of_mesh(row, results) for row in range(count)]
+            results |= {row: self._of_mesh(row, soft) for row in np.flatnonzero(chosen).tolist()}
+        return [results[row] for row in range(len(self.skins))]
 
     def _parts_by_locks(self) -> list[tuple[Booleans, Booleans]]:
         """The meshes that share bones with fixed weights, (k,) bool, and these, (B,) bool.
@@ -239,17 +255,11 @@ class JoinedSkin:
         kinds, kind = np.unique(joined, axis=0, return_inverse=True)
         return [(kind.reshape(-1) == row, locked) for row, locked in enumerate(kinds)]
 
-    def _of_mesh(self, row: int, results: Sequence[SoftWeights]) -> SoftWeights:
+    def _of_mesh(self, row: int, soft: SoftWeights) -> SoftWeights:
         """The new weights of one mesh."""
         begin = int(np.searchsorted(self.mesh_of_vertex, row))
-        for soft in results:
-            rows = np.flatnonzero(self.mesh_of_vertex[soft.vertices] == row)
-            if len(rows):
-                return SoftWeights(
-                    soft.vertices[rows] - begin, soft.bones[rows], soft.weights[rows]
-                )
-        none = np.zeros((0, 1))
-        return SoftWeights(np.zeros(0, np.intp), none.astype(np.int32), none.astype(np.float32))
+        rows = np.flatnonzero(self.mesh_of_vertex[soft.vertices] == row)
+        return SoftWeights(soft.vertices[rows] - begin, soft.bones[rows], soft.weights[rows])
 
     @property
     def mesh_of_vertex(self) -> Indices:
@@ -294,7 +304,8 @@ def softened_together(
         most: limbs that a vertex follows; influences of clothes.
         body: which all others lie on; it may be another mesh, softened before. None: what lies on
             what is found.
-        fixed: meshes that keep the weights that they have; others may lie on them.
+        fixed: meshes that keep the weights that they have; others may lie on them, or meet them:
+            seams then have their weights.
     """
     if body is not None and body not in skins:
         return [Softened(each, each.followed(body, None, most), body, ()) for each in skins]
@@ -312,13 +323,14 @@ def softened_together(
     each = np.append(amounts, np.full(len(fixed), np.nan))
     layers.bodies[layers.copies & (each != each[layers.bodies])] = -1
     bare, found = layers.bodies < 0, dict[int, Softened]()
+    kept = [skins[row] for row in range(count, len(skins)) if bare[row]]
     bare[count:] = False
     # What is softened by another amount cannot meet it.
     for amount in np.unique(each[bare]).tolist():
         rows = np.flatnonzero(bare & (each == amount)).tolist()
-        joined = JoinedSkin.of([skins[row] for row in rows])
+        joined = JoinedSkin.of([skins[row] for row in rows], kept)
         changes = yield from joined.softened(amount, most)
-        for row, soft in zip(rows, changes, strict=True):
+        for row, soft in zip(rows, changes, strict=False):
             moves = skins[row].influences.moving_bones(joined.skeleton.bone_count)
             features = np.flatnonzero(moves & joined.features).tolist()
             found[row] = Softened(skins[row], soft, None, tuple(features))

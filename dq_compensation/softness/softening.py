@@ -433,7 +433,7 @@ def _soft_influences(
     The painted ones, and none, where there is nothing to soften. Nothing is read after the first
     step.
     """
-    softens = any(softness) and any(skin.refusal() is None for skin in skins)
+    softens = any(softness) and any(skin.refusal() is None for skin in [*skins, *fixed])
     yield 0.0
     if not softens:
         return [(skin.influences, ()) for skin in skins]
