@@ -306,10 +306,11 @@ class CorrectiveReport(KeyReport):
         if not self.other_budgets:
             return ""
         parts = [
-            f"with {count} {rounded(100.0 * part, 2)} % would" for count, part in self.other_budgets
+            f"{rounded(100.0 * part, 2)} % with {counted(count, 'corrective')}"
+            for count, part in self.other_budgets
         ]
         left = rounded(100.0 * self.left, 2)
-        return f" In the poses of all keys {left} % (rms) remain; {', '.join(parts)}."
+        return f" In the poses of all keys {left} % (rms) remain, {' and '.join(parts)}."
 
     @property
     def _left_out(self) -> str:
@@ -491,7 +492,9 @@ class BonesReport(HelperErrors):
         if worst.after.largest == max(self.after.largest, others):
             text += f" The largest is at {worst.bone}."
         for count, part in self.other_budgets:
-            text += f" With {count} about {rounded(100.0 * part, 2)} % (rms) would."
+            text += (
+                f" With {counted(count, 'helper')} about {rounded(100.0 * part, 2)} % (rms) remain."
+            )
         text += self._lacking
         if self.gauges:
             text += (

@@ -35,7 +35,7 @@ def test_the_budget_is_spent_left_and_right_alike(human: bpy.types.Object) -> No
     (fewer, more_left), (more, less_left) = report.other_budgets
     assert (fewer, more) == (report.bones // 2, 2 * report.bones) or fewer < report.bones < more
     assert less_left < report.remaining.rms < more_left
-    text = f" With {fewer} about {100.0 * more_left:.2g} % (rms) would."
+    text = f" With {fewer} helpers about {100.0 * more_left:.2g} % (rms) remain."
     assert text in report.sentence()
     (half,) = api.bake_bones(human, dry_run=True, bone_limit=BONES + fewer)
     assert half.remaining.rms == pytest.approx(more_left, rel=0.2)

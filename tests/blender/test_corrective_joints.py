@@ -108,7 +108,10 @@ def test_a_dry_run_counts_the_keys_and_is_shown_until_something_changes(
     select(limb)
     assert bpy.ops.dqc.bake_correctives(bones="ALL", dry_run=True) == {"FINISHED"}
     shown = last_report(limb)
-    assert shown == "Nothing was changed. A bake of Limb gives 8 correctives of 2 bones."
+    assert shown == (
+        "Nothing was changed. A bake of Limb gives 8 correctives of 2 bones. In the poses "
+        "of all keys 0 % (rms) remain, 32 % with 4 correctives."
+    )
     report = api.bake_correctives(limb, dry_run=True)
     assert everything(limb) == before
     assert limb.data.shape_keys is None
