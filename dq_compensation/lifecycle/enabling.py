@@ -9,7 +9,7 @@ from typing import Any
 import bpy
 
 from ..errors import BindingError
-from ..modifier.installation import put_armature_modifier_back
+from ..modifier.installation import put_armature_modifier_back, remove_unused
 from ..modifier.modifier_stack import has_linked_mesh, installation_refusal, restore
 from ..scene.binding.binding import Binding
 from ..scene.blender.own_objects import own_modifiers
@@ -19,8 +19,9 @@ from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
 from ..scene.settings.object_settings import Display, armature_with_settings, settings_of
 from ..session.changes import are_settings_being_written, note_adjusted, writing_settings
-from ..session.known_objects import enabled
+from ..session.known_objects import enabled, enabled_objects
 from ..session.status import discard_binding, forget_status, status_of, tag_redraw
+from ..softness.softening import forget_soft_weights
 from ..viewport.gpu_objects import drawing_refusal
 from .character_settings import (
     armature_changed,
@@ -32,6 +33,7 @@ from .character_settings import (
     values_of,
 )
 from .following import changing_together, enabling_together, finish, finish_others, flush
+from .following_softness import stop_waiting, waiting_objects
 from .reconcile import Comparison, State, compare_with_file, reconcile
 
 # Gives characters that are enabled for the first time the settings of new characters.
@@ -172,6 +174,39 @@ def enable_all(
                 done.append(obj)
         finish(done)
     return done, refused
+
+
+def stay_as_painted(objects: Iterable[bpy.types.Object]) -> list[str]:
+    """Stop the soft weights that wait: *Softness* of characters that were just enabled is 0 then.
+
+    Those that were partly enabled before, as where a shirt joins a soft body, keep their settings
+    and the last soft weights.
+
+    Args:
+        objects: that were just enabled.
+
+    Returns:
+        the names of the characters and meshes whose *Softness* is 0 now.
+    """
+    before = set(map(_owner, set(enabled_objects()).difference(objects)))
+    owner_of = {mesh: _owner(mesh) for mesh in waiting_objects()}
+    owners = dict.fromkeys(owner_of.values())
+    fresh = [obj for obj in owners if obj.library is None and obj not in before]
+    with writing_settings():
+        for obj in fresh:
+            settings_of(obj).softness = 0.0
+    for mesh, owner in owner_of.items():
+        if owner in fresh:
+            forget_soft_weights(SkinnedObject(mesh))
+    remove_unused()
+    settings_changed(*fresh)
+    stop_waiting()
+    return [obj.name for obj in fresh]
+
+
+def _owner(mesh: bpy.types.Object) -> bpy.types.Object:
+    """Who has the settings of a mesh: its character's armature, or the mesh itself."""
+    return armature_with_settings(mesh) or mesh
 
 
 def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:

@@ -20,6 +20,8 @@ from ..lifecycle.character_settings import (
     use_own_settings,
 )
 from ..lifecycle.enabling import reconcile_together
+from ..lifecycle.following import check_all
+from ..lifecycle.following_softness import soften_waiting, waiting_objects
 from ..lifecycle.reconcile import older_than_its_file
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig
@@ -41,8 +43,16 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..session.changes import writing_settings
+from ..session.known_objects import enabled_objects
 from ..session.status import status_of
-from ..ui_shared.reporting import OperatorResult, Outcome, Refusing, reports_errors
+from ..ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Refusing,
+    RunsInSteps,
+    Steps,
+    reports_errors,
+)
 from ..wording import listed
 
 NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
@@ -65,9 +75,12 @@ def _names(objects: list[Object]) -> str:
     return listed([obj.name for obj in objects])
 
 
-class DQC_OT_enable(Refusing, Operator):
+class DQC_OT_enable(Refusing, RunsInSteps):
     """Deform the selected characters with DQ Compensation. Their Armature modifiers stay in the \
 stack, and Disable restores every setting"""
+
+    # Where a button is pressed, soft weights are made in the step of undo that enables.
+    _enabled: frozenset[int] = frozenset()
 
     bl_idname = "dqc.enable"
     bl_label = "Enable"
@@ -80,10 +93,34 @@ stack, and Disable restores every setting"""
             return None
         return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
 
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        result = self.execute(context)
+        if not any(obj.session_uid in self._enabled for obj in waiting_objects()):
+            return result
+        self._interactive = True
+        return self.run(context, self._softened())
+
+    @staticmethod
+    def _softened() -> Steps:
+        yield from soften_waiting()
+        check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
+        return []
+
+    def _stop(self, context: Context) -> OperatorResult:
+        self._end(context)
+        done = [obj for obj in enabled_objects() if obj.session_uid in self._enabled]
+        names = listed(enabling.stay_as_painted(done))
+        now = (
+            f"the Softness of {names} is 0" if names else "the soft weights are of an earlier state"
+        )
+        self.report({"WARNING"}, f"Stopped: {now}")
+        return {"FINISHED"}
+
     def execute(self, context: Context) -> OperatorResult:
         wanted = [obj for obj in meshes_of_characters(context) if not settings_of(obj).is_enabled]
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
+        self._enabled = frozenset(obj.session_uid for obj in done)
         refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
         # The notes have these warnings, and others.
         noted = [obj for obj in done if status_of(obj).notes]

@@ -266,6 +266,9 @@ _LONGEST_SLICE = 1.0
 # Before so much is done, nobody can say how long it will take.
 _LEAST_SHARE = 0.02
 
+# What turns, moves and zooms views.
+_VIEW_EVENTS = ("MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF_MOTION")
+
 Steps = Generator[Progress, None, list[str]]
 
 _running: Progress | None = None
@@ -313,7 +316,8 @@ class RunsInSteps(Asks):
         if bpy.app.background or not self._interactive or context.window is None:
             self._report(run_through(steps))
             return {"FINISHED"}
-        global _started
+        global _running, _started
+        _running = Progress(0.0, self.bl_label)
         self._steps = steps
         self._worked_until = _started = time.monotonic()
         manager = context.window_manager
@@ -327,8 +331,10 @@ class RunsInSteps(Asks):
         if event.type == "ESC" and event.value == "PRESS":
             return self._stop(context)
         if event.type != "TIMER":
-            # Nothing else may change the file meanwhile, unless the steps say so.
-            return {"PASS_THROUGH"} if self.gives_way else {"RUNNING_MODAL"}
+            # Nothing else may change the file meanwhile, unless the steps say so. With Ctrl a wheel
+            # changes the value below the mouse.
+            turns_view = event.type.startswith(_VIEW_EVENTS) and not event.ctrl
+            return {"PASS_THROUGH"} if self.gives_way or turns_view else {"RUNNING_MODAL"}
         try:
             ended = self._advance(context)
         except UserError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any, cast
 
 import bpy
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.enabling import problem_of, stay_as_painted
 from dq_compensation.lifecycle.following import check_now
 from dq_compensation.lifecycle.following_softness import (
     SOFTNESS_IS_OLD,
@@ -29,6 +30,7 @@ from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
 from dq_compensation.steps import Progress, run_through
+from dq_compensation.ui.operators import DQC_OT_enable
 from tests.blender.enabled_scenes import (
     check,
     disable,
@@ -380,6 +382,110 @@ def test_several_objects_are_computed_one_after_the_other(limb: Scene) -> None:
     assert computed_in_a_window() == 2
     for other in others:
         painted_in_a_window(other)
+
+
+def _new_limb() -> Scene:
+    """As before *Enable*, with the Softness of a preset, and a step of undo."""
+    new_file()
+    obj, rig = enabled_limb()
+    disable(obj)
+    obj.dq_compensation.softness = AMOUNT
+    select(obj)
+    bpy.ops.ed.undo_push(message="painted")
+    return obj, rig
+
+
+def _press_enable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the button does, run to its end; without a window Blender invokes no operator."""
+    execute = DQC_OT_enable.execute
+
+    def pressed(self: DQC_OT_enable, context: bpy.types.Context) -> object:
+        monkeypatch.setattr(DQC_OT_enable, "execute", execute)
+        return self.invoke(context, cast("Any", None))
+
+    monkeypatch.setattr(DQC_OT_enable, "execute", pressed)
+    # A script pushes no step of undo unless it asks for it.
+    assert bpy.ops.dqc.enable("EXEC_DEFAULT", True) == {"FINISHED"}
+
+
+def test_enable_makes_them_in_its_own_step_of_undo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step has them: nothing is computed when it comes back."""
+    obj, _ = _new_limb()
+    plain = evaluated_positions(obj)
+    computed = counted_computations(monkeypatch)
+    _press_enable(monkeypatch)
+    assert computed == {"Limb": 1}
+    assert not waiting_objects()
+    soft, size = evaluated_positions(obj), size_of(obj)
+    check()
+    assert_shows(obj, soft)
+    bpy.ops.ed.undo()
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert not obj.dq_compensation.enabled
+    assert distance(evaluated_positions(obj), plain, size) == 0.0
+    assert soft_copies() == []
+    bpy.ops.ed.redo()
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert_shows(obj, soft)
+    assert not waiting_objects()
+    pose_limb(obj.parent, 0.4)
+    bpy.ops.ed.undo_push(message="posed")
+    bpy.ops.ed.undo()
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert_shows(obj, soft)
+    assert computed == {"Limb": 1}
+    painted_in_a_window(obj)
+
+
+def test_scripts_that_enable_do_not_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    obj, _ = _new_limb()
+    computed = counted_computations(monkeypatch)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert not computed
+    assert waiting_objects() == [obj]
+    assert computed_in_a_window() == 1
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_enable_that_is_stopped_leaves_it_as_painted(after: int) -> None:
+    """And says so in *Softness*: it is made anew when somebody sets it."""
+    obj, _ = _new_limb()
+    enable(obj)
+    painted = evaluated_positions(obj)
+    steps = soften_waiting()
+    for _ in range(after):
+        next(steps)
+    steps.close()
+    (named,) = stay_as_painted([obj])
+    assert named in {obj.name, obj.parent.name}
+    assert obj.dq_compensation.enabled
+    assert obj.dq_compensation.softness == 0.0
+    assert computed_in_a_window() == 0
+    assert_shows(obj, painted)
+    assert soft_copies() == []
+    obj.dq_compensation.softness = AMOUNT
+    assert computed_in_a_window() == 1
+    painted_in_a_window(obj)
+
+
+def test_what_joins_a_soft_character_and_is_stopped_leaves_its_settings(
+    limb: Scene, soft: Positions
+) -> None:
+    obj, rig = limb
+    other = obj.copy()
+    other.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(other)
+    disable(other)
+    select(other)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert other in waiting_objects()
+    assert stay_as_painted([other]) == []
+    assert rig.dq_compensation.softness == obj.dq_compensation.softness == AMOUNT
+    assert computed_in_a_window() == 0
+    assert_shows(obj, soft)
 
 
 def _by_numpy(obj: bpy.types.Object) -> Positions:

@@ -145,7 +145,7 @@ def is_made_for(step: Step, softness: float) -> bool:
 
 def are_made() -> bool:
     """Whether soft weights are being made."""
-    modules = (each for name, each in sys.modules.items() if name.endswith(".bake_progress"))
+    modules = (each for name, each in sys.modules.items() if name.endswith(".ui_shared.reporting"))
     return next(modules).is_running()
 
 
