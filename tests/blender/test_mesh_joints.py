@@ -167,8 +167,9 @@ def test_only_the_joints_that_lack_come_from_the_mesh(human: Human) -> None:
         human.armature_object.data.edit_bones["lowerarm01.L"].parent = None
     found = bind(human.mesh_object).measured(Settings())
     assert found.joint_counts == (expected.joint_counts[0] - 1, 1)
-    # Not equal: the upper arm ends at its tail now, not at the head of its child.
-    assert np.abs(found.amounts - expected.amounts).max() < 1e-3
+    # Not equal: the upper arm ends at its tail now, not at the head of its child, and so does its
+    # row of bones: two joints that are ropes by 0.08 are by 0.09.
+    assert np.abs(found.amounts - expected.amounts).max() < 3e-3
 
 
 def test_nodes_equal_core_on_a_flat_skeleton(human: Human) -> None:
