@@ -34,11 +34,12 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Spending:
-    """What numbers of helpers leave of the error.
+    """What numbers of helpers, or of keys, leave of the error.
 
     Attributes:
         counts: falling.
-        left: as many root mean squares of the sample's errors, metres.
+        left: as many root mean squares, of the errors of the sample in metres; those of keys as
+            parts of the error without any key.
     """
 
     counts: tuple[int, ...]

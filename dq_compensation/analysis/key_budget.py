@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import Floats
 from .corrective_joints import AxisJoint, CorrectiveJoint
+from .helper_budget import Spending
 
 Key = tuple[int, int]
 """A joint and one of its poses, by their places."""
@@ -23,20 +24,13 @@ class SpentKeys:
         kept: for each joint the places of these poses before; those of other joints than
             `AxisJoint` stay, without a key.
         keys: which keys stay.
-        counts, left: falling numbers of keys, and the part of the root mean square of all offsets
-            that each leaves in the poses of all keys.
+        spending: what numbers of keys leave, in the poses of all keys.
     """
 
     joints: tuple[CorrectiveJoint, ...]
     kept: tuple[tuple[int, ...], ...]
     keys: frozenset[Key]
-    counts: tuple[int, ...]
-    left: tuple[float, ...]
-
-    def left_by(self, count: int) -> tuple[int, float]:
-        """The largest number up to this one that was tried, else the least, and what it leaves."""
-        place = next((n for n, each in enumerate(self.counts) if each <= count), -1)
-        return self.counts[place], self.left[place]
+    spending: Spending
 
 
 def within_key_budget(
@@ -105,7 +99,7 @@ def within_key_budget(
         reduced.append(_with_poses(joint, among) if is_axis else joint)
         places.append(among if is_axis else tuple(range(len(joint.poses))))
     keys = frozenset((joint, place) for joint, some in enumerate(kept) for place in some)
-    return SpentKeys(tuple(reduced), tuple(places), keys, tuple(counts), tuple(left))
+    return SpentKeys(tuple(reduced), tuple(places), keys, Spending(tuple(counts), tuple(left)))
 
 
 def _rise(

@@ -16,7 +16,6 @@ from ..analysis.twist_bones import TwistedRig
 from ..arrays import Float64s, Floats, Int32s, Integers
 from ..core.helper_bones import HelperSkinning
 from ..core.pose import Pose
-from ..core.skeleton import Skeleton
 from ..core.skinning import linear_blend
 from ..core.vectors import extent
 from ..errors import UserError
@@ -40,7 +39,7 @@ from .bones_poses import (
     ranges_of_motion,
 )
 from .bones_source import RigSource, helpers_without
-from .corrective_poses import deforming_names, with_mirrored
+from .corrective_poses import deforming_names, other_sides, with_mirrored
 from .key_options import MAX_BYTES
 
 # Names of helper bones: after the joint and its side, so that Blender finds the other side's.
@@ -312,7 +311,7 @@ class _FitOfRig:
             tolerance,
             self.source.pieces,
             self._pose_weights(parts, "fitted"),
-            rig.mirrored(_other_sides(self.source.skeleton)),
+            rig.mirrored(other_sides(self.source.skeleton)),
             budget,
             room,
         )
@@ -381,13 +380,6 @@ class _FitOfRig:
             for pair in self.pairs.tolist()
         ]
         return self.pairs[np.array(kept)]
-
-
-def _other_sides(skeleton: Skeleton) -> Int32s:
-    """Shape (B,), the other side's bone of each, by its name; itself where there is none."""
-    place = {name: bone for bone, name in enumerate(skeleton.names)}
-    each = [place.get(flipped_name(name), bone) for bone, name in enumerate(skeleton.names)]
-    return np.array(each, np.int32)
 
 
 def _other_budgets(spending: Spending, twists: int, count: int) -> tuple[tuple[int, float], ...]:

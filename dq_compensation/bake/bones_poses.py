@@ -18,7 +18,14 @@ from ..core.vectors import unit_or
 from ..scene.settings.declaration import TOLERANCE, frozen_values, props
 from .action_poses import CHECKED, CHOOSING, FITTED, MotionPoses
 from .bake_source import BakeOnto
-from .corrective_poses import LEAST_HINGE, LEAST_REST_BEND, Bend, limb_bend, mirrored_turns
+from .corrective_poses import (
+    LEAST_HINGE,
+    LEAST_REST_BEND,
+    Bend,
+    limb_bend,
+    mirrored_turns,
+    other_sides,
+)
 from .key_options import JointOptions
 
 PoseSource = Literal["ALL", "RANGE", "KEYED", "FRAMES"]
@@ -62,7 +69,7 @@ def motion_range(
     limbs = {bone: limb_bend(skeleton, bone) for bone in ranges}
     twists = {bone: twisted * (_BALL_TWIST if bone in balls else 1.0) for bone in ranges}
 
-    poses: list[Float64s] = []
+    others, poses = other_sides(skeleton), list[Float64s]()
     while len(poses) < FITTED + CHECKED + CHOOSING:
         turned = {
             bone: _turned(limbs[bone], part * bend, part * twists[bone], rng)
@@ -71,7 +78,7 @@ def motion_range(
         }
         poses.append(posed_matrices(skeleton, turned))
         # Both sides see the same poses, so that they get the same weights.
-        poses.append(posed_matrices(skeleton, mirrored_turns(skeleton, turned)))
+        poses.append(posed_matrices(skeleton, mirrored_turns(skeleton, others, turned)))
     found = np.array(poses)
     fitted, checked, choosing = np.split(found, (FITTED, FITTED + CHECKED))
     return MotionPoses(fitted, choosing, checked)

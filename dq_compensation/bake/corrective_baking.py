@@ -15,7 +15,8 @@ import numpy as np
 
 from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import CorrectiveJoint, Quaternion
-from ..analysis.key_budget import SpentKeys, within_key_budget
+from ..analysis.helper_budget import Spending
+from ..analysis.key_budget import within_key_budget
 from ..arrays import Booleans, Float32s
 from ..core.example_poses import PosesTooClose
 from ..errors import UserError, raise_refusal
@@ -70,14 +71,14 @@ class _Gathered:
     Attributes:
         joints: with the poses that the curves of the keys know.
         unreached: the vertices that stay off in some pose, shape (n,).
-        spent: what other numbers of keys would leave.
+        spending: what other numbers of keys would leave.
         beyond_budget: the bones that lack keys of theirs.
     """
 
     joints: tuple[CorrectiveJoint, ...]
     offsets: _Offsets
     unreached: Booleans
-    spent: SpentKeys
+    spending: Spending
     beyond_budget: frozenset[str]
 
 
@@ -260,7 +261,7 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, _Gathered, CorrectiveRepor
             for place, (joint, some) in enumerate(zip(self.joints, wanted, strict=True))
             if any(has and (place, pose) not in spent.keys for pose, has in enumerate(some))
         }
-        return _Gathered(spent.joints, left, unreached, spent, frozenset(beyond))
+        return _Gathered(spent.joints, left, unreached, spent.spending, frozenset(beyond))
 
     def names(self, gathered: _Gathered) -> list[list[str | None]]:
         """The names for the keys of each joint; None for poses without one."""
@@ -296,10 +297,10 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, _Gathered, CorrectiveRepor
         self, onto: bpy.types.Object, gathered: _Gathered, names: tuple[str, ...]
     ) -> CorrectiveReport:
         """See `CharacterBake`."""
-        spent, bones = gathered.spent, set[str]()
+        spending, bones = gathered.spending, set[str]()
         for joint, some in zip(gathered.joints, gathered.offsets, strict=True):
             bones |= {joint.bone for each in some if each is not None}
-        others = [spent.left_by(most) for most in (len(names) // 2, 2 * len(names))]
+        others = [spending.left_by(most) for most in (len(names) // 2, 2 * len(names))]
         poorest = gathered.beyond_budget - bones
         every = dict.fromkeys(joint.bone for joint in self.joints)
         return CorrectiveReport(
@@ -313,7 +314,7 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, _Gathered, CorrectiveRepor
                 bone for bone in every if bone not in bones and bone not in poorest
             ),
             beyond_budget=tuple(bone for bone in every if bone in poorest),
-            left=spent.left_by(len(names))[1],
+            left=spending.left_by(len(names))[1],
             other_budgets=tuple(each for each in others if each[0] != len(names)),
             unparented=tuple(dict.fromkeys(joint.bone for joint in self.unparented)),
         )

@@ -24,7 +24,7 @@ from ..analysis.corrective_joints import (
     twist,
     twist_joint,
 )
-from ..arrays import Float64s, Floats, Indices, Integers
+from ..arrays import Float64s, Floats, Indices, Int32s, Integers
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     quaternion_conjugate,
@@ -409,12 +409,20 @@ def _in_rest_axes(rotations: Floats, skeleton: Skeleton, bones: Integers) -> Flo
     )
 
 
-def mirrored_turns(skeleton: Skeleton, turned: Mapping[int, Quaternion]) -> dict[int, Quaternion]:
-    """Rotations of the other side's bones, mirrored at the armature's X = 0."""
-    place = {name: index for index, name in enumerate(skeleton.names)}
+def other_sides(skeleton: Skeleton) -> Int32s:
+    """Shape (B,), the other side's bone of each, by its name; itself where there is none."""
+    place = {name: bone for bone, name in enumerate(skeleton.names)}
+    each = [place.get(flipped_name(name), bone) for bone, name in enumerate(skeleton.names)]
+    return np.array(each, np.int32)
+
+
+def mirrored_turns(
+    skeleton: Skeleton, others: Integers, turned: Mapping[int, Quaternion]
+) -> dict[int, Quaternion]:
+    """Rotations of the other side's bones, `other_sides`, mirrored at the armature's X = 0."""
     found: dict[int, Quaternion] = {}
     for bone, (w, *axis) in turned.items():
-        other = place.get(flipped_name(skeleton.names[bone]), bone)
+        other = int(others[bone])
         across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
         x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
         found[other] = (w, x, y, z)
@@ -426,10 +434,11 @@ def mirrored_poses(
 ) -> list[list[tuple[int, int]]]:
     """For each pose of each joint its mirror image: a joint and its pose; itself without one."""
     found = [[(number, pose) for pose in range(len(j.poses))] for number, j in enumerate(joints)]
+    others = other_sides(skeleton)
     for number, joint in enumerate(joints):
         bone = skeleton.names.index(joint.bone)
         for place, pose in enumerate(joint.poses):
-            ((other, turned),) = mirrored_turns(skeleton, {bone: pose.rotation}).items()
+            ((other, turned),) = mirrored_turns(skeleton, others, {bone: pose.rotation}).items()
             for image, candidate in enumerate(joints):
                 if candidate.bone != skeleton.names[other] or type(candidate) is not type(joint):
                     continue

@@ -387,12 +387,16 @@ def mask_of(skinned: SkinnedObject, base: Base) -> tuple[str, bool]:
     everywhere when it has none. Without a group nothing is inverted otherwise. A group that the
     object does not have (any more) is none.
     """
-    modifier, groups = skinned.modifier, skinned.obj.vertex_groups
-    group = modifier.vertex_group if modifier.vertex_group in groups else ""
+
+    def group_of(each: bpy.types.ArmatureModifier) -> str:
+        return each.vertex_group if each.vertex_group in skinned.obj.vertex_groups else ""
+
+    modifier = skinned.modifier
+    group = group_of(modifier)
     if base == "ARMATURE" and not group:
         for other in skinned.mixed_modifiers:
             if other.object not in {None, modifier.object}:
-                of_other = other.vertex_group if other.vertex_group in groups else ""
+                of_other = group_of(other)
                 return of_other, not (of_other and other.invert_vertex_group)
     return group, bool(group) and modifier.invert_vertex_group
 
