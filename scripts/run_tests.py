@@ -44,7 +44,7 @@ APART = (
 )
 WITHOUT_APART = tuple(f"--deselect={path}" for path in APART)
 # How often a check runs again that a crash has ended: a crash of ours comes again.
-MORE_RUNS = 4
+MORE_RUNS = 2
 
 
 @dataclass(frozen=True)

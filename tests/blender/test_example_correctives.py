@@ -329,13 +329,14 @@ def test_the_operators_take_over_and_write_out(arm: Human) -> None:
 def native_of_copy(human: Human, degrees: float) -> NDArray:
     """What Blender's own Armature modifier makes of the enabled character in a pose."""
     turn(human, BONE, degrees)
-    modifier = human.mesh_object.modifiers["Armature"]
-    shown = {each: each.show_viewport for each in human.mesh_object.modifiers}
-    for each in shown:
-        each.show_viewport = each == modifier
+    modifiers = human.mesh_object.modifiers
+    # By name: modifiers that are not needed meanwhile are removed.
+    shown = {each.name: each.show_viewport for each in modifiers}
+    for each in modifiers:
+        each.show_viewport = each.name == "Armature"
     positions = human.evaluated_positions()
-    for each, was in shown.items():
-        each.show_viewport = was
+    for each in modifiers:
+        each.show_viewport = shown.get(each.name, each.show_viewport)
     return positions
 
 
