@@ -13,6 +13,7 @@ from .registration import Step, apply_steps, steps_of, undo_steps
 MODULE_NAMES: tuple[str, ...] = (
     ".scene.settings.object_settings",
     ".ui.preferences",
+    ".ui_shared.reporting",
     ".ui_shared.sidebar",
     ".ui.operators",
     ".ui.panels",

@@ -24,8 +24,8 @@ from ..ui_shared.reporting import (
     RunsInSteps,
     Steps,
     draw_in_dialog,
-    draw_running,
     draw_sentence,
+    is_running,
     options_from,
     property_names,
     reports_errors,
@@ -399,6 +399,14 @@ def _selected_bones(context: Context) -> list[str]:
     return list(dict.fromkeys(bone.name for bone in posed if bone.bone.use_deform))
 
 
+# Of the dialog, where the user turns the limit on: what many engines for phones allow.
+_BONE_LIMIT = 75
+
+
+def _limit_bones(dialog: Any, is_limited: bool) -> None:
+    dialog.bone_limit = (dialog.bone_limit or _BONE_LIMIT) if is_limited else 0
+
+
 @with_option_properties(BonesOptions)
 class DQC_OT_bake_bones(ChoosesJoints, Bakes):
     """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
@@ -410,13 +418,38 @@ deforms the character like DQ Compensation. Esc stops"""
     object_refusal = staticmethod(bones_refusal)
 
     bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
+    # Switches of the dialog in the place of the number 0 of scripts and files.
+    automatic_helpers: BoolProperty(
+        name="Automatic",
+        description="As few helper bones for each joint as the tolerance needs. Off: a number",
+        options={"SKIP_SAVE"},
+        get=lambda self: self.helpers == 0,
+        set=lambda self, value: setattr(self, "helpers", 0 if value else self.helpers or 1),
+    )
+    limits_bones: BoolProperty(
+        name="Limit",
+        description="Whether the engine limits the number of deforming bones",
+        options={"SKIP_SAVE"},
+        get=lambda self: self.bone_limit > 0,
+        set=_limit_bones,
+    )
 
     def draw(self, context: Context) -> None:
         chosen = options_from(self, BonesOptions)
         left_out = () if chosen.poses in {"ALL", "RANGE"} else ("bend", "twist")
         names = [name for name in property_names(BonesOptions) if name not in left_out]
         *shown, every_frame, _dry_run = names
-        column = draw_properties(self, ("bones", *shown))
+        column = draw_properties(self, ("bones",))
+        switches = {"helpers": "automatic_helpers", "bone_limit": "limits_bones"}
+        for name in shown:
+            if name in switches:
+                row = column.row(align=True, heading=self.properties.bl_rna.properties[name].name)
+                row.prop(self, switches[name])
+                row = row.row(align=True)
+                row.active = bool(getattr(self, name))
+                row.prop(self, name, text="")
+            else:
+                column.prop(self, name)
         row = column.row()
         row.active = chosen.keys
         row.prop(self, every_frame)
@@ -523,10 +556,15 @@ def baked_meshes(context: Context) -> list[Object]:
 # The sub-panel that bakes.
 
 
+_PAINTED_WEIGHTS = (
+    "Exporters write the painted weights, not those of Softness: press Soften Weights, or bake."
+)
+
+
 class BakePanel(SubPanel):
     """Bake the deformation for engines and programs without this add-on."""
 
-    title = "Bake"
+    title = "Export and Bake"
     help_page = "baking"
 
     @classmethod
@@ -535,8 +573,9 @@ class BakePanel(SubPanel):
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: list[Object]) -> None:
-        if draw_running(layout):
-            return
+        layout.enabled = not is_running()
+        if any(settings_of(obj).enabled for obj in subject):
+            draw_sentence(layout, context, _PAINTED_WEIGHTS, "INFO")
         column = layout.column()
         column.operator("dqc.bake_pose", icon="SHAPEKEY_DATA")
         column.operator("dqc.bake_range", icon="RENDER_ANIMATION")

@@ -26,8 +26,8 @@ from ..ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     draw_in_dialog,
-    draw_running,
     draw_sentence,
+    is_running,
     options_from,
     property_names,
     reports_errors,
@@ -442,8 +442,7 @@ class CrowdBakePanel(SubPanel):
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
         layout.use_property_split = False
-        if draw_running(layout):
-            return
+        layout.enabled = not is_running()
         baked = baked_crowd(subject)
         if baked is None:
             text = "Renders and files without this add-on show the Empty alone until it is baked."

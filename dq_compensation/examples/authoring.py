@@ -44,7 +44,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.key_writing import clear_keys, remove_keys, write_key
 from ..scene.settings.declaration import EXAMPLE_BONE_CHOSEN, only_with
 from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.settings.object_settings import Settings, choose_example, settings_of
 from ..scene.vertex_groups import write_groups
 from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, writing_settings
 from ..session.known_objects import enabled_objects, with_examples
@@ -318,7 +318,7 @@ def add_example(
     bone_settings(obj, bone)
     write_example(obj, item, offsets)
     index = len(settings_of(obj).examples) - 1
-    settings_of(obj).active_example = index
+    choose_example(obj, index)
     return index, captured
 
 
@@ -398,7 +398,7 @@ def remove_example(obj: Object, index: int, *, keep_basis: bool = True) -> str:
     if not any(other.bone == bone for other in settings.examples):
         place = [each.name for each in settings.example_bones].index(bone)
         settings.example_bones.remove(place)
-    settings.active_example = max(0, min(index, len(settings.examples) - 1))
+    choose_example(obj, max(0, min(index, len(settings.examples) - 1)))
     if not any(other.key == key for other in settings.examples):
         remove_keys(obj, (key,))
         keys = mesh_of(obj).shape_keys

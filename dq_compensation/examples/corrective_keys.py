@@ -44,7 +44,7 @@ from ..scene.blender.rigging import rig_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import free_armature
 from ..scene.key_writing import remove_keys, value_path
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.settings.object_settings import Settings, choose_example, settings_of
 from ..wording import rounded
 from . import authoring
 
@@ -527,4 +527,4 @@ def _write(obj: Object, found: list[_Found], captures: list[Capture]) -> None:
             offsets = np.array([one.offsets for each, one in pairs if each.bone == bone])
             moved = np.abs(offsets).max(axis=(0, 2)) > _LEAST_OFFSET
             authoring.write_support(obj, bone, moved.astype(np.float32))
-    settings_of(obj).active_example = len(settings_of(obj).examples) - 1
+    choose_example(obj, len(settings_of(obj).examples) - 1)

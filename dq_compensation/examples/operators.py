@@ -34,9 +34,9 @@ from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import character_of, open_copy_of
-from ..scene.selected_characters import NOTHING_SELECTED, deformed_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, deformed_meshes, target_meshes
 from ..scene.settings.bone_texts import names_in
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
 from ..session.changes import writing_settings
 from ..ui_shared.reporting import (
     OperatorResult,
@@ -52,23 +52,26 @@ from ..wording import counted, listed, rounded
 from . import authoring, posed_copy
 from .corrective_keys import TakenOver, driven_keys, examples_from_correctives
 
+_BY_EXAMPLE: ChosenMethod = "SPHERICAL_JOINT_BY_EXAMPLE"
+
 
 def active_character(context: Context) -> Object | None:
     """The mesh object of the active character.
 
-    The active mesh; the character of an active posed copy; of the meshes that the active armature
-    deforms the first that is enabled, those by example before others.
+    The active mesh; the character of an active posed copy; of the meshes that the active object
+    leads to the first that is enabled, those by example before others.
     """
     active = context.active_object
     if active is None:
         return None
     if active.type == "MESH":
         return character_of(active) if is_posed_copy(active) else active
-    if active.type != "ARMATURE":
-        return None
-    meshes = deformed_meshes(active, context.view_layer)
+    if active.type == "ARMATURE":
+        meshes = deformed_meshes(active, context.view_layer)
+    else:
+        meshes = target_meshes(context) if active.type == "EMPTY" else []
     enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
-    by_example = (obj for obj in enabled or meshes if Settings.of(obj).by_example)
+    by_example = (obj for obj in enabled or meshes if settings_of(obj).method == _BY_EXAMPLE)
     return next(by_example, next(iter(enabled or meshes), None))
 
 

@@ -61,7 +61,6 @@ class ExamplePanel(SubPanel):
         if not Settings.of(obj).by_example:
             text = "The examples show when the method is By Example."
             draw_sentence(layout, context, text, "INFO")
-        layout.prop(settings, "example_base")
         if sentence := base_sentence(obj):
             draw_sentence(layout, context, sentence, "ERROR")
             layout.operator("dqc.examples_take_over", icon="SCULPTMODE_HLT")
@@ -183,6 +182,40 @@ def _correctives(layout: UILayout, obj: Object, settings: DQCompensationSettings
         column.operator("dqc.examples_from_correctives", icon="DRIVER")
     if len(settings.examples):
         column.operator("dqc.examples_to_correctives", icon="SHAPEKEY_DATA")
+
+
+# The shapes, too, where Blender lists the shape keys that they are in.
+
+
+def _draw_beside_shape_keys(panel: Any, context: Context) -> None:
+    """The example poses of a mesh, below Blender's list of its shape keys."""
+    obj = context.object
+    if obj is None or obj.type != "MESH" or obj != active_character(context):
+        return
+    settings = settings_of(obj)
+    if not settings.is_enabled or not len(settings.examples):
+        return
+    panel.layout.label(text="By Example")
+    panel.layout.template_list(
+        "DQC_UL_examples", "shape_keys", settings, "examples", settings, "active_example", rows=3
+    )
+    panel.layout.operator("dqc.example_go_to_pose", icon="ARMATURE_DATA")
+    row = panel.layout.row(align=True)
+    row.enabled = authoring_refusal(obj) is None
+    _edit_buttons(row, "")
+
+
+_SHAPE_KEYS: Any = bpy.types.DATA_PT_shape_keys
+
+
+def register() -> None:
+    """Add the list to Blender's panel."""
+    _SHAPE_KEYS.append(_draw_beside_shape_keys)
+
+
+def unregister() -> None:
+    """Take it away."""
+    _SHAPE_KEYS.remove(_draw_beside_shape_keys)
 
 
 CLASSES = (DQC_UL_examples,)

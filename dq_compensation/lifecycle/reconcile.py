@@ -33,7 +33,7 @@ from mathutils import Matrix
 
 from ..arrays import Float32s
 from ..core.deform import RULES
-from ..core.twist_limbs import Reason, TwistLimbs
+from ..core.twist_limbs import Reason
 from ..errors import BindingError
 from ..modifier.installation import (
     put_armature_modifier_back,
@@ -145,8 +145,6 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         )
     if obj.library is not None or has_linked_mesh(skinned):
         found += _notes_on_linked(skinned, acting)
-    if binding is not None and acting.acts("twist_spread") and acting.twist_spread > 0.0:
-        found.append(_about_twists(binding.twist_limbs(acting)))
     if binding is not None and acting.by_example:
         found.extend(binding.examples(settings.limb_axis).problems)
     for setting, sentence in (
@@ -176,8 +174,15 @@ def older_than_its_file(skinned: SkinnedObject) -> str | None:
     )
 
 
-def _about_twists(limbs: TwistLimbs) -> str:
-    """How many limbs spread their twists, and which others are left out, with the reason."""
+def about_twists(obj: bpy.types.Object) -> str:
+    """How many limbs spread their twists, and which others do not, and why; empty: none is spread.
+
+    It names more than a line has room for: it is the tooltip of the line.
+    """
+    acting, binding = Settings.of(obj), status_of(obj).binding
+    if binding is None or not (acting.acts("twist_spread") and acting.twist_spread > 0.0):
+        return ""
+    limbs = binding.twist_limbs(acting)
     names = limbs.skeleton.names
     bones = [names[bone] for bone in limbs.bones.tolist()]
     found = "No limb spreads its twist."
@@ -568,7 +573,7 @@ def reconcile(
         begin_character(skinned)
     rig = skinned.find_rig()
     status.pose_problem = broken_pose(rig) if rig is not None and status.problem is None else None
-    status.notes = find_notes(skinned) + extra
+    status.notes, status.twists = find_notes(skinned) + extra, about_twists(obj)
     if obj.library is None and (skinned.before_enable.hidden or skinned.settings.display == "GPU"):
         follow_native_display(skinned)
     note_change()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import cast
 
 import bpy
 import numpy as np
@@ -28,13 +28,17 @@ from ..scene.blender.mesh import (
     read_weights,
 )
 from ..scene.blender.rigging import rig_of
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.settings.object_settings import (
+    PAINTED_KINDS,
+    PAINTED_SETTINGS,
+    PaintedKind,
+    Settings,
+    settings_of,
+)
 from ..scene.vertex_groups import write_groups, writing_refusal
 
 # In parts of the mesh's size: how far from its mirror image a vertex's partner may be.
 MIRROR_TOLERANCE = 1e-3
-
-PaintedKind = Literal["COMPENSATION", "BLEND", "SOFTNESS"]
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,10 @@ class PaintedGroup:
 
     Attributes:
         setting: the property of `Object.dq_compensation` that holds its name.
-        name: what it is called where there is none yet.
+        label: its name everywhere, and that of a new vertex group.
     """
 
     setting: str
-    name: str
     label: str
     description: str
 
@@ -57,25 +60,9 @@ class PaintedGroup:
         return f"Paint {self.label}"
 
 
-PAINTED_GROUPS: dict[PaintedKind, PaintedGroup] = {
-    "COMPENSATION": PaintedGroup(
-        "vertex_group",
-        "Compensation",
-        "Compensation",
-        "How much of the compensation acts: 0 is plain dual quaternions, 1 all of it",
-    ),
-    "BLEND": PaintedGroup(
-        "blend_group",
-        "Blend",
-        "Blend to Linear",
-        "The blend between the plain Armature modifier's linear skinning, 0, and the method, 1",
-    ),
-    "SOFTNESS": PaintedGroup(
-        "softness_group",
-        "Softness",
-        "Softness",
-        "How much of Soften Weights each vertex gets: 0 keeps its weights, 1 all of it",
-    ),
+PAINTED_GROUPS = {
+    kind: PaintedGroup(PAINTED_SETTINGS[kind], label, description)
+    for kind, label, description in PAINTED_KINDS
 }
 
 
@@ -299,4 +286,4 @@ def _chosen_name(obj: Object, kind: PaintedKind) -> str:
 
 def _target_name(obj: Object, kind: PaintedKind) -> str:
     """The name of the group, whether it exists or not."""
-    return _chosen_name(obj, kind) or PAINTED_GROUPS[kind].name
+    return _chosen_name(obj, kind) or PAINTED_GROUPS[kind].label

@@ -1,17 +1,19 @@
-"""Painting where the deformation acts: the operators, and the sub-panels with the overlay."""
+"""Painting where the deformation acts: operators, the sub-panel, the overlay, Blender's menus."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
-from bpy.types import Context, Event, Object, Operator, UILayout
+from bpy.types import Context, Event, Menu, Object, Operator, UILayout
 
 from ..errors import UserError
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.selected_characters import deformed_meshes
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.selected_characters import target_meshes
+from ..scene.settings.object_settings import PAINTED_KINDS, PaintedKind, Settings, settings_of
+from ..session.memory import memory_of
 from ..session.status import meshes_beside, status_of
 from ..ui_shared.reporting import (
     OperatorResult,
@@ -25,7 +27,6 @@ from ..viewport.gpu_objects import drawing_refusal
 from ..wording import rounded
 from .compensation_weights import (
     PAINTED_GROUPS,
-    PaintedKind,
     WeightsChange,
     ensure_group,
     fill_weights,
@@ -40,8 +41,6 @@ from .compensation_weights import (
 
 # Weight Paint itself, and fills, smoothing and mirroring.
 
-_GROUPS = tuple((kind, group.label, group.description) for kind, group in PAINTED_GROUPS.items())
-
 DIRECTIONS = (
     ("POSITIVE_TO_NEGATIVE", "+X to -X", "Copy the weights of the side of positive local X"),
     ("NEGATIVE_TO_POSITIVE", "-X to +X", "Copy the weights of the side of negative local X"),
@@ -54,14 +53,13 @@ _COMBINE = (
 
 
 def painting_target(context: Context) -> Object | None:
-    """The mesh to paint: the active one, or the first that the active armature deforms."""
+    """The mesh to paint: the active one, or the first that the active object leads to."""
     active = context.active_object
-    if active is not None and active.type == "ARMATURE":
-        meshes = deformed_meshes(active, context.view_layer)
-        return next(
-            (obj for obj in meshes if settings_of(obj).is_enabled), next(iter(meshes), None)
-        )
-    return active
+    if active is None or active.type == "MESH":
+        return active
+    meshes = target_meshes(context)
+    enabled = (obj for obj in meshes if settings_of(obj).is_enabled)
+    return next(enabled, next(iter(meshes), active))
 
 
 class _WeightsOperator(Refusing):
@@ -70,7 +68,7 @@ class _WeightsOperator(Refusing):
     needs_group = False
 
     group: EnumProperty(
-        name="Group", description="The vertex group whose weights change", items=_GROUPS
+        name="Group", description="The vertex group whose weights change", items=PAINTED_KINDS
     )
 
     @classmethod
@@ -120,6 +118,7 @@ class DQC_OT_paint_weights(_WeightsOperator, Operator):
         if not obj.visible_get(view_layer=context.view_layer):
             raise UserError(f"{obj.name} is hidden. Show it (Alt H) and try again.")
         name, is_new = ensure_group(obj, kind)
+        settings_of(obj).painted = kind
         enter_weight_paint(context, obj)
         # An active bone makes its own group the active one when the mode begins.
         ensure_group(obj, kind)
@@ -141,10 +140,28 @@ def _set_brush_weight(context: Context, weight: float) -> None:
         brush.weight = weight
 
 
+@dataclass
+class _CameFrom:
+    """What was active before a mesh was painted: the name of the object, its mode, the selection.
+
+    The mesh itself was selected, too, or not.
+    """
+
+    active: str = ""
+    mode: str = "OBJECT"
+    was_selected: bool = True
+
+
 def enter_weight_paint(context: Context, obj: Object) -> None:
     """Make an object the active one, in Weight Paint; an armature stays in Pose Mode beside it."""
     objects = context.view_layer.objects
     active = objects.active
+    if obj.mode == "WEIGHT_PAINT" and active == obj:
+        return
+    came_from = memory_of(obj, _CameFrom)
+    came_from.active = "" if active is None else active.name
+    came_from.mode = "OBJECT" if active is None else active.mode
+    came_from.was_selected = obj.select_get(view_layer=context.view_layer)
     if active != obj:
         if active is not None and active.mode not in {"OBJECT", "POSE"}:
             bpy.ops.object.mode_set(mode="OBJECT")
@@ -152,6 +169,34 @@ def enter_weight_paint(context: Context, obj: Object) -> None:
     obj.select_set(True, view_layer=context.view_layer)
     if obj.mode != "WEIGHT_PAINT":
         bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+
+
+class DQC_OT_paint_done(Refusing, Operator):
+    """Leave Weight Paint for the mode that Paint came from"""
+
+    bl_idname = "dqc.paint_done"
+    bl_label = "Done"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if context.mode == "PAINT_WEIGHT" else "Nothing is painted in Weight Paint"
+
+    def execute(self, context: Context) -> OperatorResult:
+        objects = context.view_layer.objects
+        mesh = cast("Object", objects.active)
+        came_from = memory_of(mesh, _CameFrom)
+        name, mode, came_from.active = came_from.active, came_from.mode, ""
+        bpy.ops.object.mode_set(mode="OBJECT")
+        before = objects.get(name)
+        if before is None:
+            return {"FINISHED"}
+        if before != mesh:
+            objects.active = before
+            mesh.select_set(came_from.was_selected, view_layer=context.view_layer)
+            before.select_set(True, view_layer=context.view_layer)
+        if before.mode != mode:
+            bpy.ops.object.mode_set(mode=mode)
+        return {"FINISHED"}
 
 
 class DQC_OT_weights_fill(_WeightsOperator, Operator):
@@ -268,48 +313,43 @@ the current pose gets 0 on its inner side, a straight joint 1 all around"""
         return _message(obj, change, "have another weight")
 
 
-# The sub-panels for painting, and for colours of the distances.
+# The sub-panel for painting, and the colours of the distances.
 
 
-class OverlayPanel(SubPanel):
-    """Colour the character by how far its vertices are moved."""
+def draw_overlay(layout: UILayout, context: Context, obj: Object) -> None:
+    """Draw the rows that colour a mesh by how far its vertices are moved."""
+    settings = settings_of(obj)
+    if not settings.is_enabled:
+        return
+    if reason := drawing_refusal():
+        draw_sentence(layout, context, f"No overlay. {reason}", "INFO")
+        return
+    column = layout.column()
+    column.prop(settings, "overlay")
+    if settings.overlay == "NONE":
+        return
+    if settings.overlay != "SUPPORT":
+        column.prop(settings, "overlay_maximum", text="Maximum (mm)")
+    _about_overlay(layout, context, obj)
 
-    title = "Overlay"
-    help_page = "painting"
-    help_section = "the-overlay"
 
-    @classmethod
-    def subject(cls, context: Context) -> Object | None:
-        obj = painting_target(context)
-        is_shown = obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
-        return obj if is_shown else None
-
-    @classmethod
-    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
-        settings, status = settings_of(subject), status_of(subject)
-        if reason := drawing_refusal():
-            draw_sentence(layout, context, f"No overlay. {reason}", "INFO")
-            return
-        column = layout.column()
-        column.prop(settings, "overlay")
-        if settings.overlay == "NONE":
-            return
-        if settings.overlay != "SUPPORT":
-            column.prop(settings, "overlay_maximum", text="Maximum (mm)")
-        if status.overlay_failure:
-            draw_sentence(layout, context, status.overlay_failure, "ERROR")
-        elif subject.mode != "OBJECT":
-            draw_sentence(layout, context, "It shows in Object Mode and Pose Mode.", "INFO")
-        elif settings.overlay == "SUPPORT":
-            layout.label(text=f"The support of {settings.support_bone}", icon="COLOR")
-        elif status.overlay_maximum:
-            maximum = rounded(status.overlay_maximum, 4)
-            layout.label(text=f"Colours from 0 to {maximum} mm", icon="COLOR")
-        if settings.overlay == "COMPENSATION" and not Settings.of(subject).compensates:
-            draw_sentence(layout, context, "This method does not compensate.", "INFO")
-        if after := _reshaping_after(SkinnedObject(subject)):
-            text = f"The colours lie on the mesh as it is before {after}."
-            draw_sentence(layout, context, text, "INFO")
+def _about_overlay(layout: UILayout, context: Context, obj: Object) -> None:
+    """Say what the colours show, or why there are none."""
+    settings, status = settings_of(obj), status_of(obj)
+    if status.overlay_failure:
+        draw_sentence(layout, context, status.overlay_failure, "ERROR")
+    elif obj.mode != "OBJECT":
+        draw_sentence(layout, context, "It shows in Object Mode and Pose Mode.", "INFO")
+    elif settings.overlay == "SUPPORT":
+        layout.label(text=f"The support of {settings.support_bone}", icon="COLOR")
+    elif status.overlay_maximum:
+        maximum = rounded(status.overlay_maximum, 4)
+        layout.label(text=f"Colours from 0 to {maximum} mm", icon="COLOR")
+    if settings.overlay == "COMPENSATION" and not Settings.of(obj).compensates:
+        draw_sentence(layout, context, "This method does not compensate.", "INFO")
+    if after := _reshaping_after(SkinnedObject(obj)):
+        text = f"The colours lie on the mesh as it is before {after}."
+        draw_sentence(layout, context, text, "INFO")
 
 
 def _reshaping_after(skinned: SkinnedObject) -> str | None:
@@ -322,9 +362,9 @@ def _reshaping_after(skinned: SkinnedObject) -> str | None:
 
 
 class PaintPanel(SubPanel):
-    """Paint where the deformation acts."""
+    """Paint where the deformation acts, and soften weights."""
 
-    title = "Paint Weights"
+    title = "Paint"
     help_page = "painting"
 
     @classmethod
@@ -335,54 +375,131 @@ class PaintPanel(SubPanel):
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        settings = settings_of(subject)
+        if settings.is_enabled:
+            _weights(layout, subject)
         column = layout.column(align=True)
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
-        column.prop_search(settings_of(subject), "softness_group", subject, "vertex_groups")
-        if settings_of(subject).is_enabled:
-            if meshes_beside(subject):
-                column.prop(settings_of(subject), "lies_on")
-                column.prop(settings_of(subject), "by_itself")
-            _weights(layout, subject)
+        if not settings.is_enabled:
+            # What Soften Weights leaves.
+            _group(layout, subject, "SOFTNESS")
+        elif meshes_beside(subject):
+            column = layout.column()
+            column.prop(settings, "lies_on")
+            column.prop(settings, "by_itself")
+        draw_overlay(layout, context, subject)
+
+
+def _group(layout: UILayout, obj: Object, kind: PaintedKind) -> None:
+    """Draw the field that names a vertex group."""
+    group = PAINTED_GROUPS[kind]
+    layout.prop_search(settings_of(obj), group.setting, obj, "vertex_groups", text=group.label)
 
 
 def _weights(layout: UILayout, obj: Object) -> None:
+    """Draw the picker of the group that is painted, and what changes its weights."""
+    settings = settings_of(obj)
+    kind = settings.painted
     column = layout.column(align=True)
-    for kind, group in PAINTED_GROUPS.items():
-        row = column.row(align=True)
-        row.scale_y = 1.3
-        paint = row.operator("dqc.paint_weights", text=group.button, icon="BRUSH_DATA")
-        paint.group = kind
-    if obj.mode == "WEIGHT_PAINT":
-        column.operator("object.mode_set", text="Done", icon="CHECKMARK").mode = "OBJECT"
-    kind = _shown_kind(obj)
-    column = layout.column(align=True)
-    column.label(text=f"{PAINTED_GROUPS[kind].label}:")
+    column.prop(settings, "painted")
+    setting = PAINTED_GROUPS[kind].setting
+    column.prop_search(settings, setting, obj, "vertex_groups", text="Vertex Group")
+    row = column.row(align=True)
+    row.scale_y = 1.3
+    # The rows stay where they are when the mode changes.
+    paints = obj.mode == "WEIGHT_PAINT"
+    active = obj.vertex_groups.active
+    is_brushed = paints and active is not None and painted_group(obj, kind) == active
+    paint: Any = row.operator(
+        "dqc.paint_weights",
+        text="Paint",
+        icon="BRUSH_DATA",
+        depress=is_brushed,
+    )
+    paint.group = kind
+    if paints:
+        row.operator("dqc.paint_done", icon="CHECKMARK")
+    _changes(layout.column(align=True), kind)
+
+
+def _changes(column: UILayout, kind: PaintedKind) -> None:
+    """Draw the operators that change the weights of a group at once."""
     row = column.row(align=True)
     for value in (0.0, 1.0):
-        fill = row.operator("dqc.weights_fill", text=f"Fill {value:.0f}")
+        fill: Any = row.operator("dqc.weights_fill", text=f"Fill {value:.0f}")
         fill.group, fill.value = kind, value
-    row.operator("dqc.weights_invert").group = kind
-    column.operator("dqc.weights_smooth").group = kind
+    invert: Any = row.operator("dqc.weights_invert")
+    smooth: Any = column.operator("dqc.weights_smooth")
     row = column.row(align=True)
     for direction, label, _ in DIRECTIONS:
-        mirror = row.operator("dqc.weights_mirror", text=f"Mirror {label}")
+        mirror: Any = row.operator("dqc.weights_mirror", text=f"Mirror {label}")
         mirror.group, mirror.direction = kind, direction
-    column.operator("dqc.weights_from_transition").group = kind
+    joints: Any = column.operator("dqc.weights_from_transition")
+    invert.group = smooth.group = joints.group = kind
 
 
-def _shown_kind(obj: Object) -> PaintedKind:
-    """The group that the buttons change: the active group of the object, or the first."""
-    active = obj.vertex_groups.active
-    kinds: list[PaintedKind] = list(PAINTED_GROUPS)
-    for kind in kinds:
-        if active is not None and painted_group(obj, kind) == active:
-            return kind
-    return kinds[0]
+# What is added to Blender's own menus and panels, where riggers look for it.
+
+
+class DQC_MT_weights(Menu):
+    """The groups of DQ Compensation, and what changes weights."""
+
+    bl_label = "DQ Compensation"
+
+    def draw(self, context: Context | None) -> None:
+        """Draw what the sub-panel Paint has."""
+        assert context is not None
+        layout, obj = self.layout, painting_target(context)
+        for kind, group in PAINTED_GROUPS.items():
+            button: Any = layout.operator("dqc.paint_weights", text=group.button)
+            button.group = kind
+        layout.separator()
+        _changes(layout, settings_of(obj).painted if obj is not None else "COMPENSATION")
+        layout.separator()
+        layout.operator("dqc.soften_weights")
+        layout.operator("dqc.restore_weights")
+
+
+def _draw_weights_menu(menu: Any, _context: Context) -> None:
+    menu.layout.separator()
+    menu.layout.menu(DQC_MT_weights.__name__)
+
+
+def _draw_group_fields(panel: Any, context: Context) -> None:
+    """The groups of an enabled mesh, below Blender's list of its vertex groups."""
+    obj = context.object
+    if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
+        return
+    panel.layout.label(text="DQ Compensation")
+    column = panel.layout.column()
+    column.use_property_split, column.use_property_decorate = True, False
+    for kind in PAINTED_GROUPS:
+        _group(column, obj, kind)
+
+
+_ADDED: tuple[tuple[Any, Any], ...] = (
+    (bpy.types.VIEW3D_MT_paint_weight, _draw_weights_menu),
+    (bpy.types.DATA_PT_vertex_groups, _draw_group_fields),
+)
+
+
+def register() -> None:
+    """Add the entries to Blender's menu and panel."""
+    for where, draw in _ADDED:
+        where.append(draw)
+
+
+def unregister() -> None:
+    """Take the entries away."""
+    for where, draw in _ADDED:
+        where.remove(draw)
 
 
 CLASSES = (
     DQC_OT_paint_weights,
+    DQC_OT_paint_done,
+    DQC_MT_weights,
     DQC_OT_weights_fill,
     DQC_OT_weights_invert,
     DQC_OT_weights_smooth,

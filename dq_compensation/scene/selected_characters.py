@@ -4,19 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import bpy
+import numpy as np
 
+from ..arrays import Int32s
+from .blender.mesh import read_property
 from .blender.own_objects import is_hidden, is_posed_copy
 from .blender.rigging import find_rig
 from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import armature_with_settings, settings_of
+
+# The skinned meshes of a view layer. Each drawing of a panel asks for them many times.
+
+_Skins = tuple[tuple[int, str], Int32s, list[tuple[int, int]]]
+# The view layer, the session_uid of its objects, and those of its skinned meshes and their
+# armatures, 0 without one: as of the last look.
+_known: _Skins | None = None
+
+
+def forget_skins() -> None:
+    """Look for skinned meshes again when they are asked for: something was edited."""
+    global _known
+    _known = None
+
+
+def _skins(
+    view_layer: bpy.types.ViewLayer,
+) -> list[tuple[bpy.types.Object, bpy.types.Object | None]]:
+    """The meshes with an Armature modifier, but for our hidden ones, and their armatures, by name.
+
+    Modifiers are looked at only after an edit, or when objects have come or gone.
+    """
+    global _known
+    objects: Any = view_layer.objects
+    key = view_layer.id_data.session_uid, view_layer.name
+    uids = read_property(objects, "session_uid", np.int32)
+    by_uid = dict(zip(uids.tolist(), objects, strict=True))
+    if _known is None or _known[0] != key or not np.array_equal(_known[1], uids):
+        pairs: list[tuple[int, int]] = []
+        for uid, obj in by_uid.items():
+            if obj.type == "MESH" and not is_hidden(obj):
+                skinned = SkinnedObject(obj)
+                rig = skinned.find_rig()
+                if skinned.find_modifier() is not None:
+                    pairs.append((uid, 0 if rig is None else rig.session_uid))
+        _known = key, uids, pairs
+    found = []
+    for uid, rig_uid in _known[2]:
+        mesh = by_uid[uid]
+        # The armature may be in no collection of the view layer.
+        rig = by_uid.get(rig_uid) or (find_rig(mesh) if rig_uid else None)
+        found.append((mesh, rig))
+    return sorted(found, key=lambda pair: pair[0].name)
+
 
 # Finds the meshes that an operator or a panel acts on, from the selected objects.
 
 
 NOTHING_SELECTED = "Select a character's mesh, its armature or the Empty above them"
 """Why an operator cannot be pressed where the selection leads to no mesh."""
+
+
+def nothing_selected(context: bpy.types.Context) -> str:
+    """Why the selection leads to no mesh: of an Empty, that no character is below it."""
+    active = context.active_object
+    if active is None or active.type != "EMPTY" or active not in context.selected_objects:
+        return NOTHING_SELECTED
+    return f"No skinned mesh is below {active.name}. Select a character's mesh or its armature"
 
 
 def deformed_meshes(
@@ -26,6 +82,8 @@ def deformed_meshes(
 
     They are sorted by name.
     """
+    if isinstance(place, bpy.types.ViewLayer):
+        return [mesh for mesh, rig in _skins(place) if rig == armature]
     return sorted(
         (
             obj
@@ -79,12 +137,9 @@ def _characters_below(
 ) -> dict[bpy.types.Object, list[bpy.types.Object]]:
     """The skinned meshes below each object that is a parent of one or of its armature, by name."""
     found: dict[bpy.types.Object, list[bpy.types.Object]] = {}
-    for obj in sorted(view_layer.objects, key=lambda obj: obj.name):
-        skinned = SkinnedObject(obj)
-        is_character = obj.type == "MESH" and not (is_hidden(obj) or is_posed_copy(obj))
-        if not is_character or skinned.find_modifier() is None:
+    for obj, rig in _skins(view_layer):
+        if is_posed_copy(obj):
             continue
-        rig = skinned.find_rig()
         parents = [*_parents(obj), *(_parents(rig) if rig is not None else ())]
         for parent in dict.fromkeys(parents):
             found.setdefault(parent, []).append(obj)
@@ -168,9 +223,7 @@ def selected_characters(context: bpy.types.Context) -> list[Character]:
         armatures[armature or mesh] = armature
         meshes[armature or mesh] = [mesh] if armature is None else []
     if armatures:
-        # The scene is searched once, however many characters there are.
-        for obj in sorted(context.view_layer.objects, key=lambda obj: obj.name):
-            armature = find_rig(obj) if obj.type == "MESH" and not is_hidden(obj) else None
+        for obj, armature in _skins(context.view_layer):
             if armature is not None and armature in meshes:
                 meshes[armature].append(obj)
     return [Character(armatures[key], found) for key, found in meshes.items()]

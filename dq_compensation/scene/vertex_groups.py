@@ -359,8 +359,8 @@ def _uses(obj: bpy.types.Object) -> Iterator[tuple[str, str]]:
     """Names, which may be those of groups, and what has them."""
     settings = settings_of(obj)
     yield settings.vertex_group, "compensation weights"
-    yield settings.blend_group, "Blend Group"
-    yield settings.softness_group, "Softness Group"
+    yield settings.blend_group, "blend weights"
+    yield settings.softness_group, "softness weights"
     for bone in settings.example_bones:
         yield bone.support, f"support of the example poses of {bone.name}"
     for modifier in obj.modifiers:

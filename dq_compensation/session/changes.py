@@ -17,6 +17,7 @@ from ..scene.binding.content import mesh_signature, object_signature, pose_signa
 from ..scene.blender.mesh import read_properties
 from ..scene.blender.own_objects import PALETTE_PROPERTY
 from ..scene.blender.rigging import find_rig
+from ..scene.selected_characters import forget_skins
 from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings, settings_of
 from .known_objects import KnownObjects, enabled_objects
@@ -309,6 +310,8 @@ def _report(event: Followers, *about: Changes) -> None:
 
 def _on_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     changes = Changes(depsgraph, is_frame=False)
+    if _is_unfollowed or changes.edits:
+        forget_skins()
     if not _is_unfollowed and changes.edits:
         _report_changes(EDIT, changes)
 
@@ -333,18 +336,21 @@ def _report_changes(event: Followers, changes: Changes) -> None:
     ):
         # Dependencies were sorted out anew: objects may have come or gone.
         KnownObjects.forget_everything()
+        forget_skins()
     _report(event, changes)
 
 
 def _on_undo(*_args: object) -> None:
     memories(_Adjusted).clear()
     KnownObjects.forget_everything()
+    forget_skins()
     _report(RESTORED)
 
 
 def _forget(*_args: object) -> None:
     """Forget everything that was found in the file."""
     KnownObjects.forget_everything()
+    forget_skins()
     forget_everything()
 
 

@@ -168,6 +168,7 @@ class Status:
         overlay_failure: an error of colouring it; it is not tried again before a refresh.
         overlay_maximum: the upper end of the colours as drawn last, in millimetres; 0 before.
         notes: what our deformation leaves out.
+        twists: along which limbs twists are spread, sentences; empty where none is.
         example_values: how much of each example pose acts now, 0 to 1, in the order of the list;
             -1 for one that cannot act. Empty before the first look.
         example_result: what came of the shape that was applied last, a sentence for the panel.
@@ -195,6 +196,7 @@ class Status:
     overlay_failure: str | None = None
     overlay_maximum: float = 0.0
     notes: list[str] = field(default_factory=list)
+    twists: str = ""
     example_values: tuple[float, ...] = ()
     example_result: str | None = None
     key_values: Float32s | None = None

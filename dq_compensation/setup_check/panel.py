@@ -18,7 +18,7 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig
-from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, nothing_selected, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
@@ -450,7 +450,7 @@ class VIEW3D_PT_dqc_setup_check(SidebarPanel):
     def fill(self, layout: UILayout, context: Context) -> None:
         targets = target_meshes(context)
         if not targets:
-            draw_sentence(layout, context, f"{NOTHING_SELECTED}.", "INFO")
+            draw_sentence(layout, context, f"{nothing_selected(context)}.", "INFO")
             return
         row = layout.row(align=True)
         row.operator("dqc.check", icon="VIEWZOOM")
@@ -468,8 +468,11 @@ class VIEW3D_PT_dqc_setup_check(SidebarPanel):
         ignored = [each for each in drawn if each[0].ignored]
         _folded(layout, context, "dqc_ignored", "Show Ignored", ignored)
         issues = (issue for issue, _ in drawn if not issue.ignored)
-        if any(fixing.fix_unasked(issue) for issue in issues if opened or not _is_hint(issue)):
-            row.operator("dqc.fix_all", icon="TOOL_SETTINGS").hints = opened
+        # It has its place where there is nothing to fix, too.
+        row = row.row(align=True)
+        shown = (issue for issue in issues if opened or not _is_hint(issue))
+        row.enabled = any(fixing.fix_unasked(issue) for issue in shown)
+        row.operator("dqc.fix_all", icon="TOOL_SETTINGS").hints = opened
 
 
 _Drawn = tuple[Issue, bool]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import bpy
@@ -17,13 +18,12 @@ from ..ui_shared.reporting import (
     Refusing,
     RunsInSteps,
     Steps,
-    draw_running,
-    draw_sentence,
     is_running,
     options_from,
     reports_errors,
     with_option_properties,
 )
+from ..wording import listed
 from .softening import (
     SofteningOptions,
     restore_weights,
@@ -105,15 +105,12 @@ class DQC_OT_restore_weights(Refusing, Operator):
         for obj in objects:
             restore_weights(obj)
         tag_redraw()
-        names = ", ".join(obj.name for obj in objects)
+        names = listed([obj.name for obj in objects])
         self.report({"INFO"}, f"{names}: the painted weights are back.")
         return {"FINISHED"}
 
 
 # The operator that computes soft weights where *Softness* asks for them; it starts by itself.
-
-
-_EXPORTS = "Exporters write the painted weights: press Soften Weights, or bake, before an export."
 
 
 class DQC_OT_update_softness(RunsInSteps):
@@ -155,26 +152,20 @@ def _start() -> None:
         operators.dqc.update_softness("INVOKE_DEFAULT")
 
 
-def draw_softness(layout: UILayout, context: Context, owner: Object, meshes: list[Object]) -> None:
-    """Draw the slider, and what there is to know of the soft weights.
+def draw_softness(layout: UILayout, owner: Object) -> None:
+    """Draw the slider of a character or a mesh, and the switch that shows the painted weights."""
+    row = layout.row(align=True)
+    row.prop(settings_of(owner), "softness", slider=True)
+    row.prop(settings_of(owner), "as_painted", text="", icon="WPAINT_HLT")
 
-    Args:
-        owner: the armature of a character, or a mesh.
-        meshes: the enabled meshes that have its settings.
-    """
-    settings, known = settings_of(owner), [status_of(mesh).softness for mesh in meshes]
-    layout.prop(settings, "softness", slider=True)
-    if not settings.softness:
-        return
-    layout.prop(settings, "as_painted")
-    for problem in dict.fromkeys(each.problem for each in known if each.problem):
-        draw_sentence(layout, context, problem, "ERROR")
+
+def softness_messages(meshes: Iterable[Object]) -> list[tuple[str, bool]]:
+    """What is wrong with the soft weights of enabled meshes; True with it: they are only old."""
+    known = [status_of(mesh).softness for mesh in meshes if settings_of(mesh).softness]
+    found = [(text, False) for text in dict.fromkeys(each.problem for each in known) if text]
     if any(each.is_old for each in known):
-        if not draw_running(layout):
-            draw_sentence(layout, context, "The soft weights are of an earlier state.", "INFO")
-            layout.operator(DQC_OT_update_softness.bl_idname, icon="FILE_REFRESH")
-    elif not any(each.problem for each in known):
-        draw_sentence(layout, context, _EXPORTS, "INFO")
+        found.append(("The soft weights are of an earlier state.", True))
+    return found
 
 
 FOLLOWS = ((SOFTNESS_IS_OLD, _start),)

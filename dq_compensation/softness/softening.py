@@ -109,7 +109,8 @@ class SofteningReport:
         changed: how many vertices have other weights now.
         vertices: how many it has.
         body: the object whose softening it took; empty: it was softened by itself.
-        features: the bones that kept their weights because they lie closer than the skin is thick.
+        features: the bones in what was to be softened that kept their weights, because they lie
+            closer than the skin is thick.
     """
 
     object_name: str
@@ -222,9 +223,16 @@ def soften_weights(
             settings_of(obj).softness = 0.0  # it would soften what is soft
         by = "" if each.body is None else each.body.obj.name
         count = len(each.skin.amounts)
-        features = tuple(each.skin.skeleton.names[bone] for bone in each.features)
-        reports[obj] = SofteningReport(obj.name, changed, count, by, features)
+        reports[obj] = SofteningReport(obj.name, changed, count, by, _left_as_they_were(each))
     return [reports[obj] for obj in objects]
+
+
+def _left_as_they_were(softened: Softened) -> tuple[str, ...]:
+    """The parts of a face that move vertices which were to be softened."""
+    skin, influences = softened.skin, softened.skin.influences
+    asked = skin.amounts > 0.0
+    moving = np.unique(influences.bones[asked][influences.weights[asked] > 0.0])
+    return tuple(skin.skeleton.names[bone] for bone in softened.features if bone in moving)
 
 
 def restore_weights(obj: bpy.types.Object) -> None:

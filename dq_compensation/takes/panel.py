@@ -18,8 +18,8 @@ from ..ui_shared.reporting import (
     Outcome,
     Refusing,
     RunsInSteps,
-    draw_running,
     draw_sentence,
+    is_running,
     options_from,
     reports_errors,
     with_option_properties,
@@ -219,8 +219,7 @@ class PlaybackPanel(SubPanel):
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
-        if draw_running(layout):
-            return
+        layout.enabled = not is_running()
         layout.operator("dqc.take_cache", icon="REC")
         if _other_armatures(subject, context):
             layout.operator("dqc.take_copy", icon="COPYDOWN")

@@ -1,15 +1,16 @@
-"""Enable, disable, refresh and compare, on everything that is selected; presets and shortcuts."""
+"""Enable, disable, refresh and compare, on everything that is selected; looks and shortcuts."""
 
 from __future__ import annotations
 
+import ast
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import bpy
 import rna_keymap_ui
-from bl_ui.utils import PresetPanel
-from bpy.props import StringProperty
-from bpy.types import Context, Event, KeyMap, KeyMapItem, Menu, Object, Operator, Panel, UILayout
+from bpy.props import BoolProperty, StringProperty
+from bpy.types import Context, Event, KeyMap, KeyMapItem, Menu, Object, Operator, UILayout
 
 from ..errors import UserError, raise_refusal
 from ..lifecycle import enabling
@@ -311,7 +312,7 @@ class DQC_OT_character_settings(_OfActiveMesh, Operator):
         return {"FINISHED"}
 
 
-# Gives the settings of a character to others: copies to what is selected, and presets.
+# Gives the settings of a character to others: copies to what is selected, and looks.
 
 
 if TYPE_CHECKING:
@@ -420,22 +421,108 @@ def copy_groups(source: Object, target: Object) -> list[str]:
     return missing
 
 
+class Look(NamedTuple):
+    """A preset: its name, its file, and the settings that it gives, by their names."""
+
+    name: str
+    path: str
+    values: dict[str, Any]
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it came with the add-on."""
+        return Path(self.path).is_relative_to(_SHIPPED)
+
+
+@cache
+def known_looks() -> tuple[Look, ...]:
+    """The presets of the add-on and the user's own, by name, as the folders had them last.
+
+    `known_looks.cache_clear` looks again.
+    """
+    folders = bpy.utils.preset_paths(_PRESETS)
+    paths = [path for folder in folders for path in Path(folder).glob("*.py")]
+    looks = (
+        Look(bpy.path.display_name(path.name, title_case=False), str(path), _values_in(path))
+        for path in paths
+    )
+    return tuple(sorted(looks, key=lambda look: look.name.lower()))
+
+
+def _values_in(path: Path) -> dict[str, Any]:
+    """The settings that a preset gives; empty where it does more than that."""
+    values = {}
+    try:
+        for line in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(line, ast.Assign) and isinstance(
+                target := line.targets[0], ast.Attribute
+            ):
+                values[target.attr] = ast.literal_eval(line.value)
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    return values
+
+
+# Floats of a file and of Blender: 32 bits of values from 0 to 1.
+_SAME_VALUE = 1e-6
+
+
+def look_of(owner: Object) -> Look | None:
+    """The look whose values an object has, the one with the most of them; None: its own."""
+    settings = settings_of(owner)
+
+    def has(name: str, value: Any) -> bool:
+        present = getattr(settings, name, None)
+        if isinstance(value, float) and isinstance(present, float):
+            return abs(present - value) < _SAME_VALUE
+        return present == value
+
+    fitting = (
+        look
+        for look in known_looks()
+        if look.values and all(has(name, value) for name, value in look.values.items())
+    )
+    return max(fitting, key=lambda look: len(look.values), default=None)
+
+
 class DQC_OT_preset_apply(Refusing, Operator):
-    """Give the settings of a preset to the selected characters"""
+    """Give this look to the active character: the method and its settings. Hold Alt to give it to \
+all selected characters"""
 
     bl_idname = "dqc.preset_apply"
-    bl_label = "Apply Preset"
+    bl_label = "Choose Look"
 
+    filepath: StringProperty(
+        name="File Path",
+        description="The file with the look",
+        subtype="FILE_PATH",
+        options={"SKIP_SAVE"},
+    )
     # Given by Blender's menus of presets.
-    filepath: StringProperty(subtype="FILE_PATH", options={"SKIP_SAVE"})
-    menu_idname: StringProperty(options={"SKIP_SAVE"})
+    menu_idname: StringProperty(options={"HIDDEN", "SKIP_SAVE"})
+    active_only: BoolProperty(
+        name="Active Only",
+        description="Give it to the active character alone, not to all that are selected",
+        options={"SKIP_SAVE"},
+    )
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         return _owners_refusal(selected_characters(context))
 
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self.active_only = not event.alt
+        return self.execute(context)
+
+    @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        owners = _changeable(selected_characters(context))
+        if not Path(self.filepath).is_file():
+            raise UserError(
+                f"There is no look {Path(self.filepath).stem}. Choose one in the panel."
+            )
+        characters = selected_characters(context)[: 1 if self.active_only else None]
+        owners = _changeable(characters)
+        raise_refusal(None if owners else _owners_refusal(characters))
         with writing_settings():
             for obj in owners:
                 with context.temp_override(object=obj):
@@ -445,19 +532,23 @@ class DQC_OT_preset_apply(Refusing, Operator):
 
 
 class DQC_MT_presets(Menu):
-    """The presets of methods."""
+    """The looks: presets that come with the add-on, and your own."""
 
-    bl_label = "Presets"
-    preset_subdir = _PRESETS
-    preset_operator = DQC_OT_preset_apply.bl_idname
-    draw = Menu.draw_preset  # type: ignore[assignment]
+    bl_label = "Look"
+
+    def draw(self, context: Context | None) -> None:
+        """List the looks that the folders have now."""
+        known_looks.cache_clear()
+        for look in known_looks():
+            button: Any = self.layout.operator(DQC_OT_preset_apply.bl_idname, text=look.name)
+            button.filepath = look.path
 
 
 class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
-    """Add or remove a preset of the method and its settings, without vertex groups"""
+    """Keep the method and its settings as a look, without vertex groups and bones; or remove one"""
 
     bl_idname = "dqc.preset_add"
-    bl_label = "Add Preset"
+    bl_label = "Add Look"
     bl_options = {"REGISTER", "INTERNAL"}
     preset_menu = "DQC_MT_presets"
     preset_subdir = _PRESETS
@@ -468,19 +559,26 @@ class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
     def refusal(cls, context: Context) -> str | None:
         return None if selected_characters(context) else NOTHING_SELECTED
 
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What the button does."""
+        if properties.remove_name or properties.remove_active:
+            return (
+                f"Remove the look {properties.name} from your presets. Characters keep their looks"
+            )
+        return cls.__doc__ or ""
+
     def execute(self, context: Context) -> OperatorResult:
+        shipped = {look.name for look in known_looks() if look.is_shipped}
+        chosen = cast("Any", self)
+        if chosen.remove_name and chosen.name in shipped:
+            self.report({"WARNING"}, f"{chosen.name} comes with the add-on and stays")
+            return {"CANCELLED"}
         shown = selected_characters(context)[0].shown(context.active_object)
         with context.temp_override(object=shown):
-            return super().execute(context)
-
-
-class VIEW3D_PT_dq_compensation_presets(PresetPanel, Panel):
-    """The presets of methods, as a popover of the panel's header."""
-
-    bl_label = "Presets"
-    preset_subdir = _PRESETS
-    preset_operator = DQC_OT_preset_apply.bl_idname
-    preset_add_operator = DQC_OT_preset_add.bl_idname
+            result = super().execute(context)
+        known_looks.cache_clear()
+        return result
 
 
 class VIEW3D_MT_dq_compensation(Menu):
@@ -696,6 +794,5 @@ CLASSES = (
     DQC_OT_preset_apply,
     DQC_MT_presets,
     DQC_OT_preset_add,
-    VIEW3D_PT_dq_compensation_presets,
     VIEW3D_MT_dq_compensation,
 )

@@ -1,56 +1,64 @@
-"""The panel in the 3D viewport's sidebar, and its sub-panel Joints."""
+"""The panel in the 3D viewport's sidebar, and its sub-panels Joints and Advanced."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from bpy.types import Context, Object, UILayout
-
-from ..bake.panel import BakePanel
-from ..crowds.panel import CrowdBakePanel, CrowdPanel
-from ..examples.panel import ExamplePanel
-from ..lifecycle import enabling
-from ..painting.panel import OverlayPanel, PaintPanel
-from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import REFUSAL_NO_MESH
-from ..scene.selected_characters import NOTHING_SELECTED, Character, selected_characters
-from ..scene.settings.crowd_settings import is_crowd
-from ..scene.settings.object_settings import Settings, settings_of
-from ..softness.operators import draw_softness
-from ..takes.panel import PlaybackPanel
-from ..ui_shared.reporting import draw_sentence
-from ..ui_shared.sidebar import SidebarPanel, SubPanel
-from ..viewport.look import display_hints
-from ..wording import counted, listed
-from .operators import (
-    DQC_OT_character_settings,
-    DQC_OT_compare,
-    DQC_OT_compare_volume,
-    DQC_OT_own_settings,
-    DQC_OT_switch_mesh,
-    VIEW3D_PT_dq_compensation_presets,
-    shortcut,
-)
-
-if TYPE_CHECKING:
-    from bpy.stub_internal.rna_enums import IconItems
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
-from bpy.types import Event, Menu, Operator
+from bpy.types import Context, Event, Menu, Object, Operator, UILayout
 
+from ..bake.panel import BakePanel
+from ..crowds.panel import CrowdBakePanel, CrowdPanel
 from ..examples.operators import active_character
+from ..examples.panel import ExamplePanel
+from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
 from ..modifier.written_record import FoundBones, found_bones, joint_counts
+from ..painting.compensation_weights import PAINTED_GROUPS
+from ..painting.panel import PaintPanel, draw_overlay
 from ..scene.blender.armature import armature_of, flipped_name
-from ..scene.blender.rigging import find_rig
+from ..scene.blender.own_objects import is_hidden, is_posed_copy
+from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig
+from ..scene.selected_characters import Character, nothing_selected, selected_characters
 from ..scene.settings.bone_texts import KINDS, changed_kinds, kinds_refusal, text_of_names
-from ..scene.settings.object_settings import LeftOut, armature_with_settings
-from ..ui_shared.reporting import OperatorResult, Refusing
-from ..ui_shared.sidebar import RowsOfItems
-from .operators import NOTHING_ENABLED
+from ..scene.settings.crowd_settings import is_crowd
+from ..scene.settings.object_settings import (
+    LeftOut,
+    Settings,
+    armature_with_settings,
+    settings_of,
+)
+from ..session.known_objects import is_baked_crowd
+from ..session.status import status_of
+from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
+from ..takes.panel import PlaybackPanel
+from ..ui_shared.reporting import (
+    DIALOG_WIDTH,
+    OperatorResult,
+    Refusing,
+    cut_to_width,
+    draw_in_dialog,
+    draw_running,
+    draw_sentence,
+    fitting_list,
+    last_report,
+)
+from ..ui_shared.sidebar import RowsOfItems, SidebarPanel, SubPanel
+from ..viewport.look import display_hints
+from ..wording import counted, listed
+from .operators import (
+    NOTHING_ENABLED,
+    DQC_MT_presets,
+    DQC_OT_character_settings,
+    DQC_OT_own_settings,
+    DQC_OT_preset_add,
+    DQC_OT_refresh,
+    DQC_OT_settings_copy,
+    DQC_OT_switch_mesh,
+    look_of,
+)
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems
@@ -214,6 +222,9 @@ def _found(obj: Object) -> FoundBones:
 class DQC_UL_joints(RowsOfItems):
     """The bones of a character's armature that move its skin."""
 
+    # The field to search in is shown until the user closes it.
+    has_shown_filter: BoolProperty(options={"HIDDEN"})
+
     def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
         obj = active_character(context)
         if obj is None:
@@ -240,6 +251,8 @@ class DQC_UL_joints(RowsOfItems):
     ) -> tuple[list[int], list[int]]:
         """Show the bones that move skin, and chosen ones, by the names searched for."""
         assert context is not None
+        if not self.has_shown_filter:
+            self.has_shown_filter = self.use_filter_show = True
         bones: Any = getattr(data, property or "")
         shown = list[int]()
         if self.filter_name:
@@ -288,25 +301,50 @@ class JointsPanel(SubPanel):
     @classmethod
     def subject(cls, context: Context) -> Object | None:
         obj = active_character(context)
-        if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
-            return None
-        return obj if Settings.of(obj).compensates else None
+        shows = obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
+        return obj if shows else None
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
         rig = find_rig(subject)
         if rig is None:
             return
+        if not Settings.of(subject).compensates:
+            draw_sentence(layout, context, "This method compensates no joints.", "INFO")
+            draw_overlay(layout, context, subject)
+            return
+        armature, settings = armature_of(rig), settings_of(subject)
         draw_sentence(layout, context, _count(subject), "INFO")
-        bones, settings = armature_of(rig).bones, settings_of(subject)
-        armature = armature_of(rig)
+        listed_bones = _listed(subject)
         layout.template_list(
-            "DQC_UL_joints", "", armature, "bones", settings, "active_joint", rows=6
+            "DQC_UL_joints",
+            "",
+            armature,
+            "bones",
+            settings,
+            "active_joint",
+            rows=_rows(context, len(listed_bones)),
         )
-        if settings.active_joint < len(bones):
-            bone = bones[settings.active_joint].name
-            if bone in _listed(subject):
+        if settings.active_joint < len(armature.bones):
+            bone = armature.bones[settings.active_joint].name
+            if bone in listed_bones:
                 draw_sentence(layout, context, _about(subject, bone), "BONE_DATA")
+        spread = status_of(subject).twists or "No twist is spread."
+        row = layout.row()
+        _in_one_line(row, spread, spread.partition(". ")[0].rstrip("."), "FORCE_VORTEX")
+        draw_overlay(layout, context, subject)
+
+
+# The rows of the list at least; the height of a row in pixels at interface scale 1; and what the
+# rest of an open panel is high.
+_LEAST_ROWS, _ROW_HEIGHT, _OTHER_HEIGHT = 6, 22, 420
+
+
+def _rows(context: Context, count: int) -> int:
+    """As many rows of the list of joints as the sidebar has room for, and no more than bones."""
+    region, scale = context.region, context.preferences.system.ui_scale or 1.0
+    room = int((region.height / scale - _OTHER_HEIGHT) / _ROW_HEIGHT) if region else _LEAST_ROWS
+    return max(_LEAST_ROWS, min(room, count))
 
 
 def _about(obj: Object, bone: str) -> str:
@@ -337,16 +375,122 @@ def _count(obj: Object) -> str:
     return f"{text}."
 
 
+# The sub-panel of what is seldom changed.
+
+
+class AdvancedPanel(SubPanel):
+    """What a character rarely needs: its method and how that finds joints, display, looks."""
+
+    title = "Advanced"
+    help_page = "guide"
+    help_section = "settings"
+
+    @classmethod
+    def subject(cls, context: Context) -> Character | None:
+        return next(iter(shown_characters(context)[0]), None)
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context, subject: Character) -> None:
+        active = context.active_object
+        shown, enabled = subject.shown(active), subject.enabled
+        mesh = active if active in enabled else enabled[0] if len(enabled) == 1 else None
+        if enabled:
+            _method(layout, context, shown)
+        elif shown == subject.keeper or (
+            # With another display in the preferences, this would not be what Enable gives.
+            len(subject.meshes) == 1
+            and settings_of(shown).display == enabling.coming_display(shown)
+        ):
+            layout.row().prop(settings_of(shown), "display", expand=True)
+        if mesh is not None:
+            _groups(layout, mesh)
+            if len(subject.meshes) > 1 and mesh == active and shown != mesh:
+                _draw_own_settings(layout, context, subject, mesh)
+        if enabled:
+            layout.operator(DQC_OT_refresh.bl_idname, icon="FILE_REFRESH")
+        layout.operator(DQC_OT_settings_copy.bl_idname, icon="COPYDOWN")
+        look = look_of(shown)
+        row = layout.row(align=True)
+        row.operator(DQC_OT_preset_add.bl_idname, icon="ADD").name = ""
+        row = row.row(align=True)
+        row.enabled = look is not None and not look.is_shipped
+        remove: Any = row.operator(DQC_OT_preset_add.bl_idname, text="Remove Look", icon="REMOVE")
+        remove.remove_name, remove.name = True, "" if look is None else look.name
+
+
+def _method(layout: UILayout, context: Context, owner: Object) -> None:
+    """Draw the method of an object and how it finds joints; grey is what does not act with it."""
+    settings, acting = settings_of(owner), Settings.of(owner)
+    column = layout.column()
+    column.prop(settings, "method")
+    if acting.by_example:
+        column.prop(settings, "example_base")
+    if text := _needs(acting):
+        draw_sentence(layout, context, text, "INFO")
+    column = layout.column()
+    for name in ("curve", "limb_axis", "use_mesh_joints", "use_ball_joints"):
+        row = column.row()
+        row.active = acting.acts(name)
+        row.prop(settings, name)
+    column.row().prop(settings, "display", expand=True)
+
+
+def _needs(acting: Settings) -> str:
+    """What the chosen method needs, or what needs another one; empty: nothing."""
+    if acting.by_example:
+        return "The shapes of By Example are in its own panel."
+    if not acting.compensates:
+        return "Factor, Softness, Spread Twist and what is grey need the method Compensated."
+    return "" if acting.acts("use_ball_joints") else "Ball Joints needs the curve Measured."
+
+
+def _groups(layout: UILayout, mesh: Object) -> None:
+    """Draw the settings of a mesh that name its vertex groups."""
+    acting, column = Settings.of(mesh), layout.column()
+    for group in PAINTED_GROUPS.values():
+        row = column.row()
+        row.active = group.setting == "softness_group" or acting.acts(group.setting)
+        row.prop_search(settings_of(mesh), group.setting, mesh, "vertex_groups", text=group.label)
+
+
+def _draw_own_settings(
+    layout: UILayout, context: Context, character: Character, mesh: Object
+) -> None:
+    """Draw the settings of the active mesh alone, or the button that gives it some."""
+    if character.keeper is None:
+        return
+    if mesh not in character.with_own:
+        layout.operator(DQC_OT_own_settings.bl_idname, text=f"Own Settings for {mesh.name}")
+        return
+    layout.separator()
+    layout.label(text=f"Own settings of {mesh.name}", icon="MESH_DATA")
+    layout.operator(DQC_OT_character_settings.bl_idname, icon="LOOP_BACK")
+    _sliders(layout, mesh)
+    _method(layout, context, mesh)
+
+
+# The main panel: what a rigger touches.
+
+
+class _WithCrowds(PlaybackPanel):
+    """Playback, and crowds of what plays."""
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        super().fill(layout, context, subject)
+        if settings_of(subject).takes:
+            CrowdPanel.draw(layout, context)
+
+
 _SUB_PANELS: tuple[type[SubPanel], ...] = (
     JointsPanel,
     PaintPanel,
-    OverlayPanel,
     ExamplePanel,
     BakePanel,
-    PlaybackPanel,
-    CrowdPanel,
-    CrowdBakePanel,
+    _WithCrowds,
+    AdvancedPanel,
 )
+_OF_CROWDS: tuple[type[SubPanel], ...] = (CrowdPanel, CrowdBakePanel)
 
 
 class VIEW3D_PT_dq_compensation(SidebarPanel):
@@ -355,26 +499,26 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
     bl_label = "DQ Compensation"
     help_page = "guide"
 
-    def draw_header_preset(self, context: Context) -> None:
-        if selected_characters(context):
-            VIEW3D_PT_dq_compensation_presets.draw_panel_header(self.layout)
-        super().draw_header_preset(context)
-
     def fill(self, layout: UILayout, context: Context) -> None:
         _draw_characters(layout, context)
+        if is_crowd(context.active_object) or is_baked_crowd(context.active_object):
+            for panel in _OF_CROWDS:
+                panel.draw(layout, context)
+            return
+        paints = context.mode == "PAINT_WEIGHT"
+        if paints:
+            PaintPanel.draw(layout, context, opened=True)
         for panel in _SUB_PANELS:
-            panel.draw(layout, context)
-
-
-# How many characters are shown when more are selected.
-_MOST = 6
+            if not (paints and panel is PaintPanel):
+                panel.draw(layout, context)
 
 
 def _draw_characters(layout: UILayout, context: Context) -> None:
-    """Draw the buttons and settings of the characters, or why there are none."""
+    """Draw the buttons and settings of the active character, or why there is none."""
     characters, text = shown_characters(context)
     if text:
         draw_sentence(layout, context, text, "INFO")
+    if not characters:
         return
     meshes = [mesh for character in characters for mesh in character.meshes]
     enabled = [settings_of(mesh).is_enabled for mesh in meshes]
@@ -384,21 +528,15 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
         row.operator("dqc.enable", icon="PLAY")
     if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
         row.operator("dqc.disable", icon="X")
-    for operator, what in ((DQC_OT_compare, ""), (DQC_OT_compare_volume, " with Preserve Volume")):
-        if any(enabled) and (key := shortcut(operator.bl_idname)):
-            draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
-    active = context.active_object
-    for character in characters[:_MOST]:
-        if len(characters) > 1 or active not in (character.armature, *character.meshes):
-            layout.separator()
-            layout.label(text=character.name, icon="CHECKMARK" if character.enabled else "BLANK1")
-        draw_character(layout, context, character)
-    if len(characters) > _MOST:
-        layout.label(text=f"And {counted(len(characters) - _MOST, 'character')} more")
+    active, first = context.active_object, characters[0]
+    if len(characters) > 1 or active not in (first.armature, *first.meshes):
+        more = f" and {len(characters) - 1} more selected" if len(characters) > 1 else ""
+        layout.label(text=f"{first.name}{more}", icon="ARMATURE_DATA")
+    draw_character(layout, context, first)
 
 
 def shown_characters(context: Context) -> tuple[list[Character], str]:
-    """The characters that the panel shows, or why it shows none."""
+    """The selected characters, the one that the panel shows first, or why there is none."""
     active = context.active_object
     if active is not None and (is_posed_copy(active) or is_hidden(active)):
         return [], f"{active.name} belongs to a character that DQ Compensation deforms."
@@ -407,84 +545,152 @@ def shown_characters(context: Context) -> tuple[list[Character], str]:
     characters = selected_characters(context)
     if not characters and active is not None and active.type == "ARMATURE":
         return [], REFUSAL_NO_MESH.format(armature=active.name)
-    return characters, "" if characters else f"{NOTHING_SELECTED}."
+    return characters, "" if characters else f"{nothing_selected(context)}."
 
 
 def draw_character(layout: UILayout, context: Context, character: Character) -> None:
-    """Draw a character once: its settings, what there is to know of its meshes, and their list."""
-    active = context.active_object
-    shown, enabled = character.shown(active), character.enabled
-    if enabled:
-        meshes = character.together if shown == character.keeper else [shown]
-        if shown == character.keeper and active in character.with_own:
-            layout.label(text=f"Settings of {shown.name}", icon="ARMATURE_DATA")
-        _settings(layout, context, shown, meshes)
-    elif shown == character.keeper or (
-        # With another display in the preferences, this would not be what Enable gives.
-        len(character.meshes) == 1 and settings_of(shown).display == enabling.coming_display(shown)
-    ):
-        layout.row().prop(settings_of(shown), "display", expand=True)
-    mesh = active if active in enabled else enabled[0] if len(enabled) == 1 else None
-    if mesh is not None:
-        _groups(layout, mesh)
-    _status(layout, context, character)
-    if enabled:
-        layout.operator("dqc.refresh", icon="FILE_REFRESH")
-    if len(character.meshes) > 1:
-        _draw_meshes(layout, character)
-        if mesh is not None and mesh == active and shown != mesh:
-            _draw_own_settings(layout, context, character, mesh)
+    """Draw a character once: its look, its meshes, and what there is to say of it.
 
-
-def _settings(layout: UILayout, context: Context, owner: Object, meshes: list[Object]) -> None:
-    """Draw the settings of an object.
-
-    Args:
-        owner: the armature of a character, or a mesh.
-        meshes: the enabled meshes that have these settings.
+    The rows are the same whatever the settings are and whatever runs, so that nothing moves below
+    the mouse.
     """
-    settings = settings_of(owner)
+    if character.enabled:
+        shown = character.shown(context.active_object)
+        look = look_of(shown)
+        row = layout.split(factor=0.4)
+        row.alignment = "RIGHT"
+        row.label(text="Look")
+        row.menu(DQC_MT_presets.__name__, text="Custom" if look is None else look.name)
+        _sliders(layout, shown)
+    _draw_meshes(layout, context, character)
+    _message_line(layout, context, character)
+
+
+def _sliders(layout: UILayout, owner: Object) -> None:
+    """Draw the settings of an object that are dragged; grey where its method has none of them."""
+    settings, acts = settings_of(owner), Settings.of(owner).acts
     column = layout.column()
-    column.row().prop(settings, "display", expand=True)
-    column.prop(settings, "method")
-    acts = Settings.of(owner).acts
-    if acts("factor"):
-        column.use_property_decorate = True
-        column.prop(settings, "factor", slider=True)
-        column.use_property_decorate = False
-    if acts("softness"):
-        draw_softness(column, context, owner, meshes)
-    if acts("twist_spread"):
-        column.use_property_decorate = True
-        column.prop(settings, "twist_spread", slider=True)
-        column.use_property_decorate = False
-    for name in filter(acts, ("curve", "limb_axis", "use_mesh_joints", "use_ball_joints")):
-        column.prop(settings, name)
+    column.active = acts("factor")
+    column.use_property_decorate = True
+    column.prop(settings, "factor", slider=True)
+    draw_softness(column, owner)
+    column.prop(settings, "twist_spread", slider=True)
 
 
-def _groups(layout: UILayout, mesh: Object) -> None:
-    """Draw the settings of a mesh that name its vertex groups."""
-    acts, column = Settings.of(mesh).acts, layout.column()
-    for name, text in (("vertex_group", "Vertex Group"), ("blend_group", "Blend Group")):
-        if acts(name):
-            column.prop_search(settings_of(mesh), name, mesh, "vertex_groups", text=text)
+# What there is to say of a character: one line of the panel, and a list that it opens.
 
 
-def _status(layout: UILayout, context: Context, character: Character) -> None:
-    """Say each problem and each note once, with the meshes that it is about."""
+class Message(NamedTuple):
+    """A sentence on a character.
+
+    Attributes:
+        fix: the operator that repairs it; empty without one.
+    """
+
+    text: str
+    icon: IconItems = "INFO"
+    fix: str = ""
+
+
+def messages(context: Context, character: Character) -> list[Message]:
+    """Each problem and each note once, with the meshes that it is about; what is worse first."""
+    refused: dict[Object, list[str | None]] = {}
     problems: dict[Object, list[str | None]] = {}
     notes: dict[Object, list[str | None]] = {}
     for mesh in character.meshes:
         if not settings_of(mesh).is_enabled:
-            problems[mesh] = [enabling.refusal(mesh) or enabling.copied_modifier_warning(mesh)]
+            refused[mesh] = [enabling.refusal(mesh) or enabling.copied_modifier_warning(mesh)]
         elif reason := enabling.problem_of(mesh):
             problems[mesh] = [reason]
         else:
             notes[mesh] = [*enabling.notes_of(mesh), *display_hints(mesh, context)]
-    for text in said_once(problems):
-        draw_sentence(layout, context, text, "ERROR")
-    for text in said_once(notes):
-        draw_sentence(layout, context, text, "INFO")
+    found = [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in said_once(problems)]
+    found += [Message(text, "ERROR") for text in said_once(refused)]
+    for text, is_old in softness_messages(character.enabled):
+        fix = DQC_OT_update_softness.bl_idname if is_old else ""
+        found.append(Message(text, "INFO" if is_old else "ERROR", fix))
+    active = context.active_object
+    if character.keeper is not None and active in character.with_own:
+        found.append(Message(f"{active.name} has settings of its own: they are in Advanced."))
+    found += [Message(text) for text in said_once(notes)]
+    reported = last_report([character.name, *(mesh.name for mesh in character.meshes)])
+    return [*found, Message(reported, "CHECKMARK")] if reported else found
+
+
+# Pixels at interface scale 1 that the text of a line does not get: of the icon and the tabs, and of
+# the button Fix.
+_LINE_MARGIN, _FIX_WIDTH = 80, 60
+
+
+def _message_line(layout: UILayout, context: Context, character: Character) -> None:
+    """Draw what runs or what is wrong in one line, which has its place without anything, too."""
+    row = layout.row(align=True)
+    if draw_running(row):
+        return
+    found = messages(context, character)
+    if not found:
+        row.label(text="")
+        return
+    first, *others = found
+    text = f"({len(found)}) {first.text}" if others else first.text
+    margin = _LINE_MARGIN + (_FIX_WIDTH if first.fix else 0)
+    _in_one_line(row, "", cut_to_width(context, text, margin), first.icon)
+    if first.fix:
+        button = row.row(align=True)
+        button.ui_units_x = 2.4
+        button.operator(first.fix, text="Fix")
+
+
+def _in_one_line(row: UILayout, sentences: str, text: str, icon: IconItems) -> None:
+    """Draw a text that is cut where it is too long; its tooltip, and a click, show all sentences.
+
+    Args:
+        sentences: on one subject; empty: all messages of the active character.
+    """
+    row.alignment = "LEFT"
+    button: Any = row.operator(DQC_OT_messages.bl_idname, text=text, icon=icon, emboss=False)
+    button.sentences = sentences
+
+
+class DQC_OT_messages(Refusing, Operator):
+    """Show all that there is to say of the active character"""
+
+    bl_idname = "dqc.messages"
+    bl_label = "Show Messages"
+    bl_options = {"REGISTER"}
+
+    sentences: StringProperty(options={"HIDDEN", "SKIP_SAVE"})
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if selected_characters(context) else nothing_selected(context)
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """All sentences: the panel cuts the first and has none of the others."""
+        shown = _messages_of(context, properties.sentences)
+        return "\n".join(each.text for each in shown).removesuffix(".") or "Nothing is wrong"
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return context.window_manager.invoke_popup(self, width=DIALOG_WIDTH)
+
+    def draw(self, context: Context) -> None:
+        shown = _messages_of(context, self.sentences)
+        for message in shown or [Message("Nothing is wrong.", "CHECKMARK")]:
+            draw_in_dialog(self.layout, message.text, message.icon)
+            if message.fix:
+                self.layout.operator(message.fix)
+
+    def execute(self, context: Context) -> OperatorResult:
+        return {"FINISHED"}
+
+
+def _messages_of(context: Context, sentences: str) -> list[Message]:
+    """Given sentences as a message, or all messages of the active character."""
+    if sentences:
+        return [Message(sentences)]
+    characters = selected_characters(context)
+    return messages(context, characters[0]) if characters else []
 
 
 def said_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
@@ -506,13 +712,12 @@ def said_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
     return found
 
 
-def _draw_meshes(layout: UILayout, character: Character) -> None:
+def _draw_meshes(layout: UILayout, context: Context, character: Character) -> None:
     """Draw the list of the meshes, which opens and closes."""
-    on, count = len(character.enabled), len(character.meshes)
+    enabled, count = character.enabled, len(character.meshes)
     header, body = layout.panel(f"dqc_meshes_{character.name}", default_closed=True)
-    own = len(character.with_own)
-    text = f"Meshes: {on} of {count} on"
-    header.label(text=f"{text}, {own} own" if own and character.keeper else text)
+    names = [mesh.name for mesh in enabled or character.meshes]
+    header.label(text=fitting_list(context, names, f"Meshes {len(enabled)} of {count}: "))
     if body is None:
         return
     rows = body.column(align=True)
@@ -533,25 +738,11 @@ def _draw_meshes(layout: UILayout, character: Character) -> None:
             row.label(text="", icon="ERROR")
 
 
-def _draw_own_settings(
-    layout: UILayout, context: Context, character: Character, mesh: Object
-) -> None:
-    """Draw the settings of the active mesh alone, or the button that gives it some."""
-    if character.keeper is None:
-        return
-    if mesh not in character.with_own:
-        layout.operator(DQC_OT_own_settings.bl_idname, text=f"Own Settings for {mesh.name}")
-        return
-    layout.separator()
-    layout.label(text=f"Own settings of {mesh.name}", icon="MESH_DATA")
-    layout.operator(DQC_OT_character_settings.bl_idname, icon="LOOP_BACK")
-    _settings(layout, context, mesh, [mesh])
-
-
 CLASSES = (
     DQC_OT_leave_out,
     DQC_OT_take_bone_for,
     DQC_MT_bone_kind,
     DQC_UL_joints,
+    DQC_OT_messages,
     VIEW3D_PT_dq_compensation,
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import blf
 import bpy
@@ -13,8 +13,10 @@ from bpy.types import Context, Event, Operator, Timer, UILayout
 
 from ..errors import UserError
 from ..scene.settings.declaration import declared_in
+from ..session.changes import LOADED, RESTORED
 from ..session.status import tag_redraw
 from ..steps import Progress, run_through
+from ..wording import listed
 
 if TYPE_CHECKING:
     from bpy.stub_internal.rna_enums import IconItems, OperatorReturnItems
@@ -58,6 +60,26 @@ def shortened(context: Context, name: str, before: str = "") -> str:
     while len(shown) > 1 and shown_width(before + shown) > width:
         shown = "\u2026" + shown.lstrip("\u2026")[1:]
     return before + shown
+
+
+def cut_to_width(context: Context, text: str, margin: int = _MARGIN) -> str:
+    """The beginning of a text that the sidebar has room for; `margin` as of `draw_sentence`.
+
+    Blender leaves out the middle of a text that is too long.
+    """
+    width = _sidebar_width(context, margin)
+    if shown_width(text) <= width:
+        return text
+    while text and shown_width(f"{text}\u2026") > width:
+        text = text[:-1]
+    return f"{text.rstrip()}\u2026"
+
+
+def fitting_list(context: Context, names: Sequence[str], before: str) -> str:
+    """A text and the first names, three at most: as many as the sidebar has room for, and one."""
+    width = _sidebar_width(context, _MARGIN)
+    texts = (before + listed(names, most) for most in (3, 2))
+    return next((text for text in texts if shown_width(text) <= width), before + listed(names, 1))
 
 
 def _sidebar_width(context: Context, margin: int) -> float:
@@ -153,10 +175,38 @@ def reports_errors(
             return outcome
         summary, is_complete = (outcome, True) if isinstance(outcome, str) else outcome
         tag_redraw()
-        self.report({"INFO" if is_complete else "WARNING"}, summary)
+        report_all(self, "INFO" if is_complete else "WARNING", summary)
         return {"FINISHED"}
 
     return execute_and_report
+
+
+# The last report of several sentences: the status bar has room for one.
+_last_report = ""
+
+
+def report_all(operator: Any, level: Literal["INFO", "WARNING"], text: str) -> None:
+    """Report sentences: the first is shown in the status bar, the panel has all of them."""
+    global _last_report
+    first, dot, others = text.partition(". ")
+    _last_report = text if others else ""
+    if others:
+        operator.report({level}, others)
+    operator.report({level}, first + dot.rstrip())
+
+
+def _forget_report() -> None:
+    global _last_report
+    _last_report = ""
+
+
+FOLLOWS = ((LOADED, _forget_report), (RESTORED, _forget_report))
+unregister = _forget_report
+
+
+def last_report(names: Iterable[str]) -> str:
+    """The last report if it had several sentences and named one of these objects; else empty."""
+    return _last_report if any(name in _last_report for name in names) else ""
 
 
 # Gives operators the properties of declared options, and reads the options from them.
@@ -289,11 +339,11 @@ def _time_left(progress: Progress) -> str:
 
 
 def draw_running(layout: UILayout) -> bool:
-    """Draw the progress of the running bake; False without one."""
+    """Draw the progress of what runs as one row; False where nothing runs."""
     if _running is None:
         return False
-    layout.progress(factor=_running.share, text=_running.doing)
-    layout.label(text=f"{_time_left(_running)}   Esc stops", icon="INFO")
+    text = ", ".join(filter(None, (_running.doing, _time_left(_running), "Esc stops")))
+    layout.progress(factor=_running.share, text=text)
     return True
 
 
@@ -353,7 +403,7 @@ class RunsInSteps(Asks):
 
     def _report(self, sentences: list[str]) -> None:
         if sentences:
-            self.report({"INFO"}, " ".join(sentences))
+            report_all(self, "INFO", " ".join(sentences))
 
     def cancel(self, context: Context) -> None:
         """Blender ends the operator, as when its window is closed."""

@@ -36,6 +36,7 @@ _PAGES = (
     ("bpy.ops.dqc.compare*", "guide", "compare"),
     ("bpy.ops.dqc.toggle", "guide", "compare"),
     ("bpy.ops.dqc.settings_copy", "guide", "settings"),
+    ("bpy.ops.dqc.preset*", "guide", "look"),
     ("bpy.ops.dqc.leave_out", "guide", "joints"),
     ("bpy.ops.dqc.*", "guide", ""),
     ("bpy.types.dqcompensationexample*", "by_example", ""),
@@ -44,6 +45,8 @@ _PAGES = (
     ("bpy.types.dqcompensationplayback*", "crowds", "takes"),
     ("bpy.types.dqcompensationsettings.overlay*", "painting", "the-overlay"),
     ("bpy.types.dqcompensationsettings.softness*", "painting", "soften-weights"),
+    ("bpy.types.dqcompensationsettings.painted", "painting", "painting"),
+    ("bpy.types.dqcompensationsettings.*_group", "painting", ""),
     ("bpy.types.dqcompensationpreferences*", "guide", "preferences"),
     ("bpy.types.dqcompensation*", "guide", "settings"),
 )
@@ -150,12 +153,17 @@ class SubPanel:
         raise NotImplementedError
 
     @classmethod
-    def draw(cls, layout: UILayout, context: Context) -> None:
-        """Draw it into the layout of a panel or of another sub-panel."""
+    def draw(cls, layout: UILayout, context: Context, *, opened: bool = False) -> None:
+        """Draw it into the layout of a panel or of another sub-panel.
+
+        Args:
+            opened: it is open until the user closes it here; elsewhere it stays as it was.
+        """
         subject = cls.subject(context)
         if subject is None:
             return
-        header, body = layout.panel(cls.__name__, default_closed=cls.default_closed)
+        name = f"{cls.__name__}_opened" if opened else cls.__name__
+        header, body = layout.panel(name, default_closed=cls.default_closed and not opened)
         header.use_property_split = False
         cls.fill_header(header, subject)
         header.label(text=cls.title)

@@ -23,6 +23,7 @@ from dq_compensation.setup_check.checks import bone_groups, weight_transition
 from dq_compensation.ui import panels
 from dq_compensation.ui_shared.reporting import draw_sentence
 from dq_compensation.viewport.gpu_objects import drawing_refusal
+from tests.blender.recorded_layout import RecordedLayout
 from tests.limb import build_posed_limb
 from tests.replaced_functions import replace_everywhere
 from tests.setup_check.plant_weight_transition import cylinder
@@ -66,12 +67,12 @@ def chosen(request: pytest.FixtureRequest, limb: bpy.types.Object) -> bpy.types.
 
 
 def drawn_settings(obj: bpy.types.Object) -> set[str]:
-    layout = MagicMock()
-    panels._settings(layout, bpy.context, obj, [obj])
+    """The settings that are not grey: rows keep their places."""
+    layout = RecordedLayout()
+    panels._sliders(layout, obj)
+    panels._method(layout, bpy.context, obj)
     panels._groups(layout, obj)
-    column = layout.column.return_value
-    calls = [*column.prop.call_args_list, *column.prop_search.call_args_list]
-    return {call.args[1] for call in calls} & set(OTHER_VALUES)
+    return set(layout.names("prop", active_only=True)) & set(OTHER_VALUES)
 
 
 def moves(obj: bpy.types.Object, name: str) -> bool:
@@ -106,7 +107,7 @@ def test_the_overlay_says_where_nothing_compensates(
     replace_everywhere(monkeypatch, drawing_refusal, lambda: None)
     replace_everywhere(monkeypatch, draw_sentence, lambda *args: words.append(args[2]))
     chosen.dq_compensation.overlay = "COMPENSATION"
-    panel.OverlayPanel.fill(MagicMock(), MagicMock(), chosen)
+    panel.draw_overlay(MagicMock(), MagicMock(), chosen)
     chosen.dq_compensation.overlay = "NONE"
     says_so = "This method does not compensate." in words
     assert says_so == ("factor" not in drawn_settings(chosen))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from unittest.mock import MagicMock
 
 import bpy
 import numpy as np
@@ -25,6 +24,7 @@ from dq_compensation.ui import panels
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable
+from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import evaluated_positions
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -154,7 +154,7 @@ def test_the_panel_draws_it_where_it_acts(
     before = api.evaluate(obj)
     settings.use_ball_joints = True
     moves = bool(np.abs(api.evaluate(obj) - before).max() > TOLERANCE)
-    layout = MagicMock()
-    panels._settings(layout, bpy.context, obj, [obj])
-    drawn = {call.args[1] for call in layout.column.return_value.prop.call_args_list}
+    layout = RecordedLayout()
+    panels._method(layout, bpy.context, obj)
+    drawn = layout.names("prop", active_only=True)
     assert moves == expected == ("use_ball_joints" in drawn)

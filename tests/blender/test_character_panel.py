@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-from unittest.mock import MagicMock
 
 import bpy
 import numpy as np
@@ -16,6 +14,7 @@ from dq_compensation.ui import panels
 from dq_compensation.ui.operators import show_methods, show_plain
 from dq_compensation.ui.panels import said_once, shown_characters
 from tests.blender.enabled_scenes import check, error, select
+from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import linked_copy
 from tests.limb import build_posed_limb
 
@@ -45,30 +44,19 @@ def five(addon: None) -> Character:
 
 
 class Drawn:
-    """What the panel has drawn: the owners of properties, the texts, the buttons."""
+    """What the panel has drawn: the top level and *Advanced*, with the list of meshes open."""
 
     def __init__(self) -> None:
-        self.owners: list[tuple[str, str]] = []
-        self.texts: list[str] = []
-        self.buttons: list[str] = []
-        layout = self._layout()
-        (character, *_), _text = shown_characters(bpy.context)
-        panels.draw_character(layout, bpy.context, character)
-
-    def _layout(self) -> Any:
-        layout = MagicMock()
-        for name in ("row", "column", "split", "box"):
-            getattr(layout, name).side_effect = lambda **_: self._layout()
-        layout.panel.side_effect = lambda *_, **__: (self._layout(), self._layout())
-        layout.prop.side_effect = lambda owner, name, **_: self.owners.append(
-            (owner.id_data.name, name)
-        )
-        layout.label.side_effect = lambda text="", **_: self.texts.append(text)
-        layout.operator.side_effect = lambda name, **_: self.buttons.append(name) or MagicMock()
-        return layout
+        (self.character, *_), _text = shown_characters(bpy.context)
+        layout = RecordedLayout({f"dqc_meshes_{self.character.name}"})
+        panels.draw_character(layout, bpy.context, self.character)
+        panels.AdvancedPanel.fill(layout, bpy.context, self.character)
+        self.texts = layout.texts()
+        self.buttons = layout.names("operator")
+        self._properties = list(layout.leaves("prop"))
 
     def owners_of(self, name: str) -> list[str]:
-        return [owner for owner, found in self.owners if found == name]
+        return [each.owner for each in self._properties if each.name == name]
 
 
 @pytest.mark.parametrize("active", ["rig", "first", "last"])
@@ -78,7 +66,7 @@ def test_the_settings_are_drawn_once(five: Character, active: str) -> None:
     drawn = Drawn()
     assert drawn.owners_of("method") == drawn.owners_of("factor") == [rig.name]
     assert drawn.owners_of("use_ball_joints") == [rig.name]
-    assert "Meshes: 5 of 5 on" in drawn.texts
+    assert "Meshes 5 of 5: Body, Body 01 and 3 more" in drawn.texts
     assert drawn.buttons.count("dqc.switch_mesh") == 5
     assert drawn.buttons.count("dqc.refresh") == 1
 
@@ -89,7 +77,7 @@ def test_a_character_of_many_meshes_is_one_block() -> None:
     bpy.ops.dqc.enable()
     drawn = Drawn()
     assert len(drawn.owners_of("method")) == 1
-    assert "Meshes: 25 of 25 on" in drawn.texts
+    assert "Meshes 25 of 25: Body and 24 more" in drawn.texts
 
 
 def test_an_active_mesh_with_its_own_settings_has_a_block(five: Character) -> None:
@@ -98,16 +86,16 @@ def test_an_active_mesh_with_its_own_settings_has_a_block(five: Character) -> No
     select(meshes[2])
     drawn = Drawn()
     assert drawn.owners_of("factor") == [rig.name, meshes[2].name]
-    assert "Meshes: 5 of 5 on, 1 own" in drawn.texts
-    headings = [f"Settings of {rig.name}", f"Own settings of {meshes[2].name}"]
-    assert [text for text in drawn.texts if text in headings] == headings
+    assert drawn.texts.count("own settings") == 1
+    heading = f"Own settings of {meshes[2].name}"
+    assert heading in drawn.texts
     assert "dqc.character_settings" in drawn.buttons
     assert bpy.ops.dqc.character_settings() == {"FINISHED"}
     assert meshes[2].dq_compensation.factor == 1.0
     assert error(meshes[2]) < 1e-4
     drawn = Drawn()
     assert drawn.owners_of("factor") == [rig.name]
-    assert headings[0] not in drawn.texts
+    assert heading not in drawn.texts
     assert "dqc.own_settings" in drawn.buttons
     assert bpy.ops.dqc.own_settings() == {"FINISHED"}
     rig.dq_compensation.factor = 0.5
@@ -210,10 +198,16 @@ def test_a_problem_is_said_once_with_the_meshes_that_have_it(five: Character) ->
         status_of(mesh).notes = [f"{mesh.name} has moved relative to its armature."]
     for mesh in meshes:
         status_of(mesh).notes.append("Twists are spread along Upper.")
-    said = " ".join(text for text in Drawn().texts if text)
+    drawn = Drawn()
+    found = panels.messages(bpy.context, drawn.character)
+    said = " ".join(message.text for message in found)
     assert said.count("has moved") == 1
     assert "Body 01 has moved relative to its armature. Also Body 02." in said
     assert said.count("Twists are spread along Upper.") == 1
+    # The panel has one line; its tooltip, and a click, show all.
+    assert len(found) == 2
+    assert f"(2) {found[0].text}" in Drawn().texts
+    assert drawn.buttons.count("dqc.messages") == 1
 
 
 def test_a_sentence_on_some_meshes_names_them(five: Character) -> None:

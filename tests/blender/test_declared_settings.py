@@ -6,7 +6,6 @@ import re
 from argparse import ArgumentParser
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 from typing import Any, get_args, get_type_hints
-from unittest.mock import MagicMock
 
 import bpy
 import pytest
@@ -31,6 +30,7 @@ from dq_compensation.scene.settings.take_settings import DQCompensationPlayback
 from dq_compensation.ui import panels
 from dq_compensation.ui.operators import DQC_OT_preset_add, copy_groups, copy_settings
 from environments import PROJECT
+from tests.blender.recorded_layout import RecordedLayout
 from tests.limb import build_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -110,12 +110,11 @@ def test_what_acts_is_frozen_and_has_the_defaults(limb: bpy.types.Object) -> Non
 
 
 def test_the_panel_shows_each_that_changes_the_method(limb: bpy.types.Object) -> None:
-    layout = MagicMock()
-    panels._settings(layout, bpy.context, limb, [limb])
+    layout = RecordedLayout()
+    panels._sliders(layout, limb)
+    panels._method(layout, bpy.context, limb)
     panels._groups(layout, limb)
-    column = layout.column.return_value
-    calls = [*column.prop.call_args_list, *column.prop_search.call_args_list]
-    assert {call.args[1] for call in calls} >= set(METHOD_SETTINGS) - set(BONE_SETTINGS)
+    assert set(layout.names("prop")) >= set(METHOD_SETTINGS) - set(BONE_SETTINGS)
 
 
 def test_choices_are_those_of_the_types() -> None:

@@ -101,6 +101,24 @@ def test_faces_keep_their_weights_and_expressions(addon: None, whole_human: Huma
         assert np.abs(posed(human, turns) - looks[name]).max() < 1e-3, name
 
 
+def test_parts_of_a_face_are_named_where_they_were_to_be_softened(
+    addon: None, whole_human: Human
+) -> None:
+    """The mask of Softness is 1 around one elbow, then in the face."""
+    body = whole_human.mesh_object
+    read, groups = read_weights(body.data), body.vertex_groups
+    for bone, is_of_face in (("lowerarm01.L", False), ("jaw", True)):
+        amounts = np.zeros(len(body.data.vertices), np.float32)
+        amounts[read.of_group(groups[bone].index) > 0.0] = 1.0
+        write_groups(body, {"Region": amounts})
+        body.dq_compensation.softness_group = "Region"
+        (report,) = api.soften_weights(body)
+        assert ("jaw" in report.features) == is_of_face, bone
+        assert bool(report.features) == is_of_face
+        assert ("parts of a face" in report.sentence()) == is_of_face
+        api.restore_weights(body)
+
+
 def _dense(read: VertexGroupWeights, obj: bpy.types.Object) -> NDArray[np.float32]:
     found = np.zeros((read.vertex_count, len(obj.vertex_groups)), np.float32)
     found[read.vertices, read.groups] = read.weights

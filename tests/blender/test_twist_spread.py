@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle.reconcile import find_notes
 from dq_compensation.modifier.attribute_names import TURN_LIMB
 from dq_compensation.modifier.installation import evaluate_by_modifier
 from dq_compensation.modifier.modifier_stack import our_modifier
@@ -19,8 +18,8 @@ from dq_compensation.modifier.palette_object import find_palette, nodes_of_palet
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
-from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.session.status import status_of
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation, twist_about_parent
 from tests.blender.enabled_scenes import check, enable
@@ -174,7 +173,7 @@ def test_a_note_counts_limbs_and_names_those_that_are_left_out(game_human: Human
     obj.dq_compensation.twist_left_out = "calf_l"
     obj.dq_compensation.twist_spread = 0.4
     enable(obj)
-    (note,) = [each for each in find_notes(SkinnedObject(obj)) if each.startswith("Twists")]
+    note = status_of(obj).twists
     acting = Settings.of(obj)
     limbs = bind(obj, bpy.context.evaluated_depsgraph_get()).twist_limbs(acting)
     assert note.startswith(f"Twists are spread along {len(limbs.bones)} limbs. ")

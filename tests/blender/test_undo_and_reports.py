@@ -20,6 +20,7 @@ ONLY_LOOK = {
     "compare",
     "compare_volume",
     "help",
+    "messages",
     "preferences_reset",
     "preset_add",
 }

@@ -59,6 +59,10 @@ class Step:
         yield from self.window.press("dqc.enable")
         self.expect(self.settings.enabled, "Human is enabled")
 
+    def open_advanced(self) -> Wait:
+        """Open the sub-panel with method and display."""
+        yield from self.window.open_panel('page="guide", section="settings"')
+
     def to_frame(self, frame: int) -> Wait:
         """Go to a frame with the arrow keys."""
         yield from self.window.over_view()

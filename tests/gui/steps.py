@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from blender_window import Wait
 from judging import Step
-from steps_basics import compare, enable, factor, install, method, save
+from steps_basics import compare, enable, factor, install, look, method, save
 from steps_tools import (
     bake,
     bake_to_bones,
@@ -29,6 +29,7 @@ INSTALL: StepFunction = install
 STEPS: tuple[StepFunction, ...] = (
     enable,
     factor,
+    look,
     method,
     compare,
     joints,

@@ -9,6 +9,8 @@ from judging import CATEGORY, Step
 
 # Metres, of a human of 1.7: nodes compute in 32 bits.
 CLOSE = 1e-4
+# The height of a row of a panel, in pixels.
+_ROW = 22
 
 
 def install(step: Step) -> Wait:
@@ -66,6 +68,7 @@ def method(step: Step) -> Wait:
     window = step.window
     linear = yield from step.look("The Armature modifier")
     yield from step.enable()
+    yield from step.open_advanced()
     for name in ("LINEAR", "DUAL_QUATERNION", "COMPENSATED", "SPHERICAL_JOINT"):
         yield from window.turn(
             "dq_compensation.method", lambda name=name: step.settings.method == name
@@ -75,6 +78,31 @@ def method(step: Step) -> Wait:
             step.expect_same(now, linear, "Linear against the Armature modifier")
         else:
             step.expect_changed(now, linear, f"{name} against Linear")
+
+
+def look(step: Step) -> Wait:
+    """Open the menu Look and choose Soft with Twist by its keys: soft weights are made; undo."""
+    window = step.window
+    yield from step.enable()
+    painted = yield from step.look("As Painted")
+    x, y = yield from window.find("dq_compensation.factor", 0.7)
+    # Menus have no Python to find them by: this one is in the row above.
+    yield from window.click((x, y + _ROW))
+    step.show("The menu")
+    yield from window.key("UP_ARROW")
+    yield from window.key("RET")
+    yield from window.wait(20)
+    chosen = (step.settings.softness, step.settings.twist_spread)
+    step.expect(chosen == (0.5, 1.0), f"softness and spread are {chosen}")
+    yield from window.wait_until(
+        lambda: step.settings.native.soft_copy is not None, "No soft weights are made."
+    )
+    yield from window.wait(100)
+    soft = yield from step.look("Soft with Twist")
+    step.expect_changed(soft, painted, "The elbow is softer", 0.001)
+    yield from step.undo(lambda: step.settings.softness == 0.0, "Ctrl Z takes the look back")
+    step.expect(step.settings.twist_spread == 0.0, "all of it")
+    step.expect_same((yield from step.look("After Ctrl Z")), painted, "Undone")
 
 
 def compare(step: Step) -> Wait:

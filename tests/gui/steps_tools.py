@@ -18,6 +18,8 @@ ELBOW = "lowerarm_l"
 HAND = "hand_l"
 # Where a checkbox in a panel's header is, as a part of the sidebar's width.
 _CHECKBOX = 0.17
+# Likewise the switch beside the slider Softness, and the button that mends what a line says.
+_AS_PAINTED, _FIX = 0.75, 0.77
 
 
 def paint(step: Step) -> Wait:
@@ -43,8 +45,8 @@ def paint(step: Step) -> Wait:
     weights = painted(step)
     step.expect((weights < 0.5).sum() > 10, f"{(weights < 0.5).sum()} vertices are painted")
     yield from step.look("Painted")
-    yield from window.press("object.mode_set")
-    step.expect(step.human.mode == "OBJECT", "Done goes to Object Mode")
+    yield from window.press("dqc.paint_done", 0.7)
+    step.expect(step.human.mode == "OBJECT", "Done goes back to Object Mode")
     now = yield from step.look("Object Mode")
     step.expect_changed(now, compensated, "Painting changes the elbow", 0.001)
     yield from step.undo(lambda: not step.settings.vertex_group, "Ctrl Z takes everything back")
@@ -105,10 +107,10 @@ def softness(step: Step) -> Wait:
     yield from window.wait_until(lambda: is_made_for(step, first), "No soft weights were made.")
     soft = yield from step.look("Soft")
     step.expect_changed(soft, painted, "The bent limbs are softer", 0.001)
-    yield from window.press("dq_compensation.as_painted", 0.6)
+    yield from window.press("dq_compensation.as_painted", _AS_PAINTED)
     step.expect(step.settings.as_painted, "As Painted is on")
     step.expect_same((yield from step.look("As Painted")), painted, "As Painted")
-    yield from window.press("dq_compensation.as_painted", 0.6)
+    yield from window.press("dq_compensation.as_painted", _AS_PAINTED)
     step.expect_same((yield from step.look("Soft again")), soft, "Without As Painted")
     with bpy.context.temp_override(window=window.window):
         bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
@@ -125,7 +127,7 @@ def softness(step: Step) -> Wait:
     step.expect(not are_made(), "Esc stops")
     step.expect(is_made_for(step, first), "the last soft weights stay")
     step.expect_same((yield from step.look("Esc: the panel says that they are old")), soft, "Esc")
-    yield from window.press("dqc.update_softness")
+    yield from window.press("dqc.update_softness", _FIX)
     yield from window.wait_until(
         lambda: is_made_for(step, step.settings.softness), "The button has made no soft weights."
     )
@@ -310,6 +312,7 @@ def to_by_example(step: Step) -> Wait:
     """Enable the method By Example and choose the elbow."""
     window = step.window
     yield from step.enable()
+    yield from step.open_advanced()
     yield from window.turn(
         "dq_compensation.method", lambda: step.settings.method == "SPHERICAL_JOINT_BY_EXAMPLE"
     )
@@ -413,7 +416,8 @@ def gpu_display(step: Step) -> Wait:
     empty = yield from empty_view(step)
     yield from step.enable()
     modifier = yield from step.look("Modifier")
-    yield from window.press("dq_compensation.display", 0.85)
+    yield from step.open_advanced()
+    yield from window.press("dq_compensation.display", 0.75)
     step.expect(step.settings.display == "GPU", f"the display is {step.settings.display}")
     drawn = yield from step.look("GPU")
     step.expect_outline(drawn, modifier, empty, "GPU against Modifier")
@@ -431,7 +435,8 @@ def play_take(step: Step) -> Wait:
     window = step.window
     empty = yield from empty_view(step)
     yield from step.enable()
-    yield from window.press("dq_compensation.display", 0.85)
+    yield from step.open_advanced()
+    yield from window.press("dq_compensation.display", 0.75)
     # The last frame of a take in a loop shows the first one.
     yield from step.to_frame(22)
     bent = yield from step.look("Frame 22, posed by the armature")

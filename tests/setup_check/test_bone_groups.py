@@ -136,7 +136,7 @@ def _by_an_object_with_the_same_mesh(obj: bpy.types.Object) -> None:
     ("use", "user"),
     [
         (_as_compensation_weights, "compensation weights"),
-        (_as_blend_group, "Blend Group"),
+        (_as_blend_group, "blend weights"),
         (_as_support, "support of the example poses of Lower"),
         (_by_an_object_with_the_same_mesh, "compensation weights of Limb.001"),
     ],

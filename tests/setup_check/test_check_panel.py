@@ -113,7 +113,9 @@ def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> No
 def test_what_has_to_be_asked_about_makes_no_fix_all(body: bpy.types.Object, dents: Dents) -> None:
     dents.fixes = ("ask", "flatten")
     bpy.ops.dqc.check()
-    assert "dqc.fix_all" not in {name for name, _, _ in draw().buttons}
+    # Its button keeps its place.
+    assert "dqc.fix_all" in {name for name, _, _ in draw().buttons}
+    assert not draw().enabled
 
 
 @pytest.mark.parametrize("count", [0, 3])
@@ -137,7 +139,8 @@ def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: 
     bpy.ops.dqc.check()
     closed, opened = draw(closed=True), draw()
     assert closed.words == ["Nothing to fix, 1 hint", "Show Hints (1)"]
-    assert [name for name, _, _ in closed.buttons] == ["dqc.check"]
+    assert [name for name, _, _ in closed.buttons] == ["dqc.check", "dqc.fix_all"]
+    assert (closed.enabled, opened.enabled) == (False, True)
     assert opened.words == [*closed.words, "Body has 3 dents."]
     name, _, properties = opened.buttons[-1]
     assert (name, properties.hints) == ("dqc.fix_all", True)

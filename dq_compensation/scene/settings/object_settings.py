@@ -49,6 +49,32 @@ BONE_SETTINGS = (*LEFT_OUT, "bone_kinds")
 """The settings that name bones."""
 GROUP_SETTINGS = ("vertex_group", "blend_group")
 """The settings that name a vertex group."""
+PaintedKind = Literal["COMPENSATION", "BLEND", "SOFTNESS"]
+PAINTED_KINDS: tuple[tuple[PaintedKind, str, str], ...] = (
+    (
+        "COMPENSATION",
+        "Compensation",
+        "How much of the compensation acts: 0 is plain dual quaternions, 1 all of it",
+    ),
+    (
+        "BLEND",
+        "Blend",
+        "The blend between the plain Armature modifier's linear skinning, 0, and the method, 1",
+    ),
+    (
+        "SOFTNESS",
+        "Softness",
+        "How much of Softness and of Soften Weights each vertex gets: 0 keeps its weights, 1 all "
+        "of it",
+    ),
+)
+"""The vertex groups that an artist paints: each with its label and what it says."""
+PAINTED_SETTINGS: dict[PaintedKind, str] = {
+    "COMPENSATION": "vertex_group",
+    "BLEND": "blend_group",
+    "SOFTNESS": "softness_group",
+}
+"""The settings that name them."""
 
 METHODS = (
     (
@@ -247,11 +273,13 @@ class MethodSettings(JointSettings):
         **_OF_CHARACTER,
     )
     vertex_group: str = props.StringProperty(
+        name="Compensation",
         description="How much of the compensation each vertex gets. Empty: all of it",
         default="",
         **_ACTING,
     )
     blend_group: str = props.StringProperty(
+        name="Blend",
         description="How much of the chosen method each vertex gets: 0 is the plain Armature "
         "modifier, 1 the method. Empty: all of it",
         default="",
@@ -357,6 +385,53 @@ class DQCompensationNativeState(PropertyGroup):
     hidden_for_copy: bool = props.BoolProperty()
 
 
+def _activate_painted(settings: Any, _context: bpy.types.Context) -> None:
+    """While weights are painted, the brush paints the group that was chosen."""
+    obj: Any = settings.id_data
+    group = obj.vertex_groups.get(getattr(settings, PAINTED_SETTINGS[settings.painted]))
+    if obj.mode == "WEIGHT_PAINT" and group is not None:
+        obj.vertex_groups.active_index = group.index
+
+
+def _active_example(settings: Any) -> int:
+    """The example that was chosen, or the first of the bone that was made active since."""
+    bone, chosen = _active_bone(settings.id_data), settings.chosen_example
+    if bone == settings.chosen_beside:
+        return chosen
+    if 0 <= chosen < len(settings.examples) and settings.examples[chosen].bone == bone:
+        return chosen
+    bones = [item.bone for item in settings.examples]
+    return bones.index(bone) if bone in bones else chosen
+
+
+def _choose_in_list(settings: Any, index: int) -> None:
+    """Choose an example, and in Pose Mode its bone."""
+    rig = find_rig(settings.id_data)
+    if 0 <= index < len(settings.examples) and rig is not None and rig.mode == "POSE":
+        bones: Any = cast("bpy.types.Pose", rig.pose).bones
+        chosen = bones.get(settings.examples[index].bone)
+        for bone in bones if chosen is not None else ():
+            # Since Blender 5 the pose bone is what is selected.
+            target = bone if "select" in bone.bl_rna.properties else bone.bone
+            target.select = bone == chosen
+        if chosen is not None:
+            cast("bpy.types.Armature", rig.data).bones.active = chosen.bone
+    choose_example(settings.id_data, index)
+
+
+def choose_example(obj: bpy.types.Object, index: int) -> None:
+    """Make an example the active one until another bone is made active."""
+    settings = settings_of(obj)
+    settings.chosen_example, settings.chosen_beside = index, _active_bone(obj)
+
+
+def _active_bone(obj: bpy.types.Object) -> str:
+    """The name of the active bone of a mesh's armature; empty without one."""
+    rig = find_rig(obj)
+    bone = cast("bpy.types.Armature", rig.data).bones.active if rig is not None else None
+    return "" if bone is None else bone.name
+
+
 @property_group
 class DQCompensationSettings(_ShownChoices, PropertyGroup):
     """The deformation of a mesh object; of an armature object, the settings of its character."""
@@ -375,8 +450,22 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         type=DQCompensationExampleBone
     )
     active_example: int = props.IntProperty(
-        description="The example pose that is chosen in the list",
+        description="The example pose that is chosen in the list: choosing one selects its bone, "
+        "selecting a bone chooses its first one",
         options={"SKIP_SAVE"},
+        get=_active_example,
+        set=_choose_in_list,
+    )
+    # The example that was chosen last, and the bone that was active then.
+    chosen_example: int = props.IntProperty(options={"HIDDEN", "SKIP_SAVE"})
+    chosen_beside: str = props.StringProperty(options={"HIDDEN", "SKIP_SAVE"})
+    painted: PaintedKind = props.EnumProperty(
+        name="Group",
+        description="The vertex group that the buttons of the panel paint and change",
+        items=PAINTED_KINDS,
+        default="COMPENSATION",
+        options={"SKIP_SAVE"},
+        update=_activate_painted,
     )
     active_joint: int = props.IntProperty(
         description="The bone that is chosen in the list of joints",
@@ -407,6 +496,7 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         **_ACTING,
     )
     softness_group: str = props.StringProperty(
+        name="Softness",
         description="How much of Softness and of Soften Weights each vertex gets. Empty: all of it",
         **_ACTING,
     )

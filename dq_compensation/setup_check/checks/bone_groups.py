@@ -189,9 +189,7 @@ def _find_idle_joints(subject: Subject) -> Iterator[Issue]:
     bones = [name for names in idle.values() for name in names]
     if not bones:
         return
-    parts = [
-        f"{IDLE_REASONS[reason]}: {listed(names, 6)}." for reason, names in idle.items() if names
-    ]
+    parts = [f"{IDLE_REASONS[reason]}: {listed(names)}." for reason, names in idle.items() if names]
     said = " ".join(part[0].upper() + part[1:] for part in parts)
     message = (
         f"Nothing is compensated at the heads of {counted(len(bones), 'bone')} of "

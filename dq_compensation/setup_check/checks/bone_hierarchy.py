@@ -353,7 +353,7 @@ def _issue(subject: Subject, key: str, gaps: list[Gap], joints: int) -> Issue:
     fixes: tuple[Fix, ...] = ()
     if key in _QUESTIONS:
         question = (
-            f"{_QUESTIONS[key]} {listed(pairs, 6)}. Every bone moves as it did on every frame, but "
+            f"{_QUESTIONS[key]} {listed(pairs)}. Every bone moves as it did on every frame, but "
             f"the bones are keyed on every frame in the actions of {armature} and between frames "
             "they may differ a little. Afterwards they follow their new parents."
         )

@@ -511,7 +511,7 @@ def _set_axis_fix(subject: Subject, axis: str, axes: LimbAxes, wrong: Booleans) 
         f"Set Limb Axis to {label}, which follows the limbs best; no bone is changed",
         f"Limb Axis of {subject.obj.name} is set from {setting_label(subject.obj, 'limb_axis')} to "
         f"{label}. The compensated shape changes where joints bend, above all at "
-        f"{listed(_names(axes, wrong), 6)}.",
+        f"{listed(_names(axes, wrong))}.",
     )
 
 
@@ -524,7 +524,7 @@ def _reorient_fix(axes: LimbAxes, armature: str) -> Fix:
         f"Turn {bones} at rest so that Y runs along the limb: {listed(names)}. Heads, pose and "
         "animation stay",
         f"{bones} of {armature} are turned at rest, for every mesh that it deforms: "
-        f"{listed(names, 6)}. Their pose channels and all keys in its actions are rewritten so "
+        f"{listed(names)}. Their pose channels and all keys in its actions are rewritten so "
         "that the motion stays; numbers in the channels, Euler orders and locks change with the "
         "axes. A channel whose keys are not at the same frames is keyed on every frame. The "
         "compensated shape changes where the limb was taken for another direction.",

@@ -1,0 +1,395 @@
+"""The main panel: its look, its rows that stay where they are, its line of what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.examples.operators import active_character
+from dq_compensation.painting.panel import PaintPanel
+from dq_compensation.scene import selected_characters
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.scene.selected_characters import NOTHING_SELECTED
+from dq_compensation.scene.settings.object_settings import CHARACTER_SETTINGS, settings_of
+from dq_compensation.session.status import status_of
+from dq_compensation.steps import Progress
+from dq_compensation.ui import operators, panels
+from dq_compensation.ui.operators import known_looks, look_of
+from dq_compensation.ui_shared import reporting
+from tests.blender.enabled_scenes import enabled_limb, select
+from tests.blender.libraries import collected, overridden
+from tests.blender.recorded_layout import RecordedLayout
+from tests.blender.scene_builders import evaluated_positions
+from tests.blender.test_character_panel import build_meshes
+
+Object = bpy.types.Object
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+OPEN = {"JointsPanel", "PaintPanel", "BakePanel", "_WithCrowds", "AdvancedPanel"}
+
+
+def drawn(open_panels: set[str] | frozenset[str] = frozenset()) -> RecordedLayout:
+    """The whole panel in the current context."""
+    layout = RecordedLayout(open_panels)
+    panels.VIEW3D_PT_dq_compensation.fill(MagicMock(), layout, bpy.context)
+    return layout
+
+
+def shown_look() -> str:
+    (menu,) = drawn().leaves("menu")
+    return menu.text
+
+
+def choose(name: str, **options: bool) -> None:
+    """Choose a look, as one step of undo."""
+    (look,) = [each for each in known_looks() if each.name == name]
+    assert bpy.ops.dqc.preset_apply(filepath=look.path, **options) == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="Look")
+
+
+def values(owner: Object) -> dict[str, Any]:
+    settings: Any = settings_of(owner)
+    return {name: getattr(settings, name) for name in CHARACTER_SETTINGS}
+
+
+@pytest.fixture
+def rig(addon: None) -> Object:
+    """An armature with three enabled meshes."""
+    found, _meshes = build_meshes(3)
+    select(found)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    return found
+
+
+@pytest.fixture
+def users_presets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of presets of the user."""
+    shipped = bpy.utils.preset_paths("dq_compensation")
+    own = tmp_path / "presets" / "dq_compensation"
+    own.mkdir(parents=True)
+    monkeypatch.setattr(bpy.utils, "preset_paths", lambda _: [*shipped, str(own)])
+    monkeypatch.setattr(
+        bpy.utils, "user_resource", lambda _kind, *, path="", **_options: str(tmp_path / path)
+    )
+    known_looks.cache_clear()
+    yield own
+    monkeypatch.undo()
+    known_looks.cache_clear()
+
+
+def test_the_look_is_the_preset_whose_values_the_character_has(rig: Object) -> None:
+    assert shown_look() == "As Painted"
+    for name in ("Soft with Twist", "Soft", "As Painted"):
+        choose(name)
+        assert shown_look() == name
+    rig.dq_compensation.softness = 0.3
+    assert shown_look() == "Custom"
+    rig.dq_compensation.softness = 0.5
+    assert shown_look() == "Soft"
+    rig.dq_compensation.curve = "FITTED"
+    assert shown_look() == "Custom"
+
+
+def test_your_own_looks_are_listed_and_removed_and_shipped_ones_stay(
+    rig: Object, users_presets: Path
+) -> None:
+    rig.dq_compensation.softness = 0.3
+    assert bpy.ops.dqc.preset_add(name="Mine") == {"FINISHED"}
+    assert (users_presets / "Mine.py").exists()
+    assert shown_look() == "Mine"
+    rig.dq_compensation.softness = 0.5
+    # Of two looks that fit the one counts that says more.
+    assert bpy.ops.dqc.preset_add(name="Soft of mine") == {"FINISHED"}
+    assert shown_look() == "Soft of mine"
+    assert bpy.ops.dqc.preset_add(name="Soft of mine", remove_name=True) == {"FINISHED"}
+    assert shown_look() == "Soft"
+    assert bpy.ops.dqc.preset_add(name="Soft", remove_name=True) == {"CANCELLED"}
+    assert "Soft" in [look.name for look in known_looks()]
+    assert rig.dq_compensation.softness == 0.5
+
+
+def test_a_preset_that_computes_is_never_shown_as_the_look(
+    rig: Object, users_presets: Path
+) -> None:
+    (users_presets / "Odd.py").write_text("import bpy\nsettings.factor = max(0, 1)\n", "utf-8")
+    known_looks.cache_clear()
+    assert "Odd" in [look.name for look in known_looks()]
+    assert shown_look() == "As Painted"
+    look = look_of(rig)
+    assert look is not None
+    assert look.name == "As Painted"
+
+
+def test_undo_of_a_look_is_exact(rig: Object) -> None:
+    rig.dq_compensation.factor = 0.7
+    own = bpy.data.objects["Body 01"]
+    own.dq_compensation.twist_spread = 0.25
+    bpy.ops.ed.undo_push(message="Before")
+    names = [rig.name, "Body", "Body 01", "Body 02"]
+    before = {name: values(bpy.data.objects[name]) for name in names}
+    positions = {name: evaluated_positions(bpy.data.objects[name]) for name in names[1:]}
+    choose("Soft with Twist")
+    assert values(rig) != before[rig.name]
+    bpy.ops.ed.undo()
+    for name in names:
+        assert values(bpy.data.objects[name]) == before[name], name
+    for name, expected in positions.items():
+        # The same computation on the same data.
+        np.testing.assert_array_equal(evaluated_positions(bpy.data.objects[name]), expected)
+
+
+def test_a_look_is_for_the_active_character_and_with_alt_for_all(rig: Object) -> None:
+    other, _ = enabled_limb("Other")
+    select(rig, other)
+    before = values(other)
+    event = MagicMock(alt=False)
+    chosen: list[bool] = []
+
+    class Pressed:
+        filepath = next(each.path for each in known_looks() if each.name == "Soft")
+
+        def execute(self, _context: bpy.types.Context) -> set[str]:
+            chosen.append(self.active_only)
+            return bpy.ops.dqc.preset_apply(filepath=self.filepath, active_only=self.active_only)
+
+    invoke: Any = operators.DQC_OT_preset_apply.invoke
+    invoke(Pressed(), bpy.context, event)
+    assert (rig.dq_compensation.softness, values(other)) == (0.5, before)
+    event.alt = True
+    invoke(Pressed(), bpy.context, event)
+    assert other.dq_compensation.softness == 0.5
+    assert chosen == [True, False]
+    # The panel has one block: that of the active character.
+    assert [leaf.owner for leaf in drawn().leaves("prop") if leaf.name == "factor"] == [rig.name]
+
+
+def test_an_override_gets_a_look_and_a_linked_character_refuses(
+    rig: Object, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "library.blend")
+    collected("Character", rig, *(bpy.data.objects[name] for name in ("Body", "Body 01")))
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(path, link=True) as (_, wanted):
+        wanted.collections = ["Character"]
+    (collection,) = wanted.collections
+    bpy.context.scene.collection.children.link(collection)
+    bpy.context.view_layer.update()
+    (armature,) = (obj for obj in collection.objects if obj.type == "ARMATURE")
+    select(armature)
+    assert not bpy.ops.dqc.preset_apply.poll()
+    assert shown_look() == "As Painted"
+    _mesh, armature = overridden(collection)
+    select(armature)
+    choose("Soft with Twist")
+    assert armature.dq_compensation.twist_spread == 1.0
+    assert shown_look() == "Soft with Twist"
+
+
+def test_nothing_changes_its_height_while_something_is_dragged_or_runs(
+    rig: Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all sub-panels open; each value as while it is dragged from 0 to 1."""
+    for mode in ("OBJECT", "POSE"):
+        bpy.ops.object.mode_set(mode=mode)
+        rows = drawn(OPEN).height
+        top = drawn().height
+        for name in ("factor", "softness", "twist_spread"):
+            for value in (0.0, 0.4, 1.0):
+                setattr(rig.dq_compensation, name, value)
+                assert (drawn(OPEN).height, drawn().height) == (rows, top), (mode, name, value)
+        for done in (0.0, 0.5):
+            monkeypatch.setattr(reporting, "_running", Progress(done, "Baking"))
+            assert (drawn(OPEN).height, drawn().height) == (rows, top), (mode, done)
+            monkeypatch.setattr(reporting, "_running", None)
+        choose("As Painted")
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_rows_keep_their_places_in_modes_and_with_methods_and_messages(rig: Object) -> None:
+    def places() -> list[tuple[str, str]]:
+        return [(leaf.kind, leaf.name) for leaf in drawn().leaves() if leaf.kind != "label"]
+
+    expected, rows = places(), drawn().height
+    bpy.ops.object.mode_set(mode="POSE")
+    assert places() == expected
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for method in ("LINEAR", "DUAL_QUATERNION", "SPHERICAL_JOINT"):
+        rig.dq_compensation.method = method
+        assert places() == expected, method
+    rig.dq_compensation.method = "COMPENSATED"
+    status_of(bpy.data.objects["Body"]).notes = ["A note.", "Another one."]
+    assert drawn().height == rows
+    assert "(2) A note." in drawn().texts()
+
+
+def test_in_weight_paint_the_panel_paint_comes_first_and_is_open(rig: Object) -> None:
+    mesh = bpy.data.objects["Body"]
+    select(mesh)
+    before = drawn().names("panel")
+    bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+    first, *others = drawn().names("panel")[1:]
+    assert first == "PaintPanel_opened"
+    assert others == [name for name in before[1:] if name != "PaintPanel"]
+    assert "dqc.paint_done" in drawn().names("operator")
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_what_is_wrong_has_one_line_with_its_fix(rig: Object) -> None:
+    (character,), _ = panels.shown_characters(bpy.context)
+    assert panels.messages(bpy.context, character) == []
+    status_of(bpy.data.objects["Body 01"]).failure = "Body 01 was not drawn."
+    (message,) = panels.messages(bpy.context, character)
+    assert (message.text, message.fix) == ("Body 01 was not drawn.", "dqc.refresh")
+    layout = drawn()
+    assert "Fix" in layout.texts()
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    assert "Fix" not in drawn().texts()
+
+
+def test_the_empty_above_a_character_has_its_panels(rig: Object) -> None:
+    empty = bpy.data.objects.new("Above", None)
+    bpy.context.collection.objects.link(empty)
+    rig.parent = empty
+    bpy.context.view_layer.update()
+    expected = drawn().names("panel")
+    select(empty)
+    assert drawn().names("panel") == expected
+    assert active_character(bpy.context) == PaintPanel.subject(bpy.context)
+    assert NOTHING_SELECTED not in " ".join(drawn().texts())
+    rig.parent = None
+    select(empty)
+    bpy.context.view_layer.update()
+    assert "No skinned mesh is below Above" in " ".join(drawn().texts())
+
+
+def test_the_list_of_examples_follows_the_active_bone_and_selects_it(rig: Object) -> None:
+    settings = settings_of(bpy.data.objects["Body"])
+    for bone in ("Upper", "Lower", "Lower"):
+        item = settings.examples.add()
+        item.name, item.bone = f"{bone} {len(settings.examples)}", bone
+    select(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    bones = rig.data.bones
+    for bone, expected in (("Lower", 1), ("Upper", 0), ("Hand", 0), ("Lower", 1)):
+        bones.active = bones[bone]
+        assert settings.active_example == expected, bone
+    for chosen, bone in ((2, "Lower"), (0, "Upper"), (1, "Lower")):
+        settings.active_example = chosen
+        assert (settings.active_example, bones.active.name) == (chosen, bone)
+        selected = [each.name for each in bpy.context.selected_pose_bones]
+        assert selected == [bone]
+    bones.active = bones["Hand"]
+    assert settings.active_example == 1
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_the_dialog_of_bones_has_switches_in_the_place_of_the_number_0(rig: Object) -> None:
+    dialog: Any = bpy.context.window_manager.operator_properties_last("dqc.bake_bones")
+    assert (dialog.helpers, dialog.automatic_helpers) == (0, True)
+    dialog.automatic_helpers = False
+    assert dialog.helpers == 1
+    dialog.helpers = 3
+    dialog.automatic_helpers = False
+    assert dialog.helpers == 3
+    dialog.automatic_helpers = True
+    assert dialog.helpers == 0
+    assert (dialog.bone_limit, dialog.limits_bones) == (0, False)
+    dialog.limits_bones = True
+    assert dialog.bone_limit > 0
+    dialog.limits_bones = False
+    assert dialog.bone_limit == 0
+
+
+def test_a_long_report_begins_in_the_status_bar_and_is_whole_in_the_panel(rig: Object) -> None:
+    said: list[tuple[set[str], str]] = []
+    operator = MagicMock()
+    operator.report.side_effect = lambda level, text: said.append((level, text))
+    text = "Body: 12 vertices changed. Left as they were: jaw, eye.L and 3 more. Done."
+    reporting.report_all(operator, "INFO", text)
+    # The status bar shows the last one; the Info editor has both.
+    assert said[-1] == ({"INFO"}, "Body: 12 vertices changed.")
+    assert said[0][1] == "Left as they were: jaw, eye.L and 3 more. Done."
+    (character,), _ = panels.shown_characters(bpy.context)
+    assert [each.text for each in panels.messages(bpy.context, character)] == [text]
+    reporting.report_all(operator, "INFO", "Body is done.")
+    assert panels.messages(bpy.context, character) == []
+    assert said[-1] == ({"INFO"}, "Body is done.")
+
+
+def test_modifiers_are_looked_at_once_for_many_drawings(
+    rig: Object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A panel of many meshes shows what is known; an edit is seen."""
+    looked: list[str] = []
+
+    class Counting(SkinnedObject):
+        def find_modifier(self) -> Any:
+            looked.append(self.obj.name)
+            return super().find_modifier()
+
+    monkeypatch.setattr(selected_characters, "SkinnedObject", Counting)
+    selected_characters.forget_skins()
+    drawn()
+    first = len(looked)
+    assert first > 0
+    rig.dq_compensation.factor = 0.5
+    bpy.context.view_layer.update()
+    for _ in range(3):
+        drawn()
+    assert len(looked) == first
+    mesh = bpy.data.objects["Body 02"]
+    mesh.modifiers.remove(mesh.modifiers["Armature"])
+    bpy.context.view_layer.update()
+    assert "Meshes 2 of 2" in " ".join(drawn().texts())
+
+
+@pytest.mark.parametrize("mode", ["OBJECT", "POSE"])
+def test_done_goes_back_to_where_painting_came_from(rig: Object, mode: str) -> None:
+    mesh = bpy.data.objects["Body"]
+    select(rig)
+    bpy.ops.object.mode_set(mode=mode)
+    assert bpy.ops.dqc.paint_weights(group="BLEND") == {"FINISHED"}
+    assert (bpy.context.active_object, mesh.mode) == (mesh, "WEIGHT_PAINT")
+    assert settings_of(mesh).painted == "BLEND"
+    assert mesh.vertex_groups.active.name == "Blend"
+    # A second press, for another group, does not forget it.
+    assert bpy.ops.dqc.paint_weights(group="SOFTNESS") == {"FINISHED"}
+    settings_of(mesh).painted = "BLEND"
+    assert mesh.vertex_groups.active.name == "Blend"
+    assert bpy.ops.dqc.paint_done() == {"FINISHED"}
+    assert (bpy.context.active_object, rig.mode, mesh.mode) == (rig, mode, "OBJECT")
+    assert bpy.context.selected_objects == [rig]
+    # Without a way that leads back it is Object Mode.
+    select(mesh)
+    bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+    assert bpy.ops.dqc.paint_done() == {"FINISHED"}
+    assert (bpy.context.active_object, mesh.mode) == (mesh, "OBJECT")
+    assert not bpy.ops.dqc.paint_done.poll()
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_blender_s_own_places_have_the_groups(rig: Object) -> None:
+    mesh = bpy.data.objects["Body"]
+    select(mesh)
+    panel = MagicMock(layout=RecordedLayout())
+    (draw,) = [
+        each
+        for each in bpy.types.DATA_PT_vertex_groups.draw._draw_funcs
+        if each.__module__.startswith("dq_compensation")
+    ]
+    draw(panel, bpy.context)
+    assert panel.layout.names("prop") == ["vertex_group", "blend_group", "softness_group"]
+    assert [t for t in panel.layout.texts() if t != "DQ Compensation"] == [
+        "Compensation",
+        "Blend",
+        "Softness",
+    ]
+    functions = bpy.types.VIEW3D_MT_paint_weight.draw._draw_funcs
+    assert sum(each.__module__.startswith("dq_compensation") for each in functions) == 1
