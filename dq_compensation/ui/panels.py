@@ -14,6 +14,7 @@ from ..lifecycle import enabling
 from ..painting.panel import OverlayPanel, PaintPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH
+from ..scene.blender.scenes import telling_name
 from ..scene.selected_characters import NOTHING_SELECTED, Character, selected_characters
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
@@ -492,14 +493,17 @@ def said_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
 
     Sentences that differ in the name of the mesh alone are the same.
     """
-    about: dict[str, dict[str, str]] = {}
+    about: dict[str, dict[str, tuple[str, str]]] = {}
     for mesh, sentences in said.items():
         for text in filter(None, sentences):
-            about.setdefault(text.replace(mesh.name, "\0"), {})[mesh.name] = text
+            about.setdefault(text.replace(mesh.name, "\0"), {})[telling_name(mesh)] = (
+                mesh.name,
+                text,
+            )
     found = []
     for alike in about.values():
-        (name, text), *others = alike.items()
-        if others and not (name not in text and len(alike) == len(said)):
+        (name, (plain, text)), *others = alike.items()
+        if (others or name != plain) and (plain in text or len(alike) < len(said)):
             names = [other for other, _ in others] if name in text else list(alike)
             text += f" Also {listed(names)}." if name in text else f" It is about {listed(names)}."
         found.append(text)
@@ -525,8 +529,8 @@ def _draw_meshes(layout: UILayout, character: Character) -> None:
         button: Any = row.operator(
             DQC_OT_switch_mesh.bl_idname, text="", icon=icon, emboss=False, depress=is_on
         )
-        button.mesh = mesh.name
-        row.label(text=mesh.name)
+        button.mesh = telling_name(mesh)
+        row.label(text=telling_name(mesh))
         if mesh in own_ones:
             row.label(text="own settings")
         if is_on and enabling.problem_of(mesh) is not None:
