@@ -390,9 +390,11 @@ def in_character(
     )
     if skin is None or not skin.is_of(parts, binding.skeleton, kinds):
         skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
-        linked = [each for each in (obj, *others) if SkinnedObject(each).has_linked_mesh]
-        if any(_found_in_its_file(each) != skin.findings for each in linked):
-            kept = tuple(found[each.name_full].part for each in linked if each.name_full in found)
+        bound = [each for each in (obj, *others) if each.name_full in found]
+        linked = [each for each in bound if SkinnedObject(each).has_linked_mesh]
+        apart = len(linked) < len(bound)
+        if apart and any(_found_in_its_file(each) != skin.findings for each in linked):
+            kept = tuple(found[each.name_full].part for each in linked)
             skin = replace(skin, linked=replace(skin, parts=kept))
         skins[binding.armature_uid] = skin
     return binding.in_character(_skin_for(obj, skin))
