@@ -27,6 +27,8 @@ def mirrored_bones(heads: Floats, tails: Floats) -> Indices:
     Returns:
         shape (B,); -1 where there is none, and for bones in the middle.
     """
+    if not len(heads):
+        return np.zeros(0, np.intp)
     ends = np.hstack((heads, tails))
     images = ends * np.tile((-1.0, 1.0, 1.0), 2)
     near = np.ones((len(ends), len(ends)), np.bool_)

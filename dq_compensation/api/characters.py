@@ -444,10 +444,10 @@ def check(
     meshes, state = meshes_of(obj), chosen_depsgraph(depsgraph)
     issues = issues_of_character(meshes, state)
     found = {
-        mesh.name: [each for each in judged(mesh, issues[mesh.name]) if each.ignored == ignored]
+        mesh: [each for each in judged(mesh, issues[mesh]) if each.ignored == ignored]
         for mesh in meshes
     }
-    return said_once(found) if obj.type == "ARMATURE" else found[obj.name]
+    return said_once(found) if obj.type == "ARMATURE" else found[meshes[0]]
 
 
 def ignore(obj: bpy.types.Object, check: str, key: str, *, ignored: bool = True) -> None:
@@ -465,8 +465,8 @@ def ignore(obj: bpy.types.Object, check: str, key: str, *, ignored: bool = True)
     """
     issues = issues_of_character(meshes_of(obj), chosen_depsgraph(None))
     found = [
-        (bpy.data.objects[name], issue)
-        for name, each in issues.items()
+        (mesh, issue)
+        for mesh, each in issues.items()
         for issue in each
         if (issue.check, issue.key) == (check, key)
     ]

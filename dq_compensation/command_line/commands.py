@@ -117,7 +117,7 @@ def _check_characters(run: Run) -> None:
             run.progress(number / len(objects), f"checking {obj.name}")
             issues[obj.session_uid] = api.check(obj)
         for meshes in by_character(objects):
-            for issue in said_once({obj.name: issues[obj.session_uid] for obj in meshes}):
+            for issue in said_once({obj: issues[obj.session_uid] for obj in meshes}):
                 found[issue.severity] += 1
                 where = f"{source}: {issue.meshes[0]}"
                 run.console.say(f"{where}: {issue.severity.lower()}: {issue.message}")

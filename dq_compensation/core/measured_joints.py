@@ -17,7 +17,7 @@ The limbs of a joint are two rays from it (`limb_joints`).
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -485,6 +485,30 @@ class MeasuredJoints:
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
         amounts[rows] = both * fades
         return cls(limbs, joints, bones, amounts, ropes, swings)
+
+    def towards(self, other: MeasuredJoints, shares: Floats) -> MeasuredJoints:
+        """The same where skin goes over to skin whose joints were found elsewhere.
+
+        Args:
+            other: found for the same vertices.
+            shares: shape (n,), 0 to 1, how much its amounts count; where that is all, so does its
+                joint.
+        """
+        ours, theirs = self.limbs, other.limbs
+        named = np.minimum(other.joints, len(ours.children) - 1)
+        same_joint = (ours.children[named] == theirs.children[other.joints]) & (
+            ours.parents[named] == theirs.parents[other.joints]
+        )
+        taken = same_joint & ((shares >= 1.0) | ((shares > 0.0) & (self.amounts == 0.0)))
+        joints = np.where(taken, named, self.joints).astype(np.int32)
+        bones = np.where(taken, other.bones, self.bones)
+        alike = same_joint & (joints == named) & (bones == other.bones)
+        both = self.amounts + shares * (other.amounts - self.amounts)
+        amounts = np.where(alike, both, self.amounts).astype(self.amounts.dtype)
+        swings = self.swings
+        if swings is not None and other.swings is not None:
+            swings = swings.towards(other.swings, shares)
+        return replace(self, joints=joints, bones=bones, amounts=amounts, swings=swings)
 
     @property
     def points_aside(self) -> bool:

@@ -27,7 +27,7 @@ it makes no lumps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -126,6 +126,42 @@ class SwingJoints:
     def acts(self) -> bool:
         """Whether any vertex is moved at all."""
         return bool(self.amounts.any())
+
+    def towards(self, other: SwingJoints, shares: Floats) -> SwingJoints:
+        """The same where skin goes over to skin whose joints were found elsewhere.
+
+        Args:
+            other: found for the same vertices.
+            shares: shape (n,), 0 to 1, how much its amounts count.
+        """
+        both, count = (self, other), len(shares)
+        children, first = np.unique(
+            np.concatenate([each.children for each in both]), return_index=True
+        )
+        if not len(children):
+            return self
+        amounts = np.zeros((count, len(children)))
+        for each, share in zip(both, (1.0 - shares, shares), strict=True):
+            if len(each.children):
+                columns = np.searchsorted(children, each.children)[each.joints]
+                places = np.arange(count)[:, None], columns
+                np.add.at(amounts, places, share[:, None] * each.amounts)
+        joints = np.argsort(-amounts, axis=1, kind="stable")[:, :SWINGS]
+        amounts = np.take_along_axis(amounts, joints, 1)
+        slots = max(1, int(np.count_nonzero(amounts.any(axis=0))))
+        parents, heads, axes = (
+            np.concatenate([getattr(each, name) for each in both])[first]
+            for name in ("parents", "heads", "axes")
+        )
+        return replace(
+            self,
+            children=children,
+            parents=parents,
+            heads=heads,
+            axes=axes,
+            joints=joints[:, :slots].astype(np.int32),
+            amounts=amounts[:, :slots].astype(self.amounts.dtype),
+        )
 
     def posed(self, pose: Pose) -> tuple[Float64s, Float64s]:
         """The joints in a pose and their swings, both (S, 3), armature space.

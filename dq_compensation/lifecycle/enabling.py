@@ -10,7 +10,7 @@ import bpy
 
 from ..errors import BindingError
 from ..modifier.installation import put_armature_modifier_back, remove_unused
-from ..modifier.modifier_stack import has_linked_mesh, installation_refusal, restore
+from ..modifier.modifier_stack import installation_refusal, restore
 from ..scene.binding.binding import Binding
 from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import deformation_refusal
@@ -113,7 +113,7 @@ def refusal(obj: bpy.types.Object) -> str | None:
     if reason := deformation_refusal(skinned):
         return reason
     reason = installation_refusal(skinned)
-    if reason is None or coming_display(obj) == "GPU" or has_linked_mesh(skinned):
+    if reason is None or coming_display(obj) == "GPU" or skinned.has_linked_mesh:
         return None
     return f"{reason} Or choose the display GPU."
 
@@ -214,7 +214,7 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     skinned = SkinnedObject(obj)
     was_enabled = skinned.settings.is_enabled
     is_left_over = skinned.ours is not None or bool(skinned.before_enable.replaced_modifier)
-    if not was_enabled and is_left_over and not has_linked_mesh(skinned):
+    if not was_enabled and is_left_over and not skinned.has_linked_mesh:
         put_armature_modifier_back(skinned)
     skinned.settings.is_enabled = True
     enabled.forget()

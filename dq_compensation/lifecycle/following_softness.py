@@ -15,13 +15,14 @@ from typing import Any
 import bpy
 
 from ..errors import UserError
-from ..modifier.modifier_stack import ensure_soft_copy, has_linked_mesh
+from ..modifier.modifier_stack import ensure_soft_copy
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
 from ..scene.binding.content import digest, digest_of_bones, keeps_soft_weights, record_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
+from ..scene.vertex_groups import PAINTED, kept_record
 from ..session.changes import Followers, is_new, remember_new
 from ..session.known_objects import enabled_objects
 from ..session.memory import memories
@@ -85,7 +86,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
     known = status_of(obj).softness
     if obj.library is not None or deformation_refusal(skinned):
         return
-    if has_linked_mesh(skinned):
+    if skinned.has_linked_mesh:
         record = record_of(skinned)
         if record.get("softness") != recorded_softness(skinned):
             known.problem = _FIXED.format(obj=obj.name)
@@ -209,8 +210,10 @@ def about_linked_weights(skinned: SkinnedObject) -> list[str]:
         return []
     names = [
         other.name
-        for other in _softened_beside(obj)
-        if (known := bindings.get(other.session_uid)) and skin.rests_on(binding.part, known.part)
+        for other in other_meshes(obj)
+        if (_is_softened(each := SkinnedObject(other)) or _has_soft_weights(each))
+        and (known := bindings.get(other.session_uid))
+        and skin.rests_on(binding.part, known.part)
     ]
     if not names:
         return []
@@ -221,9 +224,14 @@ def about_linked_weights(skinned: SkinnedObject) -> list[str]:
     ]
 
 
+def _has_soft_weights(skinned: SkinnedObject) -> bool:
+    """Whether *Soften Weights* has changed the weights of a mesh in this file."""
+    return not is_fixed(skinned) and kept_record(skinned.obj, PAINTED) is not None
+
+
 def is_fixed(skinned: SkinnedObject) -> bool:
     """Whether the weights of an enabled object are those of the file from which it is linked."""
-    return skinned.obj.library is not None or has_linked_mesh(skinned)
+    return skinned.obj.library is not None or skinned.has_linked_mesh
 
 
 def _is_softened(skinned: SkinnedObject) -> bool:

@@ -42,7 +42,6 @@ from ..modifier.installation import (
 )
 from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, own_drivers
 from ..modifier.modifier_stack import (
-    has_linked_mesh,
     hide,
     installation_refusal,
     let_go,
@@ -143,7 +142,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
             "0 and 1 in the vertex group of the Armature modifier, because another one mixes its "
             "result with it (Multi Modifier). Give them 0 or 1."
         )
-    if obj.library is not None or has_linked_mesh(skinned):
+    if obj.library is not None or skinned.has_linked_mesh:
         found += _notes_on_linked(skinned, acting)
     if binding is not None and acting.by_example:
         found.extend(binding.examples(settings.limb_axis).problems)
@@ -160,7 +159,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
 def older_than_its_file(skinned: SkinnedObject) -> str | None:
     """The note that an object with a linked mesh has an older modifier, which fits; or None."""
     obj, library = skinned.obj, skinned.mesh.library
-    if library is None or not has_linked_mesh(skinned):
+    if library is None or not skinned.has_linked_mesh:
         return None
     newer, status = newer_parts_of_linked_mesh(skinned, Settings.of(obj)), status_of(obj)
     newer = (*newer, *status.newer, *["weights"] * status.softness.painted_since)
@@ -212,7 +211,7 @@ def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[s
 def _notes_on_linked(skinned: SkinnedObject, acting: Settings) -> list[str]:
     """What has changed that a linked object, or a modifier with a linked mesh, does not know."""
     name, found = skinned.obj.name, list[str]()
-    if has_linked_mesh(skinned) and PLACE in changed_parts(skinned, acting):
+    if skinned.has_linked_mesh and PLACE in changed_parts(skinned, acting):
         found.append(
             f"{name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."
@@ -483,7 +482,7 @@ def compare_with_file(
         return Comparison(State.BLOCKED, reason)
     obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
     # What is linked, or has a linked mesh, can only be shown as it is.
-    is_linked, is_shown_only = obj.library is not None, has_linked_mesh(skinned)
+    is_linked, is_shown_only = obj.library is not None, skinned.has_linked_mesh
     if reason := None if is_linked or is_shown_only else installation_refusal(skinned):
         return Comparison(State.BLOCKED, reason, is_installable=False)
     if ours is None and before.replaced_modifier and not before.parted:
@@ -555,7 +554,7 @@ def reconcile(
             Comparison(State.CURRENT) if rests else compare_with_file(skinned, depsgraph, binding)
         )
         status.compared |= deep
-        if binding is not None and has_linked_mesh(skinned):
+        if binding is not None and skinned.has_linked_mesh:
             status.newer = newer_parts_of_linked_mesh(skinned, Settings.of(obj), binding)
         still_moving = patient and found.parts == (PLACE,) and _has_moved_since(skinned, "CHECK")
         if found.state is State.OUT_OF_DATE and not still_moving:

@@ -14,6 +14,7 @@ from ..core.deform import Deformation
 from ..errors import BindingError
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
+    STATE_PROPERTY,
     acting_soft_copy,
     acts,
     differing_in_renders,
@@ -53,7 +54,6 @@ from .modifier_stack import (
     base_of,
     ensure_attribute_object,
     ensure_soft_copy,
-    has_linked_mesh,
     hiding_refusal,
     installation_refusal,
     mask_of,
@@ -75,7 +75,6 @@ from .vertex_attributes import measured_bones, replace_attributes, skinning_bone
 from .written_record import (
     BONES_PROPERTY,
     CONTENT_PROPERTY,
-    STATE_PROPERTY,
     are_measured_alike,
     changed_parts_of_linked_mesh,
     remember,
@@ -354,7 +353,7 @@ def replace_armature_modifier(
     nodes, settings, armature = skinned.ours, Settings.of(skinned.obj), skinned.modifier
     only_content = bool(parts) and binding.content.keys() >= set(parts)
     is_new = not only_content and replaced_modifier(skinned) != armature
-    if nodes is None or not has_linked_mesh(skinned):
+    if nodes is None or not skinned.has_linked_mesh:
         options = {"follow_settings": True, "only_content": only_content}
         nodes = install(skinned, binding, settings, **options)
         if is_new:
@@ -396,7 +395,7 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
     What the user has switched on meanwhile stays on.
     """
     nodes, before, armature = skinned.ours, skinned.before_enable, skinned.find_modifier()
-    if nodes is not None and has_linked_mesh(skinned):
+    if nodes is not None and skinned.has_linked_mesh:
         set_modifier(nodes, show_viewport=False, show_render=False)
         restore_modifier(skinned)
         return

@@ -50,14 +50,6 @@ def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
     return next(iter(own_modifiers(obj)), None)
 
 
-def has_linked_mesh(skinned: SkinnedObject) -> bool:
-    """Whether the node modifier came with a mesh from another file, as in a library override.
-
-    What it reads from the mesh cannot be written here: it is shown or hidden, but stays as it is.
-    """
-    return skinned.mesh.library is not None and skinned.ours is not None
-
-
 def base_of(modifier: bpy.types.NodesModifier) -> Base:
     """The base that the tree of a modifier of ours adds to."""
     tree = cast("bpy.types.NodeTree", modifier.node_group)

@@ -22,6 +22,8 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     FEATURES_PROPERTY,
     FOLLOWED,
+    OTHER_MESHES,
+    STATE_PROPERTY,
     Digests,
     changed_digests,
     digest,
@@ -58,9 +60,8 @@ from .nodes.own_trees import NODES_PROPERTY
 from .palette_object import edition_of, is_intact
 from .palette_points import bone_groups
 
-# Custom properties, of the mesh and of the object.
+# A custom property of the mesh.
 CONTENT_PROPERTY = "dq_compensation_written_from"
-STATE_PROPERTY = "dq_compensation_made_for"
 
 PLACE = "place by the armature"
 BASE = "Armature modifier's visibility"
@@ -68,7 +69,6 @@ _ATTRIBUTES = "attributes"
 # Of both records: the edition of the palette's tables, and the settings of the measurement.
 _EDITION = "edition"
 MEASURED = "measured by"
-_OTHERS = "other meshes"
 VERSION = "version of the add-on"
 
 _ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
@@ -102,7 +102,7 @@ def remember(
         attributes["place"] = binding.object_to_armature.ravel().tolist()
         attributes["extent"] = binding.extent
     written = record_in(mesh, CONTENT_PROPERTY)
-    of_object = {_OTHERS: binding.content[_OTHERS], **attributes}
+    of_object = {OTHER_MESHES: binding.content[OTHER_MESHES], **attributes}
     content = written | binding.content | of_object
     if _EDITION not in attributes:
         content = {name: each for name, each in content.items() if name not in of_object}
@@ -161,7 +161,11 @@ def changed_parts(
         found.append(_ATTRIBUTES)
     if binding is not None:
         # Where none is read, the mesh may have those of an object with other meshes beside it.
-        beside = {_OTHERS: known[_OTHERS]} if _OTHERS in known and _EDITION not in known else {}
+        beside = (
+            {OTHER_MESHES: known[OTHER_MESHES]}
+            if OTHER_MESHES in known and _EDITION not in known
+            else {}
+        )
         found += changed_digests(written | beside, binding.as_skinned(settings).content)
     return tuple(found)
 

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import bpy
@@ -16,7 +16,14 @@ from ..errors import BindingError
 from ..scene.binding.bind import bind, renamed
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import SOFT_WEIGHTS, digest_of_soft_weights, structure_of
+from ..scene.binding.content import (
+    OTHER_MESHES,
+    SOFT_WEIGHTS,
+    STATE_PROPERTY,
+    digest_of_soft_weights,
+    structure_of,
+)
+from ..scene.blender.own_objects import record_in
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
@@ -385,8 +392,26 @@ def in_character(
     )
     if skin is None or not skin.is_of(parts, binding.skeleton, kinds):
         skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
+        bound = [each for each in (obj, *others) if each.name_full in found]
+        linked = [each for each in bound if SkinnedObject(each).has_linked_mesh]
+        apart = len(linked) < len(bound)
+        if apart and any(_found_in_its_file(each) != skin.findings for each in linked):
+            kept = tuple(found[each.name_full].part for each in linked)
+            skin = replace(skin, linked=replace(skin, parts=kept))
         skins[binding.armature_uid] = skin
-    return binding.in_character(skin)
+    return binding.in_character(_skin_for(obj, skin))
+
+
+def _found_in_its_file(obj: bpy.types.Object) -> str | None:
+    """The `findings` of its character for which the modifier of an object was made."""
+    return record_in(obj, STATE_PROPERTY).get(OTHER_MESHES)
+
+
+def _skin_for(obj: bpy.types.Object, skin: CharacterSkin | None) -> CharacterSkin | None:
+    """The skin on which the limbs of an object are found: a linked one keeps that of its file."""
+    if skin is None or skin.linked is None or not SkinnedObject(obj).has_linked_mesh:
+        return skin
+    return skin.linked
 
 
 def _is_true(known: Binding, obj: bpy.types.Object, beside: Binding) -> bool:
@@ -399,4 +424,6 @@ def _is_true(known: Binding, obj: bpy.types.Object, beside: Binding) -> bool:
 def is_behind(obj: bpy.types.Object) -> bool:
     """Whether the skin of its character has changed since an object was bound to it."""
     known = memories(Binding).get(obj.session_uid)
-    return known is None or known.differs_in(memories(CharacterSkin).get(known.armature_uid))
+    if known is None:
+        return True
+    return known.differs_in(_skin_for(obj, memories(CharacterSkin).get(known.armature_uid)))

@@ -14,6 +14,7 @@ from ..errors import raise_refusal
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig
+from ..scene.blender.scenes import telling_name
 from ..scene.settings.object_settings import settings_of
 from ..wording import listed
 from .checks import (
@@ -76,10 +77,10 @@ def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[I
 
 def issues_of_character(
     objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
-) -> dict[str, list[Issue]]:
-    """The issues of several mesh objects, by their names; what they share is read once."""
+) -> dict[bpy.types.Object, list[Issue]]:
+    """The issues of several mesh objects; what they share is read once."""
     subjects: dict[int, Subject] = {}
-    return {obj.name: issues_of(Subject(obj, depsgraph, subjects)) for obj in objects}
+    return {obj: issues_of(Subject(obj, depsgraph, subjects)) for obj in objects}
 
 
 def issues_of(subject: Subject) -> list[Issue]:
@@ -104,20 +105,20 @@ def by_character(objects: Sequence[bpy.types.Object]) -> list[list[bpy.types.Obj
     return list(found.values())
 
 
-def said_once(found: Mapping[str, Sequence[Issue]]) -> list[Issue]:
-    """The issues of the meshes of one character, by their names: the worst first.
+def said_once(found: Mapping[bpy.types.Object, Sequence[Issue]]) -> list[Issue]:
+    """The issues of the meshes of one character: the worst first.
 
     Issues are one where their sentences differ by the name of the mesh alone. An issue of bones is
     one with that of another mesh that names these bones and more.
 
     Returns:
-        of each the one that names the most bones, with its vertices, and all its meshes: its own
-        comes first.
+        of each the one that names the most bones, with its vertices, and the names of all its
+        meshes: its own comes first.
     """
     about_bones = {check.name for check in CHECKS if check.about_bones}
     every = [(mesh, issue) for mesh, issues in found.items() for issue in issues]
     every.sort(key=lambda each: -len(each[1].bones) if each[1].check in about_bones else 0)
-    groups: list[list[tuple[str, Issue]]] = []
+    groups: list[list[tuple[bpy.types.Object, Issue]]] = []
     for mesh, issue in every:
         for group in groups:
             if _are_one(group[0], (mesh, issue), about_bones):
@@ -132,7 +133,11 @@ def said_once(found: Mapping[str, Sequence[Issue]]) -> list[Issue]:
     )
 
 
-def _are_one(first: tuple[str, Issue], other: tuple[str, Issue], about_bones: set[str]) -> bool:
+def _are_one(
+    first: tuple[bpy.types.Object, Issue],
+    other: tuple[bpy.types.Object, Issue],
+    about_bones: set[str],
+) -> bool:
     kinds = [
         (issue.check, issue.key, issue.ignored, [fix.name for fix in issue.fixes])
         for _, issue in (first, other)
@@ -141,14 +146,15 @@ def _are_one(first: tuple[str, Issue], other: tuple[str, Issue], about_bones: se
         return False
     (mesh, one), (other_mesh, another) = first, other
     # The name of one of the meshes may stand in other names.
-    alike = one.message.replace(mesh, other_mesh) == another.message
-    alike = alike or another.message.replace(other_mesh, mesh) == one.message
+    alike = one.message.replace(mesh.name, other_mesh.name) == another.message
+    alike = alike or another.message.replace(other_mesh.name, mesh.name) == one.message
     return alike or (set(another.bones) <= set(one.bones) and another.check in about_bones)
 
 
-def _joined(group: list[tuple[str, Issue]]) -> Issue:
-    meshes, issues = zip(*group, strict=True)
-    if len(meshes) == 1:
+def _joined(group: list[tuple[bpy.types.Object, Issue]]) -> Issue:
+    objects, issues = zip(*group, strict=True)
+    meshes = tuple(map(telling_name, objects))
+    if len(meshes) == 1 and meshes[0] == objects[0].name:
         return replace(issues[0], meshes=meshes)
     severity = min((issue.severity for issue in issues), key=WORST_FIRST.index)
     message = f"{issues[0].message} This concerns {listed(meshes)}."

@@ -18,6 +18,7 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig
+from ..scene.blender.scenes import object_named, telling_name
 from ..scene.selected_characters import NOTHING_SELECTED, nothing_selected, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..session.status import tag_redraw
@@ -166,7 +167,7 @@ def _name_of(meshes: list[Object]) -> str:
     """The name of a mesh, or of the armature of several."""
     rig = find_rig(meshes[0])
     if rig is None or len(meshes) == 1:
-        return meshes[0].name
+        return telling_name(meshes[0])
     return f"{rig.name} ({number_of(len(meshes), 'mesh')})"
 
 
@@ -187,7 +188,7 @@ class DQC_OT_check(Refusing, Operator):
         subjects: dict[int, Subject] = {}
         for meshes in by_character(target_meshes(context)):
             issues = {obj: run(obj, depsgraph, subjects).issues for obj in meshes}
-            found = {obj.name: judged(obj, each) for obj, each in issues.items()}
+            found = {obj: judged(obj, each) for obj, each in issues.items()}
             messages.append(f"{_name_of(meshes)}: {_counted_issues(said_once(found))}")
         tag_redraw()
         self.report({"INFO"}, "; ".join(messages))
@@ -224,7 +225,7 @@ class DQC_OT_fix(_OfIssue, Operator):
         return fix.description if fix is not None else ""
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        obj = bpy.data.objects.get(self.object_name)
+        obj = object_named(self.object_name)
         # The question has numbers in it: the current ones.
         fix = fixing.fix_of(obj, self.check, self.key, self.fix) if obj is not None else None
         if fix is None or not fix.question:
@@ -243,11 +244,11 @@ class DQC_OT_fix(_OfIssue, Operator):
 
     def execute(self, context: Context) -> OperatorResult:
         self._question = ""
-        obj = bpy.data.objects.get(self.object_name)
+        obj = object_named(self.object_name)
         if obj is None or obj.type != "MESH":
             self.report({"INFO"}, _NO_LONGER_THERE)
             return {"CANCELLED"}
-        name = obj.name
+        name = telling_name(obj)
         left = fixing.leave_edit_mode(context)
         try:
             summary = fixing.fix(obj, self.check, self.key, self.fix)
@@ -271,7 +272,7 @@ class DQC_OT_fix(_OfIssue, Operator):
     def _fix_others(self) -> Iterator[str]:
         """Fix the problem on the other meshes where it is left, and say what has changed."""
         for name in self.others.splitlines():
-            obj = bpy.data.objects.get(name)
+            obj = object_named(name)
             if obj is not None and obj.type == "MESH":
                 try:
                     yield fixing.fix(obj, self.check, self.key, self.fix)
@@ -336,7 +337,7 @@ class DQC_OT_select_issue(_OfIssue, Operator):
     )
 
     def execute(self, context: Context) -> OperatorResult:
-        obj = bpy.data.objects.get(self.object_name)
+        obj = object_named(self.object_name)
         left = fixing.leave_edit_mode(context)
         issue = None
         if obj is not None and obj.type == "MESH":
@@ -378,7 +379,7 @@ class DQC_OT_ignore_issue(_OfIssue, Operator):
         return "" if properties.ignored else "List this problem with the others again"
 
     def execute(self, context: Context) -> OperatorResult:
-        objects = (bpy.data.objects.get(n) for n in (self.object_name, *self.others.splitlines()))
+        objects = (object_named(n) for n in (self.object_name, *self.others.splitlines()))
         found = [
             (obj, issue)
             for obj in filter(None, objects)
@@ -396,7 +397,7 @@ class DQC_OT_ignore_issue(_OfIssue, Operator):
 
 def _known_fix(properties: Any) -> Fix | None:
     """The fix of a button, as the last check found it."""
-    obj = bpy.data.objects.get(properties.object_name)
+    obj = object_named(properties.object_name)
     found = known(obj) if obj is not None else None
     issue = found.issue(properties.check, properties.key) if found is not None else None
     if issue is None:
@@ -454,7 +455,7 @@ class VIEW3D_PT_dqc_setup_check(SidebarPanel):
             return
         row = layout.row(align=True)
         row.operator("dqc.check", icon="VIEWZOOM")
-        unchecked = [obj.name for obj in targets if known(obj) is None]
+        unchecked = [telling_name(obj) for obj in targets if known(obj) is None]
         if unchecked:
             named = "" if len(unchecked) == len(targets) else f": {listed(unchecked)}"
             draw_sentence(layout, context, f"Not checked yet{named}.", "QUESTION")
@@ -507,7 +508,7 @@ def _character(
         layout.separator()
         icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
         layout.label(text=_name_of(meshes), icon=icon)
-    issues = said_once({obj.name: judged(obj, found.issues) for obj, found in checked.items()})
+    issues = said_once({obj: judged(obj, found.issues) for obj, found in checked.items()})
     # One line, so that nothing below it moves when the findings become outdated.
     text = _counted_issues(issues).capitalize()
     icon = "CHECKMARK" if all(each.ignored or _is_hint(each) for each in issues) else "NONE"
@@ -515,7 +516,8 @@ def _character(
         text, icon = f"Outdated: {text.lower()}", "FILE_REFRESH"
     layout.label(text=text, icon=icon)
     fixable = [issue.meshes[0] for issue in issues if issue.fixes]
-    refusals = {obj.name: fixing.fixing_refusal(obj) for obj in meshes if obj.name in fixable}
+    by_name = {telling_name(obj): obj for obj in meshes}
+    refusals = {name: fixing.fixing_refusal(by_name[name]) for name in fixable}
     for reason in dict.fromkeys(filter(None, refusals.values())):
         draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
     drawn = [(issue, refusals.get(issue.meshes[0]) is None) for issue in issues]

@@ -176,12 +176,14 @@ class JoinedSkin:
         """
         count, skins = len(skins), [*skins, *fixed]
         before = [skin.influences for skin in skins[:count]] + [skin.painted for skin in fixed]
+        # Seams with meshes that were softened elsewhere are where both were painted alike.
+        compared = [skin.painted for skin in skins] if fixed else before
         meshes = [
             SeamMesh(s.mesh.positions, each, s.faces.face_starts, s.faces.corner_vertex)
-            for s, each in zip(skins, before, strict=True)
+            for s, each in zip(skins, compared, strict=True)
         ]
         positions = np.concatenate([skin.mesh.positions for skin in skins])
-        influences = joined_influences([mesh.influences for mesh in meshes])
+        influences = joined_influences(before)
         corners = np.cumsum([0, *(len(mesh.corner_vertex) for mesh in meshes)])
         vertices = np.cumsum([0, *(len(mesh.positions) for mesh in meshes)])
         surface = SkinSurface.of(

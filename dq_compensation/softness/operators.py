@@ -40,11 +40,15 @@ _AT_ONCE = 15_000
 
 
 def _softened_meshes(context: Context) -> list[Object]:
-    """The meshes whose weights are softened: in Weight Paint the painted one alone."""
+    """The meshes whose weights are softened: in Weight Paint the painted one alone.
+
+    Linked ones keep theirs.
+    """
     active = context.active_object
     if active is not None and active.mode == "WEIGHT_PAINT":
         return [active]
-    return meshes_of_characters(context)
+    found = meshes_of_characters(context)
+    return [obj for obj in found if mesh_of(obj).library is None] or found
 
 
 @with_option_properties(SofteningOptions)
@@ -81,10 +85,7 @@ and twist softly: once, not in each frame. Put Weights Back gives the painted on
     def _softened(objects: list[Object], options: SofteningOptions) -> Steps:
         reports = yield from soften_weights(objects, options)
         tag_redraw()
-        sentences = [report.sentence() for report in reports]
-        if len(reports) > 1 and not options.body:
-            sentences.append("Each mesh was softened by itself: name a Body if one covers another.")
-        return sentences
+        return [report.sentence() for report in reports]
 
 
 class DQC_OT_restore_weights(Refusing, Operator):

@@ -45,6 +45,7 @@ from ..scene.blender.rigging import (
     what_animates,
 )
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
 from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import settings_of
@@ -95,7 +96,7 @@ class SofteningOptions:
     )
     body: str = props.StringProperty(
         description="The body below clothes: their weights then change as those of its nearest "
-        "surface do, so that it does not come through. Empty: each mesh by itself",
+        "surface do, so that it does not come through. Empty: what lies on what is found",
         default="",
     )
 
@@ -207,10 +208,11 @@ def soften_weights(
     for obj in objects:
         characters.setdefault(rig_of(obj), []).append(skins[obj])
     softened: list[Softened] = []
-    for number, members in enumerate(characters.values()):
+    for number, (rig, members) in enumerate(characters.items()):
         amounts = [options.amount] * len(members)
+        kept = _linked_skins(rig, objects, depsgraph) if body is None else []
         steps = softened_together(
-            members, amounts, options.influences, skins[body] if body is not None else None
+            members, amounts, options.influences, None if body is None else skins[body], kept
         )
         doing = f"Softening {listed([skin.obj.name for skin in members])}"
         part = number / len(characters), 1.0 / len(characters)
@@ -233,6 +235,24 @@ def _left_as_they_were(softened: Softened) -> tuple[str, ...]:
     asked = skin.amounts > 0.0
     moving = np.unique(influences.bones[asked][influences.weights[asked] > 0.0])
     return tuple(skin.skeleton.names[bone] for bone in softened.features if bone in moving)
+
+
+def _linked_skins(
+    rig: bpy.types.Object,
+    objects: Sequence[bpy.types.Object],
+    depsgraph: bpy.types.Depsgraph,
+) -> list[Skin]:
+    """The meshes of a character beside some that keep the weights of another file."""
+    beside = [
+        each
+        for each in deformed_meshes(rig, bpy.data)
+        if mesh_of(each).library is not None
+        and each not in objects
+        and not settings_of(each).by_itself
+        and not deformation_refusal(SkinnedObject(each))
+    ]
+    bindings = [bind(each, depsgraph, follow=False) for each in beside]
+    return [Skin.of(*pair, _all_vertices(pair[1])) for pair in zip(beside, bindings, strict=True)]
 
 
 def restore_weights(obj: bpy.types.Object) -> None:

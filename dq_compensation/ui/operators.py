@@ -26,6 +26,7 @@ from ..lifecycle.following_softness import soften_waiting, waiting_objects
 from ..lifecycle.reconcile import older_than_its_file
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig
+from ..scene.blender.scenes import telling_name
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
@@ -73,7 +74,7 @@ def _join(sentences: list[str]) -> str:
 
 
 def _names(objects: list[Object]) -> str:
-    return listed([obj.name for obj in objects])
+    return listed([telling_name(obj) for obj in objects])
 
 
 class DQC_OT_enable(Refusing, RunsInSteps):
@@ -241,7 +242,7 @@ class DQC_OT_switch_mesh(Refusing, Operator):
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
-        found = [obj for obj in meshes_of_characters(context) if obj.name == self.mesh]
+        found = [obj for obj in meshes_of_characters(context) if telling_name(obj) == self.mesh]
         if not found:
             raise UserError(f"No selected character has a mesh {self.mesh}.")
         raise_refusal(enabling.linked_refusal(found[0]))

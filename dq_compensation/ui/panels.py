@@ -21,6 +21,7 @@ from ..painting.panel import PaintPanel, draw_overlay
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig
+from ..scene.blender.scenes import telling_name
 from ..scene.selected_characters import Character, nothing_selected, selected_characters
 from ..scene.settings.bone_texts import KINDS, changed_kinds, kinds_refusal, text_of_names
 from ..scene.settings.crowd_settings import is_crowd
@@ -698,14 +699,17 @@ def said_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
 
     Sentences that differ in the name of the mesh alone are the same.
     """
-    about: dict[str, dict[str, str]] = {}
+    about: dict[str, dict[str, tuple[str, str]]] = {}
     for mesh, sentences in said.items():
         for text in filter(None, sentences):
-            about.setdefault(text.replace(mesh.name, "\0"), {})[mesh.name] = text
+            about.setdefault(text.replace(mesh.name, "\0"), {})[telling_name(mesh)] = (
+                mesh.name,
+                text,
+            )
     found = []
     for alike in about.values():
-        (name, text), *others = alike.items()
-        if others and not (name not in text and len(alike) == len(said)):
+        (name, (plain, text)), *others = alike.items()
+        if (others or name != plain) and (plain in text or len(alike) < len(said)):
             names = [other for other, _ in others] if name in text else list(alike)
             text += f" Also {listed(names)}." if name in text else f" It is about {listed(names)}."
         found.append(text)
@@ -716,7 +720,7 @@ def _draw_meshes(layout: UILayout, context: Context, character: Character) -> No
     """Draw the list of the meshes, which opens and closes."""
     enabled, count = character.enabled, len(character.meshes)
     header, body = layout.panel(f"dqc_meshes_{character.name}", default_closed=True)
-    names = [mesh.name for mesh in enabled or character.meshes]
+    names = [telling_name(mesh) for mesh in enabled or character.meshes]
     header.label(text=fitting_list(context, names, f"Meshes {len(enabled)} of {count}: "))
     if body is None:
         return
@@ -730,8 +734,8 @@ def _draw_meshes(layout: UILayout, context: Context, character: Character) -> No
         button: Any = row.operator(
             DQC_OT_switch_mesh.bl_idname, text="", icon=icon, emboss=False, depress=is_on
         )
-        button.mesh = mesh.name
-        row.label(text=mesh.name)
+        button.mesh = telling_name(mesh)
+        row.label(text=telling_name(mesh))
         if mesh in own_ones:
             row.label(text="own settings")
         if is_on and enabling.problem_of(mesh) is not None:

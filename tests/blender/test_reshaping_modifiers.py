@@ -426,3 +426,30 @@ def test_mixed_armature_modifiers_are_computed_or_refused(limb: Pair) -> None:
     bpy.context.view_layer.update()
     found = api.evaluate(obj, method="DUAL_QUATERNION", evaluator="MODIFIER")
     assert distance(found, evaluated_positions(obj)) < TOLERANCE
+
+
+@pytest.mark.parametrize("settings", [{}, {"softness": 0.5}, {"method": "SPHERICAL_JOINT"}])
+def test_scripts_get_what_is_shown_behind_one_wave_and_before_another(
+    limb: Pair, settings: dict[str, Any]
+) -> None:
+    obj, rig = limb
+    pose_limb(rig)
+    wave(obj)
+    other = obj.modifiers.new("After", "WAVE")
+    other.height, other.width, other.narrowness, other.time_offset = 0.1, 0.4, 3.0, -20.0
+    api.enable(obj, **settings)
+    frames, scene, found = (1, 7, 12), bpy.context.scene, []
+    for frame in frames:
+        scene.frame_set(frame)
+        found.append(api.evaluate(obj))
+        behind = evaluated_positions(obj)
+        other.show_viewport = False
+        shown = evaluated_positions(obj)
+        assert distance(found[-1], shown) <= TOLERANCE
+        assert distance(api.evaluate(obj, evaluator="MODIFIER"), shown) <= TOLERANCE
+        other.show_viewport = True
+        assert distance(behind, shown) > 0.01  # what follows acts
+    assert distance(found[0], found[1]) > 0.01  # what comes before does
+    scene.frame_set(1)
+    for each, expected in zip(api.evaluate_frames(obj, frames), found, strict=True):
+        assert distance(each, expected) <= TOLERANCE

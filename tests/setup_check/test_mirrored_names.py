@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import bpy
+import numpy as np
 import pytest
 
+from dq_compensation import api
+from dq_compensation.analysis.mirror_map import mirrored_bones
 from dq_compensation.setup_check.checks.mirrored import MIRRORED_NAMES
 from human.model import Rig
 from tests.blender.scene_builders import edit_mode
@@ -72,3 +75,15 @@ def test_names_without_a_side_are_both_to_be_renamed(human: Human) -> None:
     (issue,) = find(MIRRORED_NAMES, human).values()
     assert "Rename both bones" in issue.message
     assert bpy.utils.flip_name("upperarm01.L_end") == "upperarm01.L_end"
+
+
+def test_an_armature_without_bones_has_no_mirror_image(
+    human: Human, caplog: pytest.LogCaptureFixture
+) -> None:
+    with edit_mode(human.armature_object):
+        for bone in list(human.armature_object.data.edit_bones):
+            human.armature_object.data.edit_bones.remove(bone)
+    api.check(human.mesh_object)
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+    none = np.zeros((0, 3))
+    assert mirrored_bones(none, none).shape == (0,)

@@ -105,7 +105,9 @@ def faults(seen: Seen) -> list[str]:
         if obj.type == "MESH" and obj.library is None and not settings_of(obj).enabled:
             found += _faults_of_plain(obj)
     found += [f"{obj.name} does not have the settings that its character has" for obj in _strays()]
+    # One whose modifier was applied or removed is made anew by Refresh.
     armatures = {find_rig(obj) for obj in bpy.data.objects if our_modifier(obj) is not None}
+    armatures |= {find_rig(obj) for obj in enabled_objects()}
     palettes = [obj for obj in bpy.data.objects if is_palette(obj)]
     remembered = set(memories(Status)) - {obj.session_uid for obj in enabled_objects()}
     if remembered:

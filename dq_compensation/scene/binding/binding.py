@@ -301,6 +301,14 @@ class Binding:
         return replace(found, amounts=amounts * shares)
 
     @cached_property
+    def _beside_linked(self) -> tuple[Binding, Float64s] | None:
+        """The same with the joints of linked meshes that it meets, and how much these count."""
+        if self.whole is None or self.whole.linked is None:
+            return None
+        shares = self.whole.shares_of_linked(self.part)
+        return (self.in_character(self.whole.linked), shares) if shares.any() else None
+
+    @cached_property
     def topology(self) -> Topology:
         """Triangles, edges and normal groups of the mesh."""
         return topology(self.mesh_arrays)
@@ -434,6 +442,9 @@ class Binding:
             if found.swings is not None:
                 found = replace(found, swings=self._acting(found.swings, kinds))
             found = self._acting(found, kinds)
+            if (linked := self._beside_linked) is not None:
+                theirs, shares = linked
+                found = found.towards(theirs.measured(settings, to_armature), shares)
         else:
             found = self._acting(PublishedCompensation.of(skin, settings.curve), kinds)
         self._compensations[key] = (to_armature, found)

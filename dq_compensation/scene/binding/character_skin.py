@@ -25,7 +25,7 @@ from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
 from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
-from ...core.vectors import extent
+from ...core.vectors import extent, nearest_within, smooth_step
 from .content import digest
 from .layers import LayerMesh, Layers, inner_meshes
 
@@ -92,12 +92,15 @@ class CharacterSkin:
         skeleton: the bones of all of them.
         sides: shape (B,), of `SkinAtRest`.
         kinds: the settings by which its meshes ask for limbs: of `at_rest`.
+        linked: the skin of those of its meshes that keep what another file has found on these
+            alone; None without any.
     """
 
     parts: tuple[LayerMesh, ...]
     skeleton: Skeleton
     sides: NDArray[np.int8]
     kinds: frozenset[LimbSettings] = _DEFAULT_KINDS
+    linked: CharacterSkin | None = None
     _skins: dict[LimbSettings, SkinAtRest] = field(default_factory=dict, repr=False, init=False)
 
     def is_of(
@@ -122,6 +125,7 @@ class CharacterSkin:
         return digest(
             *(self._findings_of(kind) for kind in sorted(self.kinds)),
             *(joined for joined in self._pieces if joined is not None),
+            *(() if self.linked is None else (self.linked.findings,)),
             *chain.from_iterable(
                 (each.rows, each.influences.bones) for each in self._carried if len(each.rows)
             ),
@@ -153,6 +157,23 @@ class CharacterSkin:
         size = extent(np.concatenate([mesh.positions for mesh in self.parts]))
         lies = int(self._layers.bodies[row]) == below
         return lies or find_seam(part.seam_mesh, other.seam_mesh, size) is not None
+
+    def shares_of_linked(self, part: LayerMesh) -> Float64s:
+        """Shape (n,), how near the vertices of a mesh are to a seam with linked ones.
+
+        It is 1 there and falls to 0 over the radius of the limb.
+        """
+        beside = [] if self.linked is None else self.linked.parts
+        count = len(part.positions)
+        points = seam_points([mesh.seam_mesh for mesh in (part, *beside)])
+        at = np.flatnonzero(np.isin(points[:count], points[count:]))
+        radii = limb_radii(part.positions[at], part.influences.at(at), self.skeleton)
+        farthest = float(radii.max(initial=0.0))
+        nearest = nearest_within(part.positions[at], part.positions, max(farthest, 1e-30))
+        near, shares = np.flatnonzero(nearest >= 0), np.zeros(count)
+        apart = np.linalg.norm(part.positions[near] - part.positions[at[nearest[near]]], axis=1)
+        shares[near] = 1.0 - smooth_step(apart / np.maximum(radii[nearest[near]], 1e-30), 0.0, 1.0)
+        return shares
 
     @cached_property
     def _layers(self) -> Layers:

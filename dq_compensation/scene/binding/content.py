@@ -51,6 +51,10 @@ from .shape_key_offsets import example_items, shape_key_signature
 # takes any shape to where the modifier would have taken it.
 
 
+# A custom property of an object: what its modifier was made for; and what is there of the others.
+STATE_PROPERTY = "dq_compensation_made_for"
+OTHER_MESHES = "other meshes"
+
 # A custom property of the copy's mesh: what its weights were made from.
 RECORD_PROPERTY = "dq_compensation_soft_weights_of"
 # Likewise, the bones that kept their weights as parts of a face.

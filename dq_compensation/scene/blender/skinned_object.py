@@ -105,3 +105,11 @@ class SkinnedObject:
     def ours(self) -> bpy.types.NodesModifier | None:
         """Our node modifier; None without one."""
         return next(iter(own_modifiers(self.obj)), None)
+
+    @property
+    def has_linked_mesh(self) -> bool:
+        """Whether our modifier came with a mesh from another file, as in a library override.
+
+        What it reads from the mesh cannot be written here: it is shown or hidden, but stays.
+        """
+        return self.mesh.library is not None and self.ours is not None
