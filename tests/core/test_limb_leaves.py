@@ -9,6 +9,7 @@ import pytest
 from bodies import deformation_of, posed, skeleton_of_points, turn
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import deform
 from dq_compensation.core.influences import Influences
@@ -103,6 +104,32 @@ def test_a_leaf_that_rests_in_its_parent_changes_nothing(
     assert np.abs(expected - bulging).max() > 0.05
     # Weights are float32: they add up to 1 within 1e-7.
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_an_end_whose_tail_points_aside_of_its_skin_goes_on_with_the_limb() -> None:
+    """Most tails tell; that of the hand lies across. The independent answer: a tail along it."""
+    positions, weights = tube()
+    influences, turns = influences_of(weights), [turn(ACROSS, a) for a in (20.0, 60.0, 60.0)]
+    found = {}
+    for tail in (ALONG, ACROSS, (0.1, -0.5, -0.9)):
+        tails = np.vstack((HEADS[1:], HEADS[2] + 2.0 * np.array(tail)))
+        skeleton = skeleton_of_points(HEADS, tails, [-1, UPPER, LOWER])
+        skin = SkinAtRest(positions, influences, skeleton, sides=np.zeros(3, np.int8))
+        limbs = with_limbs(skin, use_mesh_joints=True).skeleton
+        ours = deformation_of("COMPENSATED", positions, influences, limbs, "MEASURED")
+        found[tail] = deform(ours, positions, None, posed(limbs, np.array(turns)))[0]
+    along, *others = found.values()
+    plain = replace(ours, method="DUAL_QUATERNION")
+    bulging, _ = deform(plain, positions, None, posed(limbs, np.array(turns)))
+    assert np.abs(along - bulging)[positions[:, 2] > 7.0].max() > 0.05
+    for other in others:  # to 1 % of the radius
+        assert np.abs(other - along).max() < 0.01
+    # A foot: skin and tail both point aside, and the tail counts.
+    foot = np.where(positions[:, 2:] > 8.0, positions[:, [2, 1, 0]] + (-8.0, 0.0, 8.0), positions)
+    tails = np.vstack((HEADS[1:], HEADS[2] + ACROSS))
+    skeleton = skeleton_of_points(HEADS, tails, [-1, UPPER, LOWER])
+    skin = replace(skin, positions=foot, skeleton=skeleton)
+    assert with_limbs(skin, use_mesh_joints=False).skeleton is skin.skeleton
 
 
 def test_bones_below_a_leaf_are_of_the_limb_too() -> None:
