@@ -316,8 +316,9 @@ def _from_limbs(
 ) -> dict[str, tuple[Array, NDArray[np.bool_]]]:
     """Distances (r, SIDES) from the nearer limb at the joint of each ring; what is on the outside.
 
-    By method: a twist that is spread takes skin from the outer side of a bend to its inner side.
-    Where a joint bends by less than 3 degrees, everything is outside.
+    That is the outer half of the ring where the method has it: a twist that is spread takes skin to
+    the inner side of a bend, where skin goes in. The whole ring where a joint bends by less than 3
+    degrees.
     """
     matrices, last = skin.pose.matrices, len(skin.ends) - 2
     heads = np.einsum("bij,bj->bi", matrices[:, :3, :3], skin.skeleton.heads) + matrices[:, :3, 3]
@@ -338,8 +339,7 @@ def _from_limbs(
             * ray[:, None]
             for ray, long in limbs
         ]
-        far = np.linalg.norm(both, axis=3)
-        ways = np.where((far[0] <= far[1])[..., None], both[0], both[1])
-        outer = (np.einsum("rsi,ri->rs", ways, outwards) >= 0.0) | straight[:, None]
-        found[name] = far.min(axis=0), outer
+        away = at - at.mean(axis=1, keepdims=True)
+        outer = (np.einsum("rsi,ri->rs", away, outwards) >= 0.0) | straight[:, None]
+        found[name] = np.linalg.norm(both, axis=3).min(axis=0), outer
     return found

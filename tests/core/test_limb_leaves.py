@@ -15,6 +15,7 @@ from dq_compensation.core.deform import deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest, limbs_of_leaves
 from dq_compensation.core.skeleton import Skeleton
+from tests.core.random_skins import RandomSkin
 
 UPPER, LOWER, HAND, LEAF = range(4)
 # The limb lies along Z: elbow at 4, wrist at 8; the radius is 1.
@@ -187,6 +188,25 @@ def test_a_short_limb_has_no_leaves() -> None:
     thick = positions * (1.7, 1.7, 1.0)
     assert limbs_of_leaves(positions, influences_of(weights), skeleton)[LEAF] == UPPER
     assert limbs_of_leaves(thick, influences_of(weights), skeleton)[LEAF] == LEAF
+
+
+@pytest.mark.parametrize("seed", [771, 967, 1565, 2595])
+def test_leaves_of_ropes_are_found_beyond_the_end_of_their_limb(seed: int) -> None:
+    """Two or three, with most of the skin there: the middle of it lies up to 2.2 lengths along."""
+    rope = RandomSkin.of(seed)
+    found = limbs_of_leaves(rope.points, rope.influences, rope.skeleton)
+    row = len(rope.ends) - 1
+    assert len(found) > row + 1
+    np.testing.assert_array_equal(found[:row], np.arange(row))
+    np.testing.assert_array_equal(found[row:], rope.skeleton.parents[row:])
+
+
+def test_a_second_end_of_a_limb_with_skin_of_its_own_is_no_leaf() -> None:
+    """Half of a hand: both halves begin at the wrist, within the limb."""
+    positions, weights = tube()
+    skeleton = arm((LOWER, (0.1, 0.0, 7.9)), tail=ALONG)
+    weights = shared(weights, HAND, np.where(positions[:, 0] > 0.0, 1.0, 0.0))
+    assert limbs_of_leaves(positions, influences_of(weights), skeleton)[LEAF] == LEAF
 
 
 def test_ends_without_skin_do_not_bend_the_limb() -> None:
