@@ -35,6 +35,9 @@ _OWN = 0.5
 # Skin tells where a limb runs if its middle is farther from the head than this, in lengths by which
 # it spreads about the middle: an eye is all around its head.
 _BESIDE = 0.5
+# Cosines of the angle from the way to a bone without children: its tail points elsewhere below the
+# first, 70 degrees, and its skin goes straight on above the second, 20 degrees.
+_ELSEWHERE, _STRAIGHT_ON = 0.34, 0.94
 # Cosine of the angle to the way from the parent below which it does not: weights wider than bones,
 # as of ropes, have their middle before the head of the last one.
 _BEHIND = -0.5
@@ -62,9 +65,10 @@ class Limbs:
         most bones with one child do not point to it, limbs lead to the middle of the children's
         heads, of those on their side of the body if there are any; and those without children go
         through the middle of their skin to its end, or where that does not tell as their parents
-        do. Bones that stand alone (none above or below
-        them moves vertices) go through the middle of their skin, and as far again, where most of
-        these that have skin of their own do not end with it.
+        do. Where they do point to it, bones without children whose skin goes straight on from their
+        parents, and whose tails point elsewhere, go to the end of their skin. Bones that stand
+        alone (none above or below them moves vertices) go through the middle of their skin, and as
+        far again, where most of these that have skin of their own do not end with it.
         """
         influences, skeleton = skin.influences, skin.skeleton
         by_tails = np.zeros(skeleton.bone_count, np.bool_)
@@ -76,20 +80,22 @@ class Limbs:
             )
             tails = skeleton.heads + ways
             return cls(skin, replace(skeleton, tails=tails), by_tails)
-        if not _lead_to_children(skeleton, influences.moving_bones(skeleton.bone_count)):
+        moves = influences.moving_bones(skeleton.bone_count)
+        if not _lead_to_children(skeleton, moves):
             return cls._across(skin)
+        if len(ends := _ends_beside_tails(skin, moves)):
+            return cls._with_ends_of_skin(skin, ends)
         own = by_tails.copy()
         own[influences.bones[:, :1][influences.weights[:, :1] > _OWN]] = True
         if np.count_nonzero(_alone(skeleton, own)) < 2:  # most characters: this costs nothing
             return cls(skin, skeleton, by_tails)
         alone = _alone(skeleton, influences.moving_bones(skeleton.bone_count))
         telling = alone & own
-        if np.count_nonzero(telling) < 2:
+        tails, to_skin = skeleton.tails.copy(), _to_skin(skin)[0]
+        ways = (tails - skeleton.heads)[telling]
+        if np.count_nonzero(telling) < 2 or _tails_tell(ways, to_skin[telling]):
             return cls(skin, skeleton, by_tails)
-        to_skin = _to_skin(skin)[0]
-        if _tails_tell(skeleton.tails[telling] - skeleton.heads[telling], to_skin[telling]):
-            return cls(skin, skeleton, by_tails)
-        tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
+        rest = skeleton.rest.copy()
         tails[alone] = skeleton.heads[alone] + 2.0 * to_skin[alone]
         rest[alone, :3, 1] = unit_or(to_skin[alone], rest[alone, :3, 1])
         return cls(skin, replace(skeleton, tails=tails, rest=rest), alone)
@@ -113,6 +119,16 @@ class Limbs:
         along = np.where(beside[:, None], to_skin, ends)
         rest[:, :3, 1] = unit_or(along, rest[:, :3, 1])
         return cls(skin, replace(skeleton, tails=tails, rest=rest), beside & ~inner)
+
+    @classmethod
+    def _with_ends_of_skin(cls, skin: SkinAtRest, bones: Indices) -> Limbs:
+        """Limbs along the tails, but for bones that go to the end of their skin."""
+        skeleton, to_skin = skin.skeleton, _to_skin(skin)[0]
+        tails, rest = skeleton.tails.copy(), skeleton.rest.copy()
+        tails[bones] = (skeleton.heads + _to_end_of_skin(skin, to_skin))[bones]
+        rest[bones, :3, 1] = unit_or(to_skin[bones], rest[bones, :3, 1])
+        by_skin = np.isin(np.arange(skeleton.bone_count), bones)
+        return cls(skin, replace(skeleton, tails=tails, rest=rest), by_skin)
 
     def joined(self, parents: Int32s) -> Skeleton:
         """The skeleton with limbs that the skin shows along the heads of the bones.
@@ -153,6 +169,23 @@ def _lead_to_children(skeleton: Skeleton, moves: Booleans) -> bool:
     along = unit_or(skeleton.tails - skeleton.heads, 0.0)
     fits = dots(unit_or(ways, 0.0), along)[telling] > _ALONG_SKIN
     return not len(fits) or bool(np.mean(fits) >= _MOST)
+
+
+def _ends_beside_tails(skin: SkinAtRest, moves: Booleans) -> Indices:
+    """The bones without children whose tails point elsewhere, and whose skin goes straight on."""
+    skeleton, influences = skin.skeleton, skin.influences
+    parents = skeleton.parents
+    ends = moves & (parents >= 0) & (np.bincount(parents[parents >= 0], minlength=len(moves)) == 0)
+    ways = unit_or(skeleton.heads - skeleton.heads[parents], 0.0)
+    ends &= dots(ways, unit_or(skeleton.tails - skeleton.heads, 0.0)) < _ELSEWHERE
+    if not ends.any():
+        return np.flatnonzero(ends)
+    rows = np.flatnonzero((ends[influences.bones] & (influences.weights > 0.0)).any(axis=1))
+    to_skin, spreads = _to_skin(
+        replace(skin, positions=skin.positions[rows], influences=influences.at(rows), whole=None)
+    )
+    ends &= np.linalg.norm(to_skin, axis=1) > _BESIDE * spreads
+    return np.flatnonzero(ends & (dots(unit_or(to_skin, 0.0), ways) > _STRAIGHT_ON))
 
 
 def _alone(skeleton: Skeleton, moves: Booleans) -> Booleans:

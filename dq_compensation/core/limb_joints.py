@@ -29,6 +29,8 @@ _LONG = 2.5
 _AROUND = 1.1
 # On a limb whose own bone has no skin, leaves and their skin are within this, in radii.
 _INSIDE = 0.5
+# With less than this of each vertex, a leaf has no skin of its own.
+_OWN = 0.85
 # Leaves end here, in lengths of the limb.
 _END = 1.05
 
@@ -41,8 +43,8 @@ def limbs_of_leaves(
     A limb leads from the head of a bone to that of its child from which bones reach farthest.
     Another child is a leaf, with all bones below it, where their heads lie within the limb's
     radius, before its end, and the middle of their skin, too, or as far along it as skin of the
-    bone itself. The radius is the mean distance of the skin that the bone and its leaves have
-    beside the limb.
+    bone itself and what leaves share with others. The radius is the mean distance of the skin that
+    the bone and its leaves have beside the limb.
 
     A bone that the user takes for a twist bone is a leaf alone, wherever it is; bones below it stay
     limbs. What is a part of a leaf with a bone that the user takes for something else is none.
@@ -183,24 +185,25 @@ def _lie_on(limb: int, next_bone: int, bones: Indices, skin: _Skin, skeleton: Sk
     heads = skeleton.heads[bones] - head
     middles = np.where(moved > 0.0, np.stack(sums, axis=1) / np.maximum(moved, 1e-30), heads)
     found = _from_limb(heads, way) <= radius * (1.0 if has_own else _INSIDE)
-    # Of a rope skin lies beyond the limb: that of leaves may, too, as far as the bone's own does.
-    first, last = _reach(along[places == len(bones)], weights[places == len(bones)])
+    # Of a rope skin lies beyond the limb: that of leaves may, too, as far as nearly all of the
+    # bone's own does (the mean less and plus 2 deviations), with what they share with others.
+    mass, first, second = (
+        np.bincount(places, weights * along**power, len(bones) + 1) for power in range(3)
+    )
+    largest = np.zeros(len(mass))
+    np.maximum.at(largest, places, weights)
+    shared = largest[:-1] < _OWN
+    mass, first, second = (each[-1] + shared * each[:-1] for each in (mass, first, second))
+    mean = first / np.maximum(mass, 1e-30)
+    reach = 2.0 * np.sqrt(np.maximum(second / np.maximum(mass, 1e-30) - mean**2, 0.0))
     reached = _along_limb(middles, way)
-    beyond = np.minimum(reached, 0.0).clip(min(first, 0.0))
-    beyond += np.maximum(reached - length, 0.0).clip(0.0, max(last - length, 0.0))
+    beyond = np.maximum(np.minimum(reached, 0.0), np.minimum(mean - reach, 0.0))
+    beyond += np.minimum(reached - length, mean + reach - length).clip(0.0)
     middles = middles - beyond[:, None] * (way / length)
     found &= _from_limb(middles, way) <= radius * (_AROUND if has_own else _INSIDE)
     found &= _along_limb(middles, way) <= _END * length
     # A single one is the limb itself: a bone that deforms, on one of a control rig.
     return found & (has_own or np.count_nonzero(found & (moved[:, 0] > 0.0)) > 1)
-
-
-def _reach(along: Floats, weights: Floats) -> tuple[float, float]:
-    """Where nearly all skin of a bone lies along its limb: the mean less and plus 2 deviations."""
-    moved = max(float(weights.sum()), 1e-30)
-    mean = float(weights @ along) / moved
-    deviation = float(np.sqrt(weights @ (along - mean) ** 2 / moved))
-    return mean - 2.0 * deviation, mean + 2.0 * deviation
 
 
 def _along_limb(away: Floats, ways: Floats) -> Floats:

@@ -129,13 +129,13 @@ class JointCandidates:
 
         With the width c of `_widths`, and the larger share u of `_alone` of its two bones, it rises
         smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
-        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no bone
-        of the row has an u of 0.65 to 0.85, c counts for up to 0.4 more: the weights of short bones
-        are no wider than these. Fewer than 8 vertices show no rope: fingers of low-poly meshes have
-        wide weights. What is neither limb nor rope is farther from the ideal of either: so joints
-        are of a rope as the mean of this goes from 0.2 to 0.5, over the joint and two of its row on
-        the side where it is less, by 3, 2 and 1 times how much each bends the skin: one joint with
-        wide weights makes its limb no rope.
+        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no bone of
+        a row of several joints has an u of 0.65 to 0.85, c counts for up to 0.4 more: the weights
+        of short bones are no wider than these. Fewer than 8 vertices show no rope: fingers of
+        low-poly meshes have wide weights. What is neither limb nor rope is farther from the ideal
+        of either: so joints are of a rope as the mean of this goes from 0.2 to 0.5, over the joint
+        and two of its row on the side where it is less, by 3, 2 and 1 times how much each bends the
+        skin: one joint with wide weights makes its limb no rope.
 
         Args:
             skin: that of the candidates, with the weights as they are painted.
@@ -149,6 +149,7 @@ class JointCandidates:
         rows[self.joints] = self.rows
         known = np.flatnonzero(rows >= 0)
         np.maximum.at(of_row, rows[known], largest[known])
+        of_row[np.bincount(rows[known], minlength=len(of_row)) == 1] = 1.0
         shared = np.where(rows >= 0, 1.0 - smooth_step(of_row[rows], *_SHARED), 0.0)
         limbs_alone = smooth_step(largest, *_ALONE) * (1.0 - smooth_step(widths, *_VERY_WIDE))
         wide = smooth_step(widths + _NARROWER * shared, *_WIDE) * smooth_step(counts, *_ENOUGH)

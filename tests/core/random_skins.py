@@ -259,9 +259,9 @@ class _Judged:
     def of(cls, skin: RandomSkin) -> _Judged:
         positions, radius = skin.deformed(), skin.radius
         joints = np.abs(skin.heights[:, None] - skin.ends[1:-1]).argmin(axis=1) + 1
-        distances, outer = _from_limbs(skin, joints, positions)
         limb = {
-            name: (np.abs(far / radius - 1.0) * outer).max(1) for name, far in distances.items()
+            name: (np.abs(far / radius - 1.0) * outer).max(1)
+            for name, (far, outer) in _from_limbs(skin, joints, positions).items()
         }
         rings, turns, tight = {}, {}, np.zeros(len(joints), np.bool_)
         for name, at in positions.items():
@@ -313,10 +313,12 @@ class _Judged:
 
 def _from_limbs(
     skin: RandomSkin, joints: NDArray[np.intp], positions: dict[str, Array]
-) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+) -> dict[str, tuple[Array, NDArray[np.bool_]]]:
     """Distances (r, SIDES) from the nearer limb at the joint of each ring; what is on the outside.
 
-    Where a joint bends by less than 3 degrees, everything is.
+    That is the outer half of the ring where the method has it: a twist that is spread takes skin to
+    the inner side of a bend, where skin goes in. The whole ring where a joint bends by less than 3
+    degrees.
     """
     matrices, last = skin.pose.matrices, len(skin.ends) - 2
     heads = np.einsum("bij,bj->bi", matrices[:, :3, :3], skin.skeleton.heads) + matrices[:, :3, 3]
@@ -326,7 +328,9 @@ def _from_limbs(
         (forth, np.where(joints == last, np.inf, lengths[joints])),
         (back, np.where(joints == 1, np.inf, lengths[joints - 1])),
     )
-    distances, ways = {}, np.zeros(0)
+    outwards = -(forth + back)
+    straight = np.linalg.norm(outwards, axis=1) < 2.0 * math.sin(math.radians(1.5))
+    found = {}
     for name, at in positions.items():
         away = at - heads[joints][:, None]
         both = [
@@ -335,11 +339,7 @@ def _from_limbs(
             * ray[:, None]
             for ray, long in limbs
         ]
-        far = np.linalg.norm(both, axis=3)
-        distances[name] = far.min(axis=0)
-        if name == "DUAL_QUATERNION":
-            ways = np.where((far[0] <= far[1])[..., None], both[0], both[1])
-    outwards = -(forth + back)
-    outer = np.einsum("rsi,ri->rs", ways, outwards) >= 0.0
-    outer |= (np.linalg.norm(outwards, axis=1) < 2.0 * math.sin(math.radians(1.5)))[:, None]
-    return distances, outer
+        away = at - at.mean(axis=1, keepdims=True)
+        outer = (np.einsum("rsi,ri->rs", away, outwards) >= 0.0) | straight[:, None]
+        found[name] = np.linalg.norm(both, axis=3).min(axis=0), outer
+    return found

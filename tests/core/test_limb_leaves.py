@@ -9,11 +9,13 @@ import pytest
 from bodies import deformation_of, posed, skeleton_of_points, turn
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest, limbs_of_leaves
 from dq_compensation.core.skeleton import Skeleton
+from tests.core.random_skins import RandomSkin
 
 UPPER, LOWER, HAND, LEAF = range(4)
 # The limb lies along Z: elbow at 4, wrist at 8; the radius is 1.
@@ -105,6 +107,32 @@ def test_a_leaf_that_rests_in_its_parent_changes_nothing(
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
+def test_an_end_whose_tail_points_aside_of_its_skin_goes_on_with_the_limb() -> None:
+    """Most tails tell; that of the hand lies across. The independent answer: a tail along it."""
+    positions, weights = tube()
+    influences, turns = influences_of(weights), [turn(ACROSS, a) for a in (20.0, 60.0, 60.0)]
+    found = {}
+    for tail in (ALONG, ACROSS, (0.1, -0.5, -0.9)):
+        tails = np.vstack((HEADS[1:], HEADS[2] + 2.0 * np.array(tail)))
+        skeleton = skeleton_of_points(HEADS, tails, [-1, UPPER, LOWER])
+        skin = SkinAtRest(positions, influences, skeleton, sides=np.zeros(3, np.int8))
+        limbs = with_limbs(skin, use_mesh_joints=True).skeleton
+        ours = deformation_of("COMPENSATED", positions, influences, limbs, "MEASURED")
+        found[tail] = deform(ours, positions, None, posed(limbs, np.array(turns)))[0]
+    along, *others = found.values()
+    plain = replace(ours, method="DUAL_QUATERNION")
+    bulging, _ = deform(plain, positions, None, posed(limbs, np.array(turns)))
+    assert np.abs(along - bulging)[positions[:, 2] > 7.0].max() > 0.05
+    for other in others:  # to 1 % of the radius
+        assert np.abs(other - along).max() < 0.01
+    # A foot: skin and tail both point aside, and the tail counts.
+    foot = np.where(positions[:, 2:] > 8.0, positions[:, [2, 1, 0]] + (-8.0, 0.0, 8.0), positions)
+    tails = np.vstack((HEADS[1:], HEADS[2] + ACROSS))
+    skeleton = skeleton_of_points(HEADS, tails, [-1, UPPER, LOWER])
+    skin = replace(skin, positions=foot, skeleton=skeleton)
+    assert with_limbs(skin, use_mesh_joints=False).skeleton is skin.skeleton
+
+
 def test_bones_below_a_leaf_are_of_the_limb_too() -> None:
     """As Unreal's: a bone without skin that carries correctives."""
     positions, weights = tube()
@@ -160,6 +188,25 @@ def test_a_short_limb_has_no_leaves() -> None:
     thick = positions * (1.7, 1.7, 1.0)
     assert limbs_of_leaves(positions, influences_of(weights), skeleton)[LEAF] == UPPER
     assert limbs_of_leaves(thick, influences_of(weights), skeleton)[LEAF] == LEAF
+
+
+@pytest.mark.parametrize("seed", [771, 967, 1565, 2595])
+def test_leaves_of_ropes_are_found_beyond_the_end_of_their_limb(seed: int) -> None:
+    """Two or three, with most of the skin there: the middle of it lies up to 2.2 lengths along."""
+    rope = RandomSkin.of(seed)
+    found = limbs_of_leaves(rope.points, rope.influences, rope.skeleton)
+    row = len(rope.ends) - 1
+    assert len(found) > row + 1
+    np.testing.assert_array_equal(found[:row], np.arange(row))
+    np.testing.assert_array_equal(found[row:], rope.skeleton.parents[row:])
+
+
+def test_a_second_end_of_a_limb_with_skin_of_its_own_is_no_leaf() -> None:
+    """Half of a hand: both halves begin at the wrist, within the limb."""
+    positions, weights = tube()
+    skeleton = arm((LOWER, (0.1, 0.0, 7.9)), tail=ALONG)
+    weights = shared(weights, HAND, np.where(positions[:, 0] > 0.0, 1.0, 0.0))
+    assert limbs_of_leaves(positions, influences_of(weights), skeleton)[LEAF] == LEAF
 
 
 def test_ends_without_skin_do_not_bend_the_limb() -> None:

@@ -23,6 +23,8 @@ from dq_compensation.core.measured_joints import MeasuredJoints, rope_joints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.twist_limbs import TwistLimbs
+from human.model import RIGS, Rig
+from quality.human import Human
 
 Array = NDArray[np.float64]
 SIDES = 12
@@ -272,6 +274,14 @@ def test_short_bones_that_share_all_their_skin_are_a_rope() -> None:
     assert Tube.with_steps(6, 0.6, 0.6).ropes.min() == 1.0
     # Fingers and necks are as thick, but one of their bones has skin of its own.
     assert Tube.with_steps(6, 0.4, 0.25).ropes.max() == 0.0
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_nothing_of_a_human_is_a_rope(rig: Rig) -> None:
+    """Thumbs of cmu_mb are one bone each: their weights, 0.7 radii wide, say that they are none."""
+    human = Human.with_rig(rig)
+    skin = SkinAtRest(human.rest, human.influences, human.skeleton).with_whole_limbs
+    np.testing.assert_array_equal(rope_joints(skin, LimbJoints.of(skin.skeleton)), 0.0)
 
 
 def test_softness_makes_no_rope_of_a_limb() -> None:
