@@ -194,7 +194,8 @@ class DQC_OT_paint_done(Refusing, Operator):
             objects.active = before
             mesh.select_set(came_from.was_selected, view_layer=context.view_layer)
             before.select_set(True, view_layer=context.view_layer)
-        if before.mode != mode:
+        # A hidden object can be active, but has no other mode.
+        if before.mode != mode and before.visible_get(view_layer=context.view_layer):
             bpy.ops.object.mode_set(mode=mode)
         return {"FINISHED"}
 

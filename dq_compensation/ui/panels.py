@@ -612,7 +612,7 @@ def messages(context: Context, character: Character) -> list[Message]:
         found.append(Message(text, "INFO" if is_old else "ERROR", fix))
     active = context.active_object
     if character.keeper is not None and active in character.with_own:
-        found.append(Message(f"{active.name} has settings of its own: they are in Advanced."))
+        found.append(Message(f"{active.name} has its own settings, in Advanced."))
     found += [Message(text) for text in said_once(notes)]
     reported = last_report([character.name, *(mesh.name for mesh in character.meshes)])
     return [*found, Message(reported, "CHECKMARK")] if reported else found

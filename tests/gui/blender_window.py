@@ -209,7 +209,7 @@ class BlenderWindow:
                 found.append(y)
             elif found:
                 # The rest of one that is cut off by the lower edge may be too thin to click.
-                return x, found[len(found) // 2]
+                return x, sum(found) // len(found)
             elif under:
                 seen[under] = None
         return None

@@ -190,6 +190,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "ignore_issue": (1, _of_a_problem("ignore_issue", ignored=(True, False))),
     "select_issue": (2, _of_a_problem("select_issue", what=("VERTICES", "BONES"))),
     "paint_weights": (1, operator("paint_weights", **_GROUPS)),
+    "paint_done": (1, operator("paint_done")),
     "weights_fill": (2, operator("weights_fill", **_GROUPS, value=(0.0, 0.5))),
     "weights_invert": (1, operator("weights_invert", **_GROUPS)),
     "weights_smooth": (1, operator("weights_smooth", **_GROUPS)),
@@ -241,6 +242,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
 
 EXCUSED = {
     "export_plain": "writes other files; `test_plain_export.py` compares this one",
+    "messages": "shows what the panel knows and touches no file",
     "help": "opens a web browser and touches no file",
     "preferences_reset": "changes the user's preferences and no file",
 }
