@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from blender_window import Wait
 from judging import Step
-from steps_basics import compare, enable, factor, install, method, save
+from steps_basics import compare, enable, factor, first_minute, install, method, save
 from steps_tools import (
     bake,
     bake_to_bones,
@@ -27,6 +27,7 @@ StepFunction = Callable[[Step], Wait]
 
 INSTALL: StepFunction = install
 STEPS: tuple[StepFunction, ...] = (
+    first_minute,
     enable,
     factor,
     method,
