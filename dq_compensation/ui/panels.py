@@ -387,6 +387,11 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     for operator, what in ((DQC_OT_compare, ""), (DQC_OT_compare_volume, " with Preserve Volume")):
         if any(enabled) and (key := shortcut(operator.bl_idname)):
             draw_sentence(layout, context, f"Hold {key} to compare{what}.", "BLANK1")
+    if any(enabled):
+        row = layout.row(align=True)
+        row.use_property_split = False
+        row.prop(context.window_manager, "dqc_compare", toggle=True)
+        row.operator("dqc.test_motion", icon="PLAY")
     active = context.active_object
     for character in characters[:_MOST]:
         if len(characters) > 1 or active not in (character.armature, *character.meshes):

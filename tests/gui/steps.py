@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from blender_window import Wait
 from judging import Step
-from steps_basics import compare, enable, factor, first_minute, install, method, save
+from steps_basics import compare, enable, factor, first_minute, install, method, motion, save
 from steps_tools import (
     bake,
     bake_to_bones,
@@ -32,6 +32,7 @@ STEPS: tuple[StepFunction, ...] = (
     factor,
     method,
     compare,
+    motion,
     joints,
     paint,
     soften,

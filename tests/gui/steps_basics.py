@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 from blender_window import Wait
 from judging import CATEGORY, Step
-from pictures import Picture
+from pictures import Picture, screen_picture
 
 from human.first_minute import build_first_minute
 
@@ -170,6 +170,39 @@ def compare(step: Step) -> Wait:
         yield from window.key("D", shift=True, ctrl=True, alt=True)
         step.expect(step.settings.enabled == enabled, f"the shortcut sets enabled to {enabled}")
         step.expect_same((yield from step.look("Toggled")), picture, "Toggled")
+
+
+def motion(step: Step) -> Wait:
+    """Press Test Motion: joints turn, the rig rests; the next joint; Esc. Hold Compare."""
+    window = step.window
+    plain = yield from step.look("Plain")
+    yield from step.enable()
+    before, posed = (yield from step.look("Before")), step.positions()
+    yield from window.press("dqc.test_motion", 0.8)
+    seen = []
+    for number in range(3):
+        yield from window.over_view()
+        yield from window.key("RIGHT_ARROW")
+        yield from window.wait(60)
+        seen.append(screen_picture(window.window).cropped(window.region()))
+        step.show(f"Joint {number + 2}")
+        step.expect(step.human.display_type == "BOUNDS", "the copy is drawn in its place")
+    for picture in seen:
+        step.expect_changed(picture, before, "The copy moves", 0.02)
+    step.expect(np.array_equal(step.positions(), posed), "the character rests")
+    yield from window.key("ESC")
+    step.expect_same((yield from step.look("After Esc")), before, "Esc ends it")
+    step.expect(step.human.display_type == "TEXTURED", "the character is shown again")
+    position = yield from window.find("dqc_compare", 0.3)
+    yield from window.move(position)
+    yield from window.event("LEFTMOUSE", "PRESS")
+    yield from window.wait(30)
+    held = screen_picture(window.window).cropped(window.region())
+    step.show("Compare is held")
+    step.expect_same(held, plain, "Held", WORDS)
+    yield from window.event("LEFTMOUSE", "RELEASE")
+    yield from window.wait(10)
+    step.expect_same((yield from step.look("Released")), before, "Released")
 
 
 def save(step: Step) -> Wait:

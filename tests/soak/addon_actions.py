@@ -243,6 +243,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
 EXCUSED = {
     "export_plain": "writes other files; `test_plain_export.py` compares this one",
     "help": "opens a web browser and touches no file",
+    "test_motion": "draws in a window and touches no file; `tests/gui` presses it",
     "preferences_reset": "changes the user's preferences and no file",
 }
 """Operators that are no action, and why."""
