@@ -22,6 +22,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".examples.panel",
     ".painting.panel",
     ".softness.operators",
+    ".bake.motion_test",
     ".bake.panel",
     ".takes.panel",
     ".crowds.panel",

@@ -58,7 +58,15 @@ from .characters import (
     soften_weights,
     take_bones_for,
 )
-from .evaluating import Evaluator, Space, evaluate, evaluate_frames, iterate_frames
+from .evaluating import (
+    Evaluator,
+    MotionPose,
+    Space,
+    evaluate,
+    evaluate_frames,
+    iterate_frames,
+    motion_test,
+)
 from .measuring import Bend, CharacterReport, FrameTimes, JointQuality, LeftOut, report
 
 __all__ = [
@@ -82,6 +90,7 @@ __all__ = [
     "JointQuality",
     "JointReport",
     "LeftOut",
+    "MotionPose",
     "OnProgress",
     "PlainExportReport",
     "PoseError",
@@ -113,6 +122,7 @@ __all__ = [
     "fix",
     "ignore",
     "iterate_frames",
+    "motion_test",
     "remove_bake",
     "report",
     "restore_weights",

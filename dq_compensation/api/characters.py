@@ -22,6 +22,7 @@ from ..modifier.written_record import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.addon_preferences import LOOKS, Look
 from ..scene.settings.bone_texts import changed_kinds, kinds_refusal
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
@@ -56,6 +57,7 @@ from .arguments import (
     objects_of_scene,
     of_characters,
     one_or_all,
+    require_choice,
     require_type,
     require_value,
     run_steps,
@@ -216,7 +218,7 @@ def skinned_meshes(scene: bpy.types.Scene | None = None) -> list[bpy.types.Objec
     )
 
 
-def enable(objects: Objects, **settings: Any) -> None:
+def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> None:
     """Deform objects from now on, as the operator *Enable* does; harmless when they are enabled.
 
     A new character gets *Ball Joints*. The preferences for new characters do not act: a script does
@@ -224,13 +226,18 @@ def enable(objects: Objects, **settings: Any) -> None:
 
     Args:
         objects: mesh objects, or armatures for all their meshes.
-        settings: of the objects, by their names; see `CharacterSettings`.
+        look: the settings of a preset: method, curve, ball joints, softness, spread of twists.
+        settings: of the objects, by their names; see `CharacterSettings`. They count more than the
+            look.
 
     Raises:
         BindingError: one of them cannot be deformed; the message says why and what to do. All are
             as before then.
         UserError: one of them is linked, or a setting cannot have that value.
     """
+    if look is not None:
+        require_choice("look", look, tuple(LOOKS))
+        settings = LOOKS[look] | settings
     found = mesh_objects(objects)
     for obj in found:
         raise_refusal(enabling.linked_refusal(obj))

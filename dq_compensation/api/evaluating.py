@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays import Float32s
 from ..bake.bake_source import REFUSAL_REST
+from ..bake.motion_test import MotionPose, MotionTest
 from ..bake.shape_key_bakes import offsets_memory
 from ..core.vectors import transformed_points
 from ..errors import BindingError, UserError, raise_refusal
@@ -34,6 +35,7 @@ from .arguments import (
     OnProgress,
     chosen_depsgraph,
     mesh_object,
+    meshes_of,
     of_characters,
     require_choice,
     require_number,
@@ -42,6 +44,30 @@ from .arguments import (
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 Space = Literal["LOCAL", "WORLD"]
+
+
+def motion_test(
+    obj: bpy.types.Object, *, strength: float = 1.0, steps: int = 16
+) -> Iterator[MotionPose]:
+    """The poses of *Test Motion*: each joint bends to both sides, then twists to both.
+
+    Nothing of the file changes: a script renders the vertices on a copy of the mesh.
+
+    Args:
+        obj: a mesh object with an Armature modifier, or an armature with all its meshes.
+        strength: how far the joints turn; 1: as far as in the poses of `bake_bones`.
+        steps: the number of poses of each joint; the first one is at rest.
+
+    Yields:
+        the poses, one joint after the other, with the vertices of each mesh.
+
+    Raises:
+        UserError: a mesh cannot be read.
+    """
+    require_number("strength", strength, 0.0)
+    require_number("steps", steps, 1, whole=True)
+    test = MotionTest(meshes_of(obj), bpy.context.evaluated_depsgraph_get())
+    return test.poses(steps, strength)
 
 
 @of_characters

@@ -177,6 +177,23 @@ def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -
     return (w, x, y, z)
 
 
+def turned_in_test(limb: Bend, bend: float, twisted: float, time: float) -> Quaternion:
+    """A bone's rotation while its joint is tested: bent, to the other side, twisted to both sides.
+
+    Args:
+        bend, twisted: how far, degrees.
+        time: 0 to 1; at 0, a quarter, a half and three quarters it is at rest.
+
+    Returns:
+        in the bone's rest axes, (w, x, y, z).
+    """
+    part = float(np.sin(4.0 * np.pi * time))
+    if time >= 1.0 / 2.0:
+        return twist(part * twisted)
+    back = _BACK if limb.at_rest >= LEAST_REST_BEND and part < 0.0 else 1.0
+    return swing(part * back * bend, limb.azimuth)
+
+
 # Keeps the options of a bake to helper bones.
 
 

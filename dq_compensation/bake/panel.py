@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
+from ..lifecycle.following import binding_with_current_softness, end_comparison
+from ..modifier.modifier_stack import hide_for_drawing
+from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, target_meshes
 from ..scene.settings.bone_texts import names_in
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import settings_of
+from ..session.status import compared, tag_redraw
 from ..steps import Progress
 from ..ui_shared.reporting import (
     Asks,
@@ -25,6 +30,7 @@ from ..ui_shared.reporting import (
     Steps,
     draw_in_dialog,
     draw_sentence,
+    draw_words,
     is_running,
     options_from,
     property_names,
@@ -32,6 +38,7 @@ from ..ui_shared.reporting import (
     with_option_properties,
 )
 from ..ui_shared.sidebar import SubPanel
+from ..viewport.gpu_objects import drawing_refusal
 from ..wording import counted, sized
 from .bake_reports import last_report
 from .bake_source import source_refusal
@@ -42,6 +49,7 @@ from .corrective_baking import bake_correctives
 from .corrective_poses import read_angles
 from .files import SUFFIXES, bake_cache
 from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
+from .motion_test import MotionTest, posed_copy
 from .plain_export import EXPORTERS, export_plain
 from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 
@@ -595,7 +603,112 @@ class BakePanel(SubPanel):
             layout.operator("dqc.remove_bake", icon="TRASH")
 
 
+# Tests the motion of a character. Blender goes on with these events meanwhile: the view.
+_PASSED = ("MOUSEMOVE", "MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF", "NUMPAD", "INBETWEEN")
+_ENDS = {"ESC", "LEFTMOUSE", "RIGHTMOUSE", "WINDOW_DEACTIVATE"}
+# Seconds for one joint, and between two pictures.
+_SECONDS, _STEP = 4.0, 0.04
+
+
+def _tested_meshes(context: Context) -> list[Object]:
+    """The enabled meshes that are shown, of the first of the selected characters that has any."""
+    shown = [obj for obj in meshes_of_characters(context) if obj.visible_get()]
+    enabled = [obj for obj in shown if settings_of(obj).is_enabled]
+    return [obj for obj in enabled if find_rig(obj) == find_rig(enabled[0])]
+
+
+class DQC_OT_test_motion(Refusing, Operator):
+    """Bend and twist the joints of the character one after the other, on a copy that is in no \
+file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; Esc or a click ends it"""
+
+    bl_idname = "dqc.test_motion"
+    bl_label = "Test Motion"
+    bl_options = set()
+
+    strength: FloatProperty(
+        name="Strength",
+        description="How far the joints turn: 1 as far as in a bake to bones",
+        default=1.0,
+        min=0.1,
+        max=1.5,
+        subtype="FACTOR",
+    )
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        if context.mode not in {"OBJECT", "POSE"}:
+            return "Switch to Object Mode or Pose Mode to test the motion"
+        if not _tested_meshes(context):
+            return "Select a character that DQ Compensation deforms"
+        return drawing_refusal()
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        meshes, depsgraph = _tested_meshes(context), context.evaluated_depsgraph_get()
+        try:
+            self._test = MotionTest(meshes, depsgraph)
+            bindings = {
+                obj.session_uid: binding_with_current_softness(obj, depsgraph) for obj in meshes
+            }
+        except UserError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self._mode, self._joint, self._moment = context.mode, 0, 0.0
+        self._last = time.monotonic()
+        hide_for_drawing(meshes)
+        posed_copy.begin(bindings)
+        self._show()
+        manager = context.window_manager
+        self._timer = manager.event_timer_add(_STEP, window=context.window)
+        self._label = bpy.types.SpaceView3D.draw_handler_add(
+            self._draw_label, (), "WINDOW", "POST_PIXEL"
+        )
+        manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: Context, event: Event) -> OperatorResult:
+        is_over = context.mode != self._mode or not compared or posed_copy.failed
+        if is_over or (event.type in _ENDS and event.value != "RELEASE"):
+            self.cancel(context)
+            return {"FINISHED"}
+        if event.type == "TIMER":
+            now = time.monotonic()
+            self._moment += min(now - self._last, 3.0 * _STEP) / _SECONDS
+            self._last = now
+            if self._moment >= 1.0:
+                self._next()
+            self._show()
+        elif event.value == "PRESS" and event.type == "RIGHT_ARROW":
+            self._next()
+        elif event.value == "PRESS" and event.type in {"UP_ARROW", "DOWN_ARROW"}:
+            self.strength += 0.1 if event.type == "UP_ARROW" else -0.1
+        passes = event.type == "TIMER" or event.type.startswith(_PASSED)
+        return {"PASS_THROUGH"} if passes else {"RUNNING_MODAL"}
+
+    def cancel(self, context: Context) -> None:
+        context.window_manager.event_timer_remove(self._timer)
+        bpy.types.SpaceView3D.draw_handler_remove(self._label, "WINDOW")
+        posed_copy.free()
+        end_comparison()
+        tag_redraw()
+
+    def _next(self) -> None:
+        self._joint, self._moment = (self._joint + 1) % len(self._test.joints), 0.0
+
+    def _show(self) -> None:
+        joint = self._test.joints[self._joint]
+        posed_copy.show(self._test.matrices(joint, self._moment, self.strength))
+        tag_redraw()
+
+    def _draw_label(self) -> None:
+        joint, count = self._test.joints[self._joint], len(self._test.joints)
+        draw_words(
+            f"Test Motion: {self._test.name(joint)}, {self._joint + 1} of {count}, strength "
+            f"{self.strength:.1f}"
+        )
+
+
 CLASSES = (
+    DQC_OT_test_motion,
     DQC_OT_bake_pose,
     DQC_OT_bake_range,
     DQC_OT_bake_cache,

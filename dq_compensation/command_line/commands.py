@@ -24,6 +24,7 @@ from ..crowds.crowd_baking import CrowdBakeOptions
 from ..errors import UserError
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frames_of_range
+from ..scene.settings.addon_preferences import LOOKS
 from ..scene.settings.object_settings import CHARACTER_CHOICES
 from ..setup_check.catalogue import by_character, said_once
 from ..softness.softening import SofteningOptions, restoring_refusal
@@ -62,8 +63,18 @@ def _enable(run: Run, objects: list[Object]) -> list[ObjectFacts]:
     values = setting_values(run.arguments)
     for number, obj in enumerate(objects):
         run.progress(number / len(objects), f"enabling {obj.name}")
-        api.enable(obj, **values)
+        api.enable(obj, look=run.arguments.look, **values)
     return [{"name": obj.name_full, "settings": asdict(api.settings(obj))} for obj in objects]
+
+
+def _add_look_and_settings(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--look",
+        choices=tuple(LOOKS),
+        type=str.upper,
+        help="the settings of a preset; an option of a setting counts more",
+    )
+    add_setting_options(parser, CHARACTER_CHOICES)
 
 
 def _disable(_run: Run, objects: list[Object]) -> list[ObjectFacts]:
@@ -77,10 +88,10 @@ _SETTINGS = (
         "deform characters with DQ Compensation from now on, or change their settings",
         (
             "enable --file hero.blend --output hero_dq.blend",
-            "enable --file 'assets/*.blend' --method COMPENSATED --factor 0.8 --in-place",
+            "enable --file 'assets/*.blend' --look SOFT_WITH_TWIST --factor 0.8 --in-place",
         ),
         partial(each_saved_file, work=_enable),
-        partial(add_setting_options, names=CHARACTER_CHOICES),
+        _add_look_and_settings,
         saves=True,
     ),
     Command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import bpy
@@ -438,6 +439,12 @@ class CrowdState:
     problems: tuple[str, ...]
     bytes: int
 
+    @cached_property
+    def ground(self) -> Float64s:
+        """Shape (2, 2): the least and the largest x and y at which figures stand."""
+        places = self.figures.places[:, :2, 3]
+        return np.stack((places.min(axis=0), places.max(axis=0)))
+
 
 @dataclass
 class _LayerState:
@@ -492,6 +499,20 @@ def role_objects(crowd: Object, state: CrowdState) -> list[tuple[Object, tuple[O
         assert character is not None
         objects.append((character, tuple(meshes.get(role.armature_uid, ()))))
     return objects
+
+
+def meshes_inside(crowd: Object, state: CrowdState) -> list[Object]:
+    """The meshes of the characters of a crowd that stand among its figures and are shown."""
+    found: list[Object] = []
+    if not len(state.figures):
+        return found
+    settings, into = crowd_of(crowd), crowd.matrix_world.inverted_safe()
+    around = settings.spacing / 2.0 if settings.layout == "GRID" else 0.0
+    for character, meshes in role_objects(crowd, state):
+        place = np.array((into @ character.matrix_world.translation)[:2])
+        if (place >= state.ground[0] - around).all() and (place <= state.ground[1] + around).all():
+            found += [mesh for mesh in meshes if mesh.visible_get() or not mesh.hide_render]
+    return list(dict.fromkeys(found))
 
 
 def _signature(crowd: Object, depsgraph: Depsgraph) -> Signature:

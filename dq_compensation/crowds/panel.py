@@ -40,7 +40,7 @@ from ..wording import counted, listed, sized
 from .baked_crowd import remove_baked
 from .crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, has_changed, read_crowd
 from .crowd_display import failure_of
-from .crowd_figures import known_state, longest_side
+from .crowd_figures import known_state, longest_side, meshes_inside
 
 _REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
 _REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
@@ -124,6 +124,38 @@ def _new_empty(context: Context) -> Object:
     crowd.select_set(True)
     context.view_layer.objects.active = crowd
     return crowd
+
+
+class DQC_OT_crowd_hide_sources(Refusing, Operator):
+    """Hide the characters that stand among the figures of the crowd, in the viewport and in \
+renders. The figures stay"""
+
+    bl_idname = "dqc.crowd_hide_sources"
+    bl_label = "Hide Sources"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        crowd = _active_crowd(context)
+        if crowd is None:
+            return _REFUSAL_NO_CROWD
+        return None if _local_inside(crowd) else f"No character stands in {crowd.name}"
+
+    @reports_errors
+    def execute(self, context: Context) -> Outcome:
+        crowd = _active_crowd(context)
+        assert crowd is not None
+        meshes = _local_inside(crowd)
+        for mesh in meshes:
+            mesh.hide_set(True)
+            mesh.hide_render = True
+        return f"Hidden: {listed([mesh.name for mesh in meshes])}."
+
+
+def _local_inside(crowd: Object) -> list[Object]:
+    """Those of `meshes_inside` that can be hidden in this file and view layer."""
+    state = known_state(crowd)
+    inside = meshes_inside(crowd, state) if state is not None else []
+    return [mesh for mesh in inside if mesh.library is None]
 
 
 class _ChangesRoles(Refusing, Operator):
@@ -375,6 +407,11 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
             draw_sentence(layout, context, text, "ERROR")
         figures = counted(len(state.figures), "figure")
         layout.label(text=f"{figures}, {sized(state.bytes)}", icon="COMMUNITY")
+        if inside := meshes_inside(crowd, state):
+            names = listed([mesh.name for mesh in inside])
+            text = f"Among the figures stands what they are made from: {names}. Both render."
+            draw_sentence(layout, context, text, "INFO")
+            layout.operator(DQC_OT_crowd_hide_sources.bl_idname, icon="HIDE_ON")
 
 
 def _settings(layout: UILayout, crowd: Object) -> None:
@@ -461,6 +498,7 @@ class CrowdBakePanel(SubPanel):
 
 CLASSES = (
     DQC_OT_crowd_add,
+    DQC_OT_crowd_hide_sources,
     DQC_OT_crowd_role_add,
     DQC_OT_crowd_role_remove,
     DQC_OT_crowd_role_move,

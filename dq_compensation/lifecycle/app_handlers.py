@@ -6,7 +6,7 @@ import bpy
 
 from ..modifier.attribute_names import SOFT_COPY
 from ..modifier.modifier_inputs import get_input, release_settings
-from ..modifier.modifier_stack import attribute_object_of
+from ..modifier.modifier_stack import attribute_object_of, show_ours
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..scene.blender.skinned_object import SkinnedObject
@@ -28,6 +28,7 @@ from ..session.memory import memories
 from ..session.status import (
     Status,
     check_soon,
+    compared,
     final_render_runs,
     set_check,
     set_final_render_runs,
@@ -42,7 +43,7 @@ from .following_softness import detach_new_soft_copy
 
 
 def _on_edit(changes: Changes) -> None:
-    if not final_render_runs() and (changes.enabled or memories(Status)):
+    if not (final_render_runs() or compared) and (changes.enabled or memories(Status)):
         following.follow(changes, patient=_has_window())
 
 
@@ -53,7 +54,7 @@ def _has_window() -> bool:
 
 def _on_frame(changes: Changes) -> None:
     # A render in a window evaluates in another thread.
-    if changes.enabled and (bpy.app.background or not final_render_runs()):
+    if changes.enabled and not compared and (bpy.app.background or not final_render_runs()):
         following.follow_frame(changes)
 
 
@@ -80,6 +81,7 @@ def _on_shown_setting(*_about: object) -> None:
 
 def _before_load(*_args: object) -> None:
     set_final_render_runs(False)
+    show_ours()
     free()
 
 
@@ -98,6 +100,7 @@ def _before_undo(*_args: object) -> None:
     The older step may not have them, and Blender would crash. They come back with what is
     reconciled after it.
     """
+    show_ours()
     for obj in enabled_objects():
         detach_new_soft_copy(obj)
         skinned = SkinnedObject(obj)
@@ -129,6 +132,7 @@ def _on_undo() -> None:
 
 
 def _before_save(*_args: object) -> None:
+    show_ours()
     following.settle_all()
     following.restore_all()
 
@@ -138,6 +142,7 @@ def _after_save(*_args: object) -> None:
 
 
 def _before_render(scene: bpy.types.Scene, *_args: object) -> None:
+    following.end_comparison()
     if bpy.app.background:
         # What was edited since the last evaluation is reconciled by it.
         for view_layer in scene.view_layers:

@@ -10,7 +10,7 @@ import bpy
 
 from ..errors import BindingError
 from ..modifier.installation import put_armature_modifier_back, remove_unused
-from ..modifier.modifier_stack import installation_refusal, restore
+from ..modifier.modifier_stack import installation_refusal, restore, show_ours
 from ..scene.binding.binding import Binding
 from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import deformation_refusal
@@ -239,6 +239,7 @@ def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> C
 
 def disable(*objects: bpy.types.Object) -> None:
     """Give objects back to their Armature modifiers, every setting as it was."""
+    show_ours()
     for obj in objects:
         skinned = SkinnedObject(obj)
         if skinned.before_enable.hidden:

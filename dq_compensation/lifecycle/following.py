@@ -18,7 +18,12 @@ import bpy
 
 from ..modifier.installation import remove_unused, show_armature_result
 from ..modifier.modifier_inputs import keep_values
-from ..modifier.modifier_stack import restore, show_to_camera, vertex_count_difference
+from ..modifier.modifier_stack import (
+    restore,
+    show_ours,
+    show_to_camera,
+    vertex_count_difference,
+)
 from ..modifier.nodes.own_trees import mark_edited, shape_keepers
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..scene.binding.bind import bind
@@ -33,6 +38,7 @@ from ..session.memory import keep_only, memories, memory_of
 from ..session.status import (
     Status,
     check_soon,
+    compared,
     fail,
     in_character,
     is_behind,
@@ -260,6 +266,8 @@ def check_now() -> float | None:
     """Reconcile every enabled object, redraw, and say after how many seconds to come again."""
     if not enabled_objects() and not memories(Status):
         return None
+    if compared:
+        return _CHECK_AGAIN_AFTER
     waits = check_all(bpy.context.evaluated_depsgraph_get())
     if waiting_objects():
         for start in SOFTNESS_IS_OLD:
@@ -374,6 +382,13 @@ def restore_all() -> None:
             restore(skinned)
             if (ours := skinned.ours) is not None:
                 keep_values(skinned, ours)
+
+
+def end_comparison() -> None:
+    """Show objects that the user compares as they are again."""
+    if compared:
+        show_ours()
+        follow_modes()
 
 
 def show_all_to_camera() -> None:

@@ -47,6 +47,7 @@ from ..modifier.modifier_stack import (
     let_go,
     misfit_problem,
     restore,
+    show_ours,
     vertex_count_difference,
 )
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
@@ -535,11 +536,16 @@ def reconcile(
     Returns:
         what was found before.
     """
+    show_ours()
     status, skinned = status_of(obj), SkinnedObject(obj)
     # While bones have new names in Edit Mode, bones and groups disagree: it is shown at rest.
     rig = skinned.find_rig() if skinned.ours is not None else None
-    rests = rig is not None and rig.pose is not None and armature_of(rig).is_editmode
-    rests = rests and set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
+    rests = (
+        rig is not None
+        and rig.pose is not None
+        and armature_of(rig).is_editmode
+        and set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
+    )
     waits = edited and (rests or (patient and _is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
     stay_with_character(skinned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import bpy
@@ -29,11 +30,12 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import SKIN_NAME, Settings, is_skin_modifier
 from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
+from ..session.status import compared
 from ..wording import listed
 from .attribute_names import MISFIT, Base
 from .modifier_inputs import get_input
 from .nodes.node_tree import BASE_PROPERTY, READS_BONES_PROPERTY, READS_SHAPE_PROPERTY
-from .nodes.own_trees import keep_shape, shape_is_kept
+from .nodes.own_trees import keep_shape, shape_is_kept, shape_keepers
 
 # The place of the node modifier among an object's modifiers: right after the Armature modifier.
 #
@@ -583,6 +585,72 @@ def show_to_camera(skinned: SkinnedObject) -> None:
     if before.hidden_from_camera:
         before.hidden_from_camera = False
         skinned.obj.visible_camera = True
+
+
+# Shows objects as their Armature modifiers alone deform them, while the user compares.
+#
+# No setting of ours changes, and the panel shows what it knows of the character as it is. What is
+# written are modifiers, in any mode and on linked objects too. They are put back before the file is
+# saved or rendered, before an undo, and before anything is written for an object.
+
+_before_comparison: list[tuple[int, str, str, bool | str]] = []
+
+
+def show_plain(objects: Iterable[bpy.types.Object], *, preserved: bool | None = None) -> None:
+    """Show objects as their Armature modifiers alone deform them, until `show_ours`.
+
+    Args:
+        preserved: Preserve Volume; None: as each modifier has it.
+    """
+    show_ours()
+    for obj in objects:
+        skinned = SkinnedObject(obj)
+        if (modifier := skinned.find_modifier()) is None:
+            continue
+        compared.add(obj.session_uid)
+        volume = preserves_volume(skinned) if preserved is None else preserved
+        if obj.library is None:
+            restore(skinned)
+        for each in (*own_modifiers(obj), *shape_keepers(obj)):
+            _set_meanwhile(obj, each, "show_viewport", False)
+        _set_meanwhile(obj, modifier, "use_deform_preserve_volume", volume)
+        _set_meanwhile(obj, modifier, "show_viewport", True)
+
+
+def _set_meanwhile(
+    obj: bpy.types.Object, changed: bpy.types.Object | bpy.types.Modifier, setting: str, value: Any
+) -> None:
+    """Set a property of an object or of one of its modifiers until `show_ours`."""
+    name, before = "" if changed == obj else changed.name, getattr(changed, setting)
+    if before != value:
+        _before_comparison.append((obj.session_uid, name, setting, before))
+        setattr(changed, setting, value)
+
+
+def hide_for_drawing(objects: Iterable[bpy.types.Object]) -> None:
+    """Hide objects but for their boxes while something is drawn in their place, until `show_ours`.
+
+    Viewports that show a render have them all the same.
+    """
+    show_ours()
+    for obj in objects:
+        compared.add(obj.session_uid)
+        if obj.library is None:
+            restore(SkinnedObject(obj))
+        _set_meanwhile(obj, obj, "display_type", "BOUNDS")
+
+
+def show_ours() -> None:
+    """Put back what these two have changed; harmless where they have changed nothing."""
+    before = _before_comparison.copy()
+    compared.clear()
+    _before_comparison.clear()
+    objects = {obj.session_uid: obj for obj in bpy.data.objects} if before else {}
+    for uid, name, setting, value in before:
+        obj = objects.get(uid)
+        changed = obj.modifiers.get(name) if obj is not None and name else obj
+        if changed is not None:
+            setattr(changed, setting, value)
 
 
 # The attribute object: a hidden mesh that holds the attributes of another object's vertices.

@@ -230,6 +230,12 @@ def forget_status(obj: bpy.types.Object) -> None:
     memories(Status).pop(obj.session_uid, None)
 
 
+compared: set[int] = set()
+"""The session_uid of the objects that are shown as their Armature modifiers deform them.
+
+Nothing is reconciled meanwhile: see `modifier.modifier_stack.show_plain`."""
+
+
 def is_drawn(obj: bpy.types.Object) -> bool:
     """Whether we draw an enabled object: GPU display, Object Mode, nothing wrong, not linked."""
     return settings_of(obj).display == "GPU" and obj.library is None and _is_sound(obj)
@@ -244,7 +250,7 @@ def is_coloured(obj: bpy.types.Object) -> bool:
 def _is_sound(obj: bpy.types.Object) -> bool:
     """Whether an enabled object is in Object Mode, bound, and nothing is wrong with it."""
     status = status_of(obj)
-    wrong = status.failure or status.problem
+    wrong = status.failure or status.problem or (obj.session_uid in compared or None)
     return obj.mode == "OBJECT" and status.binding is not None and wrong is None
 
 

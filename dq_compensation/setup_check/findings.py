@@ -22,7 +22,7 @@ from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
 from ..scene.vertex_groups import group_users
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
 from ..session.memory import keep_only, memories
-from ..session.status import DelayedCall, final_render_runs, tag_redraw
+from ..session.status import DelayedCall, compared, final_render_runs, tag_redraw
 from . import catalogue
 from .issue import Issue
 from .subject import Subject
@@ -260,7 +260,7 @@ def check_outdated() -> bool:
 
 @only_with(memories(Findings))
 def _on_edit(changes: Changes) -> None:
-    if not final_render_runs() and not changes.is_playing:
+    if not (final_render_runs() or compared) and not changes.is_playing:
         _mark_touched(changes.uids)
 
 
@@ -284,6 +284,9 @@ def _on_any_change() -> None:
 
 
 def _check_and_redraw() -> None:
+    if compared:
+        _delayed_check.request()
+        return
     check_outdated()
     tag_redraw()
 

@@ -20,10 +20,10 @@ from ..lifecycle.character_settings import (
     use_character_settings,
     use_own_settings,
 )
-from ..lifecycle.enabling import reconcile_together
-from ..lifecycle.following import check_all
+from ..lifecycle.following import check_all, end_comparison
 from ..lifecycle.following_softness import soften_waiting, waiting_objects
 from ..lifecycle.reconcile import older_than_its_file
+from ..modifier.modifier_stack import show_plain
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import telling_name
@@ -40,19 +40,19 @@ from ..scene.settings.object_settings import (
     BONE_SETTINGS,
     CHARACTER_CHOICES,
     GROUP_SETTINGS,
-    ChosenMethod,
     armature_with_settings,
     settings_of,
 )
 from ..session.changes import writing_settings
 from ..session.known_objects import enabled_objects
-from ..session.status import status_of
+from ..session.status import compared, status_of, tag_redraw
 from ..ui_shared.reporting import (
     OperatorResult,
     Outcome,
     Refusing,
     RunsInSteps,
     Steps,
+    draw_words,
     reports_errors,
 )
 from ..wording import listed
@@ -640,30 +640,50 @@ def _toggled(context: Context) -> type[DQC_OT_enable | DQC_OT_disable]:
 
 
 class _Compare(Refusing):
-    """The base of operators that show another method while a key is held."""
+    """The base of operators that show another deformation while a key or a button is held."""
 
     bl_options = {"INTERNAL"}
-    method: ClassVar[ChosenMethod | None] = None
+    preserved: ClassVar[bool | None] = None
+    is_held: ClassVar[bool] = False
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        return None if enabled_characters(context) else NOTHING_ENABLED
+        return None if _enabled_meshes(context) else NOTHING_ENABLED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._key = event.type
-        self._methods = show_plain(enabled_characters(context), self.method)
+        show_plain(_enabled_meshes(context), preserved=self.preserved)
+        what = "Preserve Volume" if self.preserved else "Armature modifier"
+        self._label = bpy.types.SpaceView3D.draw_handler_add(
+            _draw_words, (f"Without DQ Compensation: {what}",), "WINDOW", "POST_PIXEL"
+        )
+        _Compare.is_held = True
+        tag_redraw()
         context.window_manager.modal_handler_add(cast("Operator", self))
         return {"RUNNING_MODAL"}
 
     def modal(self, context: Context, event: Event) -> OperatorResult:
         released = event.type == self._key and event.value == "RELEASE"
-        if released or event.type in _ENDS:
-            show_methods(self._methods)
+        if released or event.type in _ENDS or not compared:
+            self.cancel(context)
             return {"FINISHED"}
         return {"PASS_THROUGH"} if event.type.startswith(_PASSED) else {"RUNNING_MODAL"}
 
     def cancel(self, context: Context) -> None:
-        show_methods(self._methods)
+        bpy.types.SpaceView3D.draw_handler_remove(self._label, "WINDOW")
+        _Compare.is_held = False
+        end_comparison()
+        tag_redraw()
+
+
+def _enabled_meshes(context: Context) -> list[Object]:
+    """The selected meshes that are enabled, linked ones too."""
+    return [obj for obj in meshes_of_characters(context) if settings_of(obj).is_enabled]
+
+
+def _draw_words(text: str) -> None:
+    if compared:
+        draw_words(text)
 
 
 class DQC_OT_compare(_Compare, Operator):
@@ -679,37 +699,14 @@ the key"""
 
     bl_idname = "dqc.compare_volume"
     bl_label = "Compare with Preserve Volume"
-    method = "DUAL_QUATERNION"
+    preserved = True
 
 
-def show_plain(
-    objects: list[Object], method: ChosenMethod | None = None
-) -> dict[str, ChosenMethod]:
-    """Deform objects by a method, by default as their Armature modifiers would.
-
-    Their characters keep their settings.
-
-    Returns:
-        their own methods, by their names.
-    """
-    methods: dict[str, ChosenMethod] = {}
-    with writing_settings():
-        for obj in objects:
-            settings = settings_of(obj)
-            methods[obj.name] = settings.method
-            volume = settings.native.replaced_preserve_volume
-            settings.method = method or ("DUAL_QUATERNION" if volume else "LINEAR")
-    reconcile_together(objects)
-    return methods
-
-
-def show_methods(methods: dict[str, ChosenMethod]) -> None:
-    """Deform objects by their methods again, of `show_plain`."""
-    found = {name: obj for name in methods if (obj := bpy.data.objects.get(name)) is not None}
-    with writing_settings():
-        for name, obj in found.items():
-            settings_of(obj).method = methods[name]
-    reconcile_together(list(found.values()))
+def _hold_compare(_manager: object, _context: Context) -> None:
+    """Begin to compare where the button of the panel is pressed: operators run on release."""
+    operators: Any = bpy.ops
+    if not compared and operators.dqc.compare.poll():
+        operators.dqc.compare("INVOKE_DEFAULT")
 
 
 def shortcut(operator: str) -> str:
@@ -766,6 +763,14 @@ def _remove_shortcuts() -> None:
 
 def register() -> None:
     """Add the entries to Blender's menus, the presets that come with the add-on, and shortcuts."""
+    # It keeps nothing: a button of it is pressed in while characters are compared.
+    bpy.types.WindowManager.dqc_compare = BoolProperty(  # type: ignore[attr-defined]
+        name="Compare",
+        description="Hold to see the selected characters as their Armature modifiers deform them",
+        get=lambda _manager: _Compare.is_held,
+        set=lambda _manager, _value: None,
+        update=_hold_compare,
+    )
     bpy.utils.register_preset_path(_SHIPPED)
     for menu in _MENUS:
         menu.append(_draw_menu)
@@ -775,6 +780,7 @@ def register() -> None:
 def unregister() -> None:
     """Take the entries, the presets and the shortcuts away."""
     _remove_shortcuts()
+    del bpy.types.WindowManager.dqc_compare  # type: ignore[attr-defined]
     bpy.utils.unregister_preset_path(_SHIPPED)
     for menu in _MENUS:
         menu.remove(_draw_menu)

@@ -529,6 +529,10 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
         row.operator("dqc.enable", icon="PLAY")
     if any(enabled) or any(map(enabling.copied_modifier_warning, meshes)):
         row.operator("dqc.disable", icon="X")
+    if any(enabled):
+        row.use_property_split = False
+        row.prop(context.window_manager, "dqc_compare", toggle=True)
+        row.operator("dqc.test_motion", text="", icon="PLAY")
     active, first = context.active_object, characters[0]
     if len(characters) > 1 or active not in (first.armature, *first.meshes):
         more = f" and {len(characters) - 1} more selected" if len(characters) > 1 else ""

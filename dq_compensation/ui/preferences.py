@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bpy.props import BoolProperty, EnumProperty, IntProperty
+from typing import Any
+
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from bpy.types import AddonPreferences, Context, Operator, UILayout
 
 from ..crowds.crowd_figures import crowd_changed
@@ -26,6 +28,28 @@ _COLOUR_MAPS = (
     ("MAGMA", "Magma", "From black over red to white"),
 )
 
+_LOOKS = (
+    ("AS_PAINTED", "As Painted", "Compensated, with the weights as they are painted"),
+    ("SOFT", "Soft", "Compensated, with weights that act softly: most folds and rings go"),
+    ("SOFT_WITH_TWIST", "Soft with Twist", "Soft, and twists are spread along limbs"),
+    ("AS_SET_BELOW", "As Set Below", "The settings below"),
+)
+_IDENTIFIERS = [identifier for identifier, *_ in _LOOKS]
+
+
+def _look(chosen: DQCompensationPreferences) -> int:
+    """The place of the look; who has changed a setting of new characters has *As Set Below*."""
+    if chosen.chosen_look:
+        return _IDENTIFIERS.index(chosen.chosen_look)
+    properties: Any = chosen.bl_rna.properties
+    names = [NEW + name for name in FOR_NEW_CHARACTERS]
+    changed = any(getattr(chosen, name) != properties[name].default for name in names)
+    return _IDENTIFIERS.index("AS_SET_BELOW" if changed else "SOFT_WITH_TWIST")
+
+
+def _choose_look(chosen: DQCompensationPreferences, place: int) -> None:
+    chosen.chosen_look = _IDENTIFIERS[place]
+
 
 def _redraw(_owner: object, _context: Context) -> None:
     tag_redraw()
@@ -37,6 +61,15 @@ class DQCompensationPreferences(AddonPreferences):
 
     bl_idname = ADDON_ID
 
+    new_look: EnumProperty(
+        name="Look",
+        description="The look that Enable gives to a character that was never enabled",
+        items=_LOOKS,
+        get=_look,
+        set=_choose_look,
+    )
+    # Empty until the user chooses a look.
+    chosen_look: StringProperty(options={"HIDDEN"})
     overlay_colours: EnumProperty(
         name="Overlay",
         description="The colours of the overlay, from no distance to the largest",
@@ -76,6 +109,9 @@ class DQCompensationPreferences(AddonPreferences):
         layout.use_property_decorate = False
         column = _titled(layout, "New Characters")
         column.row().prop(self, NEW + "display", expand=True)
+        column.prop(self, "new_look")
+        column = column.column()
+        column.active = self.new_look == "AS_SET_BELOW"
         for name in FOR_NEW_CHARACTERS[1:]:
             column.prop(self, NEW + name)
         column = _titled(layout, "Viewport")

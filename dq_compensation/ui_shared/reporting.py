@@ -454,3 +454,18 @@ class RunsInSteps(Asks):
             manager.progress_end()
             context.workspace.status_text_set(None)
         tag_redraw()
+
+
+def draw_words(text: str) -> None:
+    """Write words over the current region, above its middle; called by a draw handler."""
+    region, scale = bpy.context.region, bpy.context.preferences.system.ui_scale
+    if region is None:
+        return
+    blf.size(0, 20.0 * scale)
+    blf.color(0, 1.0, 1.0, 1.0, 1.0)
+    blf.enable(0, blf.SHADOW)
+    blf.shadow(0, 5, 0.0, 0.0, 0.0, 1.0)
+    width, height = blf.dimensions(0, text)
+    blf.position(0, (region.width - width) / 2, region.height - height - 60.0 * scale, 0)
+    blf.draw(0, text)
+    blf.disable(0, blf.SHADOW)

@@ -1,4 +1,4 @@
-"""The demo's Blender file: a human whose arm bends, in Pose Mode, as the README begins."""
+"""The demo's Blender file: the scene with which the README begins."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from human.poses import NamedPose, apply_pose
-
-LAST_FRAME = 48
+from human.first_minute import build_first_minute
 
 # Of the human's 1.7 metres; nodes compute in 32 bits.
 TOLERANCE = 1e-4
@@ -43,31 +41,14 @@ class DemoFileError(Exception):
     """The saved file is not what it should be."""
 
 
-def save_demo_file(
-    mesh_object: bpy.types.Object,
-    armature_object: bpy.types.Object,
-    pose: NamedPose,
-    path: Path,
-) -> None:
-    """Bend the joint to the pose and back over 48 frames, and save; the add-on is not enabled.
-
-    Bones show through the body, and the bone behind the joint is the active one.
+def save_demo_file(path: Path) -> None:
+    """Save the scene of the first minute in place of the present one; the add-on is not enabled.
 
     Raises:
         DemoFileError: the add-on refuses, or a file in which it is enabled does not show the
             compensated human where the add-on is missing.
     """
-    scene = bpy.context.scene
-    scene.frame_start, scene.frame_end = 1, LAST_FRAME
-    for frame, rotations in ((1, {}), (LAST_FRAME // 2, pose.rotations), (LAST_FRAME, {})):
-        apply_pose(armature_object, rotations)
-        for name in pose.rotations:
-            bone = armature_object.pose.bones[name]
-            bone.keyframe_insert("rotation_quaternion", frame=frame)
-    scene.frame_set(LAST_FRAME // 2)
-    for obj in scene.objects:
-        obj.select_set(obj == mesh_object)
-    bpy.context.view_layer.objects.active = mesh_object
+    mesh_object = _build_anew()
     if bpy.ops.dqc.enable() != {"FINISHED"}:
         raise DemoFileError(f"The add-on cannot be enabled on {mesh_object.name}")
     with tempfile.TemporaryDirectory() as folder:
@@ -75,22 +56,19 @@ def save_demo_file(
         bpy.ops.wm.save_as_mainfile(filepath=str(enabled), check_existing=False, copy=True)
         _check_without_add_on(enabled, api.evaluate(mesh_object))
     bpy.ops.dqc.disable()
-    _show_bones(armature_object, pose.joint)
+    # One that *Enable* takes for a new character.
+    bpy.ops.object.mode_set(mode="OBJECT")
+    _build_anew()
     path.unlink(missing_ok=True)
     bpy.ops.wm.save_as_mainfile(filepath=str(path), check_existing=False, compress=True)
 
 
-def _show_bones(armature_object: bpy.types.Object, active: str) -> None:
-    """Pose Mode, with bones as sticks in front of the body and one of them active."""
-    armature = armature_object.data
-    assert isinstance(armature, bpy.types.Armature)
-    armature_object.show_in_front = True
-    armature.display_type = "STICK"
-    armature.bones.active = armature.bones[active]
-    for obj in bpy.context.scene.objects:
-        obj.select_set(obj == armature_object)
-    bpy.context.view_layer.objects.active = armature_object
-    bpy.ops.object.mode_set(mode="POSE")
+def _build_anew() -> bpy.types.Object:
+    """Build the scene without what was there; returns the mesh object."""
+    for data in (bpy.data.objects, bpy.data.meshes, bpy.data.armatures, bpy.data.actions):
+        for each in list(data):
+            data.remove(each)
+    return build_first_minute()[0]
 
 
 def _check_without_add_on(path: Path, expected: NDArray[np.float32]) -> None:

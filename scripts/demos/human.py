@@ -121,13 +121,12 @@ def main() -> int:
         bpy.ops.wm.read_factory_settings(use_empty=True)
         start_gpu()
         dq_compensation.register()
-        rows, human = compare(lambda line: print(line, flush=True))
+        rows, _ = compare(lambda line: print(line, flush=True))
         contact_sheet(rows).save(SHEET, optimize=True)
         check_rows(rows)
         print("Saving a file to open in Blender", flush=True)
         with _quiet_driver():
-            pose = named_poses("default")["elbow"]
-            save_demo_file(human.mesh_object, human.armature_object, pose, BLEND)
+            save_demo_file(BLEND)
     except (DemoError, DemoFileError) as error:
         print(f"The demo failed: {error}.", file=sys.stderr, flush=True)
         return 1

@@ -8,10 +8,10 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.modifier.modifier_stack import show_ours, show_plain
 from dq_compensation.scene.settings.object_settings import armature_with_settings, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.ui import panels
-from dq_compensation.ui.operators import show_methods, show_plain
 from dq_compensation.ui.panels import said_once, shown_characters
 from tests.blender.enabled_scenes import check, error, select
 from tests.blender.recorded_layout import RecordedLayout
@@ -145,10 +145,9 @@ def test_buttons_act_on_the_whole_character_by_one_of_its_meshes() -> None:
 def test_comparing_leaves_the_character_as_it_is(five: Character) -> None:
     rig, meshes = five
     meshes[0].dq_compensation.factor = 0.3
-    methods = show_plain(meshes)
-    assert {mesh.dq_compensation.method for mesh in meshes} == {"LINEAR"}
-    assert rig.dq_compensation.method == "COMPENSATED"
-    show_methods(methods)
+    show_plain(meshes)
+    bpy.context.view_layer.update()
+    show_ours()
     check()
     assert {mesh.dq_compensation.method for mesh in meshes} == {"COMPENSATED"}
     together = [armature_with_settings(mesh) == rig for mesh in meshes]

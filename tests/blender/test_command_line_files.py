@@ -44,6 +44,16 @@ def test_enabling_saves_a_new_file_and_leaves_the_input(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["enabled.blend", "limb.blend"]
 
 
+def test_a_look_is_a_start_and_an_option_beside_it_wins(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "soft.blend"
+    words = ("--look", "soft_with_twist", "--softness", "0.25")
+    assert command("enable", "--file", limb_file, "--output", target, *words).code == 0
+    found = api.settings(open_again(target))
+    assert (found.softness, found.twist_spread, found.use_ball_joints) == (0.25, 1.0, True)
+
+
 def test_disabling_gives_back_what_the_input_was(
     command: CommandLine, limb_file: Path, tmp_path: Path
 ) -> None:

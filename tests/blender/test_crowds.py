@@ -9,7 +9,12 @@ from bpy.types import Object
 from numpy.typing import NDArray
 
 from dq_compensation.core.crowds import grid_places
-from dq_compensation.crowds.crowd_figures import _signature, figures_of_crowd, role_objects
+from dq_compensation.crowds.crowd_figures import (
+    _signature,
+    figures_of_crowd,
+    meshes_inside,
+    role_objects,
+)
 from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
 from tests.blender.crowd_scenes import LENGTH, Pair, add_crowd, playing_limb, role_of, state_of
 from tests.blender.scene_builders import evaluated_positions
@@ -208,6 +213,30 @@ def test_two_splines_of_a_curve_share_the_figures(crowd: Object) -> None:
     settings.count, settings.layout, settings.layout_object = 8, "CURVE", path
     expected = [(x + 0.5, 0, 0) for x in range(6)] + [(0, 9.5, 0), (0, 10.5, 0)]
     np.testing.assert_allclose(points_of(crowd), expected, atol=EXACT)
+
+
+def test_a_character_that_stands_among_the_figures_can_be_hidden(crowd: Object) -> None:
+    before, limb = state_of(crowd), role_of(crowd).character
+    assert limb is not None
+    (mesh,) = meshes_inside(crowd, before)
+    assert mesh.parent == limb
+    assert bpy.ops.dqc.crowd_hide_sources() == {"FINISHED"}
+    assert mesh.hide_get()
+    assert mesh.hide_render
+    bpy.context.view_layer.update()
+    after = state_of(crowd)
+    assert after.problems == ()
+    np.testing.assert_array_equal(after.figures.places, before.figures.places)
+    assert meshes_inside(crowd, after) == []
+    assert not bpy.ops.dqc.crowd_hide_sources.poll()
+    mesh.hide_set(False)
+    assert meshes_inside(crowd, after) == [mesh]
+    # Half a distance around the outermost figures is still among them.
+    edge = before.ground[1][0] + crowd_of(crowd).spacing / 2.0
+    for beyond, inside in ((-0.01, [mesh]), (0.01, [])):
+        limb.location.x = edge + beyond
+        bpy.context.view_layer.update()
+        assert meshes_inside(crowd, state_of(crowd)) == inside
 
 
 def test_roles_are_added_moved_and_removed(limb_with_take: Pair) -> None:

@@ -16,7 +16,13 @@ from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.enabling import enable_all
-from dq_compensation.scene.settings.addon_preferences import ADDON_ID, FOR_NEW_CHARACTERS, NEW
+from dq_compensation.scene.settings.addon_preferences import (
+    ADDON_ID,
+    FOR_NEW_CHARACTERS,
+    LOOKS,
+    NEW,
+    Look,
+)
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.setup_check.findings import check_outdated, mark_all_touched
 from dq_compensation.ui.operators import copy_settings
@@ -72,6 +78,62 @@ def test_enable_gives_what_was_chosen_to_a_new_character(preferences: Any) -> No
     select(obj)
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     assert values_of(settings_of(obj)) == CHOSEN
+
+
+def look_of(obj: bpy.types.Object) -> dict[str, Any]:
+    return {name: getattr(settings_of(obj), name) for name in LOOKS["SOFT"]}
+
+
+@pytest.mark.parametrize("look", [None, *LOOKS])
+def test_enable_gives_the_chosen_look_to_a_new_character(
+    preferences: Any, look: Look | None
+) -> None:
+    if look is not None:
+        preferences.new_look = look
+    obj, rig = build_posed_limb("Limb")
+    select(obj)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert look_of(obj) == look_of(rig) == LOOKS[look or "SOFT_WITH_TWIST"]
+
+
+def test_who_has_changed_a_preference_of_new_characters_has_those_below(preferences: Any) -> None:
+    assert preferences.new_look == "SOFT_WITH_TWIST"
+    choose(preferences, curve="FITTED")
+    assert preferences.new_look == "AS_SET_BELOW"
+    choose(preferences, display="GPU")
+    preferences.new_look = "SOFT"
+    assert preferences.new_look == "SOFT"
+    # The display is no part of a look.
+    obj, _ = character()
+    assert enabling.coming_settings(obj)["display"] == "GPU"
+    assert enabling.coming_settings(obj)["curve"] == "MEASURED"
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("look", LOOKS)
+def test_looks_are_the_presets_of_their_names(look: Look) -> None:
+    name = look.replace("_", " ").title().replace("With", "with")
+    obj, _ = character()
+    (file,) = Path(bpy.utils.preset_paths("dq_compensation")[0]).glob(f"{name}.py")
+    with bpy.context.temp_override(object=obj):
+        bpy.utils.execfile(str(file))
+    assert look_of(obj) == LOOKS[look]
+
+
+def test_duplicates_of_a_character_keep_its_look(preferences: Any) -> None:
+    preferences.new_look = "AS_PAINTED"
+    obj, _ = build_posed_limb("Limb")
+    select(obj)
+    bpy.ops.dqc.enable()
+    preferences.new_look = "SOFT_WITH_TWIST"
+    for is_enabled in (True, False):
+        if not is_enabled:
+            bpy.ops.dqc.disable()
+        bpy.ops.object.duplicate()
+        copy: Any = bpy.context.active_object
+        bpy.ops.dqc.enable()
+        assert copy != obj
+        assert look_of(copy) == LOOKS["AS_PAINTED"]
 
 
 def test_a_character_is_deformed_by_the_method_of_the_preferences(preferences: Any) -> None:
@@ -135,6 +197,18 @@ def test_scripts_do_the_same_on_every_computer(preferences: Any) -> None:
     other, _ = build_limb("Limb")
     api.enable(other)
     assert api.settings(other).curve == "MEASURED"
+
+
+def test_a_script_names_a_look_and_settings_beside_it_win(preferences: Any) -> None:
+    preferences.new_look = "AS_PAINTED"
+    obj, _ = build_posed_limb("Limb")
+    api.enable(obj, look="SOFT_WITH_TWIST", softness=0.25)
+    assert look_of(obj) == LOOKS["SOFT_WITH_TWIST"] | {"softness": 0.25}
+    api.enable(obj, look="AS_PAINTED")
+    assert look_of(obj) == LOOKS["AS_PAINTED"]
+    wrong: Any = "SHINY"
+    with pytest.raises(api.UserError, match="AS_PAINTED, SOFT, SOFT_WITH_TWIST"):
+        api.enable(obj, look=wrong)
 
 
 def _by_button(obj: bpy.types.Object) -> None:
@@ -236,11 +310,12 @@ def test_setup_check_looks_again_only_if_it_is_chosen(preferences: Any, follows:
 def test_the_page_draws_all_preferences_and_nothing_else(preferences: Any) -> None:
     layout = MagicMock()
     layout.row.return_value = layout.column.return_value = layout
-    page: Any = SimpleNamespace(layout=layout)
+    page: Any = SimpleNamespace(layout=layout, new_look="AS_SET_BELOW")
     DQCompensationPreferences.draw(page, bpy.context)
     drawn = {call.args[1] for call in layout.prop.call_args_list if call.args[0] is page}
     known = preferences.bl_rna.base.properties.keys()
-    own = set(preferences.bl_rna.properties.keys()) - set(known)
+    properties = preferences.bl_rna.properties
+    own = {name for name, each in properties.items() if not each.is_hidden} - set(known)
     assert drawn == own > {"overlay_colours", "use_check_again", "max_figures", "new_method"}
 
 

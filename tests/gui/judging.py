@@ -53,6 +53,21 @@ class Step:
         """The add-on's settings of the character."""
         return self.human.dq_compensation
 
+    @property
+    def preferences(self) -> Any:
+        """The add-on's preferences."""
+        addons = bpy.context.preferences.addons.values()
+        return next(each.preferences for each in addons if "dq_compensation" in each.module)
+
+    @property
+    def is_softening(self) -> bool:
+        """Whether soft weights that the settings ask for are not there yet."""
+        return self.settings.softness > 0.0 and self.settings.native.soft_copy is None
+
+    def preset(self, name: str) -> str:
+        """The file of a preset."""
+        return bpy.utils.preset_find(name, "dq_compensation")
+
     def enable(self) -> Wait:
         """Open the panel and click *Enable*."""
         yield from self.window.open_sidebar(CATEGORY)

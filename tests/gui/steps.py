@@ -6,7 +6,17 @@ from collections.abc import Callable
 
 from blender_window import Wait
 from judging import Step
-from steps_basics import compare, enable, factor, install, look, method, save
+from steps_basics import (
+    compare,
+    enable,
+    factor,
+    first_minute,
+    install,
+    look,
+    method,
+    motion,
+    save,
+)
 from steps_tools import (
     bake,
     bake_to_bones,
@@ -27,11 +37,13 @@ StepFunction = Callable[[Step], Wait]
 
 INSTALL: StepFunction = install
 STEPS: tuple[StepFunction, ...] = (
+    first_minute,
     enable,
     factor,
     look,
     method,
     compare,
+    motion,
     joints,
     paint,
     soften,

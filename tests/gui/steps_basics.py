@@ -6,7 +6,14 @@ import bpy
 import numpy as np
 from blender_window import Wait
 from judging import CATEGORY, Step
+from pictures import Picture, screen_picture
 
+from human.first_minute import build_first_minute
+
+# The part of the view that words over it take, at most.
+WORDS = 0.01
+# The part of the view that a rigger sees change without being told where to look.
+SEEN_AT_ONCE = 0.02
 # Metres, of a human of 1.7: nodes compute in 32 bits.
 CLOSE = 1e-4
 # The height of a row of a panel, in pixels.
@@ -21,8 +28,63 @@ def install(step: Step) -> Wait:
     )
     yield from window.wait(20)
     step.expect(hasattr(bpy.types.Object, "dq_compensation"), "the add-on is registered")
+    # The other steps compare with the weights as they are painted.
+    step.preferences.new_look = "AS_PAINTED"
     yield from window.open_sidebar(CATEGORY)
     yield from step.look("The tab of the sidebar")
+
+
+def first_minute(step: Step) -> Wait:
+    """Do the first minute of the README: each thing that it says to look at is seen."""
+    window = step.window
+    path = str(step.folder / "first_minute.blend")
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.context.temp_override(window=bpy.context.window_manager.windows[0]):
+        build_first_minute()
+        bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    yield from window.wait(20)
+    step.preferences.property_unset("chosen_look")
+    yield from window.open_sidebar(CATEGORY)
+    yield from step.look("The demo's file")
+    yield from window.press("dqc.enable")
+    yield from window.wait_until(lambda: not step.is_softening, "The weights do not get soft.")
+    step.expect(step.human.dq_compensation.softness == 0.5, "Enable gives Soft with Twist")
+    soft = yield from step.look("Soft with Twist")
+    yield from window.slide("dq_compensation.factor", -200)
+    plain = yield from step.look("Factor 0")
+    step.expect_changed(plain, soft, "Factor 1 to 0", SEEN_AT_ONCE)
+    for _ in range(3):
+        yield from window.slide("dq_compensation.factor", 60)
+    step.expect(step.rig.dq_compensation.factor == 1.0, "the slider goes back to 1")
+    step.expect_same((yield from step.look("Factor 1")), soft, "Factor 1 again")
+    yield from _hold_the_keys(step, soft)
+    for look in ("As Painted", "Soft with Twist"):
+        with bpy.context.temp_override(window=window.window):
+            bpy.ops.dqc.preset_apply(filepath=step.preset(look))
+        yield from window.wait_until(lambda: not step.is_softening, "The weights do not get soft.")
+        seen = yield from step.look(look)
+        if look == "As Painted":
+            step.expect_changed(seen, soft, "As Painted to Soft with Twist", SEEN_AT_ONCE)
+    step.expect_same(seen, soft, "Soft with Twist again")
+    yield from window.press("dqc.disable")
+    step.expect(not step.settings.enabled, "Disable disables")
+    step.preferences.new_look = "AS_PAINTED"
+
+
+def _hold_the_keys(step: Step, soft: Picture) -> Wait:
+    """Hold the key of each comparison."""
+    window = step.window
+    for key, what in (("D", "the Armature modifier"), ("V", "Preserve Volume")):
+        yield from window.over_view()
+        yield from window.event(key, "PRESS", shift=True, alt=True)
+        yield from window.wait(10)
+        held = yield from step.look(f"Shift Alt {key} is held")
+        step.expect_changed(held, soft, f"Compared with {what}", SEEN_AT_ONCE + WORDS)
+        yield from window.over_view()
+        yield from window.event(key, "RELEASE")
+        yield from window.wait(10)
+        step.expect_same((yield from step.look("Released")), soft, "Released")
 
 
 def enable(step: Step) -> Wait:
@@ -114,7 +176,9 @@ def compare(step: Step) -> Wait:
     yield from window.over_view()
     yield from window.event("D", "PRESS", shift=True, alt=True)
     yield from window.wait(10)
-    step.expect_same((yield from step.look("The key is held")), plain, "Held")
+    # The words over the view say what is shown.
+    step.expect_same((yield from step.look("The key is held")), plain, "Held", WORDS)
+    step.expect(step.settings.method == "COMPENSATED", "no setting has changed")
     yield from window.over_view()
     yield from window.event("D", "RELEASE")
     yield from window.wait(10)
@@ -134,6 +198,39 @@ def compare(step: Step) -> Wait:
         yield from window.key("D", shift=True, ctrl=True, alt=True)
         step.expect(step.settings.enabled == enabled, f"the shortcut sets enabled to {enabled}")
         step.expect_same((yield from step.look("Toggled")), picture, "Toggled")
+
+
+def motion(step: Step) -> Wait:
+    """Press Test Motion: joints turn, the rig rests; the next joint; Esc. Hold Compare."""
+    window = step.window
+    plain = yield from step.look("Plain")
+    yield from step.enable()
+    before, posed = (yield from step.look("Before")), step.positions()
+    yield from window.press("dqc.test_motion", 0.8)
+    seen = []
+    for number in range(3):
+        yield from window.over_view()
+        yield from window.key("RIGHT_ARROW")
+        yield from window.wait(60)
+        seen.append(screen_picture(window.window).cropped(window.region()))
+        step.show(f"Joint {number + 2}")
+        step.expect(step.human.display_type == "BOUNDS", "the copy is drawn in its place")
+    for picture in seen:
+        step.expect_changed(picture, before, "The copy moves", 0.02)
+    step.expect(np.array_equal(step.positions(), posed), "the character rests")
+    yield from window.key("ESC")
+    step.expect_same((yield from step.look("After Esc")), before, "Esc ends it")
+    step.expect(step.human.display_type == "TEXTURED", "the character is shown again")
+    position = yield from window.find("dqc_compare", 0.3)
+    yield from window.move(position)
+    yield from window.event("LEFTMOUSE", "PRESS")
+    yield from window.wait(30)
+    held = screen_picture(window.window).cropped(window.region())
+    step.show("Compare is held")
+    step.expect_same(held, plain, "Held", WORDS)
+    yield from window.event("LEFTMOUSE", "RELEASE")
+    yield from window.wait(10)
+    step.expect_same((yield from step.look("Released")), before, "Released")
 
 
 def save(step: Step) -> Wait:

@@ -11,18 +11,18 @@ from unittest import mock
 
 import bpy
 
+from dq_compensation.lifecycle.following import end_comparison
+from dq_compensation.modifier.modifier_stack import show_plain
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import (
     CHARACTER_CHOICES,
     CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
-    ChosenMethod,
     settings_of,
 )
 from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.setup_check import findings
-from dq_compensation.ui.operators import show_methods, show_plain
 from tests.blender.enabled_scenes import select
 from tests.soak.choosing import (
     Action,
@@ -119,17 +119,17 @@ def _preset(rng: Random) -> str | None:
     return f"preset of {source.name} to {target.name}"
 
 
-def _compare(method: ChosenMethod | None = None) -> Action:
+def _compare(preserved: bool | None = None) -> Action:
     """Hold a key of the comparison: the operators themselves wait for events."""
 
     def done(rng: Random) -> str | None:
         obj = any_mesh(rng)
         if obj is None or not settings_of(obj).enabled:
             return None
-        methods = show_plain([obj], method)
+        show_plain([obj], preserved=preserved)
         bpy.context.view_layer.update()
-        show_methods(methods)
-        return f"compare {obj.name} with {method or 'its modifier'}"
+        end_comparison()
+        return f"compare {obj.name} with {'Preserve Volume' if preserved else 'its modifier'}"
 
     return done
 
@@ -162,7 +162,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "own_settings": (1, operator("own_settings", of=any_mesh)),
     "character_settings": (1, operator("character_settings", of=any_mesh)),
     "compare": (1, _compare()),
-    "compare_volume": (1, _compare("DUAL_QUATERNION")),
+    "compare_volume": (1, _compare(preserved=True)),
     "leave_out": (
         2,
         operator(
@@ -220,6 +220,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "crowd_role_remove": (1, operator("crowd_role_remove", of=any_crowd)),
     "crowd_role_move": (1, operator("crowd_role_move", of=any_crowd, direction=("UP", "DOWN"))),
     "bake_crowd": (3, operator("bake_crowd", of=any_crowd, tolerance=(200.0,))),
+    "crowd_hide_sources": (1, operator("crowd_hide_sources", of=any_crowd)),
     "crowd_bake_remove": (1, operator("crowd_bake_remove", of=any_crowd)),
     "example_add": (3, operator("example_add", bone=_BONES, mode=("NONE", "EDIT", "SCULPT"))),
     "example_edit": (1, operator("example_edit", mode=("EDIT", "SCULPT"))),
@@ -244,6 +245,7 @@ EXCUSED = {
     "export_plain": "writes other files; `test_plain_export.py` compares this one",
     "messages": "shows what the panel knows and touches no file",
     "help": "opens a web browser and touches no file",
+    "test_motion": "draws in a window and touches no file; `tests/gui` presses it",
     "preferences_reset": "changes the user's preferences and no file",
 }
 """Operators that are no action, and why."""

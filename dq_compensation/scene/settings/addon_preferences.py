@@ -22,6 +22,16 @@ FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints",
 UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True, "example_base": "COMPENSATED"}
 """The values of new characters in place of the default of objects, which older files count on."""
 
+Look = Literal["AS_PAINTED", "SOFT", "SOFT_WITH_TWIST"]
+NewLook = Look | Literal["AS_SET_BELOW"]
+_LOOK = {"method": "COMPENSATED", "curve": "MEASURED", "use_ball_joints": True}
+LOOKS: dict[Look, dict[str, Any]] = {
+    "AS_PAINTED": _LOOK | {"softness": 0.0, "twist_spread": 0.0},
+    "SOFT": _LOOK | {"softness": 0.5, "twist_spread": 0.0},
+    "SOFT_WITH_TWIST": _LOOK | {"softness": 0.5, "twist_spread": 1.0},
+}
+"""The settings of the looks that a new character can get: those of the presets with these names."""
+
 
 def preferences() -> Any:
     """The preferences; None where the add-on runs without being enabled in Blender's."""
@@ -35,6 +45,8 @@ def settings_of_new_characters() -> dict[str, Any]:
     if chosen is None:
         return UNLIKE_OLD_CHARACTERS
     given = {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
+    if chosen.new_look in LOOKS:
+        given = {"display": given["display"]} | LOOKS[chosen.new_look]
     return UNLIKE_OLD_CHARACTERS | given
 
 
