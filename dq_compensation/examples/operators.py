@@ -34,7 +34,7 @@ from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import character_of, open_copy_of
-from ..scene.selected_characters import NOTHING_SELECTED, deformed_meshes, target_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, known_meshes, target_meshes
 from ..scene.settings.bone_texts import names_in
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
 from ..session.changes import writing_settings
@@ -67,7 +67,7 @@ def active_character(context: Context) -> Object | None:
     if active.type == "MESH":
         return character_of(active) if is_posed_copy(active) else active
     if active.type == "ARMATURE":
-        meshes = deformed_meshes(active, context.view_layer)
+        meshes = known_meshes(active, context.view_layer)
     else:
         meshes = target_meshes(context) if active.type == "EMPTY" else []
     enabled = [obj for obj in meshes if settings_of(obj).is_enabled]

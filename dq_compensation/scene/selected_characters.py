@@ -80,10 +80,8 @@ def deformed_meshes(
 ) -> list[bpy.types.Object]:
     """The meshes of a view layer, or of the file, whose Armature modifier has this armature.
 
-    They are sorted by name.
+    They are sorted by name. Modifiers are looked at anew: a script may have just changed them.
     """
-    if isinstance(place, bpy.types.ViewLayer):
-        return [mesh for mesh, rig in _skins(place) if rig == armature]
     return sorted(
         (
             obj
@@ -94,6 +92,13 @@ def deformed_meshes(
         ),
         key=lambda obj: obj.name,
     )
+
+
+def known_meshes(
+    armature: bpy.types.Object, view_layer: bpy.types.ViewLayer
+) -> list[bpy.types.Object]:
+    """The same for a panel: as of the last edit that Blender has reported."""
+    return [mesh for mesh, rig in _skins(view_layer) if rig == armature]
 
 
 def target_meshes(context: bpy.types.Context) -> list[bpy.types.Object]:
@@ -123,7 +128,7 @@ def _meshes_of(
         if obj.type == "MESH" and SkinnedObject(obj).find_modifier() is not None:
             meshes = [obj]
         elif obj.type == "ARMATURE":
-            meshes = deformed_meshes(obj, view_layer)
+            meshes = known_meshes(obj, view_layer)
         if not meshes:
             # The scene is searched once, however many objects need it.
             below = _characters_below(view_layer) if below is None else below

@@ -9,7 +9,7 @@ from bpy.types import Context, Event, Object, Operator, UILayout, ViewLayer
 
 from ..bake.panel import BakesFrames, draw_properties, report_sentences
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.selected_characters import NOTHING_SELECTED, deformed_meshes, target_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, known_meshes, target_meshes
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import DQCompensationTake, active_take, find_take, takes_of
 from ..session.known_takes import LOST, changed_since, is_take, take_problem
@@ -295,7 +295,7 @@ class PlayPanel(SubPanel):
 
 def followers_of_pose(armature: Object, view_layer: ViewLayer) -> list[str]:
     """Sentences about the meshes of a view layer on which no take of their armature plays."""
-    meshes = [(obj.name, settings_of(obj)) for obj in deformed_meshes(armature, view_layer)]
+    meshes = [(obj.name, settings_of(obj)) for obj in known_meshes(armature, view_layer)]
     disabled = [name for name, own in meshes if not own.is_enabled]
     modified = [name for name, own in meshes if own.is_enabled and own.display != "GPU"]
     told = ((_DISABLED, disabled), (_GPU_ONLY, modified))

@@ -7,6 +7,7 @@ import pytest
 
 from dq_compensation.scene.selected_characters import (
     NOTHING_SELECTED,
+    deformed_meshes,
     meshes_of_characters,
     target_meshes,
 )
@@ -107,3 +108,18 @@ def test_the_active_object_counts_where_the_selection_leads_to_nothing(
 def test_the_panel_says_what_to_select(objects: dict[str, bpy.types.Object], selected: str) -> None:
     select(*(objects[name] for name in selected.split()))
     assert shown_characters(bpy.context) == ([], f"{NOTHING_SELECTED}.")
+
+
+def test_a_script_finds_what_it_has_just_changed(objects: dict[str, bpy.types.Object]) -> None:
+    """Panels show what was known at the last evaluation; scripts and operators do not wait."""
+    rig, hat = objects["Rig"], objects["Body"].copy()
+    hat.name = "Hat"
+    hat.modifiers.clear()
+    bpy.context.scene.collection.objects.link(hat)
+    select(rig)
+    bpy.context.view_layer.update()
+    assert hat not in target_meshes(bpy.context)
+    hat.modifiers.new("Armature", "ARMATURE").object = rig
+    assert hat in deformed_meshes(rig, bpy.context.view_layer)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert hat.dq_compensation.enabled
