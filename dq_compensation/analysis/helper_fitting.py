@@ -344,7 +344,7 @@ def _own_vertices(fitting: Fitting, parent: int, child: int) -> tuple[Indices, f
 
 
 def _special(fitting: Fitting, parent: int, child: int) -> list[Helper]:
-    """The helpers of a pair that one side narrows, and those that twist."""
+    """The helpers of a pair narrowed from one side, and the twisting ones."""
     found = [
         Helper(parent, child, share, narrowing=_NARROWING, side=side)
         for share in (_NARROW_SHARE, 1.0 - _NARROW_SHARE)

@@ -88,7 +88,7 @@ Errors = Callable[[Places], Float64s]
 
 
 def _keyed_frames(frame_count: int, track_count: int, errors: Errors) -> Booleans:
-    """The frames that get keys, shape (F, T): few that keep every error at 1 or below.
+    """The frames with keys, shape (F, T): few, and with every error at 1 or below.
 
     A track that stays near its first frame has no other key; any other one also has one in the
     last frame. Each round adds the worst frame between any two keys.

@@ -28,13 +28,18 @@ from ..scene.settings.crowd_settings import (
     crowd_of,
     roles_of,
 )
-from ..scene.settings.declaration import CROWD_CHANGED, FOLLOWED_SETTING_CHANGED, ROLE_CHANGED
+from ..scene.settings.declaration import (
+    CROWD_CHANGED,
+    FOLLOWED_SETTING_CHANGED,
+    ROLE_CHANGED,
+    only_with,
+)
 from ..scene.settings.take_settings import find_take
 from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes
 from ..session.known_objects import (
     all_crowds,
-    any_crowd,
     change_count,
+    crowds,
     enabled_objects,
     forget_crowds,
     note_change,
@@ -603,31 +608,33 @@ def _role_changed(owner: object, context: Context) -> None:
     crowd_changed(owner, context)
 
 
-def _on_edit(changes: Changes) -> None:
+@only_with(crowds)
+def _on_edit(_changes: Changes) -> None:
     note_change()
-    if memories(LayoutPoints):
-        _forget_reshaped(changes)
-    if any_crowd():
-        _delayed_check.request()
+    _delayed_check.request()
 
 
-def _on_frame(changes: Changes) -> None:
-    if memories(LayoutPoints) and _forget_reshaped(changes):
-        note_change()
+@only_with(crowds)
+def _on_followed_setting(*_about: object) -> None:
+    note_change()
 
 
-def _forget_reshaped(changes: Changes) -> bool:
-    """Forget the points of objects that have new geometry; returns whether there were any."""
+# Points may be known longer than there is a crowd.
+@only_with(memories(LayoutPoints))
+def _forget_reshaped(changes: Changes) -> None:
+    """Forget the points of objects that have new geometry."""
     read = memories(LayoutPoints)
     gone = read.keys() & changes.reshaped()
     for uid in gone:
         del read[uid]
-    return bool(gone)
+    if gone:
+        note_change()
 
 
-def _on_followed_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+@only_with(memories(LayoutPoints))
+def _forget_points(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Forget the points of an object that drivers give another shape."""
     memories(LayoutPoints).pop(owner.id_data.session_uid, None)
-    note_change()
 
 
 def _on_other_state() -> None:
@@ -652,10 +659,12 @@ def _check() -> None:
 _delayed_check = DelayedCall(_check, _PANEL_AFTER, "QUIET")
 
 FOLLOWS = (
+    (EDIT, _forget_reshaped),
     (EDIT, _on_edit),
-    (FRAME, _on_frame),
+    (FRAME, _forget_reshaped),
     (RESTORED, _on_other_state),
     (LOADED, _on_other_state),
+    (FOLLOWED_SETTING_CHANGED, _forget_points),
     (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
     (CROWD_CHANGED, crowd_changed),
     (ROLE_CHANGED, _role_changed),

@@ -42,12 +42,12 @@ from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.key_writing import clear_keys, remove_keys, write_key
-from ..scene.settings.declaration import EXAMPLE_BONE_CHOSEN
+from ..scene.settings.declaration import EXAMPLE_BONE_CHOSEN, only_with
 from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompensationExamplePose
 from ..scene.settings.object_settings import Settings, choose_example, settings_of
 from ..scene.vertex_groups import write_groups
 from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, writing_settings
-from ..session.known_objects import enabled_objects
+from ..session.known_objects import enabled_objects, with_examples
 from ..session.status import DelayedCall, status_of
 
 # The stored example poses of an object: names, shape keys and refusals.
@@ -182,6 +182,7 @@ def write_example(
         target.name, target.bone, target.key = item.name, item.bone, key.name
         target.direction = item.direction  # type: ignore[assignment]
         target.rotation = item.rotation  # type: ignore[assignment]
+    with_examples.forget()
     target.made_on = base_now(obj)
     target.factor = item.factor
 
@@ -577,9 +578,9 @@ def look() -> bool:
     return changed
 
 
-def _on_evaluation(changes: Changes) -> None:
-    if changes.enabled:
-        _delayed_look.request()
+@only_with(with_examples)
+def _on_evaluation(_changes: Changes) -> None:
+    _delayed_look.request()
 
 
 def _look_now() -> float | None:

@@ -53,9 +53,10 @@ from ..scene.blender.rigging import find_rig, rig_of
 from ..scene.blender.scenes import object_millimetres
 from ..scene.copies import character_of, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
+from ..scene.settings.declaration import only_with
 from ..scene.settings.object_settings import Settings, setting_label, settings_of
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
-from ..session.known_objects import enabled_objects
+from ..session.known_objects import enabled_objects, shaped
 from ..session.memory import memory_of
 from ..session.status import DelayedCall, status_of, tag_redraw
 from ..softness.softening import with_softness
@@ -210,6 +211,7 @@ def begin(
     bpy.context.view_layer.objects.active = copy
     copy.select_set(True)
     hide_for_copy(obj)
+    shaped.forget()
     return copy
 
 
@@ -599,10 +601,10 @@ def _characters_with_copies() -> list[Object]:
     return [obj for obj in own if settings_of(obj).native.hidden_for_copy]
 
 
-def _on_edit(changes: Changes) -> None:
+@only_with(shaped)
+def _on_edit(_changes: Changes) -> None:
     observe()
-    if _left or changes.enabled:
-        _delayed_follow.request()
+    _delayed_follow.request()
 
 
 def _after_undo() -> None:

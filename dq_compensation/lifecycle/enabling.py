@@ -177,7 +177,7 @@ def enable_all(
 
 
 def stay_as_painted(objects: Iterable[bpy.types.Object]) -> list[str]:
-    """Stop the soft weights that wait: *Softness* of characters that were just enabled is 0 then.
+    """Stop the waiting soft weights: *Softness* of the characters just enabled is 0 then.
 
     Those that were partly enabled before, as where a shirt joins a soft body, keep their settings
     and the last soft weights.

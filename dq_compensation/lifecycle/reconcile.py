@@ -82,7 +82,7 @@ from ..scene.helper_rig import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.vertex_groups import BAKED_BONES, rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings
-from ..session.known_objects import any_crowd, is_in_crowd, note_change
+from ..session.known_objects import crowds, is_in_crowd, note_change, with_examples
 from ..session.memory import memories, memory_of
 from ..session.status import (
     current_binding,
@@ -684,7 +684,9 @@ def _rebind_if_needed(
 ) -> None:
     """Bind an object, unless it has just been bound, where drawing, examples or a crowd need it."""
     obj, settings, status = skinned.obj, skinned.settings, status_of(skinned.obj)
-    drawn = settings.display == "GPU" or (any_crowd() and is_in_crowd(skinned.find_rig()))
+    if len(settings.examples):  # a script may have added the first one
+        with_examples.forget()
+    drawn = settings.display == "GPU" or (bool(crowds) and is_in_crowd(skinned.find_rig()))
     try:
         if status.problem is not None and found.state is not State.WRONG_VERTEX_COUNT:
             status.binding = None

@@ -183,7 +183,7 @@ def _write(
     deformation: Deformation,
     examples: Examples | None,
 ) -> tuple[bpy.types.Object | None, bpy.types.Object | None, int]:
-    """Write the palette and the attributes that a tree of that base reads.
+    """Write the palette and the attributes for a tree of a base.
 
     Returns:
         the palette, None where the tree reads no pose, and no bone is named; the attribute object,

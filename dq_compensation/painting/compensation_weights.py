@@ -85,7 +85,7 @@ class WeightsChange:
 
 
 def painted_group(obj: Object, kind: PaintedKind) -> VertexGroup | None:
-    """The vertex group that an object's settings name; None without one of that name."""
+    """The vertex group named by an object's settings; None without one of that name."""
     return obj.vertex_groups.get(_chosen_name(obj, kind))
 
 

@@ -18,6 +18,7 @@ from ..scene.blender.mesh import read_properties
 from ..scene.blender.own_objects import PALETTE_PROPERTY
 from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import forget_skins
+from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings, settings_of
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
@@ -121,7 +122,8 @@ def unfollowed() -> Generator[None]:
 # - LOADED: another file was loaded; what was remembered of the one before is forgotten.
 # - PLAYED: a playback has ended.
 #
-# Followers note what concerns them, or act at once where the next picture depends on it; what takes
+# A follower of a few objects says so (`only_with`), and is not called for a file without them. The
+# others note what concerns them, or act at once where the next picture depends on it; what takes
 # long is left to a `DelayedCall`.
 #
 # A new frame names every animated data-block, and animation edits nothing: it changes no weights,
@@ -297,7 +299,9 @@ PLAYED: Followers = []
 
 
 def _report(event: Followers, *about: Changes) -> None:
-    for follower in tuple(event):
+    with KnownObjects.none_comes_or_goes():
+        concerned = [each for each in event if FOLLOWED.get(each, True)]
+    for follower in concerned:
         try:
             follower(*about)
         except Exception:  # noqa: BLE001 - as Blender does with handlers: the others are called

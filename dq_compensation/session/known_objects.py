@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import bpy
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..arrays import Int32s
 from ..scene.blender.mesh import read_property
-from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, text_in
+from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, is_posed_copy, text_in
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.crowd_settings import is_crowd, roles_of
 from ..scene.settings.object_settings import settings_of
@@ -35,6 +36,8 @@ class KnownObjects:
     """
 
     _all: ClassVar[list[KnownObjects]] = []
+    # The session_uid of all objects of the file now; None where they may come and go.
+    _now: ClassVar[Int32s | None] = None
 
     def __init__(self, belongs: Callable[[bpy.types.Object], bool]) -> None:
         self._belongs = belongs
@@ -52,7 +55,9 @@ class KnownObjects:
         their places, or after `forget`.
         """
         objects: Any = bpy.data.objects
-        uids = read_property(objects, "session_uid", np.int32)
+        uids = self._now
+        if uids is None:
+            uids = read_property(objects, "session_uid", np.int32)
         if np.array_equal(uids, self._uids):
             if len(self.places) <= _FEW:
                 found = [objects[place] for place in self.places]
@@ -64,17 +69,31 @@ class KnownObjects:
         self.places, self._uids = dict.fromkeys(places), uids
         return list(places.values())
 
-    def any(self) -> bool:
+    def __bool__(self) -> bool:
         """Whether there are any; cheaper than `all`."""
-        objects: Any = bpy.data.objects
-        # It takes 0.04 ms for 1,000 objects more than counting them.
-        if not np.array_equal(read_property(objects, "session_uid", np.int32), self._uids):
+        uids = self._now
+        if uids is None:
+            objects: Any = bpy.data.objects
+            # It takes 0.04 ms for 1,000 objects more than counting them.
+            uids = read_property(objects, "session_uid", np.int32)
+        if not np.array_equal(uids, self._uids):
             self.all()
         return bool(self.places)
 
     def forget(self) -> None:
         """Look through the file again at the next call."""
         self._uids = _UNKNOWN
+
+    @classmethod
+    @contextmanager
+    def none_comes_or_goes(cls) -> Generator[None]:
+        """Ask the file for its objects once in the block, for all questions."""
+        objects: Any = bpy.data.objects
+        cls._now = read_property(objects, "session_uid", np.int32)
+        try:
+            yield
+        finally:
+            cls._now = None
 
     @classmethod
     def forget_everything(cls) -> None:
@@ -97,7 +116,8 @@ _sorted_places: dict[int, None] | None = None
 def enabled_meshes(armature: bpy.types.Object) -> list[bpy.types.Object]:
     """The meshes on an armature that DQ Compensation deforms, as the file has them; cheap."""
     global _sorted_places
-    enabled.any()
+    if not enabled:  # they are sought anew, too
+        return []
     objects = bpy.data.objects
     if _sorted_places is not enabled.places:
         _by_armature.clear()
@@ -116,6 +136,22 @@ def forget_characters() -> None:
     _sorted_places = None
 
 
+with_examples = KnownObjects(lambda obj: len(settings_of(obj).examples) > 0)
+"""The meshes that have example poses, whether they act or not."""
+
+# To read what another object was before it was enabled would write an empty group into the file.
+shaped = KnownObjects(
+    lambda obj: (
+        is_posed_copy(obj)
+        or (settings_of(obj).is_enabled and settings_of(obj).native.hidden_for_copy)
+    )
+)
+"""The posed copies, and the characters that are hidden for one."""
+
+with_takes = KnownObjects(lambda obj: obj.type == "ARMATURE" and len(settings_of(obj).takes) > 0)
+"""The armature objects that have takes."""
+
+
 # The crowds of the file, the characters of their roles, and the objects that show them baked.
 
 
@@ -128,11 +164,10 @@ def is_baked_crowd(obj: bpy.types.Object | None) -> bool:
     return obj is not None and bool(text_in(obj, CROWD_BAKE_PROPERTY))
 
 
-_crowds = KnownObjects(is_crowd)
+crowds = KnownObjects(is_crowd)
 _baked = KnownObjects(is_baked_crowd)
 
-all_crowds = _crowds.all
-any_crowd = _crowds.any
+all_crowds = crowds.all
 forget_bakes = _baked.forget
 
 
@@ -149,7 +184,7 @@ def change_count() -> int:
 
 def forget_crowds() -> None:
     """Look through the file again, as when a crowd was made."""
-    _crowds.forget()
+    crowds.forget()
     note_change()
 
 

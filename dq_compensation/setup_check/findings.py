@@ -17,7 +17,7 @@ from ..scene.blender.mesh import mesh_of, read_edges, read_positions, read_prope
 from ..scene.blender.rna_properties import plain_values
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits
-from ..scene.settings.declaration import SETTING_CHANGED
+from ..scene.settings.declaration import SETTING_CHANGED, only_with
 from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
 from ..scene.vertex_groups import group_users
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
@@ -258,14 +258,15 @@ def check_outdated() -> bool:
     return bool(due)
 
 
+@only_with(memories(Findings))
 def _on_edit(changes: Changes) -> None:
-    if memories(Findings) and not final_render_runs() and not changes.is_playing:
+    if not final_render_runs() and not changes.is_playing:
         _mark_touched(changes.uids)
 
 
+@only_with(memories(Findings))
 def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    if memories(Findings):
-        _mark_touched({owner.id_data.session_uid})
+    _mark_touched({owner.id_data.session_uid})
 
 
 def _mark_touched(uids: AbstractSet[int]) -> None:

@@ -45,7 +45,7 @@ from ..scene.settings.crowd_settings import roles_of
 from ..scene.settings.declaration import TAKE_RENAMED, TOLERANCE, frozen_values, props
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import INTERPOLATIONS, DQCompensationTake, find_take, takes_of
-from ..session.known_objects import all_crowds, note_change
+from ..session.known_objects import all_crowds, note_change, with_takes
 from ..session.known_takes import (
     note_changed,
     read_take,
@@ -625,7 +625,9 @@ def _on_renamed(item: DQCompensationTake, _context: Context) -> None:
     for field in ("take", "second_take"):
         if item.former_name and getattr(playback, field) == item.former_name:
             setattr(playback, field, name)
-    if item.former_name:
+    if not item.former_name:  # it is new
+        with_takes.forget()
+    else:
         _follow_in_crowds(owner, item.former_name, name)
     item.former_name = name
 

@@ -26,9 +26,11 @@ from ..scene.blender.mesh import mesh_of, read_property
 from ..scene.blender.own_objects import is_hidden, parsed_record
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.rna_properties import properties_of
+from ..scene.settings.declaration import only_with
 from ..scene.settings.object_settings import settings_of
 from ..scene.settings.take_settings import takes_of
 from ..session.changes import EDIT, LOADED, RESTORED, Changes, Update
+from ..session.known_objects import with_takes
 from ..session.known_takes import keep_takes, note_changed
 from ..session.status import DelayedCall, tag_redraw
 
@@ -253,6 +255,7 @@ def watch_takes() -> None:
     _delayed_check.request()
 
 
+@only_with(with_takes)
 def _on_edit(changes: Changes) -> None:
     if changes.is_playing:
         return

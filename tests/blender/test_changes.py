@@ -170,4 +170,4 @@ def test_known_objects_follow_what_comes_and_goes(reported: list[Changes]) -> No
     assert meant.all() == [second]
     del second["meant"]
     assert not meant.all()
-    assert not meant.any()
+    assert not meant

@@ -30,7 +30,11 @@ import bpy
 # Each function gets the property group and the context, as the `update` of a property of Blender.
 
 
+_Function = TypeVar("_Function", bound=Callable[..., object])
 Event = list[Callable[[Any, bpy.types.Context], object]]
+
+FOLLOWED: dict[Callable[..., object], object] = {}
+"""What there has to be for a follower to be called; by default it always is."""
 
 SETTING_CHANGED: Event = []
 """A setting of an object, or of its example poses."""
@@ -44,13 +48,28 @@ SHOWN_CHANGED: Event = []
 """A setting that 3D viewports or their sidebars show."""
 
 
+def only_with(followed: object) -> Callable[[_Function], _Function]:
+    """The mark of a follower that is called only while what it follows is not empty.
+
+    Args:
+        followed: objects (`session.known_objects`), or a memory (`session.memory.memories`).
+    """
+
+    def marked(follower: _Function) -> _Function:
+        FOLLOWED[follower] = followed
+        return follower
+
+    return marked
+
+
 def calls(*events: Event) -> Callable[[Any, bpy.types.Context], None]:
     """The `update` of a property that calls all who follow these events."""
 
     def update(owner: Any, context: bpy.types.Context) -> None:
         for event in events:
             for follower in event:
-                follower(owner, context)
+                if FOLLOWED.get(follower, True):
+                    follower(owner, context)
 
     return update
 

@@ -153,7 +153,7 @@ class MeasuredTransitions:
         return rope_joints(whole, LimbJoints.of(whole.skeleton, whole.limb_axis)) > 0.5
 
     def beside_skin(self) -> Iterator[int]:
-        """The joints that are so far beside their skin that their bones run across the limb.
+        """The joints so far beside their skin that their bones run across the limb.
 
         Where skin runs on from one bone to the other, and the joint is outside of both.
         """
