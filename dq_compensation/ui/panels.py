@@ -426,9 +426,11 @@ def _method(layout: UILayout, context: Context, owner: Object) -> None:
     column.prop(settings, "method")
     if acting.by_example:
         column.prop(settings, "example_base")
+    # One line, also where it is empty: nothing moves when the method changes.
     if text := _needs(acting):
-        draw_sentence(layout, context, text, "INFO")
-    column = layout.column()
+        _in_one_line(column.row(), text, cut_to_width(context, text, _LINE_MARGIN), "INFO")
+    else:
+        column.label(text="")
     for name in ("curve", "limb_axis", "use_mesh_joints", "use_ball_joints"):
         row = column.row()
         row.active = acting.acts(name)
@@ -441,7 +443,7 @@ def _needs(acting: Settings) -> str:
     if acting.by_example:
         return "The shapes of By Example are in its own panel."
     if not acting.compensates:
-        return "Factor, Softness, Spread Twist and what is grey need the method Compensated."
+        return "What is grey needs the method Compensated."
     return "" if acting.acts("use_ball_joints") else "Ball Joints needs the curve Measured."
 
 
