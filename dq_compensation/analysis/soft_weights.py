@@ -249,9 +249,14 @@ def _sticks_out(bones: Booleans, areas: tuple[Floats, Floats], influences: Influ
     The vectors of its area add up to that of the opening in which it begins: a patch is as large as
     its opening, half a ball twice.
     """
-    shares = (influences.weights * bones[influences.bones]).sum(axis=1, dtype=np.float64)
-    skin, opening = shares @ areas[0], np.linalg.norm(shares @ areas[1])
-    return bool(shares**2 @ areas[0] > _OWN * skin and skin > _OUT * opening)
+    chosen = bones[influences.bones]
+    rows = np.flatnonzero(chosen.any(axis=1))
+    # By einsum: the threads of BLAS wait for each other longer than this takes.
+    shares = np.einsum("nk,nk->n", influences.weights[rows], chosen[rows], dtype=np.float64)
+    parts = shares * areas[0][rows]
+    opening = np.linalg.norm(np.einsum("n,nk->k", shares, areas[1][rows]))
+    skin = parts.sum()
+    return bool(np.einsum("n,n", shares, parts) > _OWN * skin and skin > _OUT * opening)
 
 
 # Weights that change over a part of the limb's radius: what delta mush does, done once.

@@ -26,7 +26,7 @@ from ..lifecycle.following import binding_with_current_softness
 from ..modifier.attribute_names import kind_for
 from ..modifier.installation import install, uninstall
 from ..modifier.modifier_stack import choose_preserve_volume, restore_modifier
-from ..modifier.nodes.node_tree import READS_BONES_PROPERTY
+from ..modifier.nodes.node_tree import BASE_PROPERTY
 from ..modifier.written_record import IDLE_REASONS
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import modifiers_read
@@ -308,7 +308,7 @@ def measure_frames(obj: bpy.types.Object, binding: Binding, settings: Settings) 
             nodes = install(skinned, binding, settings)
         nodes.show_viewport = True
         tree = nodes.node_group
-        skins = tree is not None and READS_BONES_PROPERTY in tree
+        skins = tree is not None and tree.get(BASE_PROPERTY) == "OWN"
         pose = stack.enter_context(_posing(rig))
         found: dict[str, list[float]] = {way: [] for way in ways}
         for number in range(_WARM_UP + _ROUNDS):

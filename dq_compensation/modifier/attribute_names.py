@@ -19,6 +19,8 @@ MISFIT = f"{PREFIX}misfit"
 
 # Of what is evaluated: where vertices are before the Armature modifier; `arriving_shape`.
 ARRIVING = f"{PREFIX}arriving"
+# And where an Armature modifier of ours takes them to LINEAR, by what the blend group leaves of 1.
+LINEAR = f"{PREFIX}linear"
 
 # The input of a tree with the soft copy.
 SOFT_COPY = "Soft Copy"
@@ -26,9 +28,10 @@ SOFT_COPY = "Soft Copy"
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
-# The palette rows and weights of its bones, three in each; where it is blended to LINEAR.
-LINEAR_BONES = f"{PREFIX}linear_bones"
-LINEAR_WEIGHTS = f"{PREFIX}linear_weights"
+# The palette rows and weights of its bones in blending order, three in each, where a tree on
+# another base than OWN needs them: to blend soft weights to LINEAR, to turn offsets of examples.
+LISTED_BONES = f"{PREFIX}bones"
+LISTED_WEIGHTS = f"{PREFIX}bone_weights"
 STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
 PAIR = f"{PREFIX}pair"  # where the evaluated palette has its joint or its pair of bones
 # The limb that it is measured against by MEASURED: how far it is from that at rest,
@@ -55,20 +58,17 @@ SET_SIZE = f"{PREFIX}set_size"  # the number of bones
 
 # The example poses, see `core.example_poses`: of every vertex the offset of each,
 EXAMPLE_OFFSET = f"{PREFIX}example_offset"
-# a table of their rotations (rest, then the poses of a bone, for every bone with examples):
-EXAMPLE_BONE = f"{PREFIX}example_bone"  # palette rows: the bone,
-EXAMPLE_PARENT = f"{PREFIX}example_parent"  # and its parent
-EXAMPLE_LIMB = f"{PREFIX}example_limb"
-EXAMPLE_DIRECTION = f"{PREFIX}example_direction"
-EXAMPLE_ROTATION = f"{PREFIX}example_rotation"  # x, y, z
-EXAMPLE_ROTATION_W = f"{PREFIX}example_rotation_w"
-EXAMPLE_TWISTS = f"{PREFIX}example_twists"  # 1 where the rotation counts, 0 the direction
-EXAMPLE_FALLOFF = f"{PREFIX}example_falloff"
-# and a table of the poses:
-EXAMPLE_FIRST = f"{PREFIX}example_first"  # the row of its bone's rest in the table above,
-EXAMPLE_WEIGHT = f"{PREFIX}example_weight"  # what each row from there on counts, one attribute each
-EXAMPLE_SIBLING = f"{PREFIX}example_sibling"  # the poses of its bone, one attribute each; -1: none
-EXAMPLE_FACTOR = f"{PREFIX}example_factor"
+# whether any has one, and, in what is evaluated, the offset of all that act;
+EXAMPLES_REACH = f"{PREFIX}examples_reach"
+EXAMPLES_SUM = f"{PREFIX}examples_sum"
+# a table of their rotations (rest, then the poses of a bone, for every bone with examples), a
+# matrix for each: its limb and the palette row of the bone; its direction and the row of the
+# parent; its rotation (x, y, z, w); its falloff, and 1 where the rotation counts, 0 the direction;
+EXAMPLE_ROTATIONS = f"{PREFIX}example_rotations"
+# and a table of the poses, matrices of one number after the other: the row of its bone's rest in
+# the table above, its factor, what each row from there on counts, and the poses of its bone, where
+# -1 is none.
+EXAMPLE_POSES = f"{PREFIX}example_poses"
 
 # Of the palette, row by row: of each bone its own axes at rest and where its first point is,
 PALETTE_REST = f"{PREFIX}palette_rest"
@@ -93,6 +93,8 @@ LIMB_HOLD = f"{PREFIX}limb_hold"
 LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb than positions
 POSED_PAIR = f"{PREFIX}posed_pair"
 
+# Of what is evaluated, made by our modifiers as they go.
+OF_EVALUATED = frozenset({ARRIVING, LINEAR, EXAMPLES_SUM})
 OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
     | {PAIR_ROWS, BONE, BONE_MATRIX, SWING, TWIST, LIMB_HOLD, LIMB_STATE, POSED_PAIR}
@@ -108,7 +110,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 29
+TREE_VERSION = 30
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -143,6 +145,11 @@ class ExampleCounts:
         return cls(bones, poses.pose_count, most, bool(poses.twists.any()))
 
     @property
+    def pose_matrices(self) -> int:
+        """How many matrices hold the numbers of a pose in the table of poses."""
+        return -(-(2 * self.most + 3) // 16)
+
+    @property
     def table_rows(self) -> int:
         """The rows of the larger one of the two tables: rest and the poses of every bone."""
         return self.bones * (self.most + 1)
@@ -153,7 +160,8 @@ class TreeKind:
     """The kind of a tree; meshes of one kind share one tree.
 
     Attributes:
-        slots: how many influences it can blend: 4, 7, 10, ...; 0 where it reads no bones.
+        slots: how many influences it can blend: with OWN 4, 7, 10, ...; 0 where it reads no bones
+            (`kind_for` leaves it at 0 for other bases).
         masked: whether the Armature modifier is limited to a vertex group.
         unmasks: whether that of the base is undone, and done again after all else.
         painted: whether a vertex group scales the compensation.
@@ -207,10 +215,16 @@ class TreeKind:
         return (self.shaped or self.unmasks or self.blended) and self.base == "ARMATURE"
 
     @property
+    def reads_linear(self) -> bool:
+        """Whether Blender has to deform that shape to LINEAR for it, too."""
+        return self.blended and self.base == "ARMATURE"
+
+    @property
     def lets_pass(self) -> bool:
         """Whether the base is the whole deformation: the tree adds nothing and reads no pose."""
-        is_all = RULES[self.method].armature_modifier == "ALL" and not self.blended
-        return self.base == "ARMATURE" and is_all
+        is_all = RULES[self.method].armature_modifier == "ALL"
+        adds = self.blended or self.examples is not None
+        return self.base == "ARMATURE" and is_all and not adds
 
 
 def kind_for(
@@ -236,7 +250,7 @@ def kind_for(
     influences, method = deformation.influences, deformation.method
     own, compensates = base == "OWN", method == "COMPENSATED"
     blended = deformation.blend is not None
-    adds = compensates or blended
+    adds = compensates or blended or examples is not None
     compensation = deformation.compensation
     measured = isinstance(compensation, MeasuredJoints)
     aside = isinstance(compensation, MeasuredJoints) and compensation.points_aside
@@ -246,7 +260,7 @@ def kind_for(
     return TreeKind(
         method,
         base,
-        slots_for(influences.width) if own else blended * slots_of_linear(influences.width),
+        slots_for(influences.width) if own else 0,
         masked=masked and (own or adds),
         unmasks=masked and adds and not own,
         painted=compensates and deformation.painted is not None,
@@ -259,18 +273,15 @@ def kind_for(
         blended=blended,
         sampled=sampled,
         switched=adds and base == "ARMATURE" and not base_is_on,
-        examples=ExampleCounts.of(examples) if own and examples is not None else None,
+        examples=ExampleCounts.of(examples) if examples is not None else None,
     )
 
 
-def skins_vertices(deformation: Deformation, base: Base) -> bool:
-    """Whether the tree reads bones and weights: to skin the mesh, or to blend it to LINEAR."""
-    return base == "OWN" or deformation.blend is not None
-
-
-def slots_of_linear(influences: int) -> int:
-    """The slots for as many influences on a vertex that is blended to LINEAR: a multiple of 3."""
-    return 3 * -(-influences // 3)
+def skins_vertices(deformation: Deformation, examples: Examples | None, base: Base) -> bool:
+    """Whether the tree reads bones and weights: to skin the mesh, or a part of what is added."""
+    return (
+        base == "OWN" or examples is not None or (base == "SOFT" and deformation.blend is not None)
+    )
 
 
 def slots_for(influences: int) -> int:

@@ -37,7 +37,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import SKIN_NAME, Settings, named_bones
 from ..session.changes import note_removed
 from ..wording import listed
-from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, skins_vertices, slots_for
+from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, skins_vertices
 from .modifier_inputs import (
     as_written,
     drive_settings,
@@ -69,7 +69,7 @@ from .modifier_stack import (
     take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import remove_tree, shape_keepers, use_tree
+from .nodes.own_trees import linear_modifiers, remove_tree, shape_keepers, use_tree
 from .palette_object import compute_what_is_read, ensure_palette, reads_bones
 from .vertex_attributes import measured_bones, replace_attributes, skinning_bones, write_attributes
 from .written_record import (
@@ -141,7 +141,12 @@ def install(
     )
     step = 0.0 if copy is None else step_of(copy, len(skinned.mesh.vertices))
     # What is mixed with others cannot be taken apart.
-    kind = replace(kind, stepped=step > 0.0, unmasks=kind.unmasks and not binding.is_mixed)
+    kind = replace(
+        kind,
+        stepped=step > 0.0,
+        unmasks=kind.unmasks and not binding.is_mixed,
+        slots=kind.slots or _influences_listed(binding, deformation, examples, base),
+    )
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
     tree = ensure_tree(kind)
@@ -164,7 +169,8 @@ def install(
     }
     if set_inputs(modifier, values) or made_anew or not only_content:
         only_content = False
-        put_in_place(skinned, reads_shape=kind.reads_shape)
+        linear = settings.blend_group if kind.reads_linear else ""
+        put_in_place(skinned, reads_shape=kind.reads_shape, linear=linear)
     if follow_settings and not only_content:
         drive_settings(skinned, modifier)
     remember(skinned, mesh_of(hidden or obj), binding, written, only_content=only_content)
@@ -172,6 +178,18 @@ def install(
     if made_anew and not leaves_nothing:
         remove_unused()
     return modifier
+
+
+def _influences_listed(
+    binding: Binding, deformation: Deformation, examples: Examples | None, base: Base
+) -> int:
+    """The most influences of a vertex whose bones a tree on another base than OWN reads, or 0."""
+    if not skins_vertices(deformation, examples, base):
+        return 0
+    counts = deformation.influences.counts()
+    if deformation.blend is None and examples is not None and binding.shape_keys is not None:
+        counts = counts[binding.shape_keys.offsets[examples.rows].any(axis=(0, 2))]
+    return max(1, int(counts.max(initial=0)))
 
 
 def _write(
@@ -202,7 +220,8 @@ def _write(
             )
     # Bones that are named are known again after a renaming.
     named = named_bones(obj) & set(binding.skeleton.names)
-    if deformation.compensation is None and not skins_vertices(deformation, base):
+    skinning = skins_vertices(deformation, examples, base)
+    if deformation.compensation is None and not skinning:
         if not others:
             replace_attributes(skinned.mesh, {})
         return ensure_palette(rig, binding, named) if named else None, None, 1
@@ -215,7 +234,6 @@ def _write(
     )
     if binding.followed or differs:
         hidden = ensure_attribute_object(skinned, binding.vertex_count)
-    skinning = skins_vertices(deformation, base)
     palette = ensure_palette(
         rig,
         binding,
@@ -228,7 +246,7 @@ def _write(
         deformation,
         examples,
         palette,
-        slots_for(binding.influences.width) if base == "OWN" else 0,
+        base,
         remove_others=hidden is not None or not others,
     )
     compute_what_is_read(palette, bones=skinning or reads_bones(palette))
@@ -246,7 +264,7 @@ def uninstall(skinned: SkinnedObject) -> None:
     restore_modifier(skinned)
     release_settings(skinned)
     active = obj.modifiers.active
-    for modifier in (*own_modifiers(obj), *shape_keepers(obj)):
+    for modifier in (*own_modifiers(obj), *shape_keepers(obj), *linear_modifiers(obj)):
         obj.modifiers.remove(modifier)
     if SKIN_NAME in obj.modifiers:
         show_skin(skinned, None)

@@ -27,15 +27,20 @@ from ..scene.blender.own_objects import (
 )
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import SKIN_NAME, Settings, is_skin_modifier
+from ..scene.settings.object_settings import SKIN_NAME, Settings
 from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
 from ..session.status import compared
 from ..wording import listed
 from .attribute_names import MISFIT, Base
 from .modifier_inputs import get_input
-from .nodes.node_tree import BASE_PROPERTY, READS_BONES_PROPERTY, READS_SHAPE_PROPERTY
-from .nodes.own_trees import keep_shape, shape_is_kept, shape_keepers
+from .nodes.node_tree import (
+    BASE_PROPERTY,
+    READS_BONES_PROPERTY,
+    READS_LINEAR_PROPERTY,
+    READS_SHAPE_PROPERTY,
+)
+from .nodes.own_trees import keep_shape, linear_modifiers, shape_is_kept, shape_keepers
 
 # The place of the node modifier among an object's modifiers: right after the Armature modifier.
 #
@@ -82,9 +87,12 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name)
     if place + 1 != obj.modifiers.find(ours[0].name):
         return False
-    wanted = READS_SHAPE_PROPERTY in cast("bpy.types.NodeTree", ours[0].node_group)
+    tree = cast("bpy.types.NodeTree", ours[0].node_group)
+    wanted = READS_SHAPE_PROPERTY in tree
     kinds = {each.type for each in obj.modifiers if each != ours[0]}
-    if (wanted or "NODES" in kinds) and not shape_is_kept(obj, modifier, wanted=wanted):
+    linear = str(get_input(ours[0], "Blend Group")) if READS_LINEAR_PROPERTY in tree else ""
+    keeps = wanted or "NODES" in kinds or bool(linear_modifiers(obj))
+    if keeps and not shape_is_kept(obj, modifier, wanted=wanted, linear=linear):
         return False
     base, is_linked = base_of(ours[0]), skinned.mesh.library is not None
     looks = base != "ARMATURE" or SKIN_NAME in obj.modifiers
@@ -93,19 +101,20 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     return "HOOK" not in kinds or not _endangered(obj)
 
 
-def put_in_place(skinned: SkinnedObject, *, reads_shape: bool) -> None:
+def put_in_place(skinned: SkinnedObject, *, reads_shape: bool, linear: str) -> None:
     """Move the node modifier there, and remove copies of it: each would deform again.
 
     Hooks below it go on moving their vertices.
 
     Args:
         reads_shape: whether its tree reads the shape that arrives at the Armature modifier.
+        linear: the group by which it blends that to what Blender's LINEAR makes of it, or "".
     """
     obj = skinned.obj
     ours, *copies = own_modifiers(obj)
     kinds = {each.type for each in obj.modifiers if each != ours}
-    if reads_shape or "NODES" in kinds:
-        keep_shape(obj, skinned.modifier, wanted=reads_shape)
+    if reads_shape or "NODES" in kinds or linear_modifiers(obj):
+        keep_shape(obj, skinned.modifier, wanted=reads_shape, linear=linear)
     if obj.override_library is not None:
         return
     for copy in copies:
@@ -289,7 +298,11 @@ _SKIN: dict[str, object] = {
 
 
 def _skin_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
-    return [each for each in obj.modifiers if is_skin_modifier(each)]
+    return [
+        each
+        for each in obj.modifiers
+        if each.type == "ARMATURE" and each.name.startswith(SKIN_NAME)
+    ]
 
 
 def _skin_is_shown(skinned: SkinnedObject, base: Base | None) -> bool:
@@ -335,11 +348,16 @@ def base_for(
     if is_played(obj, path):
         return "OWN"  # something else sets it
     method = deformation.method
-    if RULES[method].armature_modifier == "NONE" or examples is not None:
+    if RULES[method].armature_modifier == "NONE":
         return "OWN"
-    # What others are mixed with is blended before; and nodes know no segments of bendy bones.
-    alone = bool(skinned.mixed_modifiers) or deformation.segments is not None
-    if deformation.blend is not None and alone:
+    # What others are mixed with has its offsets and is blended before. Nodes know no segments of
+    # bendy bones, and Blender blends what has no offsets.
+    blended, mixed = deformation.blend is not None, bool(skinned.mixed_modifiers)
+    if (blended or examples is not None) and (
+        mixed or (deformation.segments is not None and (soft or examples is not None))
+    ):
+        return "OWN"
+    if blended and examples is not None:
         return "OWN"
     if not soft:
         return "ARMATURE"
@@ -552,6 +570,8 @@ def hide(skinned: SkinnedObject, *, from_camera_rays: bool) -> None:
         modifier.show_viewport = False
     if before.base_left_on and base is not None and base.show_viewport:
         before.hidden_base, base.show_viewport = True, False
+        for each in linear_modifiers(obj):
+            each.show_viewport = False
     if from_camera_rays and obj.visible_camera:
         before.hidden_from_camera = True
         obj.visible_camera = False
@@ -574,7 +594,8 @@ def restore(skinned: SkinnedObject) -> None:
         if modifier:
             modifier.show_viewport = True
     if before.hidden_base and base is not None:
-        base.show_viewport = True
+        for each in (base, *linear_modifiers(obj)):
+            each.show_viewport = True
     before.hidden_base = False
     show_to_camera(skinned)
 
@@ -611,7 +632,7 @@ def show_plain(objects: Iterable[bpy.types.Object], *, preserved: bool | None = 
         volume = preserves_volume(skinned) if preserved is None else preserved
         if obj.library is None:
             restore(skinned)
-        for each in (*own_modifiers(obj), *shape_keepers(obj)):
+        for each in (*own_modifiers(obj), *shape_keepers(obj), *linear_modifiers(obj)):
             _set_meanwhile(obj, each, "show_viewport", False)
         _set_meanwhile(obj, modifier, "use_deform_preserve_volume", volume)
         _set_meanwhile(obj, modifier, "show_viewport", True)

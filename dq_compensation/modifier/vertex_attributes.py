@@ -23,23 +23,14 @@ from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of, write_attribute
 from .attribute_names import (
     AMOUNT,
-    EXAMPLE_BONE,
-    EXAMPLE_DIRECTION,
-    EXAMPLE_FACTOR,
-    EXAMPLE_FALLOFF,
-    EXAMPLE_FIRST,
-    EXAMPLE_LIMB,
     EXAMPLE_OFFSET,
-    EXAMPLE_PARENT,
-    EXAMPLE_ROTATION,
-    EXAMPLE_ROTATION_W,
-    EXAMPLE_SIBLING,
-    EXAMPLE_TWISTS,
-    EXAMPLE_WEIGHT,
+    EXAMPLE_POSES,
+    EXAMPLE_ROTATIONS,
+    EXAMPLES_REACH,
     JOINT_DISTANCE,
     JOINT_ROWS,
-    LINEAR_BONES,
-    LINEAR_WEIGHTS,
+    LISTED_BONES,
+    LISTED_WEIGHTS,
     PAIR,
     PAIR_ROWS,
     PREFIX,
@@ -58,8 +49,11 @@ from .attribute_names import (
     TURN_AMOUNTS,
     TURN_LIMB,
     WEIGHTS,
+    Base,
+    ExampleCounts,
     numbered,
-    slots_of_linear,
+    skins_vertices,
+    slots_for,
 )
 from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
 
@@ -83,34 +77,31 @@ def _example_tables(
         offsets: shape (m, n, 3), of the mesh's shape keys.
         row_of_bone: the palette row of each bone.
     """
-    poses = examples.poses
+    poses, counts = examples.poses, ExampleCounts.of(examples)
     count, size, most = poses.solution.shape
-    values: dict[str, NDArray[Any]] = {
-        EXAMPLE_BONE: np.repeat(row_of_bone[poses.bones], size),
-        EXAMPLE_PARENT: np.repeat(
-            np.where(poses.is_root, IDENTITY_ROW, row_of_bone[poses.parents]), size
-        ),
-        EXAMPLE_LIMB: np.repeat(poses.limbs, size, axis=0),
-        EXAMPLE_DIRECTION: poses.directions.reshape(-1, 3),
-        EXAMPLE_FALLOFF: poses.falloff.reshape(-1),
-    }
-    if poses.twists.any():
-        rotations = poses.rotations.reshape(-1, 4)
-        values[EXAMPLE_ROTATION_W], values[EXAMPLE_ROTATION] = (
-            rotations[:, 0],
-            rotations[:, 1:],
-        )
-        values[EXAMPLE_TWISTS] = np.repeat(poses.twists.astype(np.float32), size)
+    rotations = np.zeros((count, size, 4, 4), np.float32)
+    rotations[:, :, 0, :3] = poses.limbs[:, None]
+    rotations[:, :, 0, 3] = row_of_bone[poses.bones][:, None]
+    rotations[:, :, 1, :3] = poses.directions
+    parents = np.where(poses.is_root, IDENTITY_ROW, row_of_bone[poses.parents])
+    rotations[:, :, 1, 3] = parents[:, None]
+    rotations[:, :, 2] = np.roll(poses.rotations, -1, axis=-1)
+    rotations[:, :, 3, 0] = poses.falloff
+    rotations[:, :, 3, 1] = poses.twists[:, None]
     bone, column = np.divmod(poses.rows, most)
-    values[EXAMPLE_FIRST] = bone * size
-    for number in range(size):
-        values[numbered(EXAMPLE_WEIGHT, number)] = poses.solution[bone, number, column]
     # The poses are listed bone by bone.
     first, of_bone = np.searchsorted(bone, np.arange(count)), np.bincount(bone, minlength=count)
-    for number in range(most):
-        sibling = np.where(number < of_bone, first + number, -1)
-        values[numbered(EXAMPLE_SIBLING, number)] = sibling[bone]
-    values[EXAMPLE_FACTOR] = examples.factors
+    number = np.arange(most)
+    siblings = np.where(number < of_bone[:, None], first[:, None] + number, -1)
+    parts = (bone * size, examples.factors, poses.solution[bone, :, column], siblings[bone])
+    numbers = np.column_stack(parts).astype(np.float32)
+    filled = np.pad(numbers, ((0, 0), (0, 16 * counts.pose_matrices - numbers.shape[1])))
+    values: dict[str, NDArray[Any]] = {
+        EXAMPLE_ROTATIONS: rotations.reshape(-1, 16),
+        EXAMPLES_REACH: offsets[examples.rows].any(axis=(0, 2)).astype(np.int32),
+    }
+    for place in range(counts.pose_matrices):
+        values[numbered(EXAMPLE_POSES, place)] = filled[:, 16 * place : 16 * place + 16]
     for number, row in enumerate(examples.rows):
         values[numbered(EXAMPLE_OFFSET, number)] = offsets[row]
     return values
@@ -125,7 +116,7 @@ def write_attributes(
     deformation: Deformation,
     examples: Examples | None,
     palette: bpy.types.Object,
-    slots: int,
+    base: Base,
     *,
     remove_others: bool = True,
 ) -> int:
@@ -135,7 +126,7 @@ def write_attributes(
         mesh: the mesh of the bound object, not in Edit Mode.
         deformation: of the object, where it was bound.
         palette: has the bones; it gets the rows of joints or pairs that the mesh needs.
-        slots: of the tree, for its own skinning; 0 where an Armature modifier is the base.
+        base: of the tree, which may skin vertices itself.
         remove_others: remove what other methods read.
 
     Returns:
@@ -146,10 +137,10 @@ def write_attributes(
     bone_rows = rows_of_bones(palette, skeleton.names)
     row_of_bone = bone_rows[:, 0]
     values: dict[str, NDArray[Any]] = {}
-    if slots:
-        values = _of_influences(influences, row_of_bone, slots)
-    elif deformation.blend is not None:
-        values |= _of_linear(influences, row_of_bone)
+    if base == "OWN":
+        values = _of_influences(influences, row_of_bone, slots_for(influences.width))
+    elif skins_vertices(deformation, examples, base):
+        values |= _listed(influences, row_of_bone)
     compensation = deformation.compensation
     if compensation is not None:
         tables, amounts = PaletteTables(mesh_of(palette)), compensation.amounts
@@ -235,18 +226,18 @@ def _of_influences(
     return values
 
 
-def _of_linear(influences: Influences, row_of_bone: Integers) -> dict[str, NDArray[Any]]:
-    """The bones of each vertex and their weights, for what the blend group takes to LINEAR."""
-    weights = influences.weights.copy()
-    rows = np.where(weights > 0.0, row_of_bone[influences.bones], IDENTITY_ROW)
-    weights[weights[:, 0] <= 0.0, 0] = 1.0  # no bone moves them
-    fill = ((0, 0), (0, slots_of_linear(influences.width) - influences.width))
+def _listed(influences: Influences, row_of_bone: Integers) -> dict[str, NDArray[Any]]:
+    """The bones of each vertex in blending order, and their weights, three in each attribute."""
+    bones, weights = influences.in_blending_order()
+    rows = np.where(weights > 0.0, row_of_bone[bones], IDENTITY_ROW)
+    weights = np.where((weights > 0.0).any(axis=1)[:, None], weights, np.eye(1, influences.width))
+    fill = ((0, 0), (0, -influences.width % 3))
     rows, weights = np.pad(rows, fill).astype(np.float32), np.pad(weights, fill)
     values: dict[str, NDArray[Any]] = {}
     for number in range(rows.shape[1] // 3):
         part = slice(3 * number, 3 * number + 3)
-        values[numbered(LINEAR_BONES, number)] = rows[:, part]
-        values[numbered(LINEAR_WEIGHTS, number)] = weights[:, part]
+        values[numbered(LISTED_BONES, number)] = rows[:, part]
+        values[numbered(LISTED_WEIGHTS, number)] = weights[:, part].astype(np.float32)
     return values
 
 
@@ -267,7 +258,7 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
 def skinning_bones(
     deformation: Deformation, examples: Examples | None, skeleton: Skeleton
 ) -> frozenset[str]:
-    """The bones for a tree of the base OWN: of all vertices, and of examples."""
+    """The bones for a tree that skins vertices: of all of them, and of examples."""
     influences = deformation.influences
     bones = np.unique(influences.bones[influences.weights > 0.0])
     return frozenset(skeleton.names[int(bone)] for bone in bones) | _example_bones(

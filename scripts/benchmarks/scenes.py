@@ -2,8 +2,8 @@
 
     .venv-5.2/bin/python scripts/run.py benchmarks.scenes [SCENE ...]
 
-SCENE is one of: rigify, objects, humans, keys, subdivided, subdivided2, linked, masked,
-robot, unsubdivided; all of them without one. Add `--rounds 9` for steadier numbers.
+SCENE is one of: rigify, objects, humans, soft, soft_game, keys, subdivided, subdivided2, linked,
+masked, robot, unsubdivided; all of them without one. Add `--rounds 9` for steadier numbers.
 
 Everything counts: Blender's evaluation and the add-on's Python. In one scene the character is
 disabled and enabled in turn, and the same frames are timed; a ratio is the median over all pairs.
@@ -32,7 +32,7 @@ import dq_compensation
 from benchmarks.targets import record
 from dq_compensation import api
 from dq_compensation.session import changes
-from human.model import build_human
+from human.model import Rig, build_human
 from tests.limb import build_limb
 from tests.rigify_human import build_rigify_human
 
@@ -127,6 +127,14 @@ def humans(count: int = 20) -> Character:
         copy.location.x = number
         meshes.append(twin)
     return Character(meshes, rig, "lowerarm_l")
+
+
+def soft_with_twist(rig_name: Rig, bones: Sequence[str]) -> Character:
+    """The human with the settings of the preset *Soft with Twist*."""
+    human, rig = build_human(rig_name)
+    animate(rig, bones)
+    human.dq_compensation.softness, human.dq_compensation.twist_spread = 0.5, 1.0
+    return Character([human], rig, bones[0])
 
 
 def masked() -> Character:
@@ -244,6 +252,16 @@ SCENES = {
         {FRAME_SET: 1.1, PLAYBACK: 1.05, POSE: 1.1},
     ),
     "humans": Scene("20 humans", humans, TWICE | {PLAYBACK: 1.8}),
+    "soft": Scene(
+        "Human, Soft with Twist",
+        lambda: soft_with_twist("default", ("lowerarm01.L", "upperarm01.L", "upperleg01.R")),
+        {PLAYBACK: 2.3},
+    ),
+    "soft_game": Scene(
+        "Human on a game rig, Soft with Twist",
+        lambda: soft_with_twist("game_engine", ("lowerarm_l", "upperarm_l", "thigh_r")),
+        {PLAYBACK: 2.6},
+    ),
     "keys": Scene("52 animated keys", with_keys, KEYED),
     "subdivided": Scene("52 animated keys, Subdivision 1 after", lambda: with_keys(1), TWICE),
     "subdivided2": Scene("52 animated keys, Subdivision 2 after", lambda: with_keys(2), TWICE),

@@ -7,7 +7,8 @@ compute in float32 through chains of bones: 1e-5 against Blender's own modifiers
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.modifier.modifier_stack import base_of
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import (
@@ -116,6 +118,18 @@ def weights_of(obj: Any, name: str) -> NDArray[np.float32]:
     return np.array(
         [sum(g.weight for g in v.groups if g.group == index) for v in obj.data.vertices], np.float32
     )
+
+
+@contextmanager
+def handlers_off() -> Iterator[None]:
+    """Nothing of the add-on runs meanwhile."""
+    handlers = bpy.app.handlers.depsgraph_update_post
+    before = list(handlers)
+    handlers.clear()
+    try:
+        yield
+    finally:
+        handlers.extend(before)
 
 
 def node_count() -> int:
@@ -233,17 +247,94 @@ def test_soft_weights_and_spread_twists_are_blended(body: Human) -> None:
     assert error(obj) <= TOLERANCE
 
 
-def test_bendy_bones_are_straight_as_before(body: Human) -> None:
+def test_bendy_bones_bend_unless_soft_weights_move_the_mesh(body: Human) -> None:
     obj: Any = body.mesh_object
     paint(body, random_weights(body))
     obj.dq_compensation.blend_group = GROUP
     enable(obj)
     straight = body.evaluated_positions()
     body.armature_object.data.bones["upperarm01.L"].bbone_segments = 4
+    body.armature_object.pose.bones["upperarm01.L"].bbone_curveoutx = 0.1
     check()
+    assert base_of(ours(obj)) == "ARMATURE"
+    bent, weights = body.evaluated_positions(), weights_of(obj, GROUP)[:, None]
+    assert distance(bent, straight, size_of(body)) > 5e-3
+    disable(obj)
+    linear, preserved = blender_s_own(body, False), blender_s_own(body, True)
+    expected = linear + weights * (preserved - linear)
+    assert distance(bent, expected, size_of(body)) <= RIGID_TOLERANCE
+    choose(obj, "MEASURED")
+    obj.dq_compensation.softness = 0.5
+    enable(obj)
     assert base_of(ours(obj)) == "OWN"
-    # Two evaluations in float32 of the same rest.
-    assert distance(body.evaluated_positions(), straight, size_of(body)) <= RIGID_TOLERANCE
+
+
+@pytest.mark.parametrize("method", ["DUAL_QUATERNION", "MEASURED"])
+def test_envelopes_and_a_shape_key_reach_both_halves(body: Human, method: str) -> None:
+    """Envelopes take other vertices where a key moves them, in Blender: here in both halves."""
+    obj: Any = body.mesh_object
+    choose(obj, method)
+    obj.vertex_groups["upperarm01.L"].remove(range(len(body.arrays.vertices)))
+    obj.modifiers["Armature"].use_bone_envelopes = True
+    obj.shape_key_add(name="Basis")
+    wide = obj.shape_key_add(name="Wide")
+    wide.points.foreach_set("co", (body.arrays.vertices * np.float32([1.3, 1, 1])).reshape(-1))
+    wide.value = 0.7
+    linear, preserved = blender_s_own(body, False), blender_s_own(body, True)
+    left = body.arrays.vertices[:, 0] > 0.0
+    paint(body, np.where(left, 0.0, 1.0))
+    obj.dq_compensation.blend_group, obj.dq_compensation.factor = GROUP, 0.0
+    enable(obj)
+    assert base_of(ours(obj)) == "ARMATURE"
+    found, size = body.evaluated_positions(), size_of(body)
+    assert distance(linear[left], preserved[left], size) > 5e-3
+    assert distance(found[left], linear[left], size) <= RIGID_TOLERANCE
+    assert distance(found[~left], preserved[~left], size) <= RIGID_TOLERANCE
+
+
+def test_nothing_moves_where_ours_is_hidden_or_the_group_is_renamed(body: Human) -> None:
+    """As without the add-on, which would follow at once: no update runs in between."""
+    obj: Any = body.mesh_object
+    preserved, size = blender_s_own(body, True), size_of(body)
+    paint(body, random_weights(body))
+    obj.dq_compensation.blend_group = GROUP
+    enable(obj)
+    assert [each.name for each in obj.modifiers] == [
+        "DQ Compensation: Shape",
+        "DQ Compensation: Linear",
+        "DQ Compensation: Back to Shape",
+        "Armature",
+        ours(obj).name,
+    ]
+    assert SkinnedObject(obj).modifier.name == "Armature"
+    blended = body.evaluated_positions()
+    with handlers_off():
+        ours(obj).show_viewport = False
+        assert distance(body.evaluated_positions(), preserved, size) <= 1e-7
+        ours(obj).show_viewport = True
+        obj.vertex_groups[GROUP].name = "Other"
+        assert distance(body.evaluated_positions(), preserved, size) <= 1e-7
+        obj.vertex_groups["Other"].name = GROUP
+        np.testing.assert_array_equal(body.evaluated_positions(), blended)
+    # What somebody takes away or edits comes back.
+    for name in ("DQ Compensation: Linear", "DQ Compensation: Back to Shape"):
+        obj.modifiers.remove(obj.modifiers[name])
+        check()
+        np.testing.assert_array_equal(body.evaluated_positions(), blended)
+    obj.modifiers["DQ Compensation: Linear"].use_deform_preserve_volume = True
+    check()
+    np.testing.assert_array_equal(body.evaluated_positions(), blended)
+    obj.dq_compensation.blend_group = ""
+    plain = [each.name for each in obj.modifiers]
+    assert plain == ["Armature", ours(obj).name]
+    # One alone would deform twice.
+    alone: Any = obj.modifiers.new("DQ Compensation: Linear", "ARMATURE")
+    alone.object = body.armature_object
+    obj.modifiers.move(2, 0)
+    check()
+    assert [each.name for each in obj.modifiers] == plain
+    disable(obj)
+    assert [each.name for each in obj.modifiers] == ["Armature"]
 
 
 def test_halves_of_the_enabled_character_are_blender_s_own(body: Human) -> None:

@@ -126,6 +126,10 @@ def test_the_reason_for_own_skinning_is_the_one_that_acts(limb: bpy.types.Object
     armature.vertex_group = "Hand"
     assert api.report(limb).slow_parts == ()
     chosen.blend_group = "Hand"
+    assert api.report(limb).slow_parts == ()
+    limb.parent.data.bones["Hand"].bbone_segments = 4
+    assert api.report(limb).slow_parts == ()
+    chosen.softness = 0.5
     (reason,) = api.report(limb).slow_parts
     assert reason.startswith("Limb needs the blend group Hand:")
     armature.vertex_group, chosen.method = "", "LINEAR"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import bpy
 import numpy as np
 import pytest
@@ -10,11 +12,23 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.examples.authoring import mirror_example
 from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
+from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from tests.blender.conftest import Human
-from tests.blender.enabled_scenes import enable, select
-from tests.blender.example_scenes import ELBOW, flexing, largest, settings_for, size_of
+from tests.blender.enabled_scenes import check, enable, error, ours, select
+from tests.blender.example_scenes import (
+    ELBOW,
+    IN_AND_BETWEEN,
+    SHOULDER,
+    add_examples,
+    flexing,
+    largest,
+    settings_for,
+    size_of,
+    turn,
+)
+from tests.blender.scene_builders import evaluated_positions
 
 BONE = ELBOW["default"]
 
@@ -95,3 +109,107 @@ def test_by_example_starts_on_what_a_new_character_has(human: Human) -> None:
     obj.dq_compensation.method = "SPHERICAL_JOINT_BY_EXAMPLE"
     assert obj.dq_compensation.example_base == "COMPENSATED"
     assert largest(api.evaluate(obj), compensated) == 0.0
+
+
+def masked_apart(human: Human) -> None:
+    obj, count = human.mesh_object, len(human.arrays.vertices)
+    group = obj.vertex_groups.new(name="Mask")
+    for row, weight in enumerate(np.random.default_rng(3).choice((0.0, 0.3, 1.0), count)):
+        group.add([row], weight, "REPLACE")
+    obj.modifiers["Armature"].vertex_group = "Mask"
+    obj.parent = None
+    obj.location, obj.scale = (0.3, -0.1, 0.2), (1.1, 0.9, 1.2)
+    wide = obj.shape_key_add(name="Wide")
+    wide.points.foreach_set("co", (human.arrays.vertices * np.float32([1.3, 1, 1])).reshape(-1))
+    wide.value = 0.7
+
+
+def scaled_bones(human: Human) -> None:
+    rng = np.random.default_rng(5)
+    for bone in human.armature_object.pose.bones:
+        bone.scale = rng.uniform(0.9, 1.1, 3).tolist()
+
+
+def soft_and_spread(human: Human) -> None:
+    settings = human.mesh_object.dq_compensation
+    settings.softness, settings.twist_spread, settings.use_ball_joints = 0.5, 1.0, True
+
+
+def published(human: Human) -> None:
+    human.mesh_object.dq_compensation.curve = "FITTED"
+
+
+def blended(human: Human) -> None:
+    human.mesh_object.vertex_groups.new(name="Blend").add(range(0, 4000, 3), 0.25, "REPLACE")
+    human.mesh_object.dq_compensation.blend_group = "Blend"
+
+
+def without_compensation(human: Human) -> None:
+    names = [bone.name for bone in human.armature_object.data.bones]
+    human.mesh_object.dq_compensation.joints_left_out = ", ".join(names)
+
+
+def bendy(human: Human) -> None:
+    human.armature_object.data.bones[BONE].bbone_segments = 4
+
+
+@pytest.mark.parametrize(
+    ("change", "base"),
+    [
+        (lambda _human: None, "ARMATURE"),
+        (masked_apart, "ARMATURE"),
+        (scaled_bones, "ARMATURE"),
+        (published, "ARMATURE"),
+        (without_compensation, "ARMATURE"),
+        (soft_and_spread, "SOFT"),
+        (blended, "OWN"),
+        (bendy, "OWN"),
+    ],
+)
+def test_on_compensated_the_armature_modifier_stays_on(
+    human: Human, change: Callable[[Human], None], base: str
+) -> None:
+    """Nodes turn what the examples add by the bones of each vertex, as if they skinned it all.
+
+    Evaluators agree within 1e-4 of the size. What the examples add here is 1e-2 of it.
+    """
+    obj = human.mesh_object
+    settings_for(human, "COMPENSATED")
+    add_examples(human, twists=True)
+    change(human)
+    enable(obj)
+    check()
+    assert base_of(ours(obj)) == base
+    shown = 0.0
+    for degrees, axis, shoulder in IN_AND_BETWEEN:
+        turn(human, BONE, degrees, axis)
+        turn(human, SHOULDER, shoulder, "Z")
+        if change is not bendy:  # nodes move them as one straight bone
+            assert error(obj) < 1e-4
+        with_examples = evaluated_positions(obj)
+        for each in obj.dq_compensation.examples:
+            each.factor = 0.0
+        check()
+        apart = largest(evaluated_positions(obj), with_examples)
+        shown = max(shown, apart / size_of(human))
+        for each in obj.dq_compensation.examples:
+            each.factor = 1.0
+        check()
+        np.testing.assert_array_equal(evaluated_positions(obj), with_examples)
+    assert shown > 3e-3
+
+
+def test_hiding_ours_leaves_blender_s_own_result_and_exports_find_a_skin(human: Human) -> None:
+    obj = human.mesh_object
+    settings_for(human, "COMPENSATED")
+    add_examples(human)
+    turn(human, BONE, 100.0)
+    obj.modifiers["Armature"].use_deform_preserve_volume = True
+    preserved = evaluated_positions(obj)
+    enable(obj)
+    assert largest(evaluated_positions(obj), preserved) > 3e-3 * size_of(human)
+    ours(obj).show_viewport = False
+    bpy.context.view_layer.update()
+    np.testing.assert_array_equal(evaluated_positions(obj), preserved)
+    assert obj.modifiers["Armature"].show_viewport
+    assert obj.modifiers["Armature"].show_render

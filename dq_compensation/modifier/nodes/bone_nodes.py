@@ -8,28 +8,19 @@ and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Sequence
+from functools import reduce
 from operator import add
-from typing import Any
 
 from ...core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..attribute_names import (
     BONE,
     BONE_MATRIX,
-    EXAMPLE_BONE,
-    EXAMPLE_DIRECTION,
-    EXAMPLE_FACTOR,
-    EXAMPLE_FALLOFF,
-    EXAMPLE_FIRST,
-    EXAMPLE_LIMB,
     EXAMPLE_OFFSET,
-    EXAMPLE_PARENT,
-    EXAMPLE_ROTATION,
-    EXAMPLE_ROTATION_W,
-    EXAMPLE_SIBLING,
-    EXAMPLE_TWISTS,
-    EXAMPLE_WEIGHT,
+    EXAMPLE_POSES,
+    EXAMPLE_ROTATIONS,
+    EXAMPLES_REACH,
+    EXAMPLES_SUM,
     PALETTE_END,
     PALETTE_LENGTH,
     PALETTE_PARTNER,
@@ -270,49 +261,69 @@ def with_examples(
     return mesh
 
 
+def with_turned_examples(
+    build: TreeBuilder,
+    mesh: Geometry,
+    bones: Cloud,
+    turn: Callable[[Vector], Vector],
+    counts: ExampleCounts,
+) -> Geometry:
+    """A mesh that an Armature modifier has deformed, with the offsets that it did not know of.
+
+    The offset at rest of each vertex is EXAMPLES_SUM then, on meshes on which an example acts.
+
+    Args:
+        turn: takes an offset at rest to what the bones of its vertex make of it.
+    """
+    alphas = _example_alphas(build, mesh, bones, counts)
+    total, summed = build.attribute(EXAMPLES_SUM, Vector), mesh
+    reached = build.attribute(EXAMPLES_REACH, Integer)
+    for number in range(counts.poses):
+        offset = build.attribute(numbered(EXAMPLE_OFFSET, number), Vector)
+        alpha = alphas.at("alpha", build.constant(number))
+        more = summed.store(EXAMPLES_SUM, total + offset * alpha, reached)
+        summed = build.choose(alpha > _NOTHING, summed, more)
+    any_acts = alphas.geometry.statistic(alphas.fields["alpha"], "Max") > _NOTHING
+    return build.choose(any_acts, mesh, summed.moved_by(turn(total), total.dot(total) > 0.0))
+
+
 def _example_alphas(
     build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
 ) -> Cloud:
     """The weight of each example, `alpha` on a point for each pose; the mesh has their tables."""
     rows = build.points(build.constant(counts.table_rows))
     near = rows.capture({"near": _nearness(build, mesh, bones, counts)})
-    column = partial(_column, build, mesh)
-    first = column(EXAMPLE_FIRST, Integer)
-    weights = [numbered(EXAMPLE_WEIGHT, n) for n in range(counts.most + 1)]
+    numbers: list[Scalar] = []
+    for place in range(counts.pose_matrices):
+        of_pose = build.attribute(numbered(EXAMPLE_POSES, place), Matrix)
+        numbers += [each for part in mesh.sample(of_pose, build.index).entries() for each in part]
+    first, factor, *others = numbers
+    weights, siblings = others[: counts.most + 1], others[counts.most + 1 :][: counts.most]
     rows_near = [near.at("near", first + float(number)) for number in range(counts.most + 1)]
-    parts = [row * column(name, Scalar) for row, name in zip(rows_near, weights, strict=True)]
-    alpha = reduce(add, parts)
+    alpha = reduce(add, map(Scalar.__mul__, rows_near, weights))
     poses = build.points(build.constant(counts.poses))
     clamped = poses.capture({"alpha": alpha.maximum(0.0).minimum(1.0)})
-    names = [numbered(EXAMPLE_SIBLING, number) for number in range(counts.most)]
-    siblings = [column(name, Integer) for name in names]
     acting = [clamped.at("alpha", each.maximum(0.0)) * (each > -0.5) for each in siblings]
     total = reduce(add, acting)
     own = clamped.fields["alpha"] / total.maximum(1.0)
-    return clamped.geometry.capture({"alpha": own * column(EXAMPLE_FACTOR, Scalar)})
-
-
-def _column(
-    build: TreeBuilder, mesh: Geometry, name: str, kind: type[Scalar | Vector | Integer]
-) -> Any:
-    """A column of a table in a mesh, one row for each point of another geometry."""
-    return mesh.sample(build.attribute(name, kind), build.index)
+    return clamped.geometry.capture({"alpha": own * factor})
 
 
 def _nearness(build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts) -> Scalar:
     """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
-    column = partial(_column, build, mesh)
-    bone = rotation_of(build, bones, column(EXAMPLE_BONE, Integer))
-    parent = rotation_of(build, bones, column(EXAMPLE_PARENT, Integer))
+    row: Matrix = mesh.sample(build.attribute(EXAMPLE_ROTATIONS, Matrix), build.index)
+    (*limb, bone_row), (*example_direction, parent_row), rotation, others = row.entries()
+    bone, parent = rotation_of(build, bones, bone_row), rotation_of(build, bones, parent_row)
     # conj(parent) bone
     turned = Quaternion(
         bone.w * parent.w + parent.axis.dot(bone.axis),
         bone.axis * parent.w - parent.axis * bone.w - parent.axis.cross(bone.axis),
     )
-    direction = turned.rotate(column(EXAMPLE_LIMB, Vector))
-    apart = direction.dot(column(EXAMPLE_DIRECTION, Vector)).arccosine()
+    direction = turned.rotate(build.vector(*limb))
+    apart = direction.dot(build.vector(*example_direction)).arccosine()
+    falloff, twists, *_ = others
     if counts.twisting:
-        example = Quaternion(column(EXAMPLE_ROTATION_W, Scalar), column(EXAMPLE_ROTATION, Vector))
-        turn = turned.dot(example).absolute().arccosine() * 2.0
-        apart = apart + (turn - apart) * column(EXAMPLE_TWISTS, Scalar)
-    return (apart * apart * column(EXAMPLE_FALLOFF, Scalar)).exponential()
+        x, y, z, w = rotation
+        turn = turned.dot(Quaternion(w, build.vector(x, y, z))).absolute().arccosine() * 2.0
+        apart = apart + (turn - apart) * twists
+    return (apart * apart * falloff).exponential()

@@ -33,9 +33,10 @@ from ...scene.binding.content import REST, STEPS
 from ..attribute_names import (
     AMOUNT,
     ARRIVING,
-    LINEAR_BONES,
-    LINEAR_WEIGHTS,
+    EXAMPLES_SUM,
+    LINEAR,
     MISFIT,
+    OF_EVALUATED,
     OF_PALETTE,
     PAIR,
     POSED_PAIR,
@@ -44,11 +45,12 @@ from ..attribute_names import (
     SOFT_COPY,
     SWING_AMOUNT,
     TURN_LIMB,
+    ExampleCounts,
     TreeKind,
     numbered,
 )
 from . import own_trees
-from .bone_nodes import palette_state, posed_bones, with_examples
+from .bone_nodes import palette_state, posed_bones, with_examples, with_turned_examples
 from .measured_nodes import along_limbs, back_to_limb, onto_chords
 from .node_values import (
     Cloud,
@@ -63,6 +65,7 @@ from .node_values import (
 )
 from .own_trees import TreeInput, in_one_group, new_modifier_tree
 from .vertex_nodes import (
+    ListedBones,
     Vertices,
     blended_by_bones,
     blended_by_sets,
@@ -81,9 +84,11 @@ _OFF_ALL_AXES = (0.37, 0.61, 0.83)
 # With smaller weights of a mask, what it lets through cannot be made whole again in 32 bits.
 _LEAST_MASK = 1e-4
 
-# Custom properties of a tree: its base; and True where it reads `arriving_shape`, or bones.
+# Custom properties of a tree: its base; and True where it reads the arriving shape, what Blender's
+# LINEAR makes of it, or bones.
 BASE_PROPERTY = "dq_compensation_base"
 READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
+READS_LINEAR_PROPERTY = "dq_compensation_reads_linear"
 READS_BONES_PROPERTY = "dq_compensation_reads_bones"
 
 
@@ -156,22 +161,25 @@ def _build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     tree[BASE_PROPERTY] = kind.base
     if kind.reads_shape:
         tree[READS_SHAPE_PROPERTY] = True
+    if kind.reads_linear:
+        tree[READS_LINEAR_PROPERTY] = True
     if kind.slots:
         tree[READS_BONES_PROPERTY] = True
     return tree
 
 
-def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector]]:
+def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector | Matrix]]:
     """The attributes of vertices that a tree and the groups in it read, by their names."""
-    found: dict[str, type[Scalar | Vector]] = {}
+    kinds = {"FLOAT_VECTOR": Vector, "FLOAT4X4": Matrix}
+    found: dict[str, type[Scalar | Vector | Matrix]] = {}
     nodes: list[Any] = list(tree.nodes)
     for node in nodes:
         if node.type == "GROUP":
             found |= _attributes_read(node.node_tree)
         elif node.bl_idname == "GeometryNodeInputNamedAttribute":
             name = node.inputs["Name"].default_value
-            if name.startswith(PREFIX) and name not in OF_PALETTE | {ARRIVING}:
-                found[name] = Vector if node.data_type == "FLOAT_VECTOR" else Scalar
+            if name.startswith(PREFIX) and name not in OF_PALETTE | OF_EVALUATED:
+                found[name] = kinds.get(node.data_type, Scalar)
     return found
 
 
@@ -209,8 +217,7 @@ class _Assembly:
         if self.kind.unmasks:
             self.mesh = self._unmasked()
         if self.kind.examples is not None:
-            part = partial(with_examples, counts=self.kind.examples)
-            self.mesh = grouped(build, "DQ Compensation examples", part, self.mesh, self.bones)
+            self.mesh = self._with_examples(self.kind.examples)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position)
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
@@ -227,6 +234,27 @@ class _Assembly:
         viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
         base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
         return build.choose(base_is_on, self.arriving, shown)
+
+    def _with_examples(self, counts: ExampleCounts) -> Geometry:
+        """The mesh with the offsets of the examples, at rest where the tree skins it itself."""
+        name, slots = "DQ Compensation examples", self.kind.slots
+        if self.kind.base == "OWN":
+            part = partial(with_examples, counts=counts)
+            return grouped(self.b, name, part, self.mesh, self.bones)
+
+        def turned(
+            build: TreeBuilder, mesh: Geometry, bones: Cloud, to_object: Matrix, together: Scalar
+        ) -> Geometry:
+            def turn(offset: Vector) -> Vector:
+                there = to_object.inverted().transform_direction(offset)
+                there = build.choose(together, there, offset)
+                found = blended_by_bones(ListedBones(build, slots), bones, there, is_offset=True)
+                return build.choose(together, to_object.transform_direction(found), found)
+
+            return with_turned_examples(build, mesh, bones, turn, counts)
+
+        there = self.to_object, self._placed_together
+        return grouped(self.b, name, turned, self.mesh, self.bones, *there)
 
     def _moved_by_copy(self) -> Geometry:
         """The arriving mesh where the soft copy's Armature modifier takes it."""
@@ -280,6 +308,10 @@ class _Assembly:
         """A mesh that was unmasked, with the mask's share of what has moved it since."""
         known = self.unmasked
         moved = (self.b.position - known["whole"]) * known["weight"]
+        if self.kind.examples is not None:
+            # The mask takes vertices back to rest, with their examples.
+            offset: Vector = self.b.attribute(EXAMPLES_SUM, Vector)
+            moved = moved + offset * (1.0 - known["weight"])
         return deformed.set_position(known["masked"] + moved)
 
     def _masked(self, moved: Vector) -> Vector:
@@ -325,10 +357,12 @@ class _Assembly:
             moved = build.choose(together, self.in_armature_space, build.position)
             rest = None
             if self.kind.base == "SOFT" and self.kind.shaped:
-                far = to_object.inverted().transform_point(self.arriving_shape)
-                rest = build.choose(together, far, self.arriving_shape)
+                arriving = self._with_example_offsets(self.arriving_shape)
+                far = to_object.inverted().transform_point(arriving)
+                rest = build.choose(together, far, arriving)
             elif self.kind.shaped:
                 arriving, is_kept = build.found_attribute(ARRIVING, Vector)
+                arriving = self._with_example_offsets(arriving)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
             offset = self._back_to_limb(strength, rest, moved)
@@ -336,6 +370,12 @@ class _Assembly:
             return self.mesh.moved_by(offset)
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
         return self.mesh.moved_by(self._pair_offset(pair, strength))
+
+    def _with_example_offsets(self, arriving: Vector) -> Vector:
+        """The shape that arrives, with the offsets of the examples that act."""
+        if self.kind.examples is None:
+            return arriving
+        return arriving + self.b.attribute(EXAMPLES_SUM, Vector)
 
     def _linear(self) -> Geometry:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
@@ -365,6 +405,21 @@ class _Assembly:
         return self._masked_again(deformed) if self.kind.unmasks else deformed
 
     def _blended(self, deformed: Geometry) -> Geometry:
+        """The mesh blended to LINEAR: by Blender, or by soft weights.
+
+        Blender has taken the vertices from p to p + (1 - w) (linear - p) already: w (deformed - p)
+        is to be added.
+        """
+        if self.kind.base == "SOFT":
+            return self._blended_softly(deformed)
+        build = self.b
+        linear, _ = build.found_attribute(LINEAR, Vector)
+        arriving, is_kept = build.found_attribute(ARRIVING, Vector)
+        weight = self._group("Blend Group")
+        blended = linear + (build.position - arriving) * weight
+        return deformed.set_position(blended, is_kept * (weight < 1.0))
+
+    def _blended_softly(self, deformed: Geometry) -> Geometry:
         """The mesh blended to LINEAR, which is computed of the vertices that are taken there.
 
         Three bones at a time: few vertices have more.
@@ -373,23 +428,19 @@ class _Assembly:
         weighted = deformed.capture({"weight": self._group("Blend Group")})
         deformed, weight = weighted.geometry, weighted.fields["weight"]
         is_blended = weight < 1.0
-        if self.kind.base == "SOFT":
-            start = self.arriving_shape
-        else:
-            start, is_kept = build.found_attribute(ARRIVING, Vector)
-            is_blended = is_blended * is_kept
         together, to_object = self._placed_together, self.to_object
-        start = build.choose(together, to_object.inverted().transform_point(start), start)
-        for number in range(self.kind.slots // 3):
-            weights: Vector = build.attribute(numbered(LINEAR_WEIGHTS, number), Vector)
-            rows: Vector = build.attribute(numbered(LINEAR_BONES, number), Vector)
-            shares = weights.components()
+        start = to_object.inverted().transform_point(self.arriving_shape)
+        start = build.choose(together, start, self.arriving_shape)
+        listed = ListedBones(build, self.kind.slots)
+        rows, weights = listed.bones(), listed.weights()
+        for first in range(0, self.kind.slots, 3):
+            shares = weights[first : first + 3]
             places = [
                 self.bones.at("matrix", row).transform_point(start) * share
-                for row, share in zip(rows.components(), shares, strict=True)
+                for row, share in zip(rows[first : first + 3], shares, strict=True)
             ]
             part: Vector = reduce(add, places)
-            if number == 0:
+            if first == 0:
                 part = build.choose(together, to_object.transform_point(part), part)
                 blended = part + (build.position - part) * weight
                 deformed = deformed.set_position(blended, is_blended)

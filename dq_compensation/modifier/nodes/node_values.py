@@ -309,12 +309,15 @@ class Geometry(Socket):
             domain=domain,
         )
 
-    def store(self, name: str, value: Field) -> Geometry:
-        """This geometry with a field written to a named attribute of its points."""
+    def store(self, name: str, value: Field, selection: Scalar | None = None) -> Geometry:
+        """This geometry with a field written to a named attribute of its points.
+
+        Points that are not selected keep its value; it is 0 where they have none.
+        """
         return self.builder.value(
             Geometry,
             "GeometryNodeStoreNamedAttribute",
-            named={"Geometry": self, "Name": name, "Value": value},
+            named={"Geometry": self, "Selection": selection, "Name": name, "Value": value},
             domain="POINT",
             data_type=_DATA_TYPES[type(value)],
         )

@@ -10,6 +10,8 @@ from ...core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ...core.dual_quaternion import FACING_TOLERANCE
 from ...core.skinning import CENTRE_DAMPING
 from ..attribute_names import (
+    LISTED_BONES,
+    LISTED_WEIGHTS,
     PAIR_ROWS,
     SET,
     SET_BONE,
@@ -223,6 +225,29 @@ class Vertices:
         return self.build.attribute(STRONGEST, Integer)
 
 
+class ListedBones:
+    """The bones of every vertex and their weights, listed in attributes of its own."""
+
+    def __init__(self, build: TreeBuilder, slots: int) -> None:
+        self.build = build
+        self.slots = slots
+
+    def _parts(self, name: str) -> list[Scalar]:
+        vectors = (
+            self.build.attribute(numbered(name, chunk), Vector)
+            for chunk in range(-(-self.slots // 3))
+        )
+        return [part for vector in vectors for part in vector.components()][: self.slots]
+
+    def weights(self) -> list[Scalar]:
+        """The weight of each slot."""
+        return self._parts(LISTED_WEIGHTS)
+
+    def bones(self) -> list[Scalar]:
+        """The palette row of each slot's bone."""
+        return self._parts(LISTED_BONES)
+
+
 def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector:
     """DUAL_QUATERNION where bones are not scaled and signs do not depend on the weights.
 
@@ -235,8 +260,10 @@ def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector
     return position + outer * (2.0 / real.dot(real))
 
 
-def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vector:
-    """DUAL_QUATERNION of any vertex, scaled bones and all signs: bone by bone.
+def blended_by_bones(
+    vertices: Vertices | ListedBones, bones: Cloud, position: Vector, *, is_offset: bool = False
+) -> Vector:
+    """DUAL_QUATERNION of any vertex, or offset from it, scaled bones and all signs: bone by bone.
 
     With p = sum s_i w_i (D_i v) q_i, the product of quaternions, and q = sum s_i w_i q_i, the
     blended transform takes v to the vector part of p conj(q) / |q|^2: D_i v = R_i v + t_i, so
@@ -248,7 +275,9 @@ def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vect
     products: list[Quaternion] = []
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
         real = rotation_of(build, bones, bone)
-        there = bones.at("matrix", bone).transform_point(position)
+        matrix: Matrix = bones.at("matrix", bone)
+        moved_by = matrix.transform_direction if is_offset else matrix.transform_point
+        there = moved_by(position)
         signed = weight
         if total is not None:
             signed = weight * (1.0 - _faces_away(real.dot(total)) * 2.0)

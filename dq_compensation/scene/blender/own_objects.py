@@ -10,7 +10,7 @@ from typing import Any, cast
 import bpy
 from mathutils import Matrix
 
-from ..settings.object_settings import is_skin_modifier, settings_of
+from ..settings.object_settings import is_own_armature_modifier, settings_of
 from .mesh import mesh_of
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
@@ -83,7 +83,7 @@ CROWD_BAKE_PROPERTY = "dq_compensation_crowd_bake"
 POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
 # Of a node tree: the key of its kind.
 TREE_PROPERTY = "dq_compensation_tree"
-# Of the node tree that keeps the arriving shape: True.
+# Of the node trees that keep the arriving shape: True.
 KEEPS_SHAPE_PROPERTY = "dq_compensation_keeps_shape"
 
 # Of every object in no collection that the add-on has made: True. Scripts of others look for it.
@@ -187,7 +187,7 @@ def is_posed_copy(obj: bpy.types.Object) -> bool:
 
 def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
     """Whether a modifier is ours, be it one that deforms nothing."""
-    return _is_own_nodes(modifier) or is_skin_modifier(modifier)
+    return _is_own_nodes(modifier) or is_own_armature_modifier(modifier)
 
 
 def _is_own_nodes(modifier: bpy.types.Modifier) -> bool:
@@ -203,7 +203,7 @@ def name_in_sentences(modifier: bpy.types.Modifier) -> str:
 def own_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     """The node modifier that deforms an object, and copies of it by a user.
 
-    A palette has another one, and the one that keeps the arriving shape is one more.
+    A palette has another one, and those that keep the arriving shape are others.
     """
     if PALETTE_PROPERTY in obj:
         return []

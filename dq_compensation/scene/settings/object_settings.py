@@ -561,12 +561,14 @@ def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
 # The armature of a mesh object, and whether the mesh goes with the settings of its character.
 
 
+# Our own Armature modifiers: one shows a skin and moves nothing, one deforms for `own_trees` alone.
 SKIN_NAME = "DQ Compensation: Skin"
+LINEAR_NAME = "DQ Compensation: Linear"
 
 
-def is_skin_modifier(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier is the Armature modifier of ours that shows a skin and moves nothing."""
-    return modifier.type == "ARMATURE" and modifier.name.startswith(SKIN_NAME)
+def is_own_armature_modifier(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier is an Armature modifier of ours."""
+    return modifier.type == "ARMATURE" and modifier.name.startswith((SKIN_NAME, LINEAR_NAME))
 
 
 def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
@@ -576,7 +578,9 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     stays the same one when another tool adds its own above it.
     """
     every = (each for each in obj.modifiers if each.type == "ARMATURE")
-    found = [cast("bpy.types.ArmatureModifier", m) for m in every if not is_skin_modifier(m)]
+    found = [
+        cast("bpy.types.ArmatureModifier", m) for m in every if not is_own_armature_modifier(m)
+    ]
     complete = [each for each in found if each.object is not None]
     if len(complete) > 1:
         before: Any = settings_of(obj).native
