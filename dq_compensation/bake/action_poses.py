@@ -29,11 +29,13 @@ class MotionPoses:
         fitted: shape (F, B, 4, 4).
         choosing: shape (C, B, 4, 4); they tell the joints that gain by helpers. C may be 0.
         checked: shape (K, B, 4, 4); nothing is made by them. K may be 0.
+        counts: how much the motion counts beside others, in parts of what plain skinning is off by.
     """
 
     fitted: Float64s
     choosing: Float64s
     checked: Float64s
+    counts: float = 1.0
 
 
 def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:

@@ -37,6 +37,7 @@ from .bones_poses import (
     BonesOptions,
     motion_range,
     ranges_of_motion,
+    small_bends,
 )
 from .bones_source import RigSource, helpers_without
 from .corrective_poses import deforming_names, other_sides, with_mirrored
@@ -360,9 +361,10 @@ class _FitOfRig:
     def _pose_weights(self, of_motions: Sequence[float], name: str) -> Float64s:
         """The weights of the poses of all motions: of one motion alone their sum is 1."""
         counts = [len(getattr(motion, name)) for motion in self.motions]
+        total = sum(motion.counts for motion in self.motions)
         each = [
-            weight / max(count, 1) / len(self.motions)
-            for weight, count in zip(of_motions, counts, strict=True)
+            motion.counts * weight / max(count, 1) / total
+            for motion, weight, count in zip(self.motions, of_motions, counts, strict=True)
         ]
         return np.repeat(each, counts)
 
@@ -420,30 +422,37 @@ def _read_poses(
     )
     if fitted:
         return [MotionPoses(first, second, third)], keyed
-    motions = [_range_of_motion(source, pairs, options)]
+    motions = _range_of_motion(source, pairs, options)
     if options.poses == "ALL":
         parts = frames_of_all_actions(armature)
         every_frame = [frame for some in parts for frame in some]
         of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
         if len(of_actions):
             ends = np.cumsum([len(some) for some in parts])[:-1]
-            motions.append(MotionPoses(*np.split(of_actions, ends)))
+            first, second, third = np.split(of_actions, ends)
+            motions.append(MotionPoses(first, second, third))
     return motions, keyed
 
 
-def _range_of_motion(source: RigSource, pairs: Int32s, options: BonesOptions) -> MotionPoses:
-    """Random poses of the skeleton in which joints turn, as poses of the armature's bones."""
+def _range_of_motion(source: RigSource, pairs: Int32s, options: BonesOptions) -> list[MotionPoses]:
+    """Random poses in which joints turn, far and a little, as poses of the armature's bones."""
     joined, place = source.joined
     influences = replace(source.influences, bones=place[source.influences.bones])
     ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
     balls = place[source.ball_joints()].tolist()
-    poses = motion_range(joined, ranges, options.bend, options.twist, balls)
-    return replace(
-        poses,
-        fitted=poses.fitted[:, place],
-        choosing=poses.choosing[:, place],
-        checked=poses.checked[:, place],
+    both = (
+        motion_range(joined, ranges, options.bend, options.twist, balls),
+        small_bends(joined, ranges, options.bend),
     )
+    return [
+        replace(
+            poses,
+            fitted=poses.fitted[:, place],
+            choosing=poses.choosing[:, place],
+            checked=poses.checked[:, place],
+        )
+        for poses in both
+    ]
 
 
 def _require_turned(source: RigSource, pairs: Int32s, poses: Float64s) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import bpy
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
 from dq_compensation.analysis.helper_fitting import shared_pairs
-from dq_compensation.bake.bones_poses import motion_range, ranges_of_motion
+from dq_compensation.bake.bones_poses import motion_range, ranges_of_motion, small_bends
 from dq_compensation.bake.bones_source import RigSource
 from dq_compensation.scene.blender.armature import read_skeleton
-from human.model import build_human
+from human.model import RIGS, Rig, build_human
 from tests.blender.scene_builders import edit_mode, link
 
 SIDES = {"arm.L": 1.0, "arm.R": -1.0}
@@ -47,3 +49,43 @@ def test_slender_limbs_turn_farther_than_collarbones_and_the_trunk(addon: None) 
         assert ranges[full] == 1.0
     for little in ("spine_01", "spine_02", "clavicle_l"):
         assert ranges[little] < 0.5
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_the_trunk_turns_little_and_limbs_that_leave_it_about_any_axis(
+    rig: Rig, addon: None
+) -> None:
+    """The rest pose has arms bent down by 50 degrees and legs by 70: that is no hinge."""
+    human, _ = build_human(rig)
+    source = RigSource.of([human], bpy.context.evaluated_depsgraph_get())
+    skeleton, _ = source.joined
+    bones = [bone for bone in range(skeleton.bone_count) if skeleton.parents[bone] >= 0]
+    poses = motion_range(skeleton, dict.fromkeys(bones, 1.0), 90.0, 60.0).fitted
+    names = {
+        "default": ("spine03", "clavicle.L", "upperarm01.L", "upperleg01.L"),
+        "game_engine": ("spine_02", "clavicle_l", "upperarm_l", "thigh_l"),
+        "cmu_mb": ("LowerBack", "LHipJoint", "LeftArm", "LeftUpLeg"),
+    }[rig]
+    spine, girdle, *leaving = (skeleton.names.index(name) for name in names)
+
+    def swings(bone: int) -> NDArray[np.float64]:
+        """Of the bone's direction against its parent, as it was at rest: X and Z, (P, 2)."""
+        parent = np.linalg.inv(poses[:, skeleton.parents[bone], :3, :3])
+        turned = parent @ poses[:, bone, :3, :3] @ skeleton.rest[bone, :3, 1]
+        return turned @ skeleton.rest[bone, :3, [0, 2]].T
+
+    # A fifth of 90 degrees in both directions together, at most; 1e-5 is float32's.
+    for bone in (spine, girdle):
+        size = np.linalg.norm(swings(bone), axis=1).max()
+        assert 0.1 < size < np.sin(np.radians(0.2 * 90.0)) + 1e-5
+    # Each way by half of a right angle and more.
+    for bone in leaving:
+        found = swings(bone)
+        assert (found.max(axis=0) > 0.5).all()
+        assert (found.min(axis=0) < -0.5).all()
+    little = small_bends(skeleton, bones, 90.0)
+    assert little.counts < 1.0
+    turns = little.fitted[:, leaving[0], :3, :3]
+    turns = np.linalg.inv(little.fitted[:, skeleton.parents[leaving[0]], :3, :3]) @ turns
+    angles = np.degrees(np.arccos(np.clip((np.trace(turns, axis1=1, axis2=2) - 1.0) / 2.0, -1, 1)))
+    assert 5.0 < angles.max() < 0.25 * 90.0 + 1e-3
