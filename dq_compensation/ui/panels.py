@@ -13,8 +13,7 @@ from ..examples.panel import ExamplePanel
 from ..lifecycle import enabling
 from ..painting.panel import OverlayPanel, PaintPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import REFUSAL_NO_MESH
-from ..scene.blender.scenes import telling_name
+from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
 from ..scene.selected_characters import NOTHING_SELECTED, Character, selected_characters
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import Settings, settings_of
