@@ -25,8 +25,7 @@ from ..lifecycle.following_softness import soften_waiting, waiting_objects
 from ..lifecycle.reconcile import older_than_its_file
 from ..modifier.modifier_stack import show_plain
 from ..scene.binding.content import other_renders_warning
-from ..scene.blender.rigging import find_rig
-from ..scene.blender.scenes import telling_name
+from ..scene.blender.rigging import find_rig, telling_name
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning

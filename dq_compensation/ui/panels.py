@@ -20,8 +20,7 @@ from ..painting.compensation_weights import PAINTED_GROUPS
 from ..painting.panel import PaintPanel, draw_overlay
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig
-from ..scene.blender.scenes import telling_name
+from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig, telling_name
 from ..scene.selected_characters import Character, nothing_selected, selected_characters
 from ..scene.settings.bone_texts import KINDS, changed_kinds, kinds_refusal, text_of_names
 from ..scene.settings.crowd_settings import is_crowd

@@ -1,4 +1,4 @@
-"""Reads the set-up of a mesh object: its Armature modifier, refusals and notes.
+"""Reads the set-up of a mesh object: its Armature modifier, name, refusals and notes.
 
 Everything here is cheap enough for every redraw of a panel: no vertex is looked at.
 """
@@ -217,3 +217,18 @@ def _armature_notes(rig: bpy.types.Object, straightened: bool) -> list[str]:
     elif armature.pose_position == "REST":
         found.append(f"{rig.name} is in Rest Position; switch it to Pose Position.")
     return found
+
+
+# A linked object may have the name of one of this file.
+
+
+def telling_name(obj: bpy.types.Object) -> str:
+    """The name of an object; with its file behind it where an object of this file has the same."""
+    is_double = obj.library is not None and (obj.name, None) in bpy.data.objects
+    return obj.name_full if is_double else obj.name
+
+
+def object_named(name: str) -> bpy.types.Object | None:
+    """The object with this `telling_name`; None without one."""
+    found = bpy.data.objects.get(name)
+    return found or next((each for each in bpy.data.objects if each.name_full == name), None)

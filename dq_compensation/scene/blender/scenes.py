@@ -1,4 +1,4 @@
-"""Scenes: their unit in millimetres, their frames, the names and the motion of their objects."""
+"""Scenes: their unit in millimetres, their frames, and the objects that move in them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,6 @@ from ...errors import UserError, raise_refusal
 from ...wording import bounded
 from .animation_curves import animated_paths
 from .rna_properties import data_used_by
-
-# A linked object may have the name of one of this file.
-
-
-def telling_name(obj: bpy.types.Object) -> str:
-    """The name of an object; with its file behind it where an object of this file has the same."""
-    is_double = obj.library is not None and (obj.name, None) in bpy.data.objects
-    return obj.name_full if is_double else obj.name
-
-
-def object_named(name: str) -> bpy.types.Object | None:
-    """The object with this `telling_name`; None without one."""
-    found = bpy.data.objects.get(name)
-    return found or next((each for each in bpy.data.objects if each.name_full == name), None)
-
 
 # Millimetres of the world: the scene's unit, and the size of an object's own units.
 
