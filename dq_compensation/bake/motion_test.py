@@ -170,10 +170,11 @@ class _PosedCopy:
         if batch is None:
             batch = Batch(BatchKey(binding, ()), [member])
         batch.members = [member]
-        poses = SharedPoses()
-        poses.on_gpu = given = GivenPoses(binding.skeleton, 1, batch.layout)
+        poses = batch.poses or SharedPoses()
+        if poses.on_gpu is None:
+            poses.on_gpu = GivenPoses(binding.skeleton, 1, batch.layout)
         poses.number = self._number
-        given.upload(matrices[binding.skeleton.bone_of_row])
+        cast("GivenPoses", poses.on_gpu).upload(matrices[binding.skeleton.bone_of_row])
         batch.update(poses)
         self._batches[uid] = self._number, batch
         return batch
