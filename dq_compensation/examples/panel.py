@@ -39,7 +39,6 @@ class ExamplePanel(SubPanel):
     """Show the character how a joint should look in a pose."""
 
     title = "By Example"
-    default_closed = False
     help_page = "by_example"
 
     @classmethod
@@ -48,9 +47,13 @@ class ExamplePanel(SubPanel):
         copy, obj = active_copy(context), active_character(context)
         if copy is not None or obj is None or obj.type != "MESH":
             return copy
-        settings = settings_of(obj)
-        by_example = Settings.of(obj).by_example or len(settings.examples) > 0
-        return obj if settings.is_enabled and by_example else None
+        # It keeps its place with other methods: the menu of methods is below it.
+        return obj if settings_of(obj).is_enabled else None
+
+    @classmethod
+    def draw(cls, layout: UILayout, context: Context, *, opened: bool = False) -> None:
+        # While a shape is being made, its buttons are there.
+        super().draw(layout, context, opened=opened or active_copy(context) is not None)
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
@@ -59,8 +62,10 @@ class ExamplePanel(SubPanel):
             return
         obj, settings = subject, settings_of(subject)
         if not Settings.of(obj).by_example:
-            text = "The examples show when the method is By Example."
+            text = "The examples show when the method, in Advanced, is By Example."
             draw_sentence(layout, context, text, "INFO")
+            if not len(settings.examples):
+                return
         if sentence := base_sentence(obj):
             draw_sentence(layout, context, sentence, "ERROR")
             layout.operator("dqc.examples_take_over", icon="SCULPTMODE_HLT")

@@ -316,6 +316,7 @@ def to_by_example(step: Step) -> Wait:
     yield from window.turn(
         "dq_compensation.method", lambda: step.settings.method == "SPHERICAL_JOINT_BY_EXAMPLE"
     )
+    yield from window.open_panel('page="by_example"')
     yield from window.choose(
         "dq_compensation.example_bone", ELBOW, lambda: step.settings.example_bone == ELBOW
     )
