@@ -33,8 +33,8 @@ _MOST_INSIDE, _HALF_INSIDE = 0.7, 0.5
 _FEWER_INSIDE = 0.75
 # A movement of the whole brings every joint nearer to its centre or leaves it: for each one inside
 # that it takes away by a part of the radius, so many come nearer. Of the whole human moved by 2 cm
-# or 5 degrees and more, 12 and more do; where half of the bones are off, mostly 1 to 9.
-_CLEARLY, _NEARER_FOR_EACH_FARTHER = 0.25, 10
+# or 5 degrees and more, 9.5 and more do; where half of the bones are off, mostly 1 to 9.
+_CLEARLY, _NEARER_FOR_EACH_FARTHER = 0.25, 9.5
 # A place that is among few to choose from is sure when so many joints come inside by it. A fitted
 # movement needs as many as it has freedoms: fewer joints may come inside by chance.
 _FEWEST_GAINED = 2

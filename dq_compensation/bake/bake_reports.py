@@ -76,19 +76,22 @@ def only_armature_shown(obj: bpy.types.Object, target: Target) -> Generator[None
         obj: a mesh object with an Armature modifier.
         target: whether that preserves volume meanwhile.
     """
-    modifier = SkinnedObject(obj).modifier
-    shown = {other.name: other.show_viewport for other in obj.modifiers}
-    preserves = modifier.use_deform_preserve_volume
+    # By name: one that is removed meanwhile must not be written to, and others may be added.
+    modifiers, own = obj.modifiers, SkinnedObject(obj).modifier.name
+    shown = {other.name: other.show_viewport for other in modifiers}
+    preserves = SkinnedObject(obj).modifier.use_deform_preserve_volume
     try:
-        for other in obj.modifiers:
-            other.show_viewport = other == modifier
-        modifier.use_deform_preserve_volume = target == "DUAL_QUATERNION"
+        for other in modifiers:
+            other.show_viewport = other.name == own
+        SkinnedObject(obj).modifier.use_deform_preserve_volume = target == "DUAL_QUATERNION"
         yield
     finally:
-        for other in obj.modifiers:
-            if other.show_viewport != shown[other.name]:
+        for other in modifiers:
+            if other.name in shown and other.show_viewport != shown[other.name]:
                 other.show_viewport = shown[other.name]
-        modifier.use_deform_preserve_volume = preserves
+        kept = modifiers.get(own)
+        if isinstance(kept, bpy.types.ArmatureModifier):
+            kept.use_deform_preserve_volume = preserves
 
 
 def deviation(wanted: Float32s, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Deviation:

@@ -12,7 +12,7 @@ from bpy.types import Object
 
 from dq_compensation import api
 from dq_compensation.bake import shape_key_bakes
-from dq_compensation.bake.bake_reports import RangeReport, last_report
+from dq_compensation.bake.bake_reports import RangeReport, last_report, only_armature_shown
 from dq_compensation.bake.key_options import RangeOptions, frame_names, keys_of_pattern
 from dq_compensation.bake.panel import selected_characters
 from dq_compensation.bake.shape_key_bakes import bake_range, kept_frames
@@ -426,3 +426,22 @@ def test_the_last_frame_is_always_baked() -> None:
     assert frames_of_range(1, 10, 4) == (1, 5, 9, 10)
     assert frames_of_range(-2, 0, 1) == (-2, -1, 0)
     assert frames_of_range(3, 3, 7) == (3,)
+
+
+def test_modifiers_may_come_and_go_while_a_bake_is_checked(moving_grid: Object) -> None:
+    """Those that stay get their settings back, and what a script has added keeps its own."""
+    modifiers = moving_grid.modifiers
+    armature = armature_modifier(moving_grid)
+    assert armature is not None
+    own, volume = armature.name, armature.use_deform_preserve_volume
+    modifiers.new("Goes", "SMOOTH")
+    modifiers.new("Stays", "SMOOTH").show_viewport = False
+    before = {each.name: each.show_viewport for each in modifiers if each.name != "Goes"}
+    with only_armature_shown(moving_grid, "LINEAR"):
+        assert [each.name for each in modifiers if each.show_viewport] == [own]
+        modifiers.remove(modifiers["Goes"])
+        modifiers.new("Comes", "SMOOTH")
+    found = {each.name: each.show_viewport for each in modifiers}
+    assert found.pop("Comes")
+    assert found == before
+    assert armature_modifier(moving_grid).use_deform_preserve_volume == volume

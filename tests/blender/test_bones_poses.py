@@ -60,7 +60,8 @@ def test_the_trunk_turns_little_and_limbs_that_leave_it_about_any_axis(
     source = RigSource.of([human], bpy.context.evaluated_depsgraph_get())
     skeleton, _ = source.joined
     bones = [bone for bone in range(skeleton.bone_count) if skeleton.parents[bone] >= 0]
-    poses = motion_range(skeleton, dict.fromkeys(bones, 1.0), 90.0, 60.0).fitted
+    # Without mirror images: the axes of the two sides are no exact ones.
+    poses = motion_range(skeleton, dict.fromkeys(bones, 1.0), 90.0, 60.0).fitted[::2]
     names = {
         "default": ("spine03", "clavicle.L", "upperarm01.L", "upperleg01.L"),
         "game_engine": ("spine_02", "clavicle_l", "upperarm_l", "thigh_l"),
@@ -85,7 +86,7 @@ def test_the_trunk_turns_little_and_limbs_that_leave_it_about_any_axis(
         assert (found.min(axis=0) < -0.5).all()
     little = small_bends(skeleton, bones, 90.0)
     assert little.counts < 1.0
-    turns = little.fitted[:, leaving[0], :3, :3]
-    turns = np.linalg.inv(little.fitted[:, skeleton.parents[leaving[0]], :3, :3]) @ turns
+    poses = little.fitted[::2, :, :3, :3]
+    turns = np.linalg.inv(poses[:, skeleton.parents[leaving[0]]]) @ poses[:, leaving[0]]
     angles = np.degrees(np.arccos(np.clip((np.trace(turns, axis1=1, axis2=2) - 1.0) / 2.0, -1, 1)))
     assert 5.0 < angles.max() < 0.25 * 90.0 + 1e-3

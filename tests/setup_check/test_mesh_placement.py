@@ -57,7 +57,7 @@ def keep_bones(human: Human, *prefixes: str) -> None:
     mesh.free()
 
 
-@pytest.mark.parametrize("rig", ["default", "game_engine"])
+@pytest.mark.parametrize("rig", RIGS)
 def test_a_turned_mesh_with_hard_weights_is_found(
     rig: Rig, human_with_rig: Callable[[Rig], Human]
 ) -> None:
@@ -173,6 +173,27 @@ def test_the_fix_asks_and_names_what_goes_along(human: Human) -> None:
     fix(CHECK, human.mesh_object, "move_mesh")
     bpy.context.view_layer.update()
     assert np.abs(np.array(child.matrix_world) - before).max() <= SAME
+
+
+def test_the_fix_names_what_follows_by_constraints(human: Human) -> None:
+    """An object, and a bone of another armature: both move with the mesh."""
+    hat = link(bpy.data.objects.new("Hat", None))
+    copy = hat.constraints.new("COPY_TRANSFORMS")
+    copy.target = human.mesh_object
+    other = link(bpy.data.objects.new("Other", bpy.data.armatures.new("Other")))
+    with edit_mode(other):
+        other.data.edit_bones.new("bone").tail = (0.0, 0.0, 1.0)
+    follow = other.pose.bones["bone"].constraints.new("COPY_LOCATION")
+    follow.target = human.mesh_object
+    turned(human)
+    (issue,) = found_by(CHECK, human.mesh_object)
+    said = "What follows it by a constraint goes with it, too: Hat, bone (Other)."
+    assert said in issue.fixes[0].question
+    bpy.context.view_layer.update()
+    before = np.array(hat.matrix_world)
+    fix(CHECK, human.mesh_object, "move_mesh")
+    bpy.context.view_layer.update()
+    assert np.abs(np.array(hat.matrix_world) - before).max() > 0.1
 
 
 def test_a_rotation_that_the_vertices_make_up_for_is_right(human: Human) -> None:
