@@ -23,6 +23,7 @@ ONLY_LOOK = {
     "messages",
     "preferences_reset",
     "preset_add",
+    "test_motion",
 }
 # What it computes follows from the file, and is computed again after an undo.
 ONLY_LOOK |= {"update_softness"}

@@ -208,11 +208,26 @@ class BlenderWindow:
             if wanted in under:
                 found.append(y)
             elif found:
+                # What is under the mouse may be told one step late: look again, slowly.
+                found = yield from self._still_there(wanted, x, found)
                 # The rest of one that is cut off by the lower edge may be too thin to click.
-                return x, sum(found) // len(found)
+                if found:
+                    return x, sum(found) // len(found)
             elif under:
                 seen[under] = None
         return None
+
+    def _still_there(
+        self, wanted: str, x: int, near: list[int]
+    ) -> Generator[None, None, list[int]]:
+        """The heights, from one step above some to one below them, at which a button is."""
+        found: list[int] = []
+        for y in range(near[0] + _SCAN_STEP, near[-1] - _SCAN_STEP - 1, -_SCAN_STEP // 2 + 1):
+            yield from self.move((x, y))
+            yield from self.wait(_TICKS)
+            if wanted in self.under_mouse():
+                found.append(y)
+        return found
 
     def scroll(self, wheel: str, count: int) -> Wait:
         """Turn the mouse wheel over the sidebar."""

@@ -67,7 +67,7 @@ def first_minute(step: Step) -> Wait:
         if look == "As Painted":
             step.expect_changed(seen, soft, "As Painted to Soft with Twist", SEEN_AT_ONCE)
     step.expect_same(seen, soft, "Soft with Twist again")
-    yield from window.press("dqc.disable")
+    yield from window.press("dqc.disable", 0.25)
     step.expect(not step.settings.enabled, "Disable disables")
     step.preferences.new_look = "AS_PAINTED"
 
@@ -101,7 +101,7 @@ def enable(step: Step) -> Wait:
     yield from window.key("Z", ctrl=True, shift=True)
     step.expect(step.settings.enabled, "Shift Ctrl Z enables again")
     step.expect_same((yield from step.look("After Shift Ctrl Z")), after, "Redone")
-    yield from window.press("dqc.disable")
+    yield from window.press("dqc.disable", 0.25)
     step.expect(not step.settings.enabled, "Disable disables")
     step.expect_same((yield from step.look("After Disable")), before, "Disabled")
 
@@ -206,7 +206,7 @@ def motion(step: Step) -> Wait:
     plain = yield from step.look("Plain")
     yield from step.enable()
     before, posed = (yield from step.look("Before")), step.positions()
-    yield from window.press("dqc.test_motion", 0.8)
+    yield from window.press("dqc.test_motion", 0.83)
     seen = []
     for number in range(3):
         yield from window.over_view()
@@ -221,7 +221,7 @@ def motion(step: Step) -> Wait:
     yield from window.key("ESC")
     step.expect_same((yield from step.look("After Esc")), before, "Esc ends it")
     step.expect(step.human.display_type == "TEXTURED", "the character is shown again")
-    position = yield from window.find("dqc_compare", 0.3)
+    position = yield from window.find("dqc_compare", 0.6)
     yield from window.move(position)
     yield from window.event("LEFTMOUSE", "PRESS")
     yield from window.wait(30)

@@ -270,7 +270,7 @@ def bake(step: Step) -> Wait:
     keys = step.human.data.shape_keys
     step.expect(keys is not None and "Pose" in keys.key_blocks, "there is a shape key Pose")
     yield from step.look("Baked")
-    yield from window.press("dqc.disable")
+    yield from window.press("dqc.disable", 0.25)
     step.human.data.shape_keys.key_blocks["Pose"].value = 1.0
     baked = yield from step.look("Disabled, the key at 1")
     step.expect_same(baked, compensated, "The key against DQ Compensation")

@@ -44,7 +44,7 @@ def test_what_is_ignored_is_listed_at_the_end_and_can_be_taken_back(body: Object
     press(draw(), "Ignore")
     closed = draw(closed=True)
     assert closed.words == ["Nothing to fix, 1 ignored", "Show Ignored (1)"]
-    assert [name for name, _, _ in closed.buttons] == ["dqc.check"]
+    assert [name for name, _, _ in closed.buttons] == ["dqc.check", "dqc.fix_all"]
     opened = draw()
     assert opened.words[-2:] == ["Show Ignored (1)", "Body has 3 dents."]
     press(opened, "Take Back")
