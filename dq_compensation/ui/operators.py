@@ -708,16 +708,6 @@ def _hold_compare(_manager: object, _context: Context) -> None:
         operators.dqc.compare("INVOKE_DEFAULT")
 
 
-def shortcut(operator: str) -> str:
-    """The key of an operator as menus show it, as `Shift Alt D`; empty without one."""
-    for keys, item in _keys:
-        chosen = _as_chosen(keys, item)
-        shown = item if chosen is None else chosen[1]
-        if item.idname == operator and shown.active:
-            return shown.to_string()
-    return ""
-
-
 def draw_shortcuts(layout: UILayout, context: Context) -> None:
     """Draw the keys as the preferences list them, to be changed there."""
     configuration = context.window_manager.keyconfigs.user
@@ -765,7 +755,8 @@ def register() -> None:
     # It keeps nothing: a button of it is pressed in while characters are compared.
     bpy.types.WindowManager.dqc_compare = BoolProperty(  # type: ignore[attr-defined]
         name="Compare",
-        description="Hold to see the selected characters as their Armature modifiers deform them",
+        description="Hold to see the selected characters as their Armature modifiers deform them. "
+        "The preferences of the add-on have keys for it, and for Preserve Volume",
         get=lambda _manager: _Compare.is_held,
         set=lambda _manager, _value: None,
         update=_hold_compare,
