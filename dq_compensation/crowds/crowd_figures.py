@@ -508,10 +508,15 @@ def meshes_inside(crowd: Object, state: CrowdState) -> list[Object]:
         return found
     settings, into = crowd_of(crowd), crowd.matrix_world.inverted_safe()
     around = settings.spacing / 2.0 if settings.layout == "GRID" else 0.0
+    items = roles_of(crowd)
+    if any(r.number >= len(items) or items[r.number].character is None for r in state.roles):
+        return found  # the roles have changed since
     for character, meshes in role_objects(crowd, state):
         place = np.array((into @ character.matrix_world.translation)[:2])
         if (place >= state.ground[0] - around).all() and (place <= state.ground[1] + around).all():
-            found += [mesh for mesh in meshes if mesh.visible_get() or not mesh.hide_render]
+            # One in an excluded collection is not in the view layer.
+            here = [mesh for mesh in meshes if mesh.name in bpy.context.view_layer.objects]
+            found += [mesh for mesh in here if mesh.visible_get() or not mesh.hide_render]
     return list(dict.fromkeys(found))
 
 

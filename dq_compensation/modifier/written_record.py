@@ -33,6 +33,7 @@ from ..scene.binding.content import (
     soft_copy,
     structure_of,
 )
+from ..scene.binding.shape_key_offsets import example_items
 from ..scene.blender.armature import armature_of, has_moved
 from ..scene.blender.mesh import mesh_of, read_positions
 from ..scene.blender.own_objects import (
@@ -235,6 +236,8 @@ def are_measured_alike(
         other: it shares the mesh and the armature, and has our modifier.
     """
     known, theirs = record_in(other.obj, STATE_PROPERTY), other.ours
+    if settings.by_example and known.get("example poses") != digest(example_items(skinned.obj)):
+        return False
     if not settings.compensates or MEASURED not in known or theirs is None:
         return True
     same_settings = known[MEASURED] == _measuring_of(settings)

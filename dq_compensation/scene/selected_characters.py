@@ -203,7 +203,10 @@ class Character:
     @property
     def owners(self) -> list[bpy.types.Object]:
         """The objects whose settings are those of the character: its armature, or its meshes."""
-        return self.meshes if self.keeper is None else [self.keeper]
+        if self.keeper is None:
+            return self.meshes
+        # Where all of them have settings of their own, these are shown.
+        return [self.keeper, *([] if self.together else self.with_own)]
 
     def shown(self, active: bpy.types.Object | None) -> bpy.types.Object:
         """The object whose settings the panel shows as those of the character.
@@ -231,7 +234,7 @@ def selected_characters(context: bpy.types.Context) -> list[Character]:
         for obj, armature in _skins(context.view_layer):
             if armature is not None and armature in meshes:
                 meshes[armature].append(obj)
-    return [Character(armatures[key], found) for key, found in meshes.items()]
+    return [Character(armatures[key], found) for key, found in meshes.items() if found]
 
 
 def meshes_of_characters(context: bpy.types.Context) -> list[bpy.types.Object]:

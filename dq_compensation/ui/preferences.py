@@ -39,10 +39,10 @@ _IDENTIFIERS = [identifier for identifier, *_ in _LOOKS]
 
 def _look(chosen: DQCompensationPreferences) -> int:
     """The place of the look; who has changed a setting of new characters has *As Set Below*."""
-    if chosen.chosen_look:
+    if chosen.chosen_look in _IDENTIFIERS:
         return _IDENTIFIERS.index(chosen.chosen_look)
     properties: Any = chosen.bl_rna.properties
-    names = [NEW + name for name in FOR_NEW_CHARACTERS]
+    names = [NEW + name for name in FOR_NEW_CHARACTERS if name != "display"]
     changed = any(getattr(chosen, name) != properties[name].default for name in names)
     return _IDENTIFIERS.index("AS_SET_BELOW" if changed else "SOFT_WITH_TWIST")
 

@@ -22,6 +22,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.scene.settings.object_settings import LINEAR_NAME
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import (
@@ -464,3 +465,19 @@ def test_objects_that_share_a_mesh_may_blend_differently() -> None:
     assert error(obj) <= TOLERANCE
     assert error(twin) <= TOLERANCE
     assert distance(evaluated_positions(obj), evaluated_positions(twin)) > 1e-3
+
+
+def test_a_modifier_of_ours_that_was_renamed_is_found_and_removed(body: Human) -> None:
+    obj: Any = body.mesh_object
+    choose(obj, "MEASURED")
+    paint(body, random_weights(body))
+    obj.dq_compensation.blend_group = GROUP
+    before = obj.modifiers.keys()
+    enable(obj)
+    shown, count = body.evaluated_positions(), len(obj.modifiers)
+    obj.modifiers[LINEAR_NAME].name = "Mine"
+    check()
+    assert len(obj.modifiers) == count
+    np.testing.assert_array_equal(body.evaluated_positions(), shown)
+    disable(obj)
+    assert obj.modifiers.keys() == before

@@ -231,12 +231,24 @@ def test_a_character_that_stands_among_the_figures_can_be_hidden(crowd: Object) 
     assert not bpy.ops.dqc.crowd_hide_sources.poll()
     mesh.hide_set(False)
     assert meshes_inside(crowd, after) == [mesh]
+    # One in an excluded collection neither shows nor renders, and cannot be hidden.
+    apart = bpy.data.collections.new("Apart")
+    bpy.context.scene.collection.children.link(apart)
+    bpy.context.scene.collection.objects.unlink(mesh)
+    apart.objects.link(mesh)
+    bpy.context.view_layer.layer_collection.children["Apart"].exclude = True
+    assert meshes_inside(crowd, after) == []
+    bpy.context.view_layer.layer_collection.children["Apart"].exclude = False
+    assert meshes_inside(crowd, after) == [mesh]
     # Half a distance around the outermost figures is still among them.
     edge = before.ground[1][0] + crowd_of(crowd).spacing / 2.0
     for beyond, inside in ((-0.01, [mesh]), (0.01, [])):
         limb.location.x = edge + beyond
         bpy.context.view_layer.update()
         assert meshes_inside(crowd, state_of(crowd)) == inside
+    # Until the crowd is found anew, its roles may be others than they were.
+    crowd_of(crowd).roles.clear()
+    assert meshes_inside(crowd, after) == []
 
 
 def test_roles_are_added_moved_and_removed(limb_with_take: Pair) -> None:

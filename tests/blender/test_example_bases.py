@@ -28,7 +28,7 @@ from tests.blender.example_scenes import (
     size_of,
     turn,
 )
-from tests.blender.scene_builders import evaluated_positions
+from tests.blender.scene_builders import evaluated_positions, linked_copy
 
 BONE = ELBOW["default"]
 
@@ -213,3 +213,22 @@ def test_hiding_ours_leaves_blender_s_own_result_and_exports_find_a_skin(human: 
     np.testing.assert_array_equal(evaluated_positions(obj), preserved)
     assert obj.modifiers["Armature"].show_viewport
     assert obj.modifiers["Armature"].show_render
+
+
+@pytest.mark.parametrize("base", ["COMPENSATED", "SPHERICAL_JOINT"])
+def test_objects_that_share_a_mesh_may_show_their_examples_differently(
+    human: Human, base: str
+) -> None:
+    obj = human.mesh_object
+    settings_for(human, base)
+    add_examples(human)
+    turn(human, BONE, 100.0)
+    enable(obj)
+    shown, copy = evaluated_positions(obj), linked_copy(obj)
+    check()
+    for each in copy.dq_compensation.examples:
+        each.factor = 0.0
+    for _ in range(2):
+        check()
+        assert largest(evaluated_positions(obj), shown) <= 1e-6 * size_of(human)
+    assert largest(evaluated_positions(copy), shown) > 1e-3 * size_of(human)

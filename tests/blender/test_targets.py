@@ -123,3 +123,18 @@ def test_a_script_finds_what_it_has_just_changed(objects: dict[str, bpy.types.Ob
     assert hat in deformed_meshes(rig, bpy.context.view_layer)
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     assert hat.dq_compensation.enabled
+
+
+def test_where_all_meshes_have_own_settings_a_look_is_given_to_them(
+    objects: dict[str, bpy.types.Object],
+) -> None:
+    body, shoes = objects["Body"], objects["Shoes"]
+    select(objects["Rig"])
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    for mesh in (body, shoes):
+        select(mesh)
+        assert bpy.ops.dqc.own_settings() == {"FINISHED"}
+        mesh.dq_compensation.factor = 0.25
+    (character,), _ = shown_characters(bpy.context)
+    assert character.shown(shoes) == shoes
+    assert {body, shoes} <= set(character.owners)

@@ -10,7 +10,12 @@ import bpy
 
 from ...scene.binding.content import digest
 from ...scene.blender.own_objects import KEEPS_SHAPE_PROPERTY, TREE_PROPERTY
-from ...scene.settings.object_settings import LINEAR_NAME
+from ...scene.settings.object_settings import (
+    LINEAR_NAME,
+    SKIN_NAME,
+    is_own_armature_modifier,
+    settings_of,
+)
 from ...session.changes import remember_new
 from ...session.memory import memories, memory_of
 from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION
@@ -225,8 +230,11 @@ def shape_keepers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
 
 def linear_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
     """The Armature modifiers of ours that deform an object to LINEAR: one, or copies of it."""
-    every = [cast("bpy.types.ArmatureModifier", m) for m in obj.modifiers if m.type == "ARMATURE"]
-    return [each for each in every if each.name.startswith(LINEAR_NAME)]
+    return [
+        cast("bpy.types.ArmatureModifier", each)
+        for each in obj.modifiers
+        if is_own_armature_modifier(each) and not each.name.startswith(SKIN_NAME)
+    ]
 
 
 def shape_is_kept(
@@ -279,8 +287,10 @@ def keep_shape(
     if linear:
         _add_before(obj, armature, LINEAR_NAME)
         _add_before(obj, armature, _BACK_NAME, ensure_tree(_BACK_KEY, _build_back_tree))
+        added = linear_modifiers(obj)[0]
+        settings_of(obj).native.linear_uid = added.persistent_uid
         for name, value in _linear_like(armature, linear).items():
-            setattr(linear_modifiers(obj)[0], name, value)
+            setattr(added, name, value)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
 

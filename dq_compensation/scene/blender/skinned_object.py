@@ -17,6 +17,7 @@ from ..settings.object_settings import (
     DQCompensationNativeState,
     DQCompensationSettings,
     armature_modifier,
+    find_rig,
     settings_of,
 )
 from .own_objects import is_own_modifier, own_modifiers
@@ -58,17 +59,16 @@ class SkinnedObject:
         return modifier
 
     def find_rig(self) -> bpy.types.Object | None:
-        """The armature object of the Armature modifier; None without one."""
-        modifier = self.find_modifier()
-        return modifier.object if modifier is not None else None
+        """The armature object of the Armature modifier, as `find_rig` of settings finds it."""
+        return find_rig(self.obj)
 
     @property
     def rig(self) -> bpy.types.Object:
         """The same armature object; BindingError where there is none (any more)."""
-        modifier = self.find_modifier()
-        if modifier is None or modifier.object is None:
+        rig = self.find_rig()
+        if rig is None:
             raise BindingError(f"{self.obj.name} has no Armature modifier with an armature.")
-        return modifier.object
+        return rig
 
     @property
     def armature(self) -> bpy.types.Armature:

@@ -360,6 +360,8 @@ class DQCompensationNativeState(PropertyGroup):
     replaced_show_viewport: bool = props.BoolProperty()
     replaced_show_render: bool = props.BoolProperty()
     replaced_preserve_volume: bool = props.BoolProperty()
+    # The number of the Armature modifier of ours that deforms to LINEAR, if the user renames it.
+    linear_uid: int = props.IntProperty()
     # Whether it stays on, with Preserve Volume as the method needs it; else it is hidden. Whether
     # it has got its settings back, because our modifier is missing.
     base_left_on: bool = props.BoolProperty()
@@ -465,6 +467,7 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         items=PAINTED_KINDS,
         default="COMPENSATION",
         options={"SKIP_SAVE"},
+        override={"LIBRARY_OVERRIDABLE"},
         update=_activate_painted,
     )
     active_joint: int = props.IntProperty(
@@ -568,7 +571,14 @@ LINEAR_NAME = "DQ Compensation: Linear"
 
 def is_own_armature_modifier(modifier: bpy.types.Modifier) -> bool:
     """Whether a modifier is an Armature modifier of ours."""
-    return modifier.type == "ARMATURE" and modifier.name.startswith((SKIN_NAME, LINEAR_NAME))
+    if modifier.type != "ARMATURE":
+        return False
+    if modifier.name.startswith((SKIN_NAME, LINEAR_NAME)):
+        return True
+    settings = settings_of(cast("bpy.types.Object", modifier.id_data))
+    # To read the group of an object that has none would write an empty one.
+    has_state = settings.is_property_set("native")
+    return has_state and settings.native.linear_uid == modifier.persistent_uid
 
 
 def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
@@ -592,9 +602,10 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
 
 
 def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
-    """The armature object of `armature_modifier`; None without one."""
+    """The armature object of `armature_modifier`; None without one, or without its library."""
     modifier = armature_modifier(obj)
-    return modifier.object if modifier is not None else None
+    rig = modifier.object if modifier is not None else None
+    return rig if rig is not None and rig.type == "ARMATURE" else None
 
 
 def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
