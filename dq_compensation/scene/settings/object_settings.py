@@ -575,9 +575,10 @@ def is_own_armature_modifier(modifier: bpy.types.Modifier) -> bool:
         return False
     if modifier.name.startswith((SKIN_NAME, LINEAR_NAME)):
         return True
-    settings = settings_of(cast("bpy.types.Object", modifier.id_data))
-    # To read the group of an object that has none would write an empty one.
-    has_state = settings.is_property_set("native")
+    # Nothing is ours where the add-on is not registered. To read the group of an object that has
+    # none would write an empty one.
+    settings: Any = getattr(modifier.id_data, "dq_compensation", None)
+    has_state = settings is not None and settings.is_property_set("native")
     return has_state and settings.native.linear_uid == modifier.persistent_uid
 
 
