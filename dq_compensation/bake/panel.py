@@ -15,7 +15,12 @@ from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness, end_comparison
 from ..modifier.modifier_stack import hide_for_drawing
 from ..scene.blender.rigging import find_rig
-from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, target_meshes
+from ..scene.selected_characters import (
+    NOTHING_SELECTED,
+    enabled_of_characters,
+    meshes_of_characters,
+    target_meshes,
+)
 from ..scene.settings.bone_texts import names_in
 from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import settings_of
@@ -612,9 +617,8 @@ _SECONDS, _STEP = 4.0, 0.04
 
 def _tested_meshes(context: Context) -> list[Object]:
     """The enabled meshes that are shown, of the first of the selected characters that has any."""
-    shown = [obj for obj in meshes_of_characters(context) if obj.visible_get()]
-    enabled = [obj for obj in shown if settings_of(obj).is_enabled]
-    return [obj for obj in enabled if find_rig(obj) == find_rig(enabled[0])]
+    shown = [obj for obj in enabled_of_characters(context) if obj.visible_get()]
+    return [obj for obj in shown if find_rig(obj) == find_rig(shown[0])]
 
 
 class DQC_OT_test_motion(Refusing, Operator):

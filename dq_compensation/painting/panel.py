@@ -384,7 +384,7 @@ class PaintPanel(SubPanel):
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
         if not settings.is_enabled:
             # What Soften Weights leaves.
-            _group(layout, subject, "SOFTNESS")
+            draw_group(layout, subject, "SOFTNESS")
         elif meshes_beside(subject):
             column = layout.column()
             column.prop(settings, "lies_on")
@@ -392,7 +392,7 @@ class PaintPanel(SubPanel):
         draw_overlay(layout, context, subject)
 
 
-def _group(layout: UILayout, obj: Object, kind: PaintedKind) -> None:
+def draw_group(layout: UILayout, obj: Object, kind: PaintedKind) -> None:
     """Draw the field that names a vertex group."""
     group = PAINTED_GROUPS[kind]
     layout.prop_search(settings_of(obj), group.setting, obj, "vertex_groups", text=group.label)
@@ -476,7 +476,7 @@ def _draw_group_fields(panel: Any, context: Context) -> None:
     column = panel.layout.column()
     column.use_property_split, column.use_property_decorate = True, False
     for kind in PAINTED_GROUPS:
-        _group(column, obj, kind)
+        draw_group(column, obj, kind)
 
 
 _ADDED: tuple[tuple[Any, Any], ...] = (

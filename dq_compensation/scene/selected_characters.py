@@ -237,6 +237,11 @@ def selected_characters(context: bpy.types.Context) -> list[Character]:
     return [Character(armatures[key], found) for key, found in meshes.items() if found]
 
 
+def enabled_of_characters(context: bpy.types.Context) -> list[bpy.types.Object]:
+    """Those of `meshes_of_characters` that are enabled, linked ones too."""
+    return [obj for obj in meshes_of_characters(context) if settings_of(obj).is_enabled]
+
+
 def meshes_of_characters(context: bpy.types.Context) -> list[bpy.types.Object]:
     """All meshes of the characters that the selected objects lead to, the active one first."""
     found = [mesh for character in selected_characters(context) for mesh in character.meshes]

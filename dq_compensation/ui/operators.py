@@ -32,6 +32,7 @@ from ..scene.helper_rig import acting_helpers_warning
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
     Character,
+    enabled_of_characters,
     meshes_of_characters,
     selected_characters,
 )
@@ -64,7 +65,7 @@ _WARNINGS = (acting_keys_warning, acting_helpers_warning, other_renders_warning)
 
 def enabled_characters(context: Context) -> list[Object]:
     """The selected characters that are enabled and can be changed."""
-    enabled = (obj for obj in meshes_of_characters(context) if settings_of(obj).is_enabled)
+    enabled = enabled_of_characters(context)
     return [obj for obj in enabled if enabling.linked_refusal(obj) is None]
 
 
@@ -197,16 +198,14 @@ class DQC_OT_refresh(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        if any(settings_of(obj).is_enabled for obj in meshes_of_characters(context)):
+        if enabled_of_characters(context):
             return None
         return "Select an object that DQ Compensation deforms"
 
     def execute(self, context: Context) -> OperatorResult:
         summaries: list[str] = []
         failed: list[str] = []
-        for obj in meshes_of_characters(context):
-            if not settings_of(obj).is_enabled:
-                continue
+        for obj in enabled_of_characters(context):
             try:
                 binding = enabling.refresh(obj, context.evaluated_depsgraph_get())
             except UserError as error:
@@ -647,11 +646,11 @@ class _Compare(Refusing):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        return None if _enabled_meshes(context) else NOTHING_ENABLED
+        return None if enabled_of_characters(context) else NOTHING_ENABLED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._key = event.type
-        show_plain(_enabled_meshes(context), preserved=self.preserved)
+        show_plain(enabled_of_characters(context), preserved=self.preserved)
         what = "Preserve Volume" if self.preserved else "Armature modifier"
         self._label = bpy.types.SpaceView3D.draw_handler_add(
             _draw_words, (f"Without DQ Compensation: {what}",), "WINDOW", "POST_PIXEL"
@@ -673,11 +672,6 @@ class _Compare(Refusing):
         _Compare.is_held = False
         end_comparison()
         tag_redraw()
-
-
-def _enabled_meshes(context: Context) -> list[Object]:
-    """The selected meshes that are enabled, linked ones too."""
-    return [obj for obj in meshes_of_characters(context) if settings_of(obj).is_enabled]
 
 
 def _draw_words(text: str) -> None:

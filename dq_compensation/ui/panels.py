@@ -17,7 +17,7 @@ from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
 from ..modifier.written_record import FoundBones, found_bones, joint_counts
 from ..painting.compensation_weights import PAINTED_GROUPS
-from ..painting.panel import PaintPanel, draw_overlay
+from ..painting.panel import PaintPanel, draw_group, draw_overlay
 from ..scene.blender.armature import armature_of, flipped_name
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, find_rig, telling_name
@@ -449,10 +449,10 @@ def _needs(acting: Settings) -> str:
 def _groups(layout: UILayout, mesh: Object) -> None:
     """Draw the settings of a mesh that name its vertex groups."""
     acting, column = Settings.of(mesh), layout.column()
-    for group in PAINTED_GROUPS.values():
+    for kind, group in PAINTED_GROUPS.items():
         row = column.row()
         row.active = group.setting == "softness_group" or acting.acts(group.setting)
-        row.prop_search(settings_of(mesh), group.setting, mesh, "vertex_groups", text=group.label)
+        draw_group(row, mesh, kind)
 
 
 def _draw_own_settings(
