@@ -16,6 +16,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui_shared.reporting",
     ".ui_shared.sidebar",
     ".ui.operators",
+    ".ui.joints",
     ".ui.panels",
     ".setup_check.panel",
     ".examples.operators",

@@ -23,7 +23,7 @@ from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import LOOKS, Look
-from ..scene.settings.bone_texts import changed_kinds, kinds_refusal
+from ..scene.settings.bone_texts import changed_kinds, kinds_refusal, strengths_refusal
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
@@ -174,6 +174,9 @@ def _write(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             setattr(settings_of(obj), name, value)
 
 
+_BONE_REFUSALS = {"bone_kinds": kinds_refusal, "joint_strengths": strengths_refusal}
+
+
 def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
     """Raise `UserError` where settings cannot have these values."""
     declared = declared_in(CharacterChoices)
@@ -183,8 +186,9 @@ def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             raise UserError(f"There is no setting {name}. The settings are {names}.")
         if name not in GROUP_SETTINGS:
             require_value(declared[name], value, name)
-            if name == "bone_kinds" and value and (rig := find_rig(obj)) is not None:
-                raise_refusal(kinds_refusal(value, rig))
+            refusal = _BONE_REFUSALS.get(name)
+            if refusal and value and (rig := find_rig(obj)) is not None:
+                raise_refusal(refusal(value, rig))
         elif value not in ("", *obj.vertex_groups.keys()):
             raise UserError(f"{obj.name} has no vertex group {value}.")
 

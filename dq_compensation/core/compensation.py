@@ -15,7 +15,7 @@ from .dual_quaternion import concatenate_quaternions, quaternion_conjugate, rota
 from .influences import Influences
 from .limb_joints import SkinAtRest
 from .pose import Pose, limb_straightness
-from .skeleton import Ancestry, Skeleton
+from .skeleton import Ancestry, JointStrengths, Skeleton, strength_of_bones
 from .skinning import dual_quaternion_skinning
 from .swing_joints import SwingJoints
 from .vectors import dots, unit_or
@@ -154,8 +154,10 @@ class PublishedCompensation:
         return self.skeleton.bone_of_row[self.rows]
 
     @classmethod
-    def of(cls, skin: SkinAtRest, curve: PublishedCurve = "FITTED") -> PublishedCompensation:
-        """The compensation by a curve; nothing at the heads of bones that are left out."""
+    def of(
+        cls, skin: SkinAtRest, curve: PublishedCurve = "FITTED", strengths: JointStrengths = ()
+    ) -> PublishedCompensation:
+        """The compensation by a curve, less of it at the heads of some bones."""
         influences, skeleton = skin.influences, skin.skeleton
         amounts = compensation_amounts(skin, curve)
         bones = influences.bones[:, [0, min(1, influences.width - 1)]]
@@ -164,7 +166,9 @@ class PublishedCompensation:
         if skeleton.bone_count:
             kinship = _kinship(first, second, skin)
             children = np.where(kinship > 0, second, first)
-        amounts[np.isin(children, skin.left_out)] = 0.0
+        if strengths:
+            of_bones = strength_of_bones(strengths, skeleton.bone_count)
+            amounts *= of_bones[children].astype(amounts.dtype)
         if skeleton.bendy is not None:
             above = skeleton.ancestry.kinship(bones, bones[:, ::-1]) > 0
             bones = np.where(above, skeleton.end_rows[bones], skeleton.start_rows[bones])

@@ -234,7 +234,7 @@ class SkinAtRest:
         mesh_parents: shape (B,), the bone that each bone continues on the mesh; -1 for none. None:
             none at all.
         sides: shape (B,), -1 left, 1 right, 0 the middle; None: all in the middle.
-        left_out: the bones that have no joint, or no limb, of the kind that is looked for.
+        left_out: the bones along whose limbs no twist is spread.
         whole: the skin of all meshes of the character, on the same bones: its limbs and joints are
             those of this skin. None: this mesh alone.
         painted: the influences as they were painted, where softer ones act; None: the same.

@@ -16,9 +16,10 @@ The limbs of a joint are two rays from it (`limb_joints`).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,7 @@ from ..arrays import Float64s, Floats, Indices, Int32s, Integers
 from .influences import Influences
 from .limb_joints import LimbJoints, SkinAtRest
 from .pose import Pose
+from .skeleton import JointStrengths
 from .swing_joints import SwingJoints
 from .vectors import dots, smooth_step, unit_or
 
@@ -85,8 +87,7 @@ class JointCandidates:
         vertices: shape (e,).
         joints: shape (e,), rows of `limbs`.
         below, above: shape (e,), more than 0; what hangs on the joint behind and before it.
-        rows: shape (e,), the first bone of the row that the joint's child is in; -1 for joints that
-            are left out.
+        rows: shape (e,), the first bone of the row that the joint's child is in.
         lengths: shape (e,), of the shorter of the two limbs at the joint. Limbs go on straight
             within a row. Where a row begins, they are single bones.
     """
@@ -103,8 +104,6 @@ class JointCandidates:
     def of(cls, skin: SkinAtRest, limbs: LimbJoints) -> JointCandidates:
         """The candidates at the joints of the hierarchy, and at those of the mesh.
 
-        Bones that are left out are a row of their own, so that skin beside them fades towards them.
-
         Args:
             limbs: of the skin.
         """
@@ -120,7 +119,6 @@ class JointCandidates:
             np.concatenate(parts) for parts in zip(*found, strict=True)
         )
         rows, lengths = _rows(skin, limbs, joints)
-        rows[list(skin.left_out)] = -1
         bones = limbs.children[joints_of]
         return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
 
@@ -200,7 +198,9 @@ class JointCandidates:
         counts = sums**2 / np.maximum(np.bincount(joints, amounts**2, count), _SHORTEST)
         return widths / np.maximum(radii, np.maximum(_THIN * limbs.lengths, _SHORTEST)), counts
 
-    def chosen(self, positions: Floats, ropes: Float64s) -> tuple[Indices, Indices, Float64s]:
+    def chosen(
+        self, positions: Floats, ropes: Float64s, strengths: JointStrengths = ()
+    ) -> tuple[Indices, Indices, Float64s]:
         """The joint that bends each vertex most, by the largest score.
 
             score = x (1 - x) (below + above) (its `hinge_confidence`) near / (d + 0.05)
@@ -213,13 +213,19 @@ class JointCandidates:
         `limb` is 1 less the mean of `ropes` over all candidates, by x (1 - x) (below + above):
         how much each of them bends the skin.
 
+        Where joints are left out, they are a row of their own, at which nothing acts: skin beside
+        them fades towards them. What strengths of joints from 0 to 1 give is the integral over t
+        from 0 to 1 of what is without the joints whose strength is below t (Lovasz 1983): exact
+        where all are 0 or 1, linear in between, and as smooth from vertex to vertex as these.
+
         Args:
             positions: shape (n, 3), armature space, at rest and without shape keys.
             ropes: shape (J,), of `rope_joints`.
+            strengths: of the joints at the heads of some bones.
 
         Returns:
             three arrays of shape (m,): the vertices that have a joint, rising; which of the
-            candidates it is; `alone near limb`.
+            candidates it is; `alone near limb`, with the strengths.
         """
         limbs, vertices, both = self.limbs, self.vertices, self.below + self.above
         apart = np.linalg.norm(positions[vertices] - limbs.heads[self.joints], axis=1)
@@ -231,19 +237,31 @@ class JointCandidates:
         vertices = vertices[rising]
         best = np.full(len(positions), -1)
         best[vertices] = rising  # the last one of a vertex stays
-        in_row = self.rows[rising] == self.rows[best[vertices]]
-        rivals, nearest = np.zeros(len(positions)), np.zeros(len(positions))
-        rivals[vertices[~in_row]] = scores[rising[~in_row]]
-        np.maximum.at(nearest, vertices[in_row], near[rising[in_row]])
         limb = np.ones(len(positions))
         if ropes.any():
             shares = (self.below * self.above / both)[rising]
             roped = np.bincount(vertices, shares * ropes[self.joints[rising]], len(positions))
             limb -= roped / np.maximum(np.bincount(vertices, shares, len(positions)), _SHORTEST)
-        found = np.flatnonzero(best >= 0)
-        best = best[found]
-        alone = 1.0 - (rivals[found] / scores[best]) ** 4
-        return found, best, alone * nearest[found] * limb[found]
+        found, children = np.flatnonzero(best >= 0), limbs.children[self.joints]
+        fades = np.zeros(len(found))
+        for share, left_out in _levels(strengths):
+            rows = self.rows
+            if left_out:
+                rows = np.where(np.isin(children, left_out), -1, rows)
+            in_row = rows[rising] == rows[best[vertices]]
+            rivals, nearest = np.zeros(len(positions)), np.zeros(len(positions))
+            rivals[vertices[~in_row]] = scores[rising[~in_row]]
+            np.maximum.at(nearest, vertices[in_row], near[rising[in_row]])
+            alone = 1.0 - (rivals[found] / scores[best[found]]) ** 4
+            fades += share * alone * nearest[found] * (rows[best[found]] >= 0)
+        return found, best[found], fades * limb[found]
+
+
+def _levels(strengths: JointStrengths) -> Iterator[tuple[float, list[int]]]:
+    """Parts of the way from 0 to 1, and the bones whose strengths are below each."""
+    steps = sorted({0.0, 1.0, *(strength for _, strength in strengths)})
+    for below, above in pairwise(steps):
+        yield above - below, [bone for bone, strength in strengths if strength < above]
 
 
 def rope_joints(
@@ -451,23 +469,25 @@ class MeasuredJoints:
     swings: SwingJoints | None = None
 
     @classmethod
-    def of(cls, skin: SkinAtRest, *, ball_joints: bool = False) -> MeasuredJoints:
+    def of(
+        cls, skin: SkinAtRest, *, ball_joints: bool = False, strengths: JointStrengths = ()
+    ) -> MeasuredJoints:
         """Find the joints.
 
         Args:
-            skin: nothing is compensated at the heads of bones that are left out.
             ball_joints: whether it acts where limbs leave the body, too.
+            strengths: how much of it acts at the heads of some bones.
         """
         positions, count = skin.positions, len(skin.positions)
         limbs = LimbJoints.of(skin.skeleton, skin.limb_axis, skin.mesh_parents)
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
-        swings = SwingJoints.of(skin) if ball_joints else None
+        swings = SwingJoints.of(skin, strengths) if ball_joints else None
         if skin.influences.width < 2 or not count:
             return cls(limbs, joints, bones, amounts, np.zeros(len(limbs.heads)), swings)
         candidates = JointCandidates.of(skin, limbs)
         ropes = rope_joints(skin, limbs, candidates)
-        rows, chosen, fades = candidates.chosen(positions, ropes)
+        rows, chosen, fades = candidates.chosen(positions, ropes, strengths)
         found = candidates.joints[chosen]
         below, above = candidates.below[chosen], candidates.above[chosen]
         from_joint = positions[rows] - limbs.heads[found]
@@ -481,7 +501,6 @@ class MeasuredJoints:
         fades *= smooth_step(shares, 0.0, _TOGETHER)
         if swings is not None:
             fades *= swings.hinged[rows]
-        fades[np.isin(limbs.children[found], skin.left_out)] = 0.0
         joints[rows] = found
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
         amounts[rows] = both * fades

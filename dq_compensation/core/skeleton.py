@@ -21,6 +21,10 @@ is; a bone to whose skin nothing is added."""
 BONE_KINDS: tuple[BoneKind, ...] = get_args(BoneKind)
 BoneKinds = tuple[tuple[int, BoneKind], ...]
 """What the user has said of some bones, by their indices, rising."""
+JointStrengths = tuple[tuple[int, float], ...]
+"""How much of the compensation acts at the heads of some bones, 0 to 1, by their indices, rising.
+
+At all other heads all of it does."""
 # The limb of a bone that has no length.
 _NO_LIMB = np.array([0.0, 1.0, 0.0])
 
@@ -33,6 +37,14 @@ def bones_of(kinds: BoneKinds, *wanted: BoneKind) -> list[int]:
 def bones_not_of(kinds: BoneKinds, *unwanted: BoneKind) -> list[int]:
     """The bones that the user takes for another kind than these."""
     return [bone for bone, kind in kinds if kind not in unwanted]
+
+
+def strength_of_bones(strengths: JointStrengths, count: int) -> Float64s:
+    """How much of the compensation acts at the head of each of so many bones, shape (B,)."""
+    found = np.ones(count)
+    for bone, strength in strengths:
+        found[bone] = strength
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,11 +32,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
+from ..arrays import Float64s, Floats, Indices, Int32s
 from .influences import Influences
 from .limb_joints import SHORTEST_RAY, LimbJoints, Paths, SkinAtRest, hinge_confidence
 from .pose import Pose
-from .skeleton import LimbAxis, Skeleton, depths
+from .skeleton import JointStrengths, LimbAxis, Skeleton, depths, strength_of_bones
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, unit_or
 
 # How many joints swing a vertex, at most.
@@ -89,8 +89,8 @@ class SwingJoints:
     hinged: Floats
 
     @classmethod
-    def of(cls, skin: SkinAtRest) -> SwingJoints:
-        """Find the joints; nothing is swung at the heads of bones that are left out."""
+    def of(cls, skin: SkinAtRest, strengths: JointStrengths = ()) -> SwingJoints:
+        """Find the joints; at the heads of some bones they act less."""
         positions, skeleton, parents = skin.positions, skin.skeleton, skin.body_parents
         limbs = LimbJoints.by_parents(skeleton, skin.limb_axis, parents)
         axes, confidence = _swung_limbs(limbs, parents, skin.limb_axis)
@@ -101,9 +101,9 @@ class SwingJoints:
         seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
         used, rows = np.unique(joints[seen], return_inverse=True)
         gains = amounts[seen] * _limb_lengths(limbs, parents, axes)[joints[seen]] ** 2
-        acts = ~np.isin(limbs.children[used], skin.left_out)
+        acting = strength_of_bones(strengths, skeleton.bone_count)[limbs.children[used]]
         found, counting = _strongest(
-            len(positions), vertices[seen], rows.reshape(-1), amounts[seen], gains, acts
+            len(positions), vertices[seen], rows.reshape(-1), amounts[seen], gains, acting
         )
         slots = max(1, int(np.count_nonzero(counting.any(axis=0))))
         return cls(
@@ -280,11 +280,11 @@ def _strongest(
     joints: Indices,
     amounts: Float64s,
     gains: Float64s,
-    acts: Booleans,
+    acting: Float64s,
 ) -> tuple[Int32s, Float64s]:
     """The joints (n, SWINGS) with the largest gains, and what counts of the amounts of these.
 
-    Those of the S joints that do not act count with 0.
+    Those of the S joints count as much as these act, `acting`, shape (S,).
     """
     order = np.lexsort((-gains, vertices))
     vertices, joints = vertices[order], joints[order]
@@ -301,7 +301,7 @@ def _strongest(
     found[vertices, place] = joints
     counting = np.zeros((count, SWINGS))
     lost = np.maximum(left_out[vertices] / gains, _LEAST / amounts)
-    counting[vertices, place] = amounts * (1.0 - lost**4) * acts[joints]
+    counting[vertices, place] = amounts * (1.0 - lost**4) * acting[joints]
     falling = np.argsort(-counting, axis=1, kind="stable")
     return np.take_along_axis(found, falling, 1), np.take_along_axis(counting, falling, 1)
 

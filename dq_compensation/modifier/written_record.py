@@ -380,7 +380,7 @@ class FoundBones:
     def reason(self, bone: str, settings: Settings) -> str:
         """Why nothing is compensated at the head of a bone; empty where something is."""
         kind = settings.kinds_of_bones.get(bone)
-        if bone in settings.bones_left_out("joints_left_out"):
+        if settings.strengths_of_joints.get(bone) == 0.0:
             return "you left it out"
         if bone in self.joints or bone in self.ball_joints:
             return ""

@@ -62,6 +62,17 @@ def shortened(context: Context, name: str, before: str = "") -> str:
     return before + shown
 
 
+def draw_in_one_line(row: UILayout, sentences: str, text: str, icon: IconItems) -> None:
+    """Draw a text that is cut where it is too long; its tooltip, and a click, show all sentences.
+
+    Args:
+        sentences: on one subject; empty: all messages of the active character.
+    """
+    row.alignment = "LEFT"
+    button: Any = row.operator("dqc.messages", text=text, icon=icon, emboss=False)
+    button.sentences = sentences
+
+
 def cut_to_width(context: Context, text: str, margin: int = _MARGIN) -> str:
     """The beginning of a text that the sidebar has room for; `margin` as of `draw_sentence`.
 

@@ -38,6 +38,8 @@ _PAGES = (
     ("bpy.ops.dqc.settings_copy", "guide", "settings"),
     ("bpy.ops.dqc.preset*", "guide", "look"),
     ("bpy.ops.dqc.leave_out", "guide", "joints"),
+    ("bpy.ops.dqc.joint_strength", "guide", "joints"),
+    ("bpy.types.bone.dqc_strength", "guide", "joints"),
     ("bpy.ops.dqc.*", "guide", ""),
     ("bpy.types.dqcompensationexample*", "by_example", ""),
     ("bpy.types.dqcompensationcrowd*", "crowds", "crowds"),

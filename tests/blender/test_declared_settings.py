@@ -54,7 +54,10 @@ def other_value(name: str, *, group: str) -> Any:
     return others[type(words["default"])]
 
 
-OTHER = {name: other_value(name, group="Elbow") for name in DECLARED} | {"bone_kinds": "Hand=ROW"}
+OTHER = {name: other_value(name, group="Elbow") for name in DECLARED} | {
+    "bone_kinds": "Hand=ROW",
+    "joint_strengths": "Hand=0.5",
+}
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.armature import bone_side
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.ui import panels
+from dq_compensation.ui import joints
 from human.model import RIGS, Rig
 from human.poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.enabled_scenes import enable
@@ -197,13 +197,13 @@ def test_the_setting_takes_them_away_and_the_panel_counts_them(whole_human: Huma
     hierarchy, mesh = joint_counts(obj)
     assert hierarchy == 0
     assert mesh > 80
-    said = panels._count(obj)
+    said = joints._count(obj)
     assert said.startswith(f"Joints found: 0 from the hierarchy, {mesh} from the mesh, and ")
     obj.dq_compensation.use_mesh_joints = False
     bpy.context.view_layer.update()
     assert bpy.ops.dqc.refresh() == {"FINISHED"}
     assert joint_counts(obj) == (0, 0)
-    said = panels._count(obj)
+    said = joints._count(obj)
     assert said.startswith("Joints found: 0 from the hierarchy")
     assert "from the mesh" not in said
     amounts = np.empty(len(obj.data.vertices), np.float32)

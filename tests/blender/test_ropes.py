@@ -12,7 +12,7 @@ from dq_compensation import api
 from dq_compensation.modifier.written_record import found_bones
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.ui.panels import _listed
+from dq_compensation.ui.joints import _listed
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import add_armature, add_mesh, evaluated_positions
 from tests.limb import build_limb, pose_limb

@@ -62,17 +62,17 @@ def test_positions_equal_core(
 
 
 @pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
-def test_joints_that_are_left_out(human: Any, make_pose: Callable[..., Pose], curve: str) -> None:
-    left_out = range(0, human.skeleton.bone_count, 2)
+def test_strengths_of_joints(human: Any, make_pose: Callable[..., Pose], curve: str) -> None:
+    less = tuple((bone, bone % 3 / 3.0) for bone in range(0, human.skeleton.bone_count, 2))
     of = (human.rest, human.influences, human.skeleton)
     if curve == "MEASURED":
         every, some = (
-            MeasuredJoints.of(SkinAtRest(*of, left_out=each), ball_joints=True)
-            for each in ((), left_out)
+            MeasuredJoints.of(SkinAtRest(*of), ball_joints=True, strengths=each)
+            for each in ((), less)
         )
     else:
         every, some = (
-            PublishedCompensation.of(SkinAtRest(*of, left_out=each)) for each in ((), left_out)
+            PublishedCompensation.of(SkinAtRest(*of), strengths=each) for each in ((), less)
         )
     assert 0 < np.count_nonzero(some.amounts) < np.count_nonzero(every.amounts)
     deformed = DeformedMesh(GpuMesh(human.rest, human.influences), human.skeleton)

@@ -250,9 +250,9 @@ class BlenderWindow:
         yield from self.click((sidebar.x + sidebar.width // 3, y))
         yield from self.wait(10)
 
-    def slide(self, wanted: str, pixels: int) -> Wait:
+    def slide(self, wanted: str, pixels: int, across: float = 0.7) -> Wait:
         """Drag a slider of the sidebar to the right, or with a negative distance to the left."""
-        x, y = yield from self.find(wanted, 0.7)
+        x, y = yield from self.find(wanted, across)
         yield from self.drag([(x + round(pixels * part / 10), y) for part in range(11)])
 
     def choose(self, wanted: str, text: str, is_reached: Callable[[], bool]) -> Wait:

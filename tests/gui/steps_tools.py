@@ -54,7 +54,7 @@ def paint(step: Step) -> Wait:
 
 
 def joints(step: Step) -> Wait:
-    """Switch the elbow off in the list of joints: it bulges; undo."""
+    """Leave the elbow out in the list of joints: it bulges; drag the slider of a joint; undo."""
     window = step.window
     yield from step.enable()
     compensated = yield from step.look("Compensated")
@@ -66,10 +66,12 @@ def joints(step: Step) -> Wait:
         bpy.ops.ed.undo_push(message="Switch Joint")
     without = yield from step.look("Without the elbow")
     step.expect_changed(without, compensated, "The elbow bulges", 0.001)
-    yield from window.press("dqc.leave_out", 0.73)
-    yield from step.look("A button of the list")
-    step.expect("," in step.settings.joints_left_out, "a button of the list leaves out another")
-    yield from step.undo(lambda: step.settings.joints_left_out == ELBOW, "Ctrl Z takes that back")
+    step.settings.joints_left_out = ""
+    yield from window.slide("dqc_strength", -30, 0.75)
+    yield from step.look("A slider of the list")
+    chosen = step.settings.joint_strengths
+    step.expect("=0." in chosen, f"the slider of a joint writes {chosen}")
+    yield from step.undo(lambda: not step.settings.joint_strengths, "Ctrl Z takes that back")
 
 
 def soften(step: Step) -> Wait:

@@ -172,6 +172,15 @@ OPERATORS: dict[str, tuple[int, Action]] = {
             both_sides=(True, False),
         ),
     ),
+    "joint_strength": (
+        2,
+        operator(
+            "joint_strength",
+            bone=_BONES,
+            strength=(0.0, 0.35, 1.0),
+            both_sides=(True, False),
+        ),
+    ),
     "take_bone_for": (
         2,
         operator(

@@ -24,7 +24,14 @@ from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
 from ...core.limb_joints import SkinAtRest
 from ...core.measured_joints import MeasuredJoints
-from ...core.skeleton import BoneKinds, LimbAxis, Skeleton, bones_not_of, bones_of
+from ...core.skeleton import (
+    BoneKinds,
+    JointStrengths,
+    LimbAxis,
+    Skeleton,
+    bones_not_of,
+    bones_of,
+)
 from ...core.skinning import JointSets, joint_sets
 from ...core.swing_joints import SwingJoints
 from ...core.topology import MeshArrays, Topology, topology
@@ -36,7 +43,6 @@ from ..settings.bone_texts import kinds_by_index
 from ..settings.object_settings import (
     BONE_SETTINGS,
     JOINT_SETTINGS,
-    LeftOut,
     Settings,
 )
 from .character_skin import Carried, CharacterSkin, LimbSettings
@@ -109,8 +115,8 @@ class Binding:
     mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     whole: CharacterSkin | None = field(default=None, repr=False)
-    _compensations: dict[tuple[object, ...], tuple[Float64s, AnyCompensation]] = field(
-        default_factory=dict, repr=False, init=False
+    _compensations: dict[tuple[object, ...], tuple[Float64s, JointStrengths, AnyCompensation]] = (
+        field(default_factory=dict, repr=False, init=False)
     )
     _twists: dict[tuple[object, ...], tuple[Float64s, TwistLimbs]] = field(
         default_factory=dict, repr=False, init=False
@@ -423,22 +429,24 @@ class Binding:
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
         if settings.curve != "MEASURED" and settings.use_ball_joints:
             settings = replace(settings, use_ball_joints=False)
-        named = settings.joints_left_out
-        left_out = self._left_out(settings, "joints_left_out") if named else ()
         # Bones by their numbers: names change.
+        strengths = self._strengths(settings)
         kinds = self.kinds_of(settings.bone_kinds)
         others = (name for name in JOINT_SETTINGS if name not in BONE_SETTINGS)
-        key = (*(getattr(settings, name) for name in others), left_out, kinds)
+        key = (*(getattr(settings, name) for name in others), kinds)
         known = self._compensations.get(key)
-        if known is not None and same_place(known[0], to_armature, self.extent):
-            return known[1]
+        # While a strength is dragged, only the last one is kept.
+        if known is not None and known[1] == strengths:
+            place, _, found = known
+            if same_place(place, to_armature, self.extent):
+                return found
         ball_joints = settings.use_ball_joints
         sides = self.bone_sides if ball_joints else None
         skin = self.skin(settings, to_armature).with_whole_limbs
-        if left_out or sides is not skin.sides:
-            skin = replace(skin, left_out=left_out, sides=sides)
+        if sides is not skin.sides:
+            skin = replace(skin, sides=sides)
         if settings.curve == "MEASURED":
-            found = MeasuredJoints.of(skin, ball_joints=ball_joints)
+            found = MeasuredJoints.of(skin, ball_joints=ball_joints, strengths=strengths)
             if found.swings is not None:
                 found = replace(found, swings=self._acting(found.swings, kinds))
             found = self._acting(found, kinds)
@@ -446,8 +454,9 @@ class Binding:
                 theirs, shares = linked
                 found = found.towards(theirs.measured(settings, to_armature), shares)
         else:
-            found = self._acting(PublishedCompensation.of(skin, settings.curve), kinds)
-        self._compensations[key] = (to_armature, found)
+            published = PublishedCompensation.of(skin, settings.curve, strengths)
+            found = self._acting(published, kinds)
+        self._compensations[key] = (to_armature, strengths, found)
         return found
 
     def twist_limbs(
@@ -455,8 +464,8 @@ class Binding:
     ) -> TwistLimbs:
         """The limbs of COMPENSATED whose twists are spread; found and kept as `compensation`."""
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        named = settings.twist_left_out
-        left_out = self._left_out(settings, "twist_left_out") if named else ()
+        named = frozenset(settings.bones_left_out("twist_left_out"))
+        left_out = tuple(bone for bone, name in enumerate(self.skeleton.names) if name in named)
         kinds = self.kinds_of(settings.bone_kinds)
         key = (settings.limb_axis, settings.use_mesh_joints, left_out, kinds)
         known = self._twists.get(key)
@@ -474,10 +483,11 @@ class Binding:
         self._twists[key] = (to_armature, found)
         return found
 
-    def _left_out(self, settings: Settings, setting: LeftOut) -> tuple[int, ...]:
-        """The bones that a setting leaves out, rising."""
-        names = frozenset(settings.bones_left_out(setting))
-        return tuple(bone for bone, name in enumerate(self.skeleton.names) if name in names)
+    def _strengths(self, settings: Settings) -> JointStrengths:
+        """How much of the compensation acts at the heads of bones where not all of it does."""
+        named = settings.strengths_of_joints
+        bones = enumerate(self.skeleton.names if named else ())
+        return tuple((bone, named[name]) for bone, name in bones if name in named)
 
     def skin(self, settings: Settings, object_to_armature: Float64s | None = None) -> SkinAtRest:
         """The skin at rest in armature space, with the limbs and joints that the mesh shows.

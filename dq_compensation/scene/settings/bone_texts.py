@@ -1,4 +1,4 @@
-"""Settings that name bones, as texts: names, and what bones are taken for."""
+"""Settings that name bones, as texts: names, what bones are taken for, strengths of joints."""
 
 from __future__ import annotations
 
@@ -58,24 +58,44 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(filter(None, found))
 
 
-def text_of_kinds(kinds: Mapping[str, BoneKind]) -> str:
-    """The kinds of bones as one text, as `bone_kinds` has it."""
-    return text_of_names([f"{bone}={kind}" for bone, kind in kinds.items()])
+def text_of_choices(choices: Mapping[str, BoneKind | float]) -> str:
+    """The kinds of bones, or the strengths of joints, as one text: name=kind, name=0.5."""
+    return text_of_names(
+        [
+            f"{bone}={choice}" if isinstance(choice, str) else f"{bone}={choice:.3g}"
+            for bone, choice in choices.items()
+        ]
+    )
+
+
+def _choices_in(text: str) -> dict[str, str]:
+    """What is chosen for bones in such a text, by their names; the last one of a bone counts."""
+    found = (name.rpartition("=") for name in names_in(text))
+    return {bone: choice for bone, _, choice in found if bone}
 
 
 def kinds_in(text: str) -> dict[str, BoneKind]:
-    """The kinds of bones in such a text, by their names; other words do not count.
+    """The kinds of bones in such a text, by their names; other words do not count."""
+    return {bone: kind for bone, kind in _choices_in(text).items() if kind in BONE_KINDS}
 
-    The last one of a bone counts.
-    """
-    found = {bone: kind for bone, _, kind in (name.rpartition("=") for name in names_in(text))}
-    return {bone: kind for bone, kind in found.items() if bone and kind in BONE_KINDS}
+
+def strengths_in(text: str) -> dict[str, float]:
+    """The strengths of joints in such a text, 0 to 1, by their bones; others do not count."""
+    found = ((bone, _number(choice)) for bone, choice in _choices_in(text).items())
+    return {bone: strength for bone, strength in found if 0.0 <= strength <= 1.0}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
 def changed_kinds(text: str, chosen: Mapping[str, BoneKind | None]) -> str:
     """Such a text with what some bones are taken for now; None: what was found."""
     kinds = {**kinds_in(text), **chosen}
-    return text_of_kinds({bone: kind for bone, kind in kinds.items() if kind is not None})
+    return text_of_choices({bone: kind for bone, kind in kinds.items() if kind is not None})
 
 
 def kinds_by_index(text: str, names: Sequence[str]) -> BoneKinds:
@@ -96,6 +116,17 @@ def kinds_refusal(text: str, rig: bpy.types.Object) -> str | None:
             return f"{rig.name} has no bone {name}."
         if kind == "TWIST_BONE" and bone.parent is None:
             return f"{name} has no parent, on whose limb a twist bone lies. Parent it first."
+    return None
+
+
+def strengths_refusal(text: str, rig: bpy.types.Object) -> str | None:
+    """Why a text gives no strengths to joints of an armature, a sentence, or None."""
+    for item in names_in(text):
+        name, _, strength = item.rpartition("=")
+        if not name or not 0.0 <= _number(strength) <= 1.0:
+            return f"{item} does not say the strength of a joint, from 0 to 1: name=0.5."
+        if name not in rig.data.bones:  # type: ignore[union-attr]
+            return f"{rig.name} has no bone {name}."
     return None
 
 

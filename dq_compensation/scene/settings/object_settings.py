@@ -15,7 +15,14 @@ from bpy.types import PropertyGroup
 from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
-from .bone_texts import kinds_in, names_in, renamed_in, text_of_kinds, text_of_names
+from .bone_texts import (
+    kinds_in,
+    names_in,
+    renamed_in,
+    strengths_in,
+    text_of_choices,
+    text_of_names,
+)
 from .crowd_settings import CLASSES as CROWD_CLASSES
 from .crowd_settings import DQCompensationCrowd
 from .declaration import (
@@ -45,7 +52,9 @@ ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
 LeftOut = Literal["joints_left_out", "twist_left_out"]
 LEFT_OUT: tuple[LeftOut, ...] = get_args(LeftOut)
 """The settings that name bones at which something is not done."""
-BONE_SETTINGS = (*LEFT_OUT, "bone_kinds")
+# The settings that say something of bones by their names, and what reads them.
+_CHOSEN = {"bone_kinds": kinds_in, "joint_strengths": strengths_in}
+BONE_SETTINGS = (*LEFT_OUT, *_CHOSEN)
 """The settings that name bones."""
 GROUP_SETTINGS = ("vertex_group", "blend_group")
 """The settings that name a vertex group."""
@@ -228,6 +237,12 @@ class JointSettings(Declaration):
         name="Joints Left Out",
         description="The bones at whose heads nothing is compensated: names with commas between "
         "them, those with a space at an end in quotes",
+        default="",
+        **_OF_CHARACTER,
+    )
+    joint_strengths: str = props.StringProperty(
+        description="How much of the compensation acts at the heads of bones where not all of it "
+        "does, from 0 to 1, with commas between them: name=0.5",
         default="",
         **_OF_CHARACTER,
     )
@@ -697,6 +712,12 @@ class Settings(MethodSettings):
         return names_in(text) if text else ()
 
     @property
+    def strengths_of_joints(self) -> dict[str, float]:
+        """How much of the compensation acts at the heads of bones where not all of it does."""
+        strengths = strengths_in(self.joint_strengths) if self.joint_strengths else {}
+        return strengths | dict.fromkeys(self.bones_left_out("joints_left_out"), 0.0)
+
+    @property
     def kinds_of_bones(self) -> dict[str, BoneKind]:
         """What the user takes bones for, by their names."""
         return kinds_in(self.bone_kinds) if self.bone_kinds else {}
@@ -741,8 +762,9 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
     names |= {settings.example_bone, settings.support_bone}
-    if settings.bone_kinds:
-        names.update(kinds_in(settings.bone_kinds))
+    for setting, read in _CHOSEN.items():
+        if text := getattr(settings, setting):
+            names.update(read(text))
     texts = filter(None, (getattr(settings, setting) for setting in LEFT_OUT))
     return frozenset(names.union(*map(names_in, texts)) - {""})
 
@@ -761,11 +783,11 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
         if not renamed.keys().isdisjoint(left_out):
             text = text_of_names([renamed.get(bone, bone) for bone in left_out])
             setattr(settings, setting, text)
-    kinds = Settings.of(obj).kinds_of_bones
-    if not renamed.keys().isdisjoint(kinds):
-        settings.bone_kinds = text_of_kinds(
-            {renamed.get(bone, bone): kind for bone, kind in kinds.items()}
-        )
+    for setting, read in _CHOSEN.items():
+        chosen = read(getattr(settings, setting))
+        if not renamed.keys().isdisjoint(chosen):
+            follows = {renamed.get(bone, bone): choice for bone, choice in chosen.items()}
+            setattr(settings, setting, text_of_choices(follows))
     for name in ("example_bone", "support_bone"):
         if (bone := getattr(settings, name)) in renamed:
             setattr(settings, name, renamed[bone])

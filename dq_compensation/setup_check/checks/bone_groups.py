@@ -184,7 +184,7 @@ def _find_idle_joints(subject: Subject) -> Iterator[Issue]:
     armature = armature_with_settings(subject.obj)
     meshes = [subject.obj] if armature is None else meshes_with_settings(armature)
     found = found_bones(*meshes)
-    chosen = {*acting.kinds_of_bones, *acting.bones_left_out("joints_left_out")}
+    chosen = {*acting.kinds_of_bones, *acting.strengths_of_joints}
     idle = {reason: sorted(names - chosen) for reason, names in found.idle.items()}
     bones = [name for names in idle.values() for name in names]
     if not bones:

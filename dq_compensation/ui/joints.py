@@ -1,0 +1,439 @@
+"""The sub-panel Joints, a subject of its own: what bones are taken for, how much acts at joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
+from bpy.types import Bone, Context, Event, Menu, Object, Operator, UILayout
+
+from ..examples.operators import active_character
+from ..lifecycle import enabling
+from ..lifecycle.character_settings import meshes_with_settings
+from ..modifier.written_record import FoundBones, found_bones, joint_counts
+from ..painting.panel import draw_overlay
+from ..scene.blender.armature import armature_of, flipped_name
+from ..scene.blender.rigging import find_rig
+from ..scene.selected_characters import selected_characters
+from ..scene.settings.bone_texts import (
+    KINDS,
+    changed_kinds,
+    kinds_refusal,
+    strengths_in,
+    text_of_choices,
+    text_of_names,
+)
+from ..scene.settings.declaration import FACTOR
+from ..scene.settings.object_settings import (
+    LeftOut,
+    Settings,
+    armature_with_settings,
+    settings_of,
+)
+from ..session.changes import writing_settings
+from ..session.status import status_of
+from ..ui_shared.reporting import OperatorResult, Refusing, draw_in_one_line, draw_sentence
+from ..ui_shared.sidebar import RowsOfItems, SubPanel
+from ..wording import counted
+from .operators import NOTHING_ENABLED
+
+if TYPE_CHECKING:
+    from bpy.stub_internal.rna_enums import IconItems
+
+# What is chosen at a joint.
+
+
+_CHOICES: tuple[tuple[LeftOut, str, str], ...] = (
+    (
+        "joints_left_out",
+        "Compensate",
+        "Compensate the skin at the head of this bone. Off: it moves there as with Preserve Volume",
+    ),
+    ("twist_left_out", "Spread Twist", "Spread twists along this bone"),
+)
+_KINDS = (
+    ("AUTO", "Automatic", "What the skin and the weights show"),
+    *((kind, *texts) for kind, texts in KINDS.items()),
+)
+
+
+class _OfJoint(Refusing, Operator):
+    """What is chosen at a bone for the selected characters, for both sides with Shift."""
+
+    bone: StringProperty(name="Bone", description="The bone at whose head the joint is")
+    both_sides: BoolProperty(
+        name="Both Sides", description="Change the same bone of the other side, too"
+    )
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if _joint_owners(context) else NOTHING_ENABLED
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        self.both_sides = event.shift
+        return self.execute(context)
+
+    @property
+    def bones(self) -> list[str]:
+        """The bone, and that of the other side."""
+        return sorted({self.bone, flipped_name(self.bone)} if self.both_sides else {self.bone})
+
+
+class DQC_OT_leave_out(_OfJoint):
+    """Switch what is done at a joint, for the selected characters"""
+
+    bl_idname = "dqc.leave_out"
+    bl_label = "Switch Joint"
+
+    setting: EnumProperty(name="What", description="What is switched", items=_CHOICES)
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What the switch does."""
+        said = next(text for setting, _, text in _CHOICES if setting == properties.setting)
+        return f"{said}. Hold Shift for both sides"
+
+    def execute(self, context: Context) -> OperatorResult:
+        owners, first = _joint_owners(context), active_character(context)
+        shown = first if first is not None and settings_of(first).is_enabled else owners[0]
+        leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
+        for obj in owners:
+            names = Settings.of(obj).bones_left_out(self.setting)
+            kept = [name for name in names if name not in self.bones]
+            text = text_of_names([*kept, *self.bones] if leave_out else kept)
+            setattr(settings_of(obj), self.setting, text)
+        what = next(label for setting, label, _ in _CHOICES if setting == self.setting)
+        text = f"{what} {'off' if leave_out else 'on'}: {', '.join(self.bones)}"
+        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
+        return {"FINISHED"}
+
+
+class DQC_OT_joint_strength(_OfJoint):
+    """Let less of the compensation act at the head of a bone, for the selected characters: 1 is \
+all of it, with 0 the skin moves there as with Preserve Volume"""
+
+    bl_idname = "dqc.joint_strength"
+    bl_label = "Strength of Joint"
+
+    strength: FloatProperty(
+        name="Strength", description="How much of it acts", default=0.5, **FACTOR
+    )
+
+    def execute(self, context: Context) -> OperatorResult:
+        owners = _joint_owners(context)
+        _choose_strength(owners, self.bones, self.strength)
+        text = f"Strength {self.strength:.2f}: {', '.join(self.bones)}"
+        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
+        return {"FINISHED"}
+
+
+def _choose_strength(owners: Iterable[Object], bones: Iterable[str], strength: float) -> None:
+    """Let so much of the compensation act at the heads of bones; 0 leaves them out."""
+    names = dict.fromkeys(bones)
+    with writing_settings():
+        for obj in owners:
+            settings = settings_of(obj)
+            left_out = Settings.of(obj).bones_left_out("joints_left_out")
+            kept = [name for name in left_out if name not in names]
+            settings.joints_left_out = text_of_names(kept if strength else [*kept, *names])
+            chosen = strengths_in(settings.joint_strengths)
+            chosen = {name: each for name, each in chosen.items() if name not in names}
+            if 0.0 < strength < 1.0:
+                chosen |= dict.fromkeys(names, strength)
+            settings.joint_strengths = text_of_choices(chosen)
+    enabling.settings_changed(*owners)
+
+
+def _strength_of(bone: Bone) -> float:
+    """The slider of a bone's row: what the active character has."""
+    obj = active_character(bpy.context)
+    return 1.0 if obj is None else Settings.of(obj).strengths_of_joints.get(bone.name, 1.0)
+
+
+def _set_strength(bone: Bone, strength: float) -> None:
+    """Change it for the selected characters that have the bone's armature."""
+    owners, names = list[Object](), {bone.name}
+    for obj in _joint_owners(bpy.context):
+        rig = obj if obj.type == "ARMATURE" else find_rig(obj)
+        if rig is not None and rig.data == bone.id_data:
+            owners.append(obj)
+            if rig.pose is not None and rig.pose.use_mirror_x:
+                names.add(flipped_name(bone.name))
+    _choose_strength(owners, sorted(names), strength)
+
+
+class DQC_OT_take_bone_for(_OfJoint):
+    """Choose what a bone is taken for, for the selected characters"""
+
+    bl_idname = "dqc.take_bone_for"
+    bl_label = "Take Bone For"
+
+    kind: EnumProperty(
+        name="Kind",
+        description="What the bone is taken for",
+        items=_KINDS,
+    )
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What the choice does."""
+        said = next(text for kind, _, text in _KINDS if kind == properties.kind)
+        return f"{said}. Hold Shift for both sides"
+
+    def execute(self, context: Context) -> OperatorResult:
+        kind = None if self.kind == "AUTO" else self.kind
+        done, reasons = list[Object](), dict[str, None]()
+        for obj in _joint_owners(context):
+            rig = obj if obj.type == "ARMATURE" else find_rig(obj)
+            names = [name for name in self.bones if rig and name in armature_of(rig).bones]
+            chosen = dict.fromkeys(names, kind)
+            if not names or rig is None:
+                reasons[f"{rig.name if rig else obj.name} has no bone {self.bone}."] = None
+            elif reason := kinds_refusal(changed_kinds("", chosen), rig):
+                reasons[reason] = None
+            else:
+                settings_of(obj).bone_kinds = changed_kinds(settings_of(obj).bone_kinds, chosen)
+                done.append(obj)
+        if not done:
+            self.report({"ERROR"}, " ".join(reasons))
+            return {"CANCELLED"}
+        label = next(label for kind, label, _ in _KINDS if kind == self.kind)
+        text = f"{label}: {', '.join(self.bones)}, {counted(len(done), 'object')}"
+        self.report({"WARNING" if reasons else "INFO"}, ". ".join((text, *reasons)))
+        return {"FINISHED"}
+
+
+class DQC_MT_bone_kind(Menu):
+    """What a bone of the list was taken for, and what else it can be taken for."""
+
+    bl_idname = "DQC_MT_bone_kind"
+    bl_label = "Taken For"
+
+    def draw(self, context: Context | None) -> None:
+        """Draw the choices of the bone of the row."""
+        assert context is not None
+        bone, obj = getattr(context, "dqc_bone", None), active_character(context)
+        if bone is None or obj is None:
+            return
+        chosen = Settings.of(obj).kinds_of_bones.get(bone.name)
+        found = _found(obj).kind_of(bone.name)
+        automatic = "Automatic" if chosen else f"Automatic: {KINDS[found][0]}"
+        for kind, label, _ in (("AUTO", automatic, ""), *_KINDS[1:]):
+            if kind == "TWIST_BONE" and bone.parent is None:
+                continue
+            icon: IconItems = "RADIOBUT_ON" if kind == (chosen or "AUTO") else "RADIOBUT_OFF"
+            button: Any = self.layout.operator(
+                DQC_OT_take_bone_for.bl_idname, text=label, icon=icon
+            )
+            button.bone, button.kind = bone.name, kind
+
+
+def _joint_owners(context: Context) -> list[Object]:
+    """The objects whose settings are changed: armatures of characters, or enabled meshes.
+
+    An active mesh with settings of its own is changed alone.
+    """
+    active, characters = context.active_object, selected_characters(context)
+    alone = [obj for each in characters for obj in each.with_own if obj == active]
+    owners = [
+        obj
+        for each in characters
+        for obj in (each.enabled if each.keeper is None or not each.together else [each.keeper])
+    ]
+    return [obj for obj in alone or owners if enabling.linked_refusal(obj) is None]
+
+
+def _found(obj: Object) -> FoundBones:
+    """What bones were taken for on all meshes that go with an object."""
+    armature = armature_with_settings(obj)
+    return found_bones(*(meshes_with_settings(armature) if armature is not None else [obj]))
+
+
+class DQC_UL_joints(RowsOfItems):
+    """The bones of a character's armature that move its skin."""
+
+    # The field to search in is shown until the user closes it.
+    has_shown_filter: BoolProperty(options={"HIDDEN"})
+
+    def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
+        obj = active_character(context)
+        if obj is None:
+            return
+        acting, found = Settings.of(obj), _found(obj)
+        parts = row.split(factor=0.42, align=True)
+        parts.label(text=item.name, icon="BONE_DATA")
+        row = parts.row(align=True)
+        chosen = acting.kinds_of_bones.get(item.name)
+        row.context_pointer_set("dqc_bone", item)
+        text, icon = KINDS[chosen or found.kind_of(item.name)][0], "PINNED" if chosen else "NONE"
+        row.menu(DQC_MT_bone_kind.bl_idname, text=text, icon=icon)
+        joints = found.joints.union(found.ball_joints, acting.strengths_of_joints)
+        if item.name in joints:
+            row.prop(item, _STRENGTH, text="", slider=True)
+        else:
+            row.label(text="")
+        if acting.twist_spread:
+            _twist_switch(row, item.name, found.limbs, acting.bones_left_out("twist_left_out"))
+
+    def filter_items(  # type: ignore[override] - Blender takes lists, which the stubs do not know
+        self,
+        context: Context | None,
+        data: Any | None,
+        property: str | None,  # noqa: A002 - Blender calls it so
+    ) -> tuple[list[int], list[int]]:
+        """Show the bones that move skin, and chosen ones, by the names searched for."""
+        assert context is not None
+        if not self.has_shown_filter:
+            self.has_shown_filter = self.use_filter_show = True
+        bones: Any = getattr(data, property or "")
+        shown = list[int]()
+        if self.filter_name:
+            find = bpy.types.UI_UL_list.filter_items_by_name
+            shown = find(self.filter_name, self.bitflag_filter_item, bones, "name")
+        obj = active_character(context)
+        listed = _listed(obj) if obj is not None else frozenset[str]()
+        flags = shown or [self.bitflag_filter_item] * len(bones)
+        return [flag * (bone.name in listed) for flag, bone in zip(flags, bones, strict=True)], []
+
+
+def _listed(obj: Object) -> frozenset[str]:
+    """The names of the bones in the list."""
+    acting = Settings.of(obj)
+    names = _found(obj).all.union(acting.strengths_of_joints, acting.kinds_of_bones)
+    if acting.twist_spread:
+        names = names.union(acting.bones_left_out("twist_left_out"))
+    return names.union(bone.name for bone in settings_of(obj).example_bones if acting.by_example)
+
+
+def _twist_switch(row: UILayout, bone: str, on: frozenset[str], off: tuple[str, ...]) -> None:
+    """A button that is pressed in where a twist is spread; a gap where no limb twists."""
+    if bone not in on and bone not in off:
+        row.label(text="", icon="BLANK1")
+        return
+    button: Any = row.operator(
+        DQC_OT_leave_out.bl_idname, text="", icon="FORCE_VORTEX", depress=bone not in off
+    )
+    button.bone, button.setting = bone, "twist_left_out"
+
+
+class JointsPanel(SubPanel):
+    """The joints of the character: what bones were taken for, what is done, and choices."""
+
+    title = "Joints"
+    help_page = "guide"
+    help_section = "joints"
+
+    @classmethod
+    def subject(cls, context: Context) -> Object | None:
+        obj = active_character(context)
+        shows = obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
+        return obj if shows else None
+
+    @classmethod
+    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
+        rig = find_rig(subject)
+        if rig is None:
+            return
+        if not Settings.of(subject).compensates:
+            draw_sentence(layout, context, "This method compensates no joints.", "INFO")
+            draw_overlay(layout, context, subject)
+            return
+        armature, settings = armature_of(rig), settings_of(subject)
+        draw_sentence(layout, context, _count(subject), "INFO")
+        listed_bones = _listed(subject)
+        layout.template_list(
+            "DQC_UL_joints",
+            "",
+            armature,
+            "bones",
+            settings,
+            "active_joint",
+            rows=_rows(context, len(listed_bones)),
+        )
+        if settings.active_joint < len(armature.bones):
+            bone = armature.bones[settings.active_joint].name
+            if bone in listed_bones:
+                draw_sentence(layout, context, _about(subject, bone), "BONE_DATA")
+        spread = status_of(subject).twists or "No twist is spread."
+        row = layout.row()
+        draw_in_one_line(row, spread, spread.partition(". ")[0].rstrip("."), "FORCE_VORTEX")
+        draw_overlay(layout, context, subject)
+
+
+# The rows of the list at least; the height of a row in pixels at interface scale 1; and what the
+# rest of an open panel is high.
+_LEAST_ROWS, _ROW_HEIGHT, _OTHER_HEIGHT = 6, 22, 420
+
+
+def _rows(context: Context, count: int) -> int:
+    """As many rows of the list of joints as the sidebar has room for, and no more than bones."""
+    region, scale = context.region, context.preferences.system.ui_scale or 1.0
+    room = int((region.height / scale - _OTHER_HEIGHT) / _ROW_HEIGHT) if region else _LEAST_ROWS
+    return max(_LEAST_ROWS, min(room, count))
+
+
+def _about(obj: Object, bone: str) -> str:
+    """What a bone is taken for, and what is done at its head or why nothing is."""
+    acting, found = Settings.of(obj), _found(obj)
+    chosen = acting.kinds_of_bones.get(bone)
+    taken = f"you chose {KINDS[chosen][0]}" if chosen else KINDS[found.kind_of(bone)][0]
+    done = ", as at a ball joint" if bone in found.ball_joints else ""
+    if (strength := acting.strengths_of_joints.get(bone, 1.0)) < 1.0:
+        done += f", with the strength {strength:.2f}"
+    text = f"The skin at its head is compensated{done}."
+    if reason := found.reason(bone, acting):
+        text = f"Nothing is compensated at its head: {reason}."
+    if acting.by_example and settings_of(obj).example_bones.get(bone) is not None:
+        text += " It has example poses."
+    return f"{bone}: {taken}. {text}"
+
+
+def _count(obj: Object) -> str:
+    """How many joints are compensated."""
+    found, counts = _found(obj), joint_counts(obj)
+    if counts is None:
+        text = f"Joints found: {len(found.joints)}"
+    else:
+        text = f"Joints found: {counts[0]} from the hierarchy"
+        if settings_of(obj).use_mesh_joints:
+            text += f", {counts[1]} from the mesh"
+    if settings_of(obj).use_ball_joints and Settings.of(obj).acts("use_ball_joints"):
+        text += f", and {counted(len(found.ball_joints), 'ball joint')}, counted apart"
+    return f"{text}."
+
+
+# A property of each bone that keeps nothing: the settings of the character have it. A linked
+# armature has the sliders, too.
+_STRENGTH = "dqc_strength"
+
+
+def register() -> None:
+    """Give the rows of the list their sliders."""
+    slider = FloatProperty(
+        name="Strength",
+        description="How much of the compensation acts at the head of this bone: 1 all of it, with "
+        "0 the skin moves there as with Preserve Volume. With X-Axis Mirror of the pose the bone "
+        "of the other side gets it, too; with Alt all selected bones do",
+        get=_strength_of,
+        set=_set_strength,
+        options={"LIBRARY_EDITABLE", "SKIP_SAVE"},
+        override={"LIBRARY_OVERRIDABLE"},
+        **FACTOR,
+    )
+    setattr(Bone, _STRENGTH, slider)
+
+
+def unregister() -> None:
+    """Take the sliders away."""
+    delattr(Bone, _STRENGTH)
+
+
+CLASSES = (
+    DQC_OT_leave_out,
+    DQC_OT_joint_strength,
+    DQC_OT_take_bone_for,
+    DQC_MT_bone_kind,
+    DQC_UL_joints,
+)
