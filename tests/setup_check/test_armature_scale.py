@@ -234,18 +234,49 @@ def test_bones_of_other_armatures_stay_where_they_were(human: Human) -> None:
     assert np.ptp(before, axis=0).max() > 0.01
 
 
-def test_followers_that_cannot_be_kept_are_named_before(human: Human) -> None:
+@pytest.mark.parametrize(
+    ("kind", "settings", "asks"),
+    [
+        ("COPY_LOCATION", {"target_space": "LOCAL"}, True),
+        ("COPY_LOCATION", {}, False),
+        ("COPY_TRANSFORMS", {}, True),
+        ("TRANSFORM", {"map_from": "SCALE"}, True),
+        ("TRANSFORM", {"map_from": "ROTATION"}, False),
+        ("ACTION", {"transform_channel": "SCALE_X"}, True),
+        ("CHILD_OF", {}, False),
+        ("CHILD_OF", {"use_scale_x": False}, True),
+        ("CHILD_OF", dict.fromkeys(("use_scale_x", "use_scale_y", "use_scale_z"), False), False),
+    ],
+)
+def test_followers_that_cannot_be_kept_are_named_before(
+    kind: str, settings: dict[str, object], asks: bool, human: Human
+) -> None:
+    """Those that are not named stay where they were."""
     rig = human.armature_object
     rig.scale = (3.0, 3.0, 3.0)
     hat_rig = add_armature(("Hat",), name="Hat Rig")
-    follow: Any = hat_rig.pose.bones["Hat"].constraints.new("COPY_LOCATION")
+    hat = add_grid(name="Hat")
+    skin(hat, hat_rig, groups=("Hat",))
+    follow: Any = hat_rig.pose.bones["Hat"].constraints.new(kind)
     follow.target, follow.subtarget = rig, rig.pose.bones[6].name
-    follow.target_space = "LOCAL"
+    for name, value in settings.items():
+        setattr(follow, name, value)
+    before = world_positions(hat)
     (one,) = find(CHECK, human)["armature"].fixes
-    assert "Hat (Hat Rig)" in one.question
-    follow.target_space = "WORLD"
+    assert ("Hat (Hat Rig)" in one.question) == asks
+    assert bool(one.question) == asks
+    fix(CHECK, human, "armature")
+    assert asks or moved(before, world_positions(hat)) < TOLERANCE
+
+
+def test_a_space_of_the_armature_is_named_before(human: Human) -> None:
+    rig = human.armature_object
+    rig.scale = (3.0, 3.0, 3.0)
+    other = link(bpy.data.objects.new("Other", None))
+    limit: Any = other.constraints.new("LIMIT_LOCATION")
+    limit.owner_space, limit.space_object = "CUSTOM", rig
     (one,) = find(CHECK, human)["armature"].fixes
-    assert one.question == ""
+    assert "Constraints of Other read lengths of Human Rig" in one.question
 
 
 def test_a_shared_armature_is_copied_after_asking(human: Human) -> None:

@@ -22,6 +22,7 @@ from tests.blender.scene_builders import (
     add_grid,
     edit_mode,
     evaluated_positions,
+    link,
     linked_copy,
 )
 from tests.limb import build_limb, pose_limb
@@ -263,6 +264,12 @@ def inherit_otherwise(rig: bpy.types.Object) -> None:
     rig.pose.bones["lowerarm01.L"].scale = (1.1, 1.1, 1.1)
 
 
+def limit_another_in_its_space(rig: bpy.types.Object) -> None:
+    limited: Any = link(bpy.data.objects.new("Limited", None)).constraints.new("LIMIT_LOCATION")
+    limited.owner_space, limited.space_object = "CUSTOM", rig
+    limited.space_subtarget = "lowerarm01.L"
+
+
 def add_noise(rig: bpy.types.Object) -> None:
     animate(rig)
     curves = played_actions(rig)[0].curves
@@ -279,6 +286,7 @@ def add_noise(rig: bpy.types.Object) -> None:
         (read_by_driver, "lowerarm01.L"),
         (bend, "lowerarm01.L"),
         (inherit_otherwise, "lowerarm02.L"),
+        (limit_another_in_its_space, "lowerarm01.L"),
         (add_noise, "lowerarm01.L"),
     ],
 )

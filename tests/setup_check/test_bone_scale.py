@@ -12,9 +12,9 @@ from dq_compensation import api
 from dq_compensation.setup_check.checks.bone_scale import CHECK
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
-from tests.blender.scene_builders import link
+from tests.blender.scene_builders import add_armature, link
 from tests.limb import build_posed_limb
-from tests.setup_check.animated_human import find, fix, world_positions
+from tests.setup_check.animated_human import add_child, find, fix, world_positions
 from tests.setup_check.plant_bone_scale import PLANTED, forearm
 from tests.setup_check.test_unweighted_vertices import subject_of as subject_of_limb
 
@@ -76,6 +76,28 @@ def test_clearing_the_pose_gives_the_unscaled_one(human: Human) -> None:
     assert fix(CHECK, human, "pose") == "Cleared the scale of 1 bone of Human Rig."
     assert not find(CHECK, human)
     np.testing.assert_array_equal(world_positions(human.mesh_object), unscaled)
+
+
+@pytest.mark.parametrize(("variant", "key"), [("posed", "pose"), ("keyed", "keys")])
+def test_what_hangs_on_the_bones_from_outside_is_named(
+    human: Human, variant: str, key: str
+) -> None:
+    """On a bone below the scaled one, too; what hangs on the other arm is none."""
+    PLANTED[f"bone_scale/{variant}"](human)
+    rig = human.armature_object
+    assert "follows" not in find(CHECK, human)[key].fixes[0].question
+    for name, bone in (("Watch", "wrist.L"), ("Ring", "wrist.R")):
+        add_child(rig, bone).name = name
+    glove = add_armature(("Glove",), name="Glove Rig")
+    follow = glove.pose.bones["Glove"].constraints.new("COPY_TRANSFORMS")
+    follow.target, follow.subtarget = rig, FOREARM
+    reader = link(bpy.data.objects.new("Reader", None))
+    variable = reader.driver_add("location", 0).driver.variables.new()
+    variable.type, target = "TRANSFORMS", variable.targets[0]
+    target.id, target.bone_target = rig, "wrist.L"
+    question = find(CHECK, human)[key].fixes[0].question
+    said = "What follows it changes its place or size, too: Glove (Glove Rig), Reader, Watch."
+    assert said in question
 
 
 def test_removing_keys_leaves_the_other_channels(human: Human) -> None:

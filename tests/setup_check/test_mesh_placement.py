@@ -169,14 +169,14 @@ def test_the_fix_asks_and_names_what_goes_along(human: Human) -> None:
     turned(human)
     (issue,) = found_by(CHECK, human.mesh_object)
     assert "turned by 20 degrees" in issue.fixes[0].question
-    assert "Its children go with it: Child." in issue.fixes[0].question
+    assert "What follows it goes with it: Child." in issue.fixes[0].question
     fix(CHECK, human.mesh_object, "move_mesh")
     bpy.context.view_layer.update()
     assert np.abs(np.array(child.matrix_world) - before).max() <= SAME
 
 
-def test_the_fix_names_what_follows_by_constraints(human: Human) -> None:
-    """An object, and a bone of another armature: both move with the mesh."""
+def test_the_fix_names_what_follows(human: Human) -> None:
+    """By a constraint, an object and a bone of another armature; by a driver; by a modifier."""
     hat = link(bpy.data.objects.new("Hat", None))
     copy = hat.constraints.new("COPY_TRANSFORMS")
     copy.target = human.mesh_object
@@ -185,10 +185,18 @@ def test_the_fix_names_what_follows_by_constraints(human: Human) -> None:
         other.data.edit_bones.new("bone").tail = (0.0, 0.0, 1.0)
     follow = other.pose.bones["bone"].constraints.new("COPY_LOCATION")
     follow.target = human.mesh_object
+    reader = link(bpy.data.objects.new("Reader", None))
+    variable = reader.driver_add("location", 0).driver.variables.new()
+    variable.type, variable.targets[0].id = "TRANSFORMS", human.mesh_object
+    hooked = link(bpy.data.objects.new("A Hook", bpy.data.meshes.new("Hooked")))
+    hooked.modifiers.new("Hook", "HOOK").object = human.mesh_object
     turned(human)
     (issue,) = found_by(CHECK, human.mesh_object)
-    said = "What follows it by a constraint goes with it, too: Hat, bone (Other)."
+    said = "What follows it goes with it: A Hook, Hat, Reader and 1 more."
     assert said in issue.fixes[0].question
+    bpy.data.objects.remove(hooked)
+    (issue,) = found_by(CHECK, human.mesh_object)
+    assert "goes with it: Hat, Reader, bone (Other)." in issue.fixes[0].question
     bpy.context.view_layer.update()
     before = np.array(hat.matrix_world)
     fix(CHECK, human.mesh_object, "move_mesh")

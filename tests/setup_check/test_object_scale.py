@@ -7,12 +7,13 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 from dq_compensation.scene.blender.animation_curves import bone_curves, played_actions
 from dq_compensation.setup_check.checks.object_scale import CHECK
 from dq_compensation.setup_check.issue import FixError
 from tests.blender.conftest import Human
-from tests.blender.scene_builders import link
+from tests.blender.scene_builders import add_armature, add_grid, link, skin
 from tests.setup_check.animated_human import (
     TOLERANCE,
     add_child,
@@ -51,6 +52,42 @@ def test_a_scale_is_found_on_its_object(
     owner = human.mesh_object if key == "mesh" else human.armature_object
     assert found[key].message.startswith(owner.name)
     assert bool(found[key].fixes) == (variant != "flat")
+
+
+@pytest.mark.parametrize("scale", [(0.5, 0.5, 0.5), (-1.0, 2.0, 0.7)])
+def test_what_follows_a_mesh_by_constraints_and_hooks_stays(
+    human: Human, scale: tuple[float, float, float]
+) -> None:
+    """A child by constraint, one of a bone of another armature, and hooked vertices."""
+    obj = human.mesh_object
+    place_somewhere(human)
+    obj.scale = scale
+    empty = link(bpy.data.objects.new("Empty", None))
+    other = add_armature(("Bone",), name="Other")
+    hat, hooked = add_grid(name="Hat"), add_grid(name="Hooked")
+    skin(hat, other, groups=("Bone",))
+    hook: Any = hooked.modifiers.new("Hook", "HOOK")
+    hook.object = obj
+    hook.vertex_indices_set(range(4))
+    for owner in (empty, other.pose.bones["Bone"]):
+        follow: Any = owner.constraints.new("CHILD_OF")
+        follow.target, follow.inverse_matrix = obj, Matrix.Translation((0.2, 0.1, 0.3))
+    before = [world_positions(each) for each in (hat, hooked)]
+    places = matrices_over_frames(empty)
+    assert find(CHECK, human)["mesh"].fixes[0].question == ""
+    fix(CHECK, human, "mesh")
+    for each, was in zip((hat, hooked), before, strict=True):
+        assert moved(was, world_positions(each)) < TOLERANCE
+    np.testing.assert_allclose(matrices_over_frames(empty), places, atol=TOLERANCE)
+
+
+def test_what_takes_the_scale_of_a_mesh_is_named_before(human: Human) -> None:
+    human.mesh_object.scale = (2.0, 2.0, 2.0)
+    hat = link(bpy.data.objects.new("Hat", None))
+    follow = hat.constraints.new("COPY_TRANSFORMS")
+    follow.target = human.mesh_object
+    question = find(CHECK, human)["mesh"].fixes[0].question
+    assert question == "Constraints take the world scale of Human for Hat: look there."
 
 
 @pytest.mark.parametrize("scale", [(0.5, 0.5, 0.5), (-1.0, 2.0, 0.7)])

@@ -66,6 +66,18 @@ def test_a_mesh_that_follows_by_a_constraint_has_no_finding(human: Human) -> Non
     assert "apart" in find(CHECK, human)
 
 
+@pytest.mark.parametrize(("variant", "key"), [("on_bone", "bone"), ("apart_and_moving", "apart")])
+def test_what_follows_a_mesh_that_will_be_elsewhere_is_named(
+    human: Human, variant: str, key: str
+) -> None:
+    PLANTED[f"parenting/{variant}"](human)
+    human.armature_object.pose.bones[3].rotation_quaternion = (0.9, 0.1, 0.3, 0.0)
+    hat = link(bpy.data.objects.new("Hat", None))
+    hat.parent = human.mesh_object
+    question = find(CHECK, human)[key].fixes[0].question
+    assert question.endswith("What follows it goes with it: Hat.")
+
+
 def test_off_the_bone_the_mesh_is_posed_once(human: Human) -> None:
     on_bone(human)
     fix(CHECK, human, "bone")

@@ -24,7 +24,7 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import read_property
 from ...wording import counted, listed
-from ..fixes.bone_dependents import bones_behind
+from ..fixes.bone_dependents import bones_behind, following_sentence
 from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, Issue, Repair, Severity
 from ..subject import Subject
@@ -132,7 +132,8 @@ def _posed_issue(armature: bpy.types.Object, names: tuple[str, ...]) -> Issue:
         "clear_pose_scale",
         "Clear Scale",
         "Set the scale of these bones to 1 in the pose",
-        f"The pose will look different: the scale of {count} of {armature.name} is cleared.",
+        f"The pose will look different: the scale of {count} of {armature.name} is cleared."
+        f"{_following(armature, names)}",
     )
     return Issue("pose", severity, message, names, fixes=(fix,))
 
@@ -158,7 +159,7 @@ def _keyed_issue(
         "Remove Scale Keys",
         "Remove the animation of these bones' scale and set it to 1",
         f"The animation will look different: {removed} of the scale of {bones} are removed "
-        f"from {listed(names)}.{_shared(actions, armature)}",
+        f"from {listed(names)}.{_shared(actions, armature)}{_following(armature, keyed)}",
     )
     return Issue("keys", severity, message, keyed, fixes=(fix,))
 
@@ -205,6 +206,13 @@ def _constrained(subject: Subject, armature: bpy.types.Object, known: set[str]) 
 
 def _harm(smallest: float) -> tuple[Severity, str]:
     return ("WARNING", _HARM) if smallest > 1e-6 else ("ERROR", _HARM_NEGATIVE)
+
+
+def _following(armature: bpy.types.Object, names: Iterable[str]) -> str:
+    """The sentence on what hangs on these bones and those below them, outside of the armature."""
+    bones = [armature_of(armature).bones[name] for name in names]
+    below = {each.name for bone in bones for each in (bone, *bone.children_recursive)}
+    return following_sentence(armature, below)
 
 
 def _actions(curves: Iterable[BoneCurve]) -> list[PlayedAction]:

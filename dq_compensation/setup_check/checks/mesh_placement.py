@@ -8,7 +8,6 @@ other check measures how skin and bones fit: its advice would be to change bones
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import bpy
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from ...analysis.skin_fit import scale_of
 from ...scene.blender.scenes import length_words, world_millimetres
 from ...wording import counted, listed
-from ..fixes.bone_dependents import all_constraints
+from ..fixes.bone_dependents import following_sentence
 from ..fixes.object_transforms import (
     Matrix,
     is_above,
@@ -50,26 +49,16 @@ def find(subject: Subject) -> Iterator[Issue]:
         f"of {armature.name} lie outside of the skin that they bend. {obj.name} has to be {words}: "
         f"then {then} outside. Leave the bones where they are."
     )
-    children = sorted(child.name for child in obj.children)
-    follow = f" Its children go with it: {listed(children)}." if children else ""
-    followers = sorted({owner for owner, each in all_constraints() if obj in _targets(each)})
-    if followers:
-        follow += f" What follows it by a constraint goes with it, too: {listed(followers)}."
     fix = Fix(
         "move_mesh",
         "Move Mesh to Rig",
         "Move the mesh object to where its skin fits the joints of the rig. Its vertices and the "
         "bones stay as they are",
         f"{obj.name} is {words}, and looks different. Its vertices and {armature.name} stay as "
-        f"they are.{follow}",
+        f"they are.{following_sentence(obj)}",
     )
     bones = tuple(subject.skeleton.names[bone] for bone in outside)
     yield Issue("misplaced", "ERROR", message, bones, fixes=(fix,))
-
-
-def _targets(constraint: Any) -> list[bpy.types.Object | None]:
-    ends = (constraint, *getattr(constraint, "targets", ()))
-    return [getattr(end, "target", None) for end in ends]
 
 
 def _movement_words(subject: Subject, found: Misplacement) -> str:

@@ -92,7 +92,7 @@ class MeshScalePlan:
                 "Modifiers with lengths in the object's units look different afterwards: "
                 f"{listed(other_units)}."
             )
-        return " ".join((*parts, *length_readers(self.obj)))
+        return " ".join((*parts, *_unkept_dependents(self.obj)))
 
 
 def mesh_scale(obj: bpy.types.Object) -> Float64s:
@@ -139,7 +139,7 @@ def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None)
 
 
 def apply_mesh_scale(plan: MeshScalePlan) -> None:
-    """Carry out a plan: the mesh with all its shape keys, its normals, its object, its children."""
+    """Carry out a plan: the mesh with all its shape keys, its normals, its object, what follows."""
     obj = plan.obj
     if shares_data(obj):
         obj.data = mesh_of(obj).copy()
@@ -150,6 +150,7 @@ def apply_mesh_scale(plan: MeshScalePlan) -> None:
         obj.location = plan.location.tolist()
     clear_scale(obj)
     keep_children(obj, plan.change, {})
+    _keep_followers(obj, plan.change, {})
 
 
 def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
@@ -324,49 +325,81 @@ def _keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Mat
             factor = bones.get(constraint.subtarget, change) if ours else np.eye(4)
             inverse = np.array(constraint.inverse_matrix, np.float64) @ np.linalg.inv(change)
             constraint.inverse_matrix = (factor @ inverse).T.tolist()  # Blender takes columns
+    _keep_followers(obj, change, bones)
+
+
+def _keep_followers(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
+    """Adapt what holds an inverse of a place of an object; see `_keep_dependents`."""
     for follower, name in _followers(obj):
         factor = bones.get(getattr(follower, "subtarget", ""), change)
         setattr(follower, name, (factor @ np.array(getattr(follower, name))).T.tolist())
 
 
 def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
-    """What holds an inverse of a place of an armature, with the name of the matrix."""
+    """What holds an inverse of a place of an object, with the name of the matrix."""
     for other in bpy.data.objects:
         if other.library is not None or is_hidden(other):  # palettes are made anew
             continue
         for _, constraint in _constraints_beside(obj, other):
-            if constraint.type == "CHILD_OF" and getattr(constraint, "target", None) == obj:
+            is_child = constraint.type == "CHILD_OF" and constraint.target == obj
+            # A group of vertices has no scale, nor has a parent whose scale is not followed.
+            if is_child and all(_followed_scale(constraint)) and not _is_at_vertices(constraint):
                 yield constraint, "inverse_matrix"
         for modifier in other.modifiers:
             if modifier.type == "HOOK" and getattr(modifier, "object", None) == obj:
                 yield modifier, "matrix_inverse"
 
 
+def _followed_scale(constraint: Any) -> tuple[bool, bool, bool]:
+    """Along which axes a Child Of constraint follows the scale."""
+    return constraint.use_scale_x, constraint.use_scale_y, constraint.use_scale_z
+
+
+def _is_at_vertices(constraint: Any) -> bool:
+    return bool(constraint.subtarget) and constraint.target.type != "ARMATURE"
+
+
+def _takes_scale(constraint: Any, scale: Float64s) -> bool:
+    """Whether this scale of a target acts by a constraint in a way that cannot be adapted."""
+    if constraint.type == "CHILD_OF":
+        followed = _followed_scale(constraint)
+        return not all(followed) and (any(followed) or not _is_plain(scale))
+    by_scale = (getattr(constraint, name, "") for name in ("map_from", "transform_channel"))
+    return constraint.type in _WORLD_SCALE or any(name.startswith("SCALE") for name in by_scale)
+
+
 def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
-    """The followers of an armature object's scale that will look different; sentences."""
+    """What will look different of what follows the scale of an object; sentences."""
     owners = {
         bone
         for bone, constraint in _bone_constraints(obj)
-        if constraint.type in _WORLD_SCALE
-        and constraint.owner_space == "WORLD"
-        and getattr(constraint, "target", None) != obj
+        if (
+            constraint.type in _WORLD_SCALE
+            and constraint.owner_space == "WORLD"
+            and getattr(constraint, "target", None) != obj
+        )
+        or (constraint.type == "CHILD_OF" and not all(_followed_scale(constraint)))
     }
-    local = set()
+    local, scale = set(), mesh_scale(obj)
     for other in bpy.data.objects:
         if is_hidden(other):
             continue
         for name, constraint in _constraints_beside(obj, other):
+            spaces = (constraint.owner_space, getattr(constraint, "target_space", "WORLD"))
+            if "CUSTOM" in spaces and constraint.space_object == obj:
+                local.add(name)
             # Transform Cache and the like have no target.
             if getattr(constraint, "target", None) != obj:
                 continue
-            if constraint.type in _WORLD_SCALE:
+            if _takes_scale(constraint, scale):
                 owners.add(name)
-            if constraint.target_space != "WORLD" or other.library is not None:
+            if spaces[1] != "WORLD" or other.library is not None:
                 local.add(name)
     found = length_readers(obj)
     if owners:
         found.append(
-            f"Constraints take the world scale of bones for {listed(sorted(owners))}: look there."
+            f"Constraints take the world scale of {obj.name} for {listed(sorted(owners))}: look "
+            "there."
         )
     if local:
         found.append(

@@ -16,6 +16,7 @@ import numpy as np
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import is_invertible
 from ...wording import listed
+from ..fixes.bone_dependents import following_sentence
 from ..fixes.object_transforms import (
     Matrix,
     is_above,
@@ -63,7 +64,10 @@ def find(subject: Subject) -> Iterator[Issue]:
 def _bone_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
     bone = obj.parent_bone
     moved = not is_same(_pose_factor(armature, bone), np.eye(4))
-    question = f"{obj.name} will look different: {bone} then moves it once instead of twice."
+    question = (
+        f"{obj.name} will look different: {bone} then moves it once instead of twice."
+        f"{following_sentence(obj)}"
+    )
     message = (
         f"{obj.name} is parented to the bone {bone} of {armature.name} and is deformed by the "
         "same armature: the bone moves it twice."
@@ -104,7 +108,7 @@ def _apart_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
         message += f" Moved now: {by}."
         question = (
             f"{obj.name} stays where it is in this frame and follows {armature.name} from here; "
-            "in other frames it will be somewhere else."
+            f"in other frames it will be somewhere else.{following_sentence(obj)}"
         )
     fix = Fix(
         "parent_to_armature",

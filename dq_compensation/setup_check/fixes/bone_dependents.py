@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import bpy
@@ -24,6 +24,7 @@ from ...scene.blender.animation_curves import (
     stored_actions,
 )
 from ...scene.blender.armature import armature_of
+from ...scene.blender.own_objects import is_hidden
 from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_local, require_own_action
@@ -281,6 +282,15 @@ def _constraint_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator
         targeted = bone in names and constraint.target == armature
         if targeted and not _asks_for_the_head(constraint):
             yield bone, f"the constraint {constraint.name} of {owner} looks at its axes"
+        bone = getattr(constraint, "space_subtarget", "")
+        # Sizes along the axes of the target are the same in any space.
+        in_space = bone in names and constraint.space_object == armature
+        if in_space and _uses_custom_space(constraint) and constraint.type != "COPY_SCALE":
+            yield bone, f"the constraint {constraint.name} of {owner} works along its axes"
+
+
+def _uses_custom_space(constraint: Any) -> bool:
+    return "CUSTOM" in {constraint.owner_space, getattr(constraint, "target_space", "")}
 
 
 def _ik_chain(bone: bpy.types.PoseBone, constraint: Any) -> list[str]:
@@ -401,6 +411,97 @@ def _animated() -> Iterator[Any]:
         collection = getattr(bpy.data, name)
         if isinstance(collection, bpy.types.bpy_prop_collection):
             yield from (each for each in collection if getattr(each, "animation_data", None))
+
+
+# Finds what goes where an object, or some of its bones, go.
+
+
+# How paths of an object's properties begin that say where it is.
+_PLACE = ("location", "rotation", "scale", "delta_", "matrix_")
+# Modifiers that follow one bone, by the properties that name it.
+_BONES_OF_MODIFIERS = ("subtarget", "bone_from", "bone_to")
+
+
+def following_sentence(obj: bpy.types.Object, bones: Collection[str] | None = None) -> str:
+    """A sentence on what goes where an object goes, with a space before; empty without any.
+
+    Children, and what follows by constraints, drivers and modifiers. What an armature deforms is
+    left out.
+
+    Args:
+        bones: of an armature object; what follows one of these, from outside, counts then.
+    """
+    found = {
+        *_children(obj, bones),
+        *_constrained_to(obj, bones),
+        *_driven_by(obj, bones),
+        *_modified_by(obj, bones),
+    }
+    follows = "goes with it" if bones is None else "changes its place or size, too"
+    return f" What follows it {follows}: {listed(sorted(found))}." if found else ""
+
+
+def _others(obj: bpy.types.Object) -> Iterator[bpy.types.Object]:
+    """The other objects, without hidden ones of ours."""
+    yield from (other for other in bpy.data.objects if other != obj and not is_hidden(other))
+
+
+def _children(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
+    for child in _others(obj):
+        on_bone = child.parent_type == "BONE" and child.parent_bone in (bones or ())
+        if child.parent == obj and (bones is None or on_bone):
+            yield child.name
+
+
+def _constrained_to(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
+    for owner, constraint in all_constraints():
+        ends = (
+            *((constraint, "target", "subtarget"), (constraint, "pole_target", "pole_subtarget")),
+            (constraint, "space_object", "space_subtarget"),
+            *((each, "target", "subtarget") for each in getattr(constraint, "targets", ())),
+        )
+        follows = any(
+            getattr(end, target, None) == obj
+            and (bones is None or getattr(end, subtarget, "") in bones)
+            for end, target, subtarget in ends
+        )
+        if follows and constraint.id_data != obj and not is_hidden(constraint.id_data):
+            yield owner
+
+
+def _driven_by(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
+    for owner in _animated():
+        if owner == obj or (isinstance(owner, bpy.types.Object) and is_hidden(owner)):
+            continue
+        variables = [each for curve in drivers(owner) for each in curve.driver.variables]
+        if any(
+            target.id == obj and _reads_place(variable, target, bones)
+            for variable in variables
+            for target in variable.targets
+        ):
+            yield owner.name
+
+
+def _reads_place(variable: Any, target: Any, bones: Collection[str] | None) -> bool:
+    if variable.type in {"TRANSFORMS", "LOC_DIFF", "ROTATION_DIFF"}:
+        return target.bone_target in bones if bones is not None else not target.bone_target
+    if bones is None:
+        return target.data_path.startswith(_PLACE)
+    place = bone_channel(re.sub(r"\[\d+\]$", "", target.data_path))
+    return place is not None and place[0] in bones and place[1] in VECTOR_CHANNELS
+
+
+def _modified_by(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
+    for other in _others(obj):
+        for modifier in other.modifiers:
+            names = {getattr(modifier, name, "") for name in _BONES_OF_MODIFIERS}
+            if modifier.type == "ARMATURE" or (bones is not None and names.isdisjoint(bones)):
+                continue
+            pointers = (
+                each.identifier for each in modifier.bl_rna.properties if each.type == "POINTER"
+            )
+            if any(getattr(modifier, name) == obj for name in pointers):
+                yield other.name
 
 
 def follow(
