@@ -27,6 +27,7 @@ from ..modifier.attribute_names import kind_for
 from ..modifier.installation import install, uninstall
 from ..modifier.modifier_stack import choose_preserve_volume, restore_modifier
 from ..modifier.nodes.node_tree import BASE_PROPERTY
+from ..modifier.nodes.own_trees import let_shape_go
 from ..modifier.written_record import IDLE_REASONS
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import modifiers_read
@@ -332,6 +333,7 @@ def _alone(
     try:
         with temporary_copy(obj, scene) as copy:
             skinned = SkinnedObject(copy)
+            let_shape_go(copy)
             for modifier in own_modifiers(copy):
                 copy.modifiers.remove(modifier)
             restore_modifier(skinned)

@@ -23,7 +23,7 @@ from ..modifier.modifier_inputs import (
     release_settings,
 )
 from ..modifier.modifier_stack import chosen_settings, replaced_modifier, shown_in_viewport
-from ..modifier.nodes.own_trees import linear_modifiers, shape_keepers
+from ..modifier.nodes.own_trees import modifiers_before
 from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.skinned_object import SkinnedObject
 from ..session.changes import unfollowed
@@ -188,7 +188,7 @@ def _show_plain(stack: ExitStack, skinned: SkinnedObject) -> None:
         # What has drivers is animated, to some exporters.
         stack.callback(drive_settings, skinned, ours)
         release_settings(skinned)
-    for modifier in (*own_modifiers(obj), *shape_keepers(obj), *linear_modifiers(obj)):
+    for modifier in (*own_modifiers(obj), *modifiers_before(obj)):
         _set(stack, modifier, "show_viewport", value=False)
         _set(stack, modifier, "show_render", value=False)
 

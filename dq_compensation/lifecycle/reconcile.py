@@ -50,6 +50,7 @@ from ..modifier.modifier_stack import (
     show_ours,
     vertex_count_difference,
 )
+from ..modifier.nodes.own_trees import let_shape_go
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.written_record import (
     PLACE,
@@ -666,6 +667,7 @@ def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -
     if obj.library is not None:
         return []
     if found.state is State.MISSING:
+        let_shape_go(obj)
         # An applied one has left its deformation in the mesh: not another one on top.
         if skinned.before_enable.base_left_on or not was_applied(skinned):
             let_go(skinned)

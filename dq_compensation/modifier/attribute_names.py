@@ -28,8 +28,8 @@ SOFT_COPY = "Soft Copy"
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
-# The palette rows and weights of its bones in blending order, three in each, where a tree on
-# another base than OWN needs them: to blend soft weights to LINEAR, to turn offsets of examples.
+# The palette rows and weights of its bones in blending order, three in each, where soft weights are
+# blended to LINEAR.
 LISTED_BONES = f"{PREFIX}bones"
 LISTED_WEIGHTS = f"{PREFIX}bone_weights"
 STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
@@ -58,9 +58,8 @@ SET_SIZE = f"{PREFIX}set_size"  # the number of bones
 
 # The example poses, see `core.example_poses`: of every vertex the offset of each,
 EXAMPLE_OFFSET = f"{PREFIX}example_offset"
-# whether any has one, and, in what is evaluated, the offset of all that act;
+# whether any has one;
 EXAMPLES_REACH = f"{PREFIX}examples_reach"
-EXAMPLES_SUM = f"{PREFIX}examples_sum"
 # a table of their rotations (rest, then the poses of a bone, for every bone with examples), a
 # matrix for each: its limb and the palette row of the bone; its direction and the row of the
 # parent; its rotation (x, y, z, w); its falloff, and 1 where the rotation counts, 0 the direction;
@@ -87,6 +86,7 @@ PAIR_ROWS = f"{PREFIX}pair_rows"
 # the points of joints `measured_nodes`;
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
+BONE_TURN = f"{PREFIX}bone_turn"
 SWING = f"{PREFIX}swing"
 TWIST = f"{PREFIX}twist"
 LIMB_HOLD = f"{PREFIX}limb_hold"
@@ -94,10 +94,10 @@ LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 # Of what is evaluated, made by our modifiers as they go.
-OF_EVALUATED = frozenset({ARRIVING, LINEAR, EXAMPLES_SUM})
+OF_EVALUATED = frozenset({ARRIVING, LINEAR})
 OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
-    | {PAIR_ROWS, BONE, BONE_MATRIX, SWING, TWIST, LIMB_HOLD, LIMB_STATE, POSED_PAIR}
+    | {PAIR_ROWS, BONE, BONE_MATRIX, BONE_TURN, SWING, TWIST, LIMB_HOLD, LIMB_STATE, POSED_PAIR}
 )
 
 
@@ -110,12 +110,16 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 30
+TREE_VERSION = 31
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
 the compensation alone. SOFT: the same to what the Armature modifier of the soft copy gives, and
 that of the object is hidden. OWN: the tree skins the mesh, and the Armature modifier is hidden."""
+
+READS = frozenset({"bones", "examples"})
+"""What trees may read of the bones in a palette: all that skins vertices, and their rotations, for
+the weights of example poses."""
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -143,6 +147,12 @@ class ExampleCounts:
         poses = examples.poses
         bones, _, most = poses.solution.shape
         return cls(bones, poses.pose_count, most, bool(poses.twists.any()))
+
+    @property
+    def key(self) -> str:
+        """Their part in the key of a tree."""
+        twisting = " twisting" * self.twisting
+        return f" examples {self.bones} {self.poses} {self.most}{twisting}"
 
     @property
     def pose_matrices(self) -> int:
@@ -204,15 +214,25 @@ class TreeKind:
         )
         options += f" swung {self.swung}" * bool(self.swung)
         options += f" turns {self.turns}" * bool(self.turns)
-        if self.examples is not None:
-            of = self.examples
-            options += f" examples {of.bones} {of.poses} {of.most}{' twisting' * of.twisting}"
+        options += self.examples.key if self.examples is not None else ""
         return f"{TREE_VERSION} {self.method} {self.base} {self.slots}{options}"
 
     @property
-    def reads_shape(self) -> bool:
-        """Whether the tree reads the shape that arrives at the Armature modifier."""
-        return (self.shaped or self.unmasks or self.blended) and self.base == "ARMATURE"
+    def reads(self) -> frozenset[str]:
+        """What it, or the tree that keeps the shape for it, reads of bones."""
+        skins, examples = self.base == "OWN" or self.slots > 0, self.examples is not None
+        return frozenset(["bones"] * skins + ["examples"] * examples)
+
+    @property
+    def keeper_key(self) -> str:
+        """The key of the tree that makes and keeps the shape for the Armature modifier, or ""."""
+        keeps = self.shaped or self.unmasks or self.blended or self.examples is not None
+        if not keeps or self.base != "ARMATURE":
+            return ""
+        of_examples = ""
+        if self.examples is not None:
+            of_examples = f"{self.examples.key}{' sampled' * self.sampled}"
+        return f"{TREE_VERSION} arriving shape{of_examples}"
 
     @property
     def reads_linear(self) -> bool:
@@ -223,8 +243,7 @@ class TreeKind:
     def lets_pass(self) -> bool:
         """Whether the base is the whole deformation: the tree adds nothing and reads no pose."""
         is_all = RULES[self.method].armature_modifier == "ALL"
-        adds = self.blended or self.examples is not None
-        return self.base == "ARMATURE" and is_all and not adds
+        return self.base == "ARMATURE" and is_all and not self.blended
 
 
 def kind_for(
@@ -277,11 +296,9 @@ def kind_for(
     )
 
 
-def skins_vertices(deformation: Deformation, examples: Examples | None, base: Base) -> bool:
+def skins_vertices(deformation: Deformation, base: Base) -> bool:
     """Whether the tree reads bones and weights: to skin the mesh, or a part of what is added."""
-    return (
-        base == "OWN" or examples is not None or (base == "SOFT" and deformation.blend is not None)
-    )
+    return base == "OWN" or (base == "SOFT" and deformation.blend is not None)
 
 
 def slots_for(influences: int) -> int:

@@ -58,6 +58,7 @@ from .modifier_stack import (
     installation_refusal,
     mask_of,
     put_in_place,
+    reads_of,
     release_hooks,
     replaced_modifier,
     restore_modifier,
@@ -65,13 +66,12 @@ from .modifier_stack import (
     show_replaced,
     show_skin,
     shown_in_viewport,
-    skins,
     take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import linear_modifiers, remove_tree, shape_keepers, use_tree
-from .palette_object import compute_what_is_read, ensure_palette, reads_bones
-from .vertex_attributes import measured_bones, replace_attributes, skinning_bones, write_attributes
+from .nodes.own_trees import let_shape_go, modifiers_before, remove_tree, use_tree
+from .palette_object import compute_what_is_read, computed_for, ensure_palette
+from .vertex_attributes import measured_bones, replace_attributes, straight_bones, write_attributes
 from .written_record import (
     BONES_PROPERTY,
     CONTENT_PROPERTY,
@@ -145,7 +145,7 @@ def install(
         kind,
         stepped=step > 0.0,
         unmasks=kind.unmasks and not binding.is_mixed,
-        slots=kind.slots or _influences_listed(binding, deformation, examples, base),
+        slots=kind.slots or _influences_listed(deformation, base),
     )
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
@@ -169,8 +169,7 @@ def install(
     }
     if set_inputs(modifier, values) or made_anew or not only_content:
         only_content = False
-        linear = settings.blend_group if kind.reads_linear else ""
-        put_in_place(skinned, reads_shape=kind.reads_shape, linear=linear)
+        put_in_place(skinned, kind.examples)
     if follow_settings and not only_content:
         drive_settings(skinned, modifier)
     remember(skinned, mesh_of(hidden or obj), binding, written, only_content=only_content)
@@ -180,16 +179,11 @@ def install(
     return modifier
 
 
-def _influences_listed(
-    binding: Binding, deformation: Deformation, examples: Examples | None, base: Base
-) -> int:
+def _influences_listed(deformation: Deformation, base: Base) -> int:
     """The most influences of a vertex whose bones a tree on another base than OWN reads, or 0."""
-    if not skins_vertices(deformation, examples, base):
+    if not skins_vertices(deformation, base):
         return 0
-    counts = deformation.influences.counts()
-    if deformation.blend is None and examples is not None and binding.shape_keys is not None:
-        counts = counts[binding.shape_keys.offsets[examples.rows].any(axis=(0, 2))]
-    return max(1, int(counts.max(initial=0)))
+    return max(1, int(deformation.influences.counts().max(initial=0)))
 
 
 def _write(
@@ -220,8 +214,9 @@ def _write(
             )
     # Bones that are named are known again after a renaming.
     named = named_bones(obj) & set(binding.skeleton.names)
-    skinning = skins_vertices(deformation, examples, base)
-    if deformation.compensation is None and not skinning:
+    reads: set[str] = {"bones"} if skins_vertices(deformation, base) else set()
+    reads |= {"examples"} if examples is not None else set()
+    if deformation.compensation is None and not reads:
         if not others:
             replace_attributes(skinned.mesh, {})
         return ensure_palette(rig, binding, named) if named else None, None, 1
@@ -238,7 +233,7 @@ def _write(
         rig,
         binding,
         measured_bones(deformation, binding.skeleton) | named,
-        skinning_bones(deformation, examples, binding.skeleton) if skinning else frozenset(),
+        straight_bones(deformation, examples, base, binding.skeleton),
     )
     sets = write_attributes(
         skinned.mesh if hidden is None else mesh_of(hidden),
@@ -249,7 +244,7 @@ def _write(
         base,
         remove_others=hidden is not None or not others,
     )
-    compute_what_is_read(palette, bones=skinning or reads_bones(palette))
+    compute_what_is_read(palette, reads | computed_for(palette))
     return palette, hidden, sets
 
 
@@ -264,7 +259,8 @@ def uninstall(skinned: SkinnedObject) -> None:
     restore_modifier(skinned)
     release_settings(skinned)
     active = obj.modifiers.active
-    for modifier in (*own_modifiers(obj), *shape_keepers(obj), *linear_modifiers(obj)):
+    let_shape_go(obj)
+    for modifier in own_modifiers(obj):
         obj.modifiers.remove(modifier)
     if SKIN_NAME in obj.modifiers:
         show_skin(skinned, None)
@@ -285,12 +281,13 @@ def remove_unused() -> None:
     meshes = [SkinnedObject(obj) for obj in bpy.data.objects if obj.type == "MESH"]
     users = [each for each in meshes if own_modifiers(each.obj)]
     modifiers = [modifier for user in users for modifier in own_modifiers(user.obj)]
-    palettes = {get_input(modifier, "Palette") for modifier in modifiers}
-    skinning = {get_input(each, "Palette") for each in modifiers if skins(each)}
-    for palette in palettes - skinning:
-        if palette is not None and palette.library is None and reads_bones(palette):
-            compute_what_is_read(palette, bones=False)
-    used = palettes | {attribute_object_of(modifier) for modifier in modifiers}
+    palettes: dict[Any, set[str]] = {}
+    for each in modifiers:
+        palettes.setdefault(get_input(each, "Palette"), set()).update(reads_of(each))
+    for palette, reads in palettes.items():
+        if palette is not None and palette.library is None and computed_for(palette) - reads:
+            compute_what_is_read(palette, reads)
+    used = palettes.keys() | {attribute_object_of(modifier) for modifier in modifiers}
     # One that something blocks has no modifier meanwhile.
     used |= {soft_copy(each) for each in meshes if keeps_soft_weights(each)}
     used |= {get_input(modifier, SOFT_COPY) for modifier in modifiers}
@@ -390,7 +387,8 @@ def replace_armature_modifier(
     else:
         take_over_modifier(skinned, base_of(nodes), settings)
         if is_new:
-            set_modifier(nodes, show_viewport=True, show_render=True)
+            for each in (nodes, *modifiers_before(skinned.obj)):
+                set_modifier(each, show_viewport=True, show_render=True)
 
 
 def show_armature_result(skinned: SkinnedObject, *, in_viewport: bool) -> None:
@@ -414,7 +412,8 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
     """
     nodes, before, armature = skinned.ours, skinned.before_enable, skinned.find_modifier()
     if nodes is not None and skinned.has_linked_mesh:
-        set_modifier(nodes, show_viewport=False, show_render=False)
+        for each in (nodes, *modifiers_before(skinned.obj)):
+            set_modifier(each, show_viewport=False, show_render=False)
         restore_modifier(skinned)
         return
     came_with_ours = nodes is not None and not before.replaced_modifier

@@ -32,15 +32,16 @@ from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
 from ..session.status import compared
 from ..wording import listed
-from .attribute_names import MISFIT, Base
+from .attribute_names import MISFIT, Base, ExampleCounts
 from .modifier_inputs import get_input
-from .nodes.node_tree import (
-    BASE_PROPERTY,
-    READS_BONES_PROPERTY,
-    READS_LINEAR_PROPERTY,
-    READS_SHAPE_PROPERTY,
+from .nodes.node_tree import BASE_PROPERTY, READS_PROPERTY
+from .nodes.own_trees import (
+    KEEPER_PROPERTY,
+    keep_shape,
+    linear_modifiers,
+    modifiers_before,
+    shape_is_kept,
 )
-from .nodes.own_trees import keep_shape, linear_modifiers, shape_is_kept, shape_keepers
 
 # The place of the node modifier among an object's modifiers: right after the Armature modifier.
 #
@@ -63,10 +64,11 @@ def base_of(modifier: bpy.types.NodesModifier) -> Base:
     return cast("Base", tree.get(BASE_PROPERTY, "OWN"))
 
 
-def skins(modifier: bpy.types.NodesModifier) -> bool:
-    """Whether the tree of a modifier of ours reads bones, to skin vertices itself."""
+def reads_of(modifier: bpy.types.NodesModifier) -> set[str]:
+    """What a modifier of ours, or that which keeps the shape for it, reads of bones."""
     tree = cast("bpy.types.NodeTree", modifier.node_group)
-    return READS_BONES_PROPERTY in tree or base_of(modifier) == "OWN"  # as in earlier versions
+    found = set(str(tree.get(READS_PROPERTY, "")).split())
+    return found | {"bones"} if base_of(modifier) == "OWN" else found  # as in earlier versions
 
 
 def _last_of_base(skinned: SkinnedObject) -> bpy.types.Modifier | None:
@@ -88,11 +90,9 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     if place + 1 != obj.modifiers.find(ours[0].name):
         return False
     tree = cast("bpy.types.NodeTree", ours[0].node_group)
-    wanted = READS_SHAPE_PROPERTY in tree
     kinds = {each.type for each in obj.modifiers if each != ours[0]}
-    linear = str(get_input(ours[0], "Blend Group")) if READS_LINEAR_PROPERTY in tree else ""
-    keeps = wanted or "NODES" in kinds or bool(linear_modifiers(obj))
-    if keeps and not shape_is_kept(obj, modifier, wanted=wanted, linear=linear):
+    keeps = KEEPER_PROPERTY in tree or "NODES" in kinds or bool(linear_modifiers(obj))
+    if keeps and not shape_is_kept(obj, modifier, ours[0]):
         return False
     base, is_linked = base_of(ours[0]), skinned.mesh.library is not None
     looks = base != "ARMATURE" or SKIN_NAME in obj.modifiers
@@ -101,20 +101,20 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     return "HOOK" not in kinds or not _endangered(obj)
 
 
-def put_in_place(skinned: SkinnedObject, *, reads_shape: bool, linear: str) -> None:
+def put_in_place(skinned: SkinnedObject, examples: ExampleCounts | None) -> None:
     """Move the node modifier there, and remove copies of it: each would deform again.
 
     Hooks below it go on moving their vertices.
 
     Args:
-        reads_shape: whether its tree reads the shape that arrives at the Armature modifier.
-        linear: the group by which it blends that to what Blender's LINEAR makes of it, or "".
+        examples: the example poses that act.
     """
     obj = skinned.obj
     ours, *copies = own_modifiers(obj)
+    tree = cast("bpy.types.NodeTree", ours.node_group)
     kinds = {each.type for each in obj.modifiers if each != ours}
-    if reads_shape or "NODES" in kinds or linear_modifiers(obj):
-        keep_shape(obj, skinned.modifier, wanted=reads_shape, linear=linear)
+    if KEEPER_PROPERTY in tree or "NODES" in kinds or linear_modifiers(obj):
+        keep_shape(obj, skinned.modifier, ours, examples)
     if obj.override_library is not None:
         return
     for copy in copies:
@@ -350,14 +350,11 @@ def base_for(
     method = deformation.method
     if RULES[method].armature_modifier == "NONE":
         return "OWN"
-    # What others are mixed with has its offsets and is blended before. Nodes know no segments of
-    # bendy bones, and Blender blends what has no offsets.
-    blended, mixed = deformation.blend is not None, bool(skinned.mixed_modifiers)
-    if (blended or examples is not None) and (
-        mixed or (deformation.segments is not None and (soft or examples is not None))
-    ):
+    # What others are mixed with is blended before. Nodes know no segments of bendy bones.
+    blended = deformation.blend is not None
+    if skinned.mixed_modifiers and (blended or examples is not None):
         return "OWN"
-    if blended and examples is not None:
+    if blended and soft and deformation.segments is not None:
         return "OWN"
     if not soft:
         return "ARMATURE"
@@ -567,11 +564,10 @@ def hide(skinned: SkinnedObject, *, from_camera_rays: bool) -> None:
     modifier = skinned.ours or base
     if modifier and modifier.show_viewport:
         before.hidden_modifier = modifier.name
-        modifier.show_viewport = False
+        for each in (modifier, *modifiers_before(obj)):
+            each.show_viewport = False
     if before.base_left_on and base is not None and base.show_viewport:
         before.hidden_base, base.show_viewport = True, False
-        for each in linear_modifiers(obj):
-            each.show_viewport = False
     if from_camera_rays and obj.visible_camera:
         before.hidden_from_camera = True
         obj.visible_camera = False
@@ -591,11 +587,10 @@ def restore(skinned: SkinnedObject) -> None:
     if before.hidden_modifier:
         modifier = obj.modifiers.get(before.hidden_modifier) or skinned.ours or base
         before.hidden_modifier = ""
-        if modifier:
-            modifier.show_viewport = True
-    if before.hidden_base and base is not None:
-        for each in (base, *linear_modifiers(obj)):
+        for each in (modifier, *modifiers_before(obj)) if modifier else ():
             each.show_viewport = True
+    if before.hidden_base and base is not None:
+        base.show_viewport = True
     before.hidden_base = False
     show_to_camera(skinned)
 
@@ -632,7 +627,7 @@ def show_plain(objects: Iterable[bpy.types.Object], *, preserved: bool | None = 
         volume = preserves_volume(skinned) if preserved is None else preserved
         if obj.library is None:
             restore(skinned)
-        for each in (*own_modifiers(obj), *shape_keepers(obj), *linear_modifiers(obj)):
+        for each in (*own_modifiers(obj), *modifiers_before(obj)):
             _set_meanwhile(obj, each, "show_viewport", False)
         _set_meanwhile(obj, modifier, "use_deform_preserve_volume", volume)
         _set_meanwhile(obj, modifier, "show_viewport", True)

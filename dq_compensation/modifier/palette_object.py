@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import partial, reduce
 from operator import add
@@ -34,7 +35,7 @@ from ..scene.blender.own_objects import (
     place_at,
 )
 from ..session.changes import remember_new
-from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, TREE_VERSION
+from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, READS, TREE_VERSION
 from .modifier_inputs import get_input, set_input
 from .nodes.bone_nodes import (
     any_stretched,
@@ -43,6 +44,7 @@ from .nodes.bone_nodes import (
     with_bones,
     with_rigid_parts,
     with_straightness,
+    with_turns_of_bones,
 )
 from .nodes.measured_nodes import rigid_limbs, with_limbs, with_swings, with_turns, with_twists
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
@@ -89,6 +91,7 @@ class PaletteKind:
     Attributes:
         bendy: whether there are bendy bones.
         bones: whether trees of meshes read the bones themselves.
+        examples: whether they read the rotations of bones, for example poses.
         joints: whether they read joints.
         turns: whether any of these has a limb that points aside, which may turn.
         swings: whether any of these swings.
@@ -98,6 +101,7 @@ class PaletteKind:
 
     bendy: bool = False
     bones: bool = False
+    examples: bool = False
     joints: bool = False
     turns: bool = False
     swings: bool = False
@@ -164,11 +168,11 @@ class _Assembly:
         if self.kind.joints:
             doubts.append(any_stretched(build, palette, length))
             shown = build.points(self.points, self._rigid_limbs())
-        if self.kind.pairs:
+        if self.kind.pairs or self.kind.examples:
             of_bones = (palette, self.bone_rows, length)
             turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
             doubts.append(turned.geometry.statistic(turned.fields["scaled"], "Max"))
-            shown = self._with_pairs(shown, turned)
+            shown = self._with_turns(shown, turned)
         if not doubts:
             return shown
         return build.choose(reduce(add, doubts), shown, self._of_any_bones())
@@ -185,7 +189,7 @@ class _Assembly:
         part = partial(bone_matrices, bendy=kind.bendy)
         bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)
         any_scaled = bones.geometry.statistic(bones.fields["scaled"], "Max") > 0.5
-        if kind.bones or kind.pairs:
+        if kind.bones or kind.pairs or kind.examples:
             of_bones = (palette, bones, any_scaled, last)
             bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
         if kind.bendy:
@@ -203,14 +207,18 @@ class _Assembly:
                 rigid = shown.set_position(self._rigid_limbs())
                 limbs = build.choose(any_stretched(build, palette, length), rigid, limbs)
             shown = limbs
-        if kind.pairs:
+        if kind.pairs or kind.examples:
             turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
             straight = {name: bones.fields[name] for name in ("straight",) if kind.bendy}
-            shown = self._with_pairs(shown, Cloud(turned.geometry, {**turned.fields, **straight}))
+            shown = self._with_turns(shown, Cloud(turned.geometry, {**turned.fields, **straight}))
         return shown
 
-    def _with_pairs(self, shown: Geometry, turned: Cloud) -> Geometry:
-        """Points with POSED_PAIR, from rotations of bones, and how `straight` bendy ones are."""
+    def _with_turns(self, shown: Geometry, turned: Cloud) -> Geometry:
+        """Points with what is read of rotations of bones, and how `straight` bendy ones are."""
+        if self.kind.examples:
+            shown = with_turns_of_bones(self.b, shown, turned)
+        if not self.kind.pairs:
+            return shown
         offset = grouped(self.b, "DQ Compensation pairs", pair_offset, self.palette, turned)
         return shown.store(POSED_PAIR, offset)
 
@@ -285,7 +293,7 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
         or nodes != palette.modifiers[-1]
     ):
         return False
-    kind, tree = _kind_for(palette, tables, bones=reads_bones(palette)), nodes.node_group
+    kind, tree = _kind_for(palette, tables, computed_for(palette)), nodes.node_group
     if kind is None or tree is None:
         return kind is None and tree is None
     return is_unedited(tree, kind.key)
@@ -352,7 +360,7 @@ def ensure_palette(
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[_SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
     remember_names(palette)
-    compute_what_is_read(palette, bones=reads_bones(palette))
+    compute_what_is_read(palette, computed_for(palette))
     return palette
 
 
@@ -367,12 +375,12 @@ def _signature(groups: list[BoneGroup], binding: Binding) -> tuple[str, str]:
     return binding.structure["bones"], digest(binding.bones_at_rest, bones)
 
 
-def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
-    """Let the node tree of a palette compute what meshes have asked for, `bones` themselves too."""
+def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> None:
+    """Let the node tree of a palette compute what meshes have asked for, and `reads` of bones."""
     nodes, tables = _modifier_of(palette, "NODES"), PaletteTables(mesh_of(palette))
     assert nodes is not None
     write_joints(palette)
-    kind = _kind_for(palette, tables, bones=bones)
+    kind = _kind_for(palette, tables, reads)
     tree = ensure_tree(kind.key, partial(_build_palette_tree, kind)) if kind is not None else None
     use_tree(nodes, tree)
     palette[_MESH_PROPERTY] = _mesh_digest(palette, tables)
@@ -391,11 +399,11 @@ def compute_what_is_read(palette: bpy.types.Object, *, bones: bool) -> None:
 
 
 def _kind_for(
-    palette: bpy.types.Object, tables: PaletteTables, *, bones: bool
+    palette: bpy.types.Object, tables: PaletteTables, reads: Collection[str]
 ) -> PaletteKind | None:
     """The kind of tree that a palette needs for its tables; None where nobody reads anything."""
     bone_rows, joints, pairs = tables.counts.tolist()
-    if not (bones or joints or pairs):
+    if not (reads or joints or pairs):
         return None
     rows = tables.rows(JOINT_ROWS)
     # Those of turns, of swings and of limbs that twist name no limb of the parent, those of swings
@@ -404,7 +412,8 @@ def _kind_for(
     turns = ~of_parent & (np.linalg.norm(rows[:, 8:11], axis=1) < SHORTENED)
     return PaletteKind(
         bendy=len(palette.vertex_groups) + 1 < bone_rows,
-        bones=bones,
+        bones="bones" in reads,
+        examples="examples" in reads,
         joints=joints > 0,
         turns=bool((turns & of_child).any()),
         swings=bool((turns & ~of_child).any()),
@@ -413,11 +422,12 @@ def _kind_for(
     )
 
 
-def reads_bones(palette: bpy.types.Object) -> bool:
-    """Whether the tree of a palette is one for meshes that read the bones themselves."""
+def computed_for(palette: bpy.types.Object) -> set[str]:
+    """What the tree of a palette computes of bones, for meshes that read it."""
     nodes = _modifier_of(palette, "NODES")
     tree = nodes.node_group if nodes is not None else None
-    return tree is not None and "bones" in str(tree.get(TREE_PROPERTY)).split()
+    words = set[str]() if tree is None else set(str(tree.get(TREE_PROPERTY)).split())
+    return words & READS
 
 
 def remember_names(palette: bpy.types.Object) -> None:

@@ -60,14 +60,6 @@ from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
 # The attributes of example poses in a mesh for the modifier display: offsets and two tables.
 
 
-def _example_bones(examples: Examples | None, skeleton: Skeleton) -> frozenset[str]:
-    """The bones that the examples look at; some may not deform."""
-    if examples is None:
-        return frozenset()
-    both = np.union1d(examples.poses.bones, examples.poses.parents)
-    return frozenset(skeleton.names[int(bone)] for bone in both)
-
-
 def _example_tables(
     examples: Examples, offsets: Float32s, row_of_bone: Integers
 ) -> dict[str, NDArray[Any]]:
@@ -139,7 +131,7 @@ def write_attributes(
     values: dict[str, NDArray[Any]] = {}
     if base == "OWN":
         values = _of_influences(influences, row_of_bone, slots_for(influences.width))
-    elif skins_vertices(deformation, examples, base):
+    elif skins_vertices(deformation, base):
         values |= _listed(influences, row_of_bone)
     compensation = deformation.compensation
     if compensation is not None:
@@ -255,15 +247,17 @@ def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[st
     return frozenset(skeleton.names[int(bone)] for bone in both)
 
 
-def skinning_bones(
-    deformation: Deformation, examples: Examples | None, skeleton: Skeleton
+def straight_bones(
+    deformation: Deformation, examples: Examples | None, base: Base, skeleton: Skeleton
 ) -> frozenset[str]:
-    """The bones for a tree that skins vertices: of all of them, and of examples."""
-    influences = deformation.influences
-    bones = np.unique(influences.bones[influences.weights > 0.0])
-    return frozenset(skeleton.names[int(bone)] for bone in bones) | _example_bones(
-        examples, skeleton
-    )
+    """The bones that trees read as one straight bone: of examples, of vertices that they skin."""
+    bones = np.zeros(0, np.intp)
+    if examples is not None:  # some may not deform
+        bones = np.concatenate((examples.poses.bones, examples.poses.parents))
+    if skins_vertices(deformation, base):
+        influences = deformation.influences
+        bones = np.concatenate((bones, influences.bones[influences.weights > 0.0]))
+    return frozenset(skeleton.names[bone] for bone in np.unique(bones).tolist())
 
 
 def _of_measured(

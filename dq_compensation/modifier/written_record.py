@@ -54,8 +54,8 @@ from .modifier_stack import (
     is_in_place,
     is_tied,
     mask_of,
+    reads_of,
     shown_in_viewport,
-    skins,
 )
 from .nodes.own_trees import NODES_PROPERTY
 from .palette_object import edition_of, is_intact
@@ -96,7 +96,7 @@ def remember(
     attributes = dict[str, object]()
     # Without a palette none is read: the mesh may have those of an object that shares it.
     palette = None if modifier is None else get_inputs(modifier).get("Palette")
-    if palette is not None and (settings.compensates or skins(modifier)):
+    if palette is not None and (settings.compensates or reads_of(modifier)):
         attributes[_EDITION] = edition_of(palette)
     if settings.compensates:
         attributes[MEASURED] = _measuring_of(settings)

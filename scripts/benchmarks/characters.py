@@ -58,7 +58,11 @@ WAYS: dict[str, dict[str, str | bool | float]] = {
     BALL_JOINTS: {"method": "COMPENSATED", "use_ball_joints": True},
     SPREAD: {"method": "COMPENSATED", "use_ball_joints": False, "twist_spread": 1.0},
     BLENDED: {"method": "COMPENSATED", "use_ball_joints": False, "blend_group": BLEND_GROUP},
-    MEASURED_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "COMPENSATED"},
+    MEASURED_BY_EXAMPLE: {
+        "method": BY_EXAMPLE,
+        "example_base": "COMPENSATED",
+        "use_ball_joints": False,  # as MEASURED, with which it is compared
+    },
     JOINT_BY_EXAMPLE: {"method": BY_EXAMPLE, "example_base": "SPHERICAL_JOINT"},
 }
 COMMON_WAYS = ("LINEAR", "DUAL_QUATERNION", FITTED, MEASURED, BALL_JOINTS, SPREAD, BLENDED)

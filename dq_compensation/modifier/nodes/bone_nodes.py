@@ -8,19 +8,20 @@ and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
+from typing import Any
 
 from ...core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..attribute_names import (
     BONE,
     BONE_MATRIX,
+    BONE_TURN,
     EXAMPLE_OFFSET,
     EXAMPLE_POSES,
     EXAMPLE_ROTATIONS,
     EXAMPLES_REACH,
-    EXAMPLES_SUM,
     PALETTE_END,
     PALETTE_LENGTH,
     PALETTE_PARTNER,
@@ -36,6 +37,7 @@ from .node_values import (
     Integer,
     Matrix,
     Quaternion,
+    Rotation,
     Scalar,
     TreeBuilder,
     Vector,
@@ -170,6 +172,11 @@ def with_straightness(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Cl
     return Cloud(known.geometry, {**bones.fields, **known.fields})
 
 
+def with_turns_of_bones(build: TreeBuilder, points: Geometry, turned: Cloud) -> Geometry:
+    """Points with BONE_TURN, the rotation of the rigid part of each bone: `turned`."""
+    return points.store(BONE_TURN, turned.at("turn", build.index))
+
+
 def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
     """Points with the attributes of bones for `posed_bones`."""
     matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
@@ -246,53 +253,47 @@ def _unit_or_zero(vector: Vector) -> Vector:
 
 # An example that acts less moves no vertex that anyone could see: it is left out.
 _NOTHING = 1e-5
+# So many are added in one step, or left out: about those of a bone, which act together.
+_TOGETHER = 4
 
 
 def with_examples(
-    build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
+    build: TreeBuilder,
+    mesh: Geometry,
+    held: Geometry,
+    palette: Geometry,
+    counts: ExampleCounts,
+    *,
+    sampled: bool = False,
 ) -> Geometry:
-    """The mesh, in its own space, with the offsets of the examples times their current weights."""
-    alphas = _example_alphas(build, mesh, bones, counts)
-    for number in range(counts.poses):
-        offset = build.attribute(numbered(EXAMPLE_OFFSET, number), Vector)
-        alpha = alphas.at("alpha", build.constant(number))
-        moved = mesh.set_position(build.position + offset * alpha)
-        mesh = build.choose(alpha > _NOTHING, mesh, moved)
+    """The mesh, in its own space, with the offsets of the examples times their current weights.
+
+    Args:
+        held: the geometry with the attributes of examples: the mesh, or, `sampled`, another one.
+        palette: evaluated, `with_turns_of_bones`.
+    """
+    alphas = _example_alphas(build, held, palette, counts)
+
+    def of_vertex(name: str, kind: type[Integer | Vector]) -> Any:
+        value = build.attribute(name, kind)
+        return held.sample(value, build.index) if sampled else value
+
+    reached = of_vertex(EXAMPLES_REACH, Integer)
+    for first in range(0, counts.poses, _TOGETHER):
+        numbers = range(first, min(first + _TOGETHER, counts.poses))
+        alpha = [alphas.at("alpha", build.constant(number)) for number in numbers]
+        offsets = [of_vertex(numbered(EXAMPLE_OFFSET, number), Vector) for number in numbers]
+        moved = mesh.moved_by(reduce(add, map(Vector.__mul__, offsets, alpha)), reached)
+        mesh = build.choose(reduce(Scalar.maximum, alpha) > _NOTHING, mesh, moved)
     return mesh
 
 
-def with_turned_examples(
-    build: TreeBuilder,
-    mesh: Geometry,
-    bones: Cloud,
-    turn: Callable[[Vector], Vector],
-    counts: ExampleCounts,
-) -> Geometry:
-    """A mesh that an Armature modifier has deformed, with the offsets that it did not know of.
-
-    The offset at rest of each vertex is EXAMPLES_SUM then, on meshes on which an example acts.
-
-    Args:
-        turn: takes an offset at rest to what the bones of its vertex make of it.
-    """
-    alphas = _example_alphas(build, mesh, bones, counts)
-    total, summed = build.attribute(EXAMPLES_SUM, Vector), mesh
-    reached = build.attribute(EXAMPLES_REACH, Integer)
-    for number in range(counts.poses):
-        offset = build.attribute(numbered(EXAMPLE_OFFSET, number), Vector)
-        alpha = alphas.at("alpha", build.constant(number))
-        more = summed.store(EXAMPLES_SUM, total + offset * alpha, reached)
-        summed = build.choose(alpha > _NOTHING, summed, more)
-    any_acts = alphas.geometry.statistic(alphas.fields["alpha"], "Max") > _NOTHING
-    return build.choose(any_acts, mesh, summed.moved_by(turn(total), total.dot(total) > 0.0))
-
-
 def _example_alphas(
-    build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts
+    build: TreeBuilder, mesh: Geometry, palette: Geometry, counts: ExampleCounts
 ) -> Cloud:
     """The weight of each example, `alpha` on a point for each pose; the mesh has their tables."""
     rows = build.points(build.constant(counts.table_rows))
-    near = rows.capture({"near": _nearness(build, mesh, bones, counts)})
+    near = rows.capture({"near": _nearness(build, mesh, palette, counts)})
     numbers: list[Scalar] = []
     for place in range(counts.pose_matrices):
         of_pose = build.attribute(numbered(EXAMPLE_POSES, place), Matrix)
@@ -309,21 +310,20 @@ def _example_alphas(
     return clamped.geometry.capture({"alpha": own * factor})
 
 
-def _nearness(build: TreeBuilder, mesh: Geometry, bones: Cloud, counts: ExampleCounts) -> Scalar:
+def _nearness(
+    build: TreeBuilder, mesh: Geometry, palette: Geometry, counts: ExampleCounts
+) -> Scalar:
     """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
     row: Matrix = mesh.sample(build.attribute(EXAMPLE_ROTATIONS, Matrix), build.index)
     (*limb, bone_row), (*example_direction, parent_row), rotation, others = row.entries()
-    bone, parent = rotation_of(build, bones, bone_row), rotation_of(build, bones, parent_row)
-    # conj(parent) bone
-    turned = Quaternion(
-        bone.w * parent.w + parent.axis.dot(bone.axis),
-        bone.axis * parent.w - parent.axis * bone.w - parent.axis.cross(bone.axis),
-    )
-    direction = turned.rotate(build.vector(*limb))
-    apart = direction.dot(build.vector(*example_direction)).arccosine()
+    turn = build.attribute(BONE_TURN, Rotation)
+    bone, parent = palette.sample(turn, bone_row), palette.sample(turn, parent_row)
+    direction = bone.rotate(build.vector(*limb))
+    apart = direction.dot(parent.rotate(build.vector(*example_direction))).arccosine()
     falloff, twists, *_ = others
     if counts.twisting:
         x, y, z, w = rotation
-        turn = turned.dot(Quaternion(w, build.vector(x, y, z))).absolute().arccosine() * 2.0
-        apart = apart + (turn - apart) * twists
+        example = parent.after(build.rotation(w, x, y, z))
+        turned = example.inverted().after(bone).quaternion().w.absolute().arccosine() * 2.0
+        apart = apart + (turned - apart) * twists
     return (apart * apart * falloff).exponential()

@@ -33,7 +33,6 @@ from ...scene.binding.content import REST, STEPS
 from ..attribute_names import (
     AMOUNT,
     ARRIVING,
-    EXAMPLES_SUM,
     LINEAR,
     MISFIT,
     OF_EVALUATED,
@@ -45,12 +44,11 @@ from ..attribute_names import (
     SOFT_COPY,
     SWING_AMOUNT,
     TURN_LIMB,
-    ExampleCounts,
     TreeKind,
     numbered,
 )
 from . import own_trees
-from .bone_nodes import palette_state, posed_bones, with_examples, with_turned_examples
+from .bone_nodes import palette_state, posed_bones, with_examples
 from .measured_nodes import along_limbs, back_to_limb, onto_chords
 from .node_values import (
     Cloud,
@@ -63,7 +61,13 @@ from .node_values import (
     Vector,
     grouped,
 )
-from .own_trees import TreeInput, in_one_group, new_modifier_tree
+from .own_trees import (
+    KEEPER_PROPERTY,
+    READS_LINEAR_PROPERTY,
+    TreeInput,
+    in_one_group,
+    new_modifier_tree,
+)
 from .vertex_nodes import (
     ListedBones,
     Vertices,
@@ -84,12 +88,9 @@ _OFF_ALL_AXES = (0.37, 0.61, 0.83)
 # With smaller weights of a mask, what it lets through cannot be made whole again in 32 bits.
 _LEAST_MASK = 1e-4
 
-# Custom properties of a tree: its base; and True where it reads the arriving shape, what Blender's
-# LINEAR makes of it, or bones.
+# Custom properties of a tree: its base, and `TreeKind.reads`.
 BASE_PROPERTY = "dq_compensation_base"
-READS_SHAPE_PROPERTY = "dq_compensation_reads_shape"
-READS_LINEAR_PROPERTY = "dq_compensation_reads_linear"
-READS_BONES_PROPERTY = "dq_compensation_reads_bones"
+READS_PROPERTY = "dq_compensation_reads"
 
 
 # Each costs 2 microseconds per mesh and frame: a tree has those that it reads.
@@ -124,7 +125,7 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
         "Vertex Group": kind.painted,
         "Mask": kind.masked,
         "Invert Mask": kind.masked,
-        "Vertices": not kind.sampled and not kind.lets_pass,
+        "Vertices": not kind.sampled and (not kind.lets_pass or kind.examples is not None),
         "Sets": kind.base == "OWN",
         "Blend Group": kind.blended,
         "In Viewport": kind.switched,
@@ -159,12 +160,11 @@ def _build_tree(kind: TreeKind) -> bpy.types.NodeTree:
         build.node("NodeGroupOutput", _Assembly(build, kind, inputs).shown())
         tree = in_one_group(group, name, inputs)
     tree[BASE_PROPERTY] = kind.base
-    if kind.reads_shape:
-        tree[READS_SHAPE_PROPERTY] = True
+    if kind.keeper_key:
+        tree[KEEPER_PROPERTY] = kind.keeper_key
     if kind.reads_linear:
         tree[READS_LINEAR_PROPERTY] = True
-    if kind.slots:
-        tree[READS_BONES_PROPERTY] = True
+    tree[READS_PROPERTY] = " ".join(sorted(kind.reads))
     return tree
 
 
@@ -212,12 +212,15 @@ class _Assembly:
         self.palette = Geometry(build, read.outputs["Geometry"]).points_alone()
         self.length, self.limb_states = palette_state(build, self.palette)
         self.to_object = Matrix(build, placed.outputs["Transform"])
-        if self.kind.base == "SOFT":
+        examples, base = self.kind.examples, self.kind.base
+        if examples is not None and base != "ARMATURE":
+            part = partial(with_examples, counts=examples)
+            of_mesh = self.mesh, self.mesh, self.palette
+            self.mesh = grouped(build, "DQ Compensation examples", part, *of_mesh)
+        if base == "SOFT":
             self.mesh = self._moved_by_copy()
         if self.kind.unmasks:
             self.mesh = self._unmasked()
-        if self.kind.examples is not None:
-            self.mesh = self._with_examples(self.kind.examples)
         self.in_armature_space = self.to_object.inverted().transform_point(build.position)
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
@@ -235,33 +238,12 @@ class _Assembly:
         base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
         return build.choose(base_is_on, self.arriving, shown)
 
-    def _with_examples(self, counts: ExampleCounts) -> Geometry:
-        """The mesh with the offsets of the examples, at rest where the tree skins it itself."""
-        name, slots = "DQ Compensation examples", self.kind.slots
-        if self.kind.base == "OWN":
-            part = partial(with_examples, counts=counts)
-            return grouped(self.b, name, part, self.mesh, self.bones)
-
-        def turned(
-            build: TreeBuilder, mesh: Geometry, bones: Cloud, to_object: Matrix, together: Scalar
-        ) -> Geometry:
-            def turn(offset: Vector) -> Vector:
-                there = to_object.inverted().transform_direction(offset)
-                there = build.choose(together, there, offset)
-                found = blended_by_bones(ListedBones(build, slots), bones, there, is_offset=True)
-                return build.choose(together, to_object.transform_direction(found), found)
-
-            return with_turned_examples(build, mesh, bones, turn, counts)
-
-        there = self.to_object, self._placed_together
-        return grouped(self.b, name, turned, self.mesh, self.bones, *there)
-
     def _moved_by_copy(self) -> Geometry:
         """The arriving mesh where the soft copy's Armature modifier takes it."""
         build = self.b
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
         copy, start = Geometry(build, read.outputs["Geometry"]), build.position
-        arriving = self.arriving
+        arriving = self.mesh
         if self.kind.stepped or self.kind.shaped or self.kind.unmasks or self.kind.blended:
             known = arriving.capture({"arriving": start})
             arriving, self.arriving_shape = known.geometry, known.fields["arriving"]
@@ -308,10 +290,6 @@ class _Assembly:
         """A mesh that was unmasked, with the mask's share of what has moved it since."""
         known = self.unmasked
         moved = (self.b.position - known["whole"]) * known["weight"]
-        if self.kind.examples is not None:
-            # The mask takes vertices back to rest, with their examples.
-            offset: Vector = self.b.attribute(EXAMPLES_SUM, Vector)
-            moved = moved + offset * (1.0 - known["weight"])
         return deformed.set_position(known["masked"] + moved)
 
     def _masked(self, moved: Vector) -> Vector:
@@ -357,12 +335,10 @@ class _Assembly:
             moved = build.choose(together, self.in_armature_space, build.position)
             rest = None
             if self.kind.base == "SOFT" and self.kind.shaped:
-                arriving = self._with_example_offsets(self.arriving_shape)
-                far = to_object.inverted().transform_point(arriving)
-                rest = build.choose(together, far, arriving)
+                far = to_object.inverted().transform_point(self.arriving_shape)
+                rest = build.choose(together, far, self.arriving_shape)
             elif self.kind.shaped:
                 arriving, is_kept = build.found_attribute(ARRIVING, Vector)
-                arriving = self._with_example_offsets(arriving)
                 far = to_object.inverted().transform_point(arriving)
                 rest, strength = build.choose(together, far, arriving), is_kept * strength
             offset = self._back_to_limb(strength, rest, moved)
@@ -370,12 +346,6 @@ class _Assembly:
             return self.mesh.moved_by(offset)
         pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
         return self.mesh.moved_by(self._pair_offset(pair, strength))
-
-    def _with_example_offsets(self, arriving: Vector) -> Vector:
-        """The shape that arrives, with the offsets of the examples that act."""
-        if self.kind.examples is None:
-            return arriving
-        return arriving + self.b.attribute(EXAMPLES_SUM, Vector)
 
     def _linear(self) -> Geometry:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))

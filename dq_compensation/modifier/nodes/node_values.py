@@ -419,6 +419,12 @@ class TreeBuilder(TreeNodes):
         entries = [entry for column in columns for entry in column]
         return self.value(Matrix, "FunctionNodeCombineMatrix", *entries)
 
+    def rotation(
+        self, w: Scalar | Number, x: Scalar | Number, y: Scalar | Number, z: Scalar | Number
+    ) -> Rotation:
+        """The rotation of a unit quaternion."""
+        return self.value(Rotation, "FunctionNodeQuaternionToRotation", w, x, y, z)
+
     def diagonal(self, entries: Sequence[Scalar | Number]) -> Matrix:
         """A diagonal matrix of four numbers."""
         return self.matrix(
@@ -435,7 +441,7 @@ class TreeBuilder(TreeNodes):
             ((*x.components(), 0.0), (*y.components(), 0.0), (*z.components(), 0.0), (*origin, 1.0))
         )
 
-    def attribute(self, name: str | Scalar, kind: type[Scalar | Vector | Matrix]) -> Any:
+    def attribute(self, name: str | Scalar, kind: type[Field]) -> Any:
         """A named attribute as a field of that kind."""
         data_type = _DATA_TYPES[kind]
         if (name, data_type) not in self.known:

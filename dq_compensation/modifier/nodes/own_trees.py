@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import bpy
 
 from ...scene.binding.content import digest
 from ...scene.blender.own_objects import KEEPS_SHAPE_PROPERTY, TREE_PROPERTY
+from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...scene.settings.object_settings import (
     LINEAR_NAME,
     SKIN_NAME,
@@ -18,8 +20,10 @@ from ...scene.settings.object_settings import (
 )
 from ...session.changes import remember_new
 from ...session.memory import memories, memory_of
-from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION
-from .node_values import Geometry, TreeBuilder, Vector
+from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION, ExampleCounts
+from ..modifier_inputs import get_input, get_inputs, set_inputs
+from .bone_nodes import with_examples
+from .node_values import Geometry, Scalar, TreeBuilder, Vector, grouped
 
 # The node trees that the add-on has built in this file: found, kept or built anew, removed.
 
@@ -208,7 +212,7 @@ def remove_tree(tree: bpy.types.NodeTree) -> None:
 # Shape keys, and modifiers that reshape the mesh, change in every frame where MEASURED compensation
 # takes its distances at rest from. Behind the Armature modifier that shape is gone. So a node
 # modifier stores the positions of the vertices as an attribute, and the tree of our modifier reads
-# it.
+# it. Example poses are offsets at rest: it adds them first.
 #
 # With a *Blend Group* an Armature modifier of ours follows, and another node modifier that stores
 # where it has moved the vertices and puts them back. It deforms to LINEAR by what the group leaves
@@ -218,8 +222,12 @@ def remove_tree(tree: bpy.types.NodeTree) -> None:
 
 NAME = "DQ Compensation: Shape"
 _BACK_NAME = "DQ Compensation: Back to Shape"
-_KEY = f"{TREE_VERSION} arriving shape"
 _BACK_KEY = f"{TREE_VERSION} linear, and back to the arriving shape"
+
+# Custom properties of the tree of our modifier: the key of the tree that keeps the shape for it;
+# and True where it reads what Blender's LINEAR makes of that.
+KEEPER_PROPERTY = "dq_compensation_reads_shape"
+READS_LINEAR_PROPERTY = "dq_compensation_reads_linear"
 
 
 def shape_keepers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
@@ -237,34 +245,58 @@ def linear_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
     ]
 
 
-def shape_is_kept(
-    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, *, wanted: bool, linear: str = ""
-) -> bool:
-    """Whether an object has such modifiers that act, right before the Armature modifier.
+def _wanted_by(ours: bpy.types.NodesModifier) -> tuple[str, str]:
+    """The key of the tree that keeps the shape for our modifier, and the group of LINEAR, or ""."""
+    tree = cast("bpy.types.NodeTree", ours.node_group)
+    linear = str(get_input(ours, "Blend Group")) if READS_LINEAR_PROPERTY in tree else ""
+    return str(tree.get(KEEPER_PROPERTY, "")), linear
 
-    Where none are wanted: whether it has none.
 
-    Args:
-        linear: the blend group of an object that is blended to LINEAR.
+def modifiers_before(
+    obj: bpy.types.Object,
+) -> list[bpy.types.NodesModifier | bpy.types.ArmatureModifier]:
+    """The modifiers of ours before the Armature modifier, and copies of them by a user."""
+    return [*shape_keepers(obj), *linear_modifiers(obj)]
+
+
+def _shown_with(ours: bpy.types.NodesModifier) -> tuple[bool, bool]:
+    """Whether the modifiers before are to act in viewports and renders: where ours acts.
+
+    Always where something else turns ours on and off: while it plays, nobody looks.
     """
-    keepers, linears = shape_keepers(obj), linear_modifiers(obj)
-    keys = [_KEY, _BACK_KEY][: wanted + bool(linear)]
+    obj = cast("bpy.types.Object", ours.id_data)
+    if obj.animation_data is not None and what_animates(obj, ours, VISIBILITY) is not None:
+        return True, True
+    return ours.show_viewport, ours.show_render
+
+
+def shape_is_kept(
+    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, ours: bpy.types.NodesModifier
+) -> bool:
+    """Whether an object has such modifiers as ours needs, that act, right before the Armature one.
+
+    Where it needs none: whether the object has none.
+    """
+    keepers, linears, (key, linear) = shape_keepers(obj), linear_modifiers(obj), _wanted_by(ours)
+    keys = [key, _BACK_KEY][: bool(key) + bool(linear)]
     if (len(keepers), len(linears)) != (len(keys), bool(linear)):
         return False
     stack, parts = list(obj.modifiers), [*keepers[:1], *linears, *keepers[1:]]
-    end = stack.index(armature)
+    end, shown = stack.index(armature), _shown_with(ours)
     return (
         stack[max(0, end - len(parts)) : end] == parts
         and all(
-            keeper.show_viewport
-            and keeper.show_render
-            and keeper.show_in_editmode == armature.show_in_editmode
+            keeper.show_in_editmode == armature.show_in_editmode
             and (tree.library is not None or is_unedited(tree, key))
             for keeper, key in zip(keepers, keys, strict=True)
             if (tree := keeper.node_group) is not None
         )
-        # Where the Armature modifier is hidden, nobody looks.
-        and all(each.show_viewport or not armature.show_viewport for each in linears)
+        and all(
+            get_input(ours, name) == value
+            for keeper in keepers
+            for name, value in get_inputs(keeper).items()
+        )
+        and all((each.show_viewport, each.show_render) == shown for each in parts)
         and all(
             getattr(each, name) == value
             for each in linears
@@ -274,16 +306,26 @@ def shape_is_kept(
 
 
 def keep_shape(
-    obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, *, wanted: bool, linear: str = ""
+    obj: bpy.types.Object,
+    armature: bpy.types.ArmatureModifier,
+    ours: bpy.types.NodesModifier,
+    examples: ExampleCounts | None,
 ) -> None:
-    """Give an object such modifiers where they are wanted, or take them away."""
-    if shape_is_kept(obj, armature, wanted=wanted, linear=linear):
+    """Give an object such modifiers as ours needs, or take them away.
+
+    Args:
+        examples: the example poses that they add.
+    """
+    if shape_is_kept(obj, armature, ours):
         return
     active = obj.modifiers.active
-    for each in (*shape_keepers(obj), *linear_modifiers(obj)):
-        obj.modifiers.remove(each)
-    if wanted:
-        _add_before(obj, armature, NAME, ensure_tree(_KEY, _build_tree))
+    let_shape_go(obj)
+    key, linear = _wanted_by(ours)
+    inputs = get_inputs(ours)
+    if key:
+        build = partial(_build_tree, examples, sampled="Attributes" in inputs)
+        _add_before(obj, armature, NAME, ensure_tree(key, build))
+        set_inputs(shape_keepers(obj)[0], inputs)
     if linear:
         _add_before(obj, armature, LINEAR_NAME)
         _add_before(obj, armature, _BACK_NAME, ensure_tree(_BACK_KEY, _build_back_tree))
@@ -291,8 +333,17 @@ def keep_shape(
         settings_of(obj).native.linear_uid = added.persistent_uid
         for name, value in _linear_like(armature, linear).items():
             setattr(added, name, value)
+    shown = _shown_with(ours)
+    for each in modifiers_before(obj):
+        each.show_viewport, each.show_render = shown
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
+
+
+def let_shape_go(obj: bpy.types.Object) -> None:
+    """Take all of these modifiers away from an object."""
+    for each in modifiers_before(obj):
+        obj.modifiers.remove(each)
 
 
 def _add_before(
@@ -319,16 +370,41 @@ def _linear_like(armature: bpy.types.ArmatureModifier, group: str) -> dict[str, 
         "use_multi_modifier": False,
         "vertex_group": group,
         "invert_vertex_group": True,
-        "show_render": True,
     }
 
 
-def _build_tree() -> bpy.types.NodeTree:
-    group = new_modifier_tree(f".{NAME}")
+def _build_tree(examples: ExampleCounts | None, *, sampled: bool) -> bpy.types.NodeTree:
+    inputs = _inputs_for_examples(sampled=sampled) if examples is not None else ()
+    group = new_modifier_tree(f".{NAME}", inputs)
     build = TreeBuilder(group)
-    arriving = Geometry(build, build.node("NodeGroupInput").outputs[0])
-    build.node("NodeGroupOutput", arriving.store(ARRIVING, build.position))
-    return _as_keeper(group, NAME)
+    outputs = build.node("NodeGroupInput").outputs
+    shape = arriving = Geometry(build, outputs[0])
+    if examples is not None:
+        palette = _object_in(build, outputs["Palette"]).points_alone()
+        held = _object_in(build, outputs["Attributes"]) if sampled else arriving
+        part = partial(with_examples, counts=examples, sampled=sampled)
+        moved = grouped(build, "DQ Compensation examples", part, arriving, held, palette)
+        expected = held.point_count() if sampled else Scalar(build, outputs["Vertices"])
+        fits = build.equal(arriving.point_count(), expected)
+        shape = build.choose(fits, arriving, moved)
+    build.node("NodeGroupOutput", shape.store(ARRIVING, build.position))
+    return _as_keeper(group, NAME, inputs)
+
+
+def _object_in(build: TreeBuilder, given: bpy.types.NodeSocket) -> Geometry:
+    """The geometry of the object that an input names."""
+    read = build.node("GeometryNodeObjectInfo", Scalar(build, given))
+    return Geometry(build, read.outputs["Geometry"])
+
+
+def _inputs_for_examples(*, sampled: bool) -> tuple[TreeInput, ...]:
+    """The inputs of a tree that adds example poses, as our modifier has them."""
+    return (
+        TreeInput("Palette", "Object", None, True, "The posed bones, as points"),
+        TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh lacks")
+        if sampled
+        else TreeInput("Vertices", "Int", 0, True, "How many the mesh had when these were written"),
+    )
 
 
 def _build_back_tree() -> bpy.types.NodeTree:
@@ -338,10 +414,10 @@ def _build_back_tree() -> bpy.types.NodeTree:
     # Without ARRIVING, as in a mode where the first of the three is off, nothing has moved either.
     arriving, is_kept = build.found_attribute(ARRIVING, Vector)
     build.node("NodeGroupOutput", moved.set_position(arriving, is_kept))
-    return _as_keeper(group, _BACK_NAME)
+    return _as_keeper(group, _BACK_NAME, ())
 
 
-def _as_keeper(group: Any, name: str) -> bpy.types.NodeTree:
-    tree = in_one_group(group, name, ())
+def _as_keeper(group: Any, name: str, inputs: Sequence[TreeInput]) -> bpy.types.NodeTree:
+    tree = in_one_group(group, name, inputs)
     tree[KEEPS_SHAPE_PROPERTY] = True
     return tree

@@ -260,10 +260,8 @@ def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector
     return position + outer * (2.0 / real.dot(real))
 
 
-def blended_by_bones(
-    vertices: Vertices | ListedBones, bones: Cloud, position: Vector, *, is_offset: bool = False
-) -> Vector:
-    """DUAL_QUATERNION of any vertex, or offset from it, scaled bones and all signs: bone by bone.
+def blended_by_bones(vertices: Vertices, bones: Cloud, position: Vector) -> Vector:
+    """DUAL_QUATERNION of any vertex, scaled bones and all signs: bone by bone.
 
     With p = sum s_i w_i (D_i v) q_i, the product of quaternions, and q = sum s_i w_i q_i, the
     blended transform takes v to the vector part of p conj(q) / |q|^2: D_i v = R_i v + t_i, so
@@ -276,8 +274,7 @@ def blended_by_bones(
     for bone, weight in zip(vertices.bones(), vertices.weights(), strict=True):
         real = rotation_of(build, bones, bone)
         matrix: Matrix = bones.at("matrix", bone)
-        moved_by = matrix.transform_direction if is_offset else matrix.transform_point
-        there = moved_by(position)
+        there = matrix.transform_point(position)
         signed = weight
         if total is not None:
             signed = weight * (1.0 - _faces_away(real.dot(total)) * 2.0)
