@@ -88,16 +88,23 @@ class RigSource:
     rest: Float64s
 
     @classmethod
-    def of(cls, objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> RigSource:
+    def of(
+        cls,
+        objects: Sequence[bpy.types.Object],
+        depsgraph: bpy.types.Depsgraph,
+        *,
+        straightens: bool = False,
+    ) -> RigSource:
         """Read characters.
 
         Args:
             objects: mesh objects on one armature without a `bones_refusal`.
+            straightens: take bendy bones for straight ones, where they are refused otherwise.
 
         Raises:
             UserError: one of them cannot be baked.
         """
-        bindings = [original_binding(obj, depsgraph) for obj in objects]
+        bindings = [original_binding(obj, depsgraph, straightens=straightens) for obj in objects]
         rests = [transformed_points(b.object_to_armature, b.rest) for b in bindings]
         influences = _together([binding.influences for binding in bindings])
         rest = np.concatenate(rests).astype(np.float64)
@@ -257,7 +264,9 @@ def _own_refusal(obj: bpy.types.Object) -> str | None:
     return writing_refusal(obj, deforming_bones(armature))
 
 
-def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
+def original_binding(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, straightens: bool = False
+) -> Binding:
     """The binding of an object without its mask, with the weights that an earlier bake has kept."""
     obj = cast("bpy.types.Object", obj.original)
     binding = replace(binding_with_current_softness(obj, depsgraph, follow=False), mask=None)
@@ -272,7 +281,8 @@ def original_binding(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> B
             first_influences=first,
         )
         binding = with_softness(obj, binding, softness_of(SkinnedObject(obj)))
-    _require_straight_bones(obj, binding)
+    if not straightens:
+        _require_straight_bones(obj, binding)
     return binding
 
 

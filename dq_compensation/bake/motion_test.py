@@ -1,7 +1,7 @@
 """*Test Motion*, a subject of its own: joints turn one after the other, on a copy in no file.
 
 The poses are those of the skeleton alone, computed without Blender, and only viewports draw them:
-rig, action and controls stay as they are.
+rig, action and controls stay as they are. Bendy bones move as straight ones.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class MotionTest:
     def __init__(self, objects: Sequence[Object], depsgraph: Depsgraph) -> None:
         for reason in filter(None, map(bones_refusal, objects)):
             raise UserError(reason)
-        self.source = RigSource.of(objects, depsgraph)
+        self.source = RigSource.of(objects, depsgraph, straightens=True)
         self._joined, self._place = self.source.joined
         pairs = self._place[shared_pairs(self.source.influences, self.source.skeleton)]
         influences = self.source.influences
@@ -99,7 +99,8 @@ class MotionTest:
                 matrices = self.matrices(joint, float(moment), strength)
                 turned = axes.T @ matrices[bone, :3, :3] @ axes
                 w, x, y, z = quaternions_from_matrices(turned[None])[0].tolist()
-                posed = (each.posed(depsgraph, matrices) for each in self.source.sources)
+                rows = matrices[self.source.skeleton.bone_of_row]
+                posed = (each.posed(depsgraph, rows) for each in self.source.sources)
                 vertices = tuple(each.wanted for each in posed)
                 yield MotionPose(self.source.skeleton.names[bone], (w, x, y, z), vertices)
 

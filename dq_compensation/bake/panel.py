@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -657,19 +658,33 @@ file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; Esc o
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         self._mode, self._joint, self._moment = context.mode, 0, 0.0
-        self._last = time.monotonic()
-        hide_for_drawing(meshes)
-        posed_copy.begin(bindings)
-        self._show()
+        self._last, self._timer, self._label = time.monotonic(), None, None
         manager = context.window_manager
-        self._timer = manager.event_timer_add(_STEP, window=context.window)
-        self._label = bpy.types.SpaceView3D.draw_handler_add(
-            self._draw_label, (), "WINDOW", "POST_PIXEL"
-        )
-        manager.modal_handler_add(self)
+        with self._ended_by_errors(context):
+            hide_for_drawing(meshes)
+            posed_copy.begin(bindings)
+            self._show()
+            self._timer = manager.event_timer_add(_STEP, window=context.window)
+            self._label = bpy.types.SpaceView3D.draw_handler_add(
+                self._draw_label, (), "WINDOW", "POST_PIXEL"
+            )
+            manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
+    @contextmanager
+    def _ended_by_errors(self, context: Context) -> Generator[None]:
+        """Show the character again where the block fails: Blender does not call `cancel` then."""
+        try:
+            yield
+        except BaseException:
+            self.cancel(context)
+            raise
+
     def modal(self, context: Context, event: Event) -> OperatorResult:
+        with self._ended_by_errors(context):
+            return self._followed(context, event)
+
+    def _followed(self, context: Context, event: Event) -> OperatorResult:
         is_over = context.mode != self._mode or not compared or posed_copy.failed
         if is_over or (event.type in _ENDS and event.value != "RELEASE"):
             self.cancel(context)
@@ -689,8 +704,11 @@ file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; Esc o
         return {"PASS_THROUGH"} if passes else {"RUNNING_MODAL"}
 
     def cancel(self, context: Context) -> None:
-        context.window_manager.event_timer_remove(self._timer)
-        bpy.types.SpaceView3D.draw_handler_remove(self._label, "WINDOW")
+        if self._timer is not None:
+            context.window_manager.event_timer_remove(self._timer)
+        if self._label is not None:
+            bpy.types.SpaceView3D.draw_handler_remove(self._label, "WINDOW")
+        self._timer = self._label = None
         posed_copy.free()
         end_comparison()
         tag_redraw()

@@ -107,6 +107,17 @@ def linked_refusal(obj: bpy.types.Object) -> str | None:
     return f"{obj.name} is linked from another file. {advice}"
 
 
+def grey_settings(owner: bpy.types.Object) -> str | None:
+    """Why the settings of an object cannot be changed here, a sentence, or None."""
+    override = owner.override_library
+    if override is None or not override.is_system_override:
+        return linked_refusal(owner) if settings_of(owner).is_enabled else None
+    return (
+        f"{owner.name} is a library override that is not editable: its settings are grey. Object, "
+        "Library Override, Make, makes it editable."
+    )
+
+
 def refusal(obj: bpy.types.Object) -> str | None:
     """Why an object cannot be enabled with its present settings, or None; cheap."""
     skinned = SkinnedObject(obj)

@@ -1,11 +1,11 @@
-"""The panel of Setup Check, and its operators: check, fix, fix everything, select."""
+"""Setup Check in the main panel, and its operators: check, fix, fix everything, select."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -18,17 +18,18 @@ from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig, object_named, telling_name
-from ..scene.selected_characters import NOTHING_SELECTED, nothing_selected, target_meshes
+from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
 from ..scene.settings.crowd_settings import is_crowd
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     DIALOG_WIDTH,
     OperatorResult,
     Refusing,
+    cut_to_width,
     draw_in_dialog,
     draw_sentence,
 )
-from ..ui_shared.sidebar import SidebarPanel
+from ..ui_shared.sidebar import draw_help
 from ..wording import counted, listed
 from ..wording import counted as number_of
 from . import fixing
@@ -429,7 +430,7 @@ def _take_back(operator: Operator, context: Context, name: str, error: Exception
     return {"FINISHED"}
 
 
-# The panel of Setup Check: the found problems, and buttons for their fixes.
+# The line of Setup Check in the main panel: the found problems, and buttons for their fixes.
 
 
 _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMATION": "INFO"}
@@ -437,42 +438,72 @@ _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMAT
 _BOX_MARGIN = 94
 
 
-class VIEW3D_PT_dqc_setup_check(SidebarPanel):
-    """Problems that spoil the deformation of the selected characters, and their fixes."""
+# Pixels at interface scale 1 that the text of the line does not get: of its buttons and the tabs.
+_LINE_MARGIN = 150
 
-    bl_label = "Setup Check"
-    help_page = "setup_check"
 
-    @classmethod
-    def poll(cls, context: Context) -> bool:
-        return not is_crowd(context.active_object)
+class _Found(NamedTuple):
+    """What is known of a character: its issues, and whether they are of an earlier state."""
 
-    def fill(self, layout: UILayout, context: Context) -> None:
-        targets = target_meshes(context)
-        if not targets:
-            draw_sentence(layout, context, f"{nothing_selected(context)}.", "INFO")
-            return
-        row = layout.row(align=True)
-        row.operator("dqc.check", icon="VIEWZOOM")
+    meshes: list[Object]
+    issues: list[Issue]
+    outdated: bool
+
+
+def draw_setup_check(layout: UILayout, context: Context) -> None:
+    """Draw one line, what was found of the selected characters; below it problems and fixes."""
+    targets = [] if is_crowd(context.active_object) else target_meshes(context)
+    if not targets:
+        return
+    header, body = layout.panel("dqc_setup_check")
+    header.use_property_split = False
+    found = [each for meshes in by_character(targets) if (each := _found(meshes)) is not None]
+    text, icon = _summary(found)
+    header.label(text=cut_to_width(context, text, _LINE_MARGIN), icon=icon)
+    row = header.row(align=True)
+    row.operator("dqc.check", text="", icon="VIEWZOOM")
+    draw_help(header, "setup_check")
+    drawn, opened = list[_Drawn](), False
+    if body is not None:
         unchecked = [telling_name(obj) for obj in targets if known(obj) is None]
-        if unchecked:
-            named = "" if len(unchecked) == len(targets) else f": {listed(unchecked)}"
-            draw_sentence(layout, context, f"Not checked yet{named}.", "QUESTION")
-        found = [
-            _character(layout, context, meshes, named=len(targets) > 1)
-            for meshes in by_character(targets)
-        ]
-        drawn = [each for of_character in found for each in of_character]
+        if found and unchecked:
+            draw_sentence(body, context, f"Not checked yet: {listed(unchecked)}.", "QUESTION")
+    for each in found:
+        drawn += _character(body, context, each, named=len(targets) > 1)
+    if body is not None:
         hints = [each for each in drawn if _is_hint(each[0])]
-        opened = _folded(layout, context, "dqc_hints", "Show Hints", hints)
+        opened = _folded(body, context, "dqc_hints", "Show Hints", hints)
         ignored = [each for each in drawn if each[0].ignored]
-        _folded(layout, context, "dqc_ignored", "Show Ignored", ignored)
-        issues = (issue for issue, _ in drawn if not issue.ignored)
-        # It has its place where there is nothing to fix, too.
-        row = row.row(align=True)
-        shown = (issue for issue in issues if opened or not _is_hint(issue))
-        row.enabled = any(fixing.fix_unasked(issue) for issue in shown)
-        row.operator("dqc.fix_all", icon="TOOL_SETTINGS").hints = opened
+        _folded(body, context, "dqc_ignored", "Show Ignored", ignored)
+    # It has its place where there is nothing to fix, too.
+    row = row.row(align=True)
+    issues = (issue for issue, _ in drawn if not issue.ignored)
+    shown = (issue for issue in issues if opened or not _is_hint(issue))
+    row.enabled = any(fixing.fix_unasked(issue) for issue in shown)
+    row.operator("dqc.fix_all", text="", icon="TOOL_SETTINGS").hints = opened
+
+
+def _found(meshes: list[Object]) -> _Found | None:
+    """What is known of a character; None where none of its meshes was checked."""
+    checked = {obj: found for obj in meshes if (found := known(obj)) is not None}
+    issues = said_once({obj: judged(obj, found.issues) for obj, found in checked.items()})
+    outdated = any(found.outdated for found in checked.values())
+    return _Found(meshes, issues, outdated) if checked else None
+
+
+def _summary(found: list[_Found]) -> tuple[str, IconItems]:
+    """The numbers of problems, or that nothing was checked, and an icon.
+
+    One line, so that nothing below it moves when the findings become outdated.
+    """
+    if not found:
+        return "Setup Check", "NONE"
+    issues = [issue for each in found for issue in each.issues]
+    issues = [issue for issue in issues if not (issue.ignored or _is_hint(issue))]
+    text = _counted_issues(issues)
+    if any(each.outdated for each in found):
+        return f"Outdated: {text}", "FILE_REFRESH"
+    return text.capitalize(), "ERROR" if issues else "CHECKMARK"
 
 
 _Drawn = tuple[Issue, bool]
@@ -497,32 +528,26 @@ def _folded(
 
 
 def _character(
-    layout: UILayout, context: Context, meshes: list[Object], *, named: bool
+    body: UILayout | None, context: Context, found: _Found, *, named: bool
 ) -> list[_Drawn]:
     """Draw what is wrong with a character; returns all issues, with hints and ignored ones."""
-    checked = {obj: found for obj in meshes if (found := known(obj)) is not None}
-    if not checked:
-        return []
-    if named:
-        layout.separator()
+    meshes, issues, _ = found
+    if body is not None and named:
+        body.separator()
         icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
-        layout.label(text=_name_of(meshes), icon=icon)
-    issues = said_once({obj: judged(obj, found.issues) for obj, found in checked.items()})
-    # One line, so that nothing below it moves when the findings become outdated.
-    text = _counted_issues(issues).capitalize()
-    icon = "CHECKMARK" if all(each.ignored or _is_hint(each) for each in issues) else "NONE"
-    if any(found.outdated for found in checked.values()):
-        text, icon = f"Outdated: {text.lower()}", "FILE_REFRESH"
-    layout.label(text=text, icon=icon)
+        body.label(text=_name_of(meshes), icon=icon)
+        body.label(text=_counted_issues(issues).capitalize())
     fixable = [issue.meshes[0] for issue in issues if issue.fixes]
     by_name = {telling_name(obj): obj for obj in meshes}
     refusals = {name: fixing.fixing_refusal(by_name[name]) for name in fixable}
-    for reason in dict.fromkeys(filter(None, refusals.values())):
-        draw_sentence(layout, context, reason, "LIBRARY_DATA_DIRECT")
     drawn = [(issue, refusals.get(issue.meshes[0]) is None) for issue in issues]
+    if body is None:
+        return drawn
+    for reason in dict.fromkeys(filter(None, refusals.values())):
+        draw_sentence(body, context, reason, "LIBRARY_DATA_DIRECT")
     for issue, editable in drawn:
         if not (issue.ignored or _is_hint(issue)):
-            _issue(layout, context, issue, editable=editable)
+            _issue(body, context, issue, editable=editable)
     return drawn
 
 
@@ -567,5 +592,4 @@ CLASSES = (
     DQC_OT_fix_all,
     DQC_OT_select_issue,
     DQC_OT_ignore_issue,
-    VIEW3D_PT_dqc_setup_check,
 )

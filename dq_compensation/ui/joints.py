@@ -364,7 +364,7 @@ class JointsPanel(SubPanel):
 
 # The rows of the list at least; the height of a row in pixels at interface scale 1; and what the
 # rest of an open panel is high.
-_LEAST_ROWS, _ROW_HEIGHT, _OTHER_HEIGHT = 6, 22, 420
+_LEAST_ROWS, _ROW_HEIGHT, _OTHER_HEIGHT = 6, 22, 445
 
 
 def _rows(context: Context, count: int) -> int:

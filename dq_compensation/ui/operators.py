@@ -441,11 +441,12 @@ def known_looks() -> tuple[Look, ...]:
     """
     folders = bpy.utils.preset_paths(_PRESETS)
     paths = [path for folder in folders for path in Path(folder).glob("*.py")]
-    looks = (
-        Look(bpy.path.display_name(path.name, title_case=False), str(path), _values_in(path))
-        for path in paths
-    )
+    looks = (Look(_name_of(str(path)), str(path), _values_in(path)) for path in paths)
     return tuple(sorted(looks, key=lambda look: look.name.lower()))
+
+
+def _name_of(path: str) -> str:
+    return bpy.path.display_name(Path(path).name, title_case=False)
 
 
 def _values_in(path: Path) -> dict[str, Any]:
@@ -467,7 +468,7 @@ _SAME_VALUE = 1e-6
 
 
 def look_of(owner: Object) -> Look | None:
-    """The look whose values an object has, the one with the most of them; None: its own."""
+    """The look whose values an object has, of several the most or chosen last; None: its own."""
     settings = settings_of(owner)
 
     def has(name: str, value: Any) -> bool:
@@ -481,7 +482,8 @@ def look_of(owner: Object) -> Look | None:
         for look in known_looks()
         if look.values and all(has(name, value) for name, value in look.values.items())
     )
-    return max(fitting, key=lambda look: len(look.values), default=None)
+    chosen = DQC_OT_preset_apply.last_chosen
+    return max(fitting, key=lambda look: (len(look.values), look.name == chosen), default=None)
 
 
 class DQC_OT_preset_apply(Refusing, Operator):
@@ -490,6 +492,7 @@ all selected characters"""
 
     bl_idname = "dqc.preset_apply"
     bl_label = "Choose Look"
+    last_chosen: ClassVar[str] = ""
 
     filepath: StringProperty(
         name="File Path",
@@ -497,8 +500,6 @@ all selected characters"""
         subtype="FILE_PATH",
         options={"SKIP_SAVE"},
     )
-    # Given by Blender's menus of presets.
-    menu_idname: StringProperty(options={"HIDDEN", "SKIP_SAVE"})
     active_only: BoolProperty(
         name="Active Only",
         description="Give it to the active character alone, not to all that are selected",
@@ -527,6 +528,7 @@ all selected characters"""
                 with context.temp_override(object=obj):
                     bpy.utils.execfile(self.filepath)
         enabling.settings_changed(*owners)
+        DQC_OT_preset_apply.last_chosen = _name_of(self.filepath)
         return {"FINISHED"}
 
 
@@ -567,6 +569,13 @@ class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
             )
         return cls.__doc__ or ""
 
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        chosen = cast("Any", self)
+        if not chosen.remove_name:
+            return super().invoke(context, event)
+        title = f"Remove the look {chosen.name}?"  # Ctrl Z does not bring the file back
+        return context.window_manager.invoke_confirm(self, event, title=title)
+
     def execute(self, context: Context) -> OperatorResult:
         shipped = {look.name for look in known_looks() if look.is_shipped}
         chosen = cast("Any", self)
@@ -577,6 +586,7 @@ class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
         with context.temp_override(object=shown):
             result = super().execute(context)
         known_looks.cache_clear()
+        DQC_OT_preset_apply.last_chosen = chosen.name
         return result
 
 

@@ -23,6 +23,7 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..session.known_objects import is_baked_crowd
+from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
 from ..takes.panel import PlaybackPanel
 from ..ui_shared.reporting import (
@@ -188,6 +189,7 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
             for panel in _OF_CROWDS:
                 panel.draw(layout, context)
             return
+        draw_setup_check(layout, context)
         paints = context.mode == "PAINT_WEIGHT"
         if paints:
             PaintPanel.draw(layout, context, opened=True)
@@ -297,6 +299,9 @@ def messages(context: Context, character: Character) -> list[Message]:
         fix = DQC_OT_update_softness.bl_idname if is_old else ""
         found.append(Message(text, "INFO" if is_old else "ERROR", fix))
     active = context.active_object
+    owner = character.shown(active)
+    if reason := enabling.grey_settings(owner):
+        found.append(Message(reason, "LIBRARY_DATA_DIRECT"))
     if character.keeper is not None and active in character.with_own:
         found.append(Message(f"{active.name} has its own settings, in Advanced."))
     found += [Message(text) for text in said_once(notes)]

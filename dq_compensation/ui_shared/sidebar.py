@@ -79,7 +79,7 @@ class DQC_OT_help(Operator):
         return {"FINISHED"}
 
 
-def _draw_help(header: UILayout, page: str, section: str = "") -> None:
+def draw_help(header: UILayout, page: str, section: str = "") -> None:
     """Draw a button in the header of a panel that opens a page and section of the manual."""
     button: Any = header.operator(DQC_OT_help.bl_idname, text="", icon="HELP", emboss=False)
     button.page, button.section = page, section
@@ -116,7 +116,7 @@ class SidebarPanel(Panel):
 
     def draw_header_preset(self, context: Context) -> None:
         if self.layout is not None:
-            _draw_help(self.layout, self.help_page)
+            draw_help(self.layout, self.help_page)
 
     def draw(self, context: Context) -> None:
         if self.layout is not None:
@@ -169,7 +169,7 @@ class SubPanel:
         header.use_property_split = False
         cls.fill_header(header, subject)
         header.label(text=cls.title)
-        _draw_help(header, cls.help_page, cls.help_section)
+        draw_help(header, cls.help_page, cls.help_section)
         if body is not None:
             _split(body)
             cls.fill(body, context, subject)

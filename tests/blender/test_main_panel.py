@@ -22,7 +22,7 @@ from dq_compensation.ui import operators, panels
 from dq_compensation.ui.operators import known_looks, look_of
 from dq_compensation.ui_shared import reporting
 from tests.blender.enabled_scenes import enabled_limb, select
-from tests.blender.libraries import collected, overridden
+from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import evaluated_positions
 from tests.blender.test_character_panel import build_meshes
@@ -112,6 +112,50 @@ def test_your_own_looks_are_listed_and_removed_and_shipped_ones_stay(
     assert bpy.ops.dqc.preset_add(name="Soft", remove_name=True) == {"CANCELLED"}
     assert "Soft" in [look.name for look in known_looks()]
     assert rig.dq_compensation.softness == 0.5
+
+
+def test_of_equal_looks_the_one_that_was_chosen_is_shown_and_removed(
+    rig: Object, users_presets: Path
+) -> None:
+    rig.dq_compensation.softness = 0.3
+    for name in ("First", "Second"):
+        assert bpy.ops.dqc.preset_add(name=name) == {"FINISHED"}
+    assert shown_look() == "Second"
+    for name in ("First", "Second"):
+        choose(name)
+        assert shown_look() == name
+    layout = drawn({"AdvancedPanel"})
+    buttons = [leaf for leaf in layout.leaves("operator") if leaf.text == "Remove Look"]
+    assert [button.properties.name for button in buttons] == ["Second"]
+    asked: list[str] = []
+    window_manager = MagicMock()
+    window_manager.invoke_confirm.side_effect = lambda *_, title: asked.append(title)
+    context = MagicMock(window_manager=window_manager)
+    invoke: Any = operators.DQC_OT_preset_add.invoke
+    invoke(MagicMock(remove_name=True), context, MagicMock())
+    (title,) = asked
+    assert title.startswith("Remove the look ")
+    assert (users_presets / "First.py").exists()
+
+
+def test_an_override_that_is_not_editable_says_why_its_settings_are_grey(
+    rig: Object, tmp_path: Path
+) -> None:
+    path = tmp_path / "library.blend"
+    collected("Character", rig, *(bpy.data.objects[name] for name in ("Body", "Body 01")))
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    for fully in (True, False):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        linked = load_collection(path, "Character")
+        bpy.context.view_layer.update()
+        for owner in overridden(linked, fully=fully):
+            select(owner)
+            (character,), _ = panels.shown_characters(bpy.context)
+            said = " ".join(each.text for each in panels.messages(bpy.context, character))
+            shown = settings_of(character.shown(owner))
+            assert shown.is_property_readonly("factor") == (not fully)
+            assert ("its settings are grey" in said) == (not fully)
+            assert settings_of(owner).is_property_readonly("active_joint") == (not fully)
 
 
 def test_a_preset_that_computes_is_never_shown_as_the_look(
@@ -234,9 +278,9 @@ def test_in_weight_paint_the_panel_paint_comes_first_and_is_open(rig: Object) ->
     select(mesh)
     before = drawn().names("panel")
     bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
-    first, *others = drawn().names("panel")[1:]
+    first, *others = drawn().names("panel")[2:]
     assert first == "PaintPanel_opened"
-    assert others == [name for name in before[1:] if name != "PaintPanel"]
+    assert others == [name for name in before[2:] if name != "PaintPanel"]
     assert "dqc.paint_done" in drawn().names("operator")
     bpy.ops.object.mode_set(mode="OBJECT")
 

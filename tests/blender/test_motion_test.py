@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
 import bpy
 import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.bake import panel
 from dq_compensation.modifier.modifier_stack import hide_for_drawing, show_ours
 from dq_compensation.session.status import compared
+from tests.blender.enabled_scenes import select
+from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_limb, build_posed_limb
+from tests.rigify_human import new_file_with_rigify_human, pose_limbs
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -96,6 +104,107 @@ def test_the_character_is_hidden_meanwhile_and_put_back_before_it_is_saved() -> 
     hide_for_drawing([obj])
     show_ours()
     assert obj.display_type == "TEXTURED"
+
+
+OPERATOR: Any = panel.DQC_OT_test_motion
+
+
+def pressed() -> Any:
+    """Stands in for the operator, whose instances Blender alone makes."""
+    names = ("invoke", "modal", "cancel", "_followed", "_ended_by_errors", "_next", "_show")
+    methods = {name: getattr(OPERATOR, name) for name in (*names, "_draw_label")}
+    return type("Pressed", (), methods | {"strength": 1.0, "report": MagicMock()})()
+
+
+def context_of(*objects: bpy.types.Object, mode: str = "OBJECT") -> Any:
+    select(*objects)
+    return MagicMock(
+        mode=mode,
+        active_object=objects[0],
+        selected_objects=list(objects),
+        view_layer=bpy.context.view_layer,
+        evaluated_depsgraph_get=bpy.context.evaluated_depsgraph_get,
+    )
+
+
+@pytest.mark.parametrize("failing", ["begin", "show", "event_timer_add", "modal_handler_add"])
+def test_what_fails_leaves_the_character_shown(
+    failing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj, _ = build_limb()
+    api.enable(obj)
+    context, operator = context_of(obj), pressed()
+    failure = MagicMock(side_effect=RuntimeError("No memory"))
+    if failing in {"begin", "show"}:
+        monkeypatch.setattr(panel.posed_copy, failing, failure)
+    else:
+        setattr(context.window_manager, failing, failure)
+    with pytest.raises(RuntimeError):
+        operator.invoke(context, MagicMock())
+    assert (obj.display_type, compared) == ("TEXTURED", set())
+    assert panel.posed_copy.matrices is None
+
+
+def test_it_runs_until_escape_and_a_failure_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    obj, _ = build_limb()
+    api.enable(obj)
+    context, operator = context_of(obj), pressed()
+    tick = MagicMock(type="TIMER", value="NOTHING")
+    assert operator.invoke(context, MagicMock()) == {"RUNNING_MODAL"}
+    assert obj.display_type == "BOUNDS"
+    assert operator.modal(context, tick) == {"PASS_THROUGH"}
+    assert operator.modal(context, MagicMock(type="ESC", value="PRESS")) == {"FINISHED"}
+    assert (obj.display_type, compared) == ("TEXTURED", set())
+    operator.invoke(context, MagicMock())
+    monkeypatch.setattr(panel.posed_copy, "show", MagicMock(side_effect=RuntimeError))
+    with pytest.raises(RuntimeError):
+        operator.modal(context, tick)
+    assert (obj.display_type, compared) == ("TEXTURED", set())
+
+
+@pytest.mark.parametrize("kept", ["linked", "overridden"])
+def test_characters_of_other_files_are_tested_and_stay_as_they_are(
+    kept: str, tmp_path: Path
+) -> None:
+    obj, rig = build_posed_limb()
+    api.enable(obj)
+    collected("Character", obj, rig)
+    path = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True)
+    linked = load_collection(path, "Character")
+    bpy.context.view_layer.update()
+    obj = next(each for each in linked.all_objects if each.type == "MESH")
+    if kept == "overridden":
+        obj, _ = overridden(linked)
+    before, posed = data_blocks(), evaluated_positions(obj)
+    context, operator = context_of(obj), pressed()
+    assert operator.invoke(context, MagicMock()) == {"RUNNING_MODAL"}
+    assert panel.posed_copy.matrices is not None
+    operator.modal(context, MagicMock(type="ESC", value="PRESS"))
+    assert (obj.display_type, data_blocks()) == ("TEXTURED", before)
+    np.testing.assert_array_equal(evaluated_positions(obj), posed)
+
+
+def test_a_control_rig_is_tested_by_its_deforming_bones() -> None:
+    """Rigify: constraints, drivers and controls would undo a pose; the copy has none."""
+    obj, rig = new_file_with_rigify_human()
+    pose_limbs(rig)
+    api.enable(obj)
+    before, posed = data_blocks(), evaluated_positions(obj)
+    poses = list(api.motion_test(obj, steps=STEPS))
+    bones = {pose.bone for pose in poses}
+    assert {"DEF-forearm.L", "DEF-shin.R"} <= bones
+    assert all(rig.data.bones[bone].use_deform for bone in bones)
+    of_elbow = (pose for pose in poses if pose.bone == "DEF-forearm.L")
+    bent = next(pose for pose in of_elbow if abs(pose.rotation[0]) < 0.95)
+    (vertices,) = bent.vertices
+    rest = np.array([vertex.co for vertex in obj.data.vertices])
+    moved = np.linalg.norm(vertices - rest, axis=1)
+    # The rest of the body rests, whatever the controls pose.
+    assert 0.02 < np.mean(moved > 0.01) < 0.3
+    assert data_blocks() == before
+    np.testing.assert_array_equal(evaluated_positions(obj), posed)
 
 
 def test_without_a_character_it_is_refused() -> None:

@@ -20,6 +20,8 @@ HAND = "hand_l"
 _CHECKBOX = 0.17
 # Likewise the switch beside the slider Softness, and the button that mends what a line says.
 _AS_PAINTED, _FIX = 0.75, 0.77
+# And the magnifier of Setup Check.
+_CHECK = 0.67
 
 
 def paint(step: Step) -> Wait:
@@ -216,7 +218,7 @@ def check(step: Step) -> Wait:
     bpy.ops.ed.undo_push(message="Lose weights")
     torn = yield from step.look("A patch without weights")
     step.expect_changed(torn, whole, "The patch stays behind")
-    yield from window.press("dqc.check", 0.25)
+    yield from window.press("dqc.check", _CHECK)
     yield from step.look("Checked")
     yield from window.press("weight_from_neighbours")
     yield from window.wait(20)
@@ -242,7 +244,7 @@ def off_its_rig(step: Step) -> Wait:
     bpy.ops.ed.undo_push(message="Turn the mesh")
     turned = yield from step.look("Turned by 20 degrees")
     step.expect_changed(turned, whole, "The mesh is elsewhere")
-    yield from window.press("dqc.check", 0.25)
+    yield from window.press("dqc.check", _CHECK)
     yield from step.look("Checked")
     yield from window.press("move_mesh")
     yield from window.wait(20)

@@ -9,6 +9,7 @@ import bpy
 import pytest
 
 from dq_compensation.setup_check import findings
+from dq_compensation.setup_check.panel import draw_setup_check
 from dq_compensation.ui_shared.reporting import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_grid
@@ -46,8 +47,10 @@ class RememberedLayout:
 
     column = row
 
-    def panel(self, _name: str, **_look: Any) -> tuple[RememberedLayout, RememberedLayout | None]:
-        return self, None if self.closed else self
+    def panel(
+        self, _name: str, *, default_closed: bool = False
+    ) -> tuple[RememberedLayout, RememberedLayout | None]:
+        return self, None if self.closed and default_closed else self
 
     @property
     def text(self) -> str:
@@ -56,8 +59,7 @@ class RememberedLayout:
 
 def draw(*, closed: bool = False) -> RememberedLayout:
     layout = RememberedLayout(closed=closed)
-    panel = bpy.types.VIEW3D_PT_dqc_setup_check
-    panel.fill(SimpleNamespace(), layout, bpy.context)
+    draw_setup_check(layout, bpy.context)
     return layout
 
 
@@ -73,12 +75,12 @@ def body(dents: Dents) -> bpy.types.Object:
     return dented_body()
 
 
-def test_without_a_character_it_says_what_to_select(dents: Dents) -> None:
-    assert "Select a character's mesh, its armature or the Empty above them." in draw().text
+def test_without_a_character_there_is_none(dents: Dents) -> None:
+    assert (draw().words, draw().buttons) == ([], [])
 
 
 def test_it_never_checks_by_itself(body: bpy.types.Object, dents: Dents) -> None:
-    assert "Not checked yet." in draw().text
+    assert draw().words == ["Setup Check"]
     bpy.ops.dqc.check()
     looks = dents.looks
     draw()
@@ -93,6 +95,7 @@ def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> No
     names = [(name, text) for name, text, _ in layout.buttons]
     assert names == [
         ("dqc.check", ""),
+        ("dqc.help", ""),
         ("dqc.fix", "Flatten"),
         ("dqc.fix", "Ask..."),
         ("dqc.select_issue", "Select 2 Vertices"),
@@ -100,7 +103,7 @@ def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> No
         ("dqc.ignore_issue", "Ignore"),
         ("dqc.fix_all", ""),
     ]
-    button = layout.buttons[1][2]
+    button = layout.buttons[2][2]
     assert vars(button) == {
         "object_name": "Body",
         "others": "",
@@ -138,8 +141,9 @@ def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: 
     dents.severity = "INFORMATION"
     bpy.ops.dqc.check()
     closed, opened = draw(closed=True), draw()
-    assert closed.words == ["Nothing to fix, 1 hint", "Show Hints (1)"]
-    assert [name for name, _, _ in closed.buttons] == ["dqc.check", "dqc.fix_all"]
+    assert closed.words == ["Nothing to fix", "Show Hints (1)"]
+    names = [name for name, _, _ in closed.buttons]
+    assert names == ["dqc.check", "dqc.help", "dqc.fix_all"]
     assert (closed.enabled, opened.enabled) == (False, True)
     assert opened.words == [*closed.words, "Body has 3 dents."]
     name, _, properties = opened.buttons[-1]
@@ -153,10 +157,10 @@ def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: 
 def test_several_characters_are_not_checked_in_one_line(body: bpy.types.Object) -> None:
     others = [add_grid(name=f"Grid {number}") for number in range(25)]
     select(body, *others)
-    assert draw().words == ["Not checked yet."]
+    assert draw().words == ["Setup Check"]
     findings.run(body, bpy.context.evaluated_depsgraph_get())
     words = draw().words
-    assert words[0].startswith("Not checked yet: Grid 0, Grid 1")
+    assert words[1].startswith("Not checked yet: Grid 0, Grid 1")
     assert len([each for each in words if "checked" in each]) == 1
 
 

@@ -488,6 +488,7 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
     active_joint: int = props.IntProperty(
         description="The bone that is chosen in the list of joints",
         options={"SKIP_SAVE"},
+        override={"LIBRARY_OVERRIDABLE"},
     )
     example_bone: str = props.StringProperty(
         name="Bone", description="The bone that gets the next example pose. Empty: the active bone"
