@@ -89,6 +89,16 @@ class Issue:
         )
 
 
+    def is_less_than(self, other: Issue) -> bool:
+        """Whether there is less of it than of another state of the same issue, elsewhere maybe."""
+        mine, others = (
+            (len(each.bones), len(each.vertices), each.amount) for each in (self, other)
+        )
+        is_worse = WORST_FIRST.index(self.severity) < WORST_FIRST.index(other.severity)
+        no_more = all(one <= another for one, another in zip(mine, others, strict=True))
+        return not is_worse and no_more and mine[:2] != others[:2]
+
+
 Repair = Generator[None, None, str]
 """What carries a fix out. It raises `FixError` before its first `yield` where it cannot mend the
 issue: no button offers it then, and the message says why. Then it changes the character, and
