@@ -88,7 +88,6 @@ class Issue:
             and self.amount <= _HARDLY_MORE * other.amount
         )
 
-
     def is_less_than(self, other: Issue) -> bool:
         """Whether there is less of it than of another state of the same issue, elsewhere maybe."""
         mine, others = (
