@@ -80,12 +80,12 @@ def pulled_matrices(before: Floats, pull: float) -> Float64s:
 
 MOST_HELPERS = 4
 
-HelperKind = Literal["RIGID", "ROUND", "LIMB"]
+HelperKind = Literal["RIGID", "ROUND", "LIMB", "BOTH"]
 """How the helpers of a pair move, apart from those of one side.
 
 RIGID: as the blend of the two bones. ROUND: they grow, so that the chords between them are outside
 of the arc as often as inside. LIMB: they also shrink, and turn about points of the two limbs, as
-skin does that keeps its distance from a limb.
+skin does that keeps its distance from a limb. BOTH: likewise, for bends and twists at once.
 """
 _KINDS: tuple[HelperKind, ...] = get_args(HelperKind)
 
@@ -113,7 +113,8 @@ def _mirrored(*motions: Motion) -> tuple[Motion, ...]:
 
 # Found by search, with the best weights for each trial: ROUND on a cylinder that dual quaternions
 # deform, LIMB with the compensation MEASURED; bent by -40 to 120 degrees, twisted by up to 90, and
-# both at once. The first keys are the numbers of helpers.
+# both at once. BOTH: bent to all sides by up to 120 degrees, and twisted by up to 90 at once, by the
+# largest errors. The first keys are the numbers of helpers.
 _MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
     "RIGID": {
         1: _mirrored(Motion(0.5)),
@@ -132,6 +133,12 @@ _MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
         2: _mirrored(Motion(0.307, 0.375, 0.177, 0.095)),
         3: _mirrored(Motion(0.11, 0.39, 0.442, 0.527), Motion(0.5, 0.507, -0.108)),
         4: _mirrored(Motion(0.126, 0.657, 0.933, 0.746), Motion(0.304, 0.249, 0.028)),
+    },
+    "BOTH": {
+        1: _mirrored(Motion(0.5, 0.651, 0.174)),
+        2: _mirrored(Motion(0.366, 0.152, 0.088, 0.045)),
+        3: _mirrored(Motion(0.207, 0.007, 0.17, 0.131), Motion(0.5, 0.352, -0.059)),
+        4: _mirrored(Motion(0.117, -0.012, 0.254, 0.442), Motion(0.342, 0.137, -0.01)),
     },
 }
 

@@ -20,10 +20,10 @@ its rest, Pose Space). Then, in this order:
   without Make Uniform, Power `-growth`. Both with Offset, not Additive, the owner in World Space,
   the target in Custom Space of the parent bone.
 
-- With narrowing: Transformation, from the rotation (Swing and Y Twist) of the turn gauge in Local
-  Space, from 0 to `MOST_BEND`, to the owner's scale along X and Z, in Pose Space, multiplied.
-- With twisting: Transformation, from the same rotation about Y, from -180 to 180 degrees, to the
-  owner's rotation about its Y, in Pose Space, After Original.
+- With narrowing: Transformation, from the rotation (Quaternion) of the turn gauge in Local Space,
+  from 0 to `MOST_BEND`, to the owner's scale along X and Z, in Pose Space, multiplied.
+- With twisting: Transformation, from the same rotation (Swing and Y Twist) about Y, from -180 to
+  180 degrees, to the owner's rotation about its Y, in Pose Space, After Original.
 
 The gauge is one more bone for each pair that needs it, with the child's rest axes and without a
 parent. Its only constraint is an Armature constraint, Preserve Volume off, parent and child with
@@ -195,13 +195,12 @@ def helper_transforms(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton)
 def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> Float64s:
     """The scale of helpers that one side narrows, shape (s, 3, 3).
 
-    With q = q_s q_t of `_turned`, and q_t about Y, the bend about X or Z is 2 asin(q_s . x) or
-    2 asin(q_s . z).
+    With q of `_turned`, the bend about X or Z is 2 asin(q . x) or 2 asin(q . z). With a twist that
+    is no swing of either bone: the blend of the two turns the skin about the axis of q.
     """
-    w, x, y, z = _turned(helpers, pose, skeleton).T
-    size = np.maximum(np.hypot(w, y), _NO_VOLUME)
+    _, x, _, z = _turned(helpers, pose, skeleton).T
     about = np.array([("X", "Z").index(helper.side[-1]) for helper in helpers])
-    halves = np.where(about == 0, x * w + z * y, z * w - x * y) / size
+    halves = np.where(about == 0, x, z)
     signs = np.array([-1.0 if helper.side[0] == "-" else 1.0 for helper in helpers])
     bends = np.clip(2.0 * np.arcsin(np.clip(signs * halves, -1.0, 1.0)), 0.0, MOST_BEND)
     narrower = 1.0 - np.array([helper.narrowing for helper in helpers]) * bends
@@ -211,7 +210,7 @@ def _narrowed(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> Floa
 
 
 def _twisted(helpers: Sequence[Helper], pose: Pose, skeleton: Skeleton) -> Floats:
-    """The turn of helpers with the twist q_t of `_narrowed`, shape (h, 3, 3)."""
+    """The turn of helpers with the twist about Y of q of `_turned`, shape (h, 3, 3)."""
     w, _, y, _ = _turned(helpers, pose, skeleton).T
     angles = 2.0 * np.arctan2(y, w) * np.array([helper.twisting for helper in helpers])
     axes = skeleton.rest[[helper.child for helper in helpers], :3, 1]

@@ -286,6 +286,8 @@ def _narrow(bone: bpy.types.PoseBone, armature: bpy.types.Object, helper: Helper
     """Let a bone become narrower with the bend that its gauge measures, to one side."""
     axis, sign = helper.side[-1].lower(), -1.0 if helper.side[0] == "-" else 1.0
     found = _measured(bone, armature, helper.gauge, "Narrow", axis, (0.0, sign * MOST_BEND))
+    # The skin between two bones turns about the axis of the whole turn, a twist included.
+    found.from_rotation_mode = "QUATERNION"
     found.map_to, found.mix_mode_scale = "SCALE", "MULTIPLY"
     least, most = (1.0, 1.0 - helper.narrowing * MOST_BEND)
     if sign < 0.0:

@@ -179,7 +179,8 @@ def _with_what_is_left(summary: str, issue: Issue, left: Issue | None) -> str:
     if left is None:
         return summary
     is_more = left.says_how_much and not left.is_within(issue)
-    if is_more or issue.is_within(left):
+    # One limb that has its parents may show where another one goes on: other bones, but fewer.
+    if not left.is_less_than(issue) and (is_more or issue.is_within(left)):
         raise StillThereError(f"{summary.rstrip('.')}, but the problem is still there. Undo this.")
     return f"{summary.rstrip('.')}. Left: {left.message}"
 

@@ -88,6 +88,15 @@ class Issue:
             and self.amount <= _HARDLY_MORE * other.amount
         )
 
+    def is_less_than(self, other: Issue) -> bool:
+        """Whether there is less of it than of another state of the same issue, elsewhere maybe."""
+        mine, others = (
+            (len(each.bones), len(each.vertices), each.amount) for each in (self, other)
+        )
+        is_worse = WORST_FIRST.index(self.severity) < WORST_FIRST.index(other.severity)
+        no_more = all(one <= another for one, another in zip(mine, others, strict=True))
+        return not is_worse and no_more and mine[:2] != others[:2]
+
 
 Repair = Generator[None, None, str]
 """What carries a fix out. It raises `FixError` before its first `yield` where it cannot mend the

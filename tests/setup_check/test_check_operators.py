@@ -188,6 +188,23 @@ def test_a_fix_says_what_it_leaves(body: Object, monkeypatch: pytest.MonkeyPatch
     assert result.sentence == "Flattened one. Left: Body has 2 dents."
 
 
+@pytest.mark.parametrize(("left", "state"), [(("C",), "FIXED"), (("C", "D"), "REFUSED")])
+def test_fewer_other_bones_are_less(
+    body: Object, monkeypatch: pytest.MonkeyPatch, left: tuple[str, ...], state: str
+) -> None:
+    """As where bones that have their parents now show one more limb."""
+    dents = Dents(bones=("A", "B"))
+
+    def mend(_subject: Subject, _issue: Issue) -> Repair:
+        yield
+        dents.bones = left
+        return "Mended"
+
+    use_checks(monkeypatch, Check("dents", dents.check().find, {"flatten": mend}))
+    (result,) = fix_all(body).results
+    assert result.state == state
+
+
 def test_a_fix_that_is_impossible_has_no_button(
     body: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

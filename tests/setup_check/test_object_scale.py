@@ -88,6 +88,13 @@ def test_what_takes_the_scale_of_a_mesh_is_named_before(human: Human) -> None:
     follow.target = human.mesh_object
     question = find(CHECK, human)["mesh"].fixes[0].question
     assert question == "Constraints take the world scale of Human for Hat: look there."
+    hat.constraints.remove(follow)
+    fence = add_grid(name="Fence")
+    array: Any = fence.modifiers.new("Array", "ARRAY")
+    array.use_object_offset = True
+    array.offset_object = human.mesh_object
+    question = find(CHECK, human)["mesh"].fixes[0].question
+    assert question == "Modifiers of Fence take the scale of Human: look there."
 
 
 @pytest.mark.parametrize("scale", [(0.5, 0.5, 0.5), (-1.0, 2.0, 0.7)])

@@ -29,7 +29,7 @@ from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
-from ..fixes.bone_dependents import length_readers
+from ..fixes.bone_dependents import length_readers, modifiers_with
 from ..fixes.object_transforms import (
     Matrix,
     clear_scale,
@@ -232,6 +232,11 @@ _OWNER_LENGTHS = {
     "FLOOR": ("offset",),
 }
 _WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
+# Modifiers that act by the scale of another object, or were bound to it with its scale.
+_BY_SCALE_OF_OBJECT = frozenset(
+    {"ARRAY", "CAST", "DISPLACE", "MESH_DEFORM", "SURFACE_DEFORM", "UV_PROJECT", "UV_WARP"}
+    | {"VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
+)
 
 
 def _is_plain(scale: Float64s) -> bool:
@@ -395,7 +400,7 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
                 owners.add(name)
             if spaces[1] != "WORLD" or other.library is not None:
                 local.add(name)
-    found = length_readers(obj)
+    found = [*length_readers(obj), *_modifiers_by_scale(obj)]
     if owners:
         found.append(
             f"Constraints take the world scale of {obj.name} for {listed(sorted(owners))}: look "
@@ -407,6 +412,14 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
             "look there."
         )
     return found
+
+
+def _modifiers_by_scale(obj: bpy.types.Object) -> list[str]:
+    """A sentence on modifiers of other objects that take the scale of an object, if any."""
+    names = {other.name for other, each in modifiers_with(obj) if each.type in _BY_SCALE_OF_OBJECT}
+    if not names:
+        return []
+    return [f"Modifiers of {listed(sorted(names))} take the scale of {obj.name}: look there."]
 
 
 def _constraints_beside(

@@ -492,16 +492,19 @@ def _reads_place(variable: Any, target: Any, bones: Collection[str] | None) -> b
 
 
 def _modified_by(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
+    for other, modifier in modifiers_with(obj):
+        names = {getattr(modifier, name, "") for name in _BONES_OF_MODIFIERS}
+        if modifier.type != "ARMATURE" and (bones is None or not names.isdisjoint(bones)):
+            yield other.name
+
+
+def modifiers_with(obj: bpy.types.Object) -> Iterator[tuple[bpy.types.Object, Any]]:
+    """The modifiers of other objects that have an object in a field, with these other objects."""
     for other in _others(obj):
         for modifier in other.modifiers:
-            names = {getattr(modifier, name, "") for name in _BONES_OF_MODIFIERS}
-            if modifier.type == "ARMATURE" or (bones is not None and names.isdisjoint(bones)):
-                continue
-            pointers = (
-                each.identifier for each in modifier.bl_rna.properties if each.type == "POINTER"
-            )
-            if any(getattr(modifier, name) == obj for name in pointers):
-                yield other.name
+            fields = (each for each in modifier.bl_rna.properties if each.type == "POINTER")
+            if any(getattr(modifier, field.identifier) == obj for field in fields):
+                yield other, modifier
 
 
 def follow(
