@@ -287,6 +287,16 @@ def rope_joints(
     return _ropes_of_bodies[body]
 
 
+def rope_shares(skin: SkinAtRest) -> Float64s:
+    """Shape (n,), 0 to 1: how much of each vertex bones have that bend as a rope at either end."""
+    limbs = LimbJoints.of(skin.skeleton, skin.limb_axis, skin.mesh_parents)
+    ropes, of_bones = rope_joints(skin, limbs), np.zeros(skin.skeleton.bone_count)
+    for bones in (limbs.children, limbs.parents):
+        np.maximum.at(of_bones, bones, ropes)
+    weights = skin.influences.weights.astype(np.float64)
+    return np.einsum("nk,nk->n", weights, of_bones[skin.influences.bones])
+
+
 # All meshes of a character ask for the same.
 _ropes_of_bodies: WeakKeyDictionary[SkinAtRest, Float64s] = WeakKeyDictionary()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
@@ -15,9 +15,9 @@ from ..analysis.seams import SeamMesh, seam_points
 from ..analysis.soft_weights import (
     SkinSurface,
     SoftWeights,
+    Spread,
     feature_bones,
     followed_weights,
-    limb_radii,
     soft_weights,
 )
 from ..arrays import Booleans, Float64s, Indices, Int32s, Int64s, Integers
@@ -150,20 +150,19 @@ class JoinedSkin:
 
     Attributes:
         skins: its meshes, those behind which keep the weights that they have.
-        positions, influences: of all their vertices, one mesh behind the other; before softening.
+        influences: of all their vertices, one mesh behind the other; before softening.
         surface: likewise.
         fixed: of `soft_weights`: the points of the meshes that keep their weights.
-        skeleton: with the limbs that the skin shows.
+        skin: of all their vertices, on the limbs that the skin shows, without leaves on them.
         limbs: shape (B,), of `SkinAtRest.limbs_of_bones`.
         features: shape (B,), bones of a face: they keep their weights.
     """
 
     skins: tuple[Skin, ...]
-    positions: Float64s
     influences: Influences
     surface: SkinSurface
     fixed: tuple[Indices, Influences] | None
-    skeleton: Skeleton
+    skin: SkinAtRest
     limbs: Int32s
     features: Booleans
 
@@ -211,8 +210,10 @@ class JoinedSkin:
         skeleton = Limbs.of(whole).skeleton
         areas = surface.areas[points], surface.area_vectors[points]
         features = feature_bones(whole.positions, areas, whole.influences, skeleton, *chosen)
-        joined = tuple(skins), positions, influences, surface, held
-        return cls(*joined, skeleton, limbs, features[limbs])
+        inside = whole.with_limbs(skeleton, None)
+        of_limbs = influences.of_bones(limbs)
+        every = replace(inside, positions=positions, influences=of_limbs, whole=inside)
+        return cls(tuple(skins), influences, surface, held, every, limbs, features[limbs])
 
     def softened(self, amount: float, most: int) -> Generator[float, None, list[SoftWeights]]:
         """The new weights of each mesh, spread over this much of the limb's radius.
@@ -220,20 +221,18 @@ class JoinedSkin:
         Args:
             most: limbs that a vertex follows.
         """
-        of_limbs = self.influences.of_bones(self.limbs)
-        radii = limb_radii(self.positions, of_limbs, self.skeleton)
+        spread = Spread.of(self.skin)
         results = dict[int, SoftWeights]()
         for chosen, still in self._parts_by_locks():
             pairs = zip(self.skins, chosen, strict=True)
-            spread = [
+            amounts = [
                 np.where(skin.pieces < 0, amount * skin.amounts_beside(still) * one, 0.0)
                 for skin, one in pairs
             ]
             steps = soft_weights(
                 self.surface,
                 self.influences,
-                radii,
-                np.concatenate(spread),
+                spread.by(np.concatenate(amounts)),
                 still | self.features,
                 most=most,
                 limbs=self.limbs,
@@ -333,7 +332,7 @@ def softened_together(
         joined = JoinedSkin.of([skins[row] for row in rows], kept)
         changes = yield from joined.softened(amount, most)
         for row, soft in zip(rows, changes, strict=False):
-            moves = skins[row].influences.moving_bones(joined.skeleton.bone_count)
+            moves = skins[row].influences.moving_bones(joined.skin.skeleton.bone_count)
             features = np.flatnonzero(moves & joined.features).tolist()
             found[row] = Softened(skins[row], soft, None, tuple(features))
     for row in layers.order:

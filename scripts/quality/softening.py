@@ -7,8 +7,8 @@ import numpy as np
 from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.analysis.soft_weights import (
     SkinSurface,
+    Spread,
     feature_bones,
-    limb_radii,
     soft_weights,
 )
 from dq_compensation.core.influences import Influences
@@ -32,8 +32,7 @@ def softened(body: Body, most: int = 8, amount: float = AMOUNT) -> Influences:
     steps = soft_weights(
         surface,
         influences,
-        limb_radii(rest, whole.influences, whole.skeleton),
-        np.full(count, amount),
+        Spread.of(whole).by(np.full(count, amount)),
         feature_bones(rest, areas, whole.influences, whole.skeleton)[limbs],
         most=most,
         limbs=limbs,
