@@ -16,7 +16,7 @@ from ...scene.settings.object_settings import (
     is_own_armature_modifier,
     settings_of,
 )
-from ...session.changes import remember_new
+from ...session.changes import is_new, remember_new
 from ...session.memory import memories, memory_of
 from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION
 from .node_values import Geometry, TreeBuilder, Vector
@@ -293,6 +293,15 @@ def keep_shape(
             setattr(added, name, value)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
+
+
+def remove_keepers_for_undo(obj: bpy.types.Object) -> None:
+    """Remove such modifiers before an undo, if the older step may lack their trees."""
+    keepers = shape_keepers(obj)
+    if any(is_new(each.node_group) for each in keepers):
+        memory_of(obj, _HadTree).was_removed = True
+        for each in (*keepers, *linear_modifiers(obj)):
+            obj.modifiers.remove(each)
 
 
 def _add_before(
