@@ -17,7 +17,7 @@ from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import leave_character
 from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
-from ..lifecycle.following import changing_together, enabling_together
+from ..lifecycle.following import changing_together, enabling_together, finish
 from ..modifier.written_record import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
@@ -27,6 +27,7 @@ from ..scene.settings.bone_texts import changed_kinds, kinds_refusal, strengths_
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
+    CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     GROUP_SETTINGS,
     CharacterChoices,
@@ -155,9 +156,7 @@ def changed_settings(
                 raise BindingError(problem)
     except BaseException:
         for obj, own in zip(objects, before, strict=True):
-            _write(obj, own)
-            for name in values.keys() - own.keys():
-                settings_of(obj).property_unset(name)
+            _put_back(obj, own, values)
         settings_changed(*objects)
         raise
 
@@ -172,6 +171,14 @@ def _write(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
     with writing_settings():
         for name, value in values.items():
             setattr(settings_of(obj), name, value)
+
+
+def _put_back(obj: bpy.types.Object, own: dict[str, Any], names: Iterable[str]) -> None:
+    """Set those of some settings that were set on an object, and no others."""
+    _write(obj, own)
+    for name in names:
+        if name not in own:
+            settings_of(obj).property_unset(name)
 
 
 _BONE_REFUSALS = {"bone_kinds": kinds_refusal, "joint_strengths": strengths_refusal}
@@ -248,32 +255,44 @@ def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> No
         if not obj.users_scene:
             nowhere = f"{obj.name} is in no scene. Link it to a collection of one first."
             raise BindingError(deformation_refusal(SkinnedObject(obj)) or nowhere)
+    new = [obj for obj in found if not settings_of(obj).is_enabled]
     with (
         interrupts_wait(),
         enabling_together(found),
+        _disabled_after_an_error(new),
         changed_settings(found, settings),
-        ExitStack() as enabled,
+        ExitStack() as coming,
     ):
+        depsgraph = bpy.context.evaluated_depsgraph_get()
         for obj in found:
-            enabled.enter_context(_enabled(obj))
+            coming.enter_context(settings_of_a_new_character(obj, by_script=True))
+            if obj in new:
+                enabling.begin(obj, depsgraph)
+        finish(new)
+        settings_changed(*(obj for obj in found if obj not in new))
+        for obj in found:
+            raise_refusal(status_of(obj).problem, BindingError)
 
 
 @contextmanager
-def _enabled(obj: bpy.types.Object) -> Generator[None]:
-    """Enable an object and run the block; after an error it is as enabled as before."""
-    before = settings_of(obj).is_enabled
-    with settings_of_a_new_character(obj, by_script=True):
-        if before:
-            enabling.settings_changed(obj)
-        else:
-            enabling.enable(obj, bpy.context.evaluated_depsgraph_get())
-        try:
-            raise_refusal(status_of(obj).problem, BindingError)
-            yield
-        except BaseException:
-            if not before:
-                enabling.disable(obj)
-            raise
+def _disabled_after_an_error(objects: list[bpy.types.Object]) -> Generator[None]:
+    """After an error of the block, disable objects; they and their armatures are as before then.
+
+    Args:
+        objects: that are not enabled yet.
+    """
+    names = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "character", "is_enabled")
+    rigs = [rig for rig in map(find_rig, objects) if rig is not None and rig.library is None]
+    before = {each: _own_values(each, names) for each in (*objects, *rigs)}
+    try:
+        yield
+    except BaseException:
+        # Some are enabled no more, but still have our modifier.
+        begun = (SkinnedObject(obj) for obj in objects)
+        enabling.disable(*(s.obj for s in begun if s.settings.is_enabled or s.ours is not None))
+        for each, own in before.items():
+            _put_back(each, own, names)
+        raise
 
 
 def disable(objects: Objects) -> None:

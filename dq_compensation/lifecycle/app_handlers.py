@@ -7,7 +7,12 @@ import bpy
 from ..modifier.attribute_names import SOFT_COPY
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of, show_ours
-from ..modifier.nodes.own_trees import evaluate_again_after_undo, let_shape_go, remove_for_undo
+from ..modifier.nodes.own_trees import (
+    evaluate_again_after_undo,
+    let_shape_go,
+    remove_for_undo,
+    remove_keepers_for_undo,
+)
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import FOLLOWED_SETTING_CHANGED, SETTING_CHANGED, SHOWN_CHANGED
@@ -103,8 +108,11 @@ def _before_undo(*_args: object) -> None:
     show_ours()
     for obj in enabled_objects():
         detach_new_soft_copy(obj)
+        if obj.library is not None:
+            continue
+        remove_keepers_for_undo(obj)
         skinned = SkinnedObject(obj)
-        ours = skinned.ours if obj.library is None else None
+        ours = skinned.ours
         if ours is None:
             continue
         copy = get_input(ours, SOFT_COPY)

@@ -32,7 +32,14 @@ from .character_settings import (
     meshes_changed,
     values_of,
 )
-from .following import changing_together, enabling_together, finish, finish_others, flush
+from .following import (
+    changing_together,
+    enabling_together,
+    finish,
+    finish_others,
+    flush,
+    mesh_read,
+)
 from .following_softness import stop_waiting, waiting_objects
 from .reconcile import Comparison, State, compare_with_file, reconcile
 
@@ -158,7 +165,7 @@ def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     Raises:
         BindingError: it cannot be deformed; nothing has changed then.
     """
-    _begin(obj, depsgraph)
+    begin(obj, depsgraph)
     finish([obj])
 
 
@@ -178,7 +185,7 @@ def enable_all(
         for obj in objects:
             try:
                 with settings_of_a_new_character(obj):
-                    _begin(obj, depsgraph)
+                    begin(obj, depsgraph)
             except BindingError as error:
                 refused.append(str(error))
             else:
@@ -220,8 +227,12 @@ def _owner(mesh: bpy.types.Object) -> bpy.types.Object:
     return armature_with_settings(mesh) or mesh
 
 
-def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Enable and reconcile an object; take it back where it cannot be deformed."""
+def begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    """Enable and reconcile an object; the caller lets Blender evaluate it with `finish`.
+
+    Raises:
+        BindingError: it cannot be deformed; nothing has changed then.
+    """
     skinned = SkinnedObject(obj)
     was_enabled = skinned.settings.is_enabled
     is_left_over = skinned.ours is not None or bool(skinned.before_enable.replaced_modifier)
@@ -245,7 +256,9 @@ def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> C
     was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
     if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
         put_armature_modifier_back(skinned)
-    return reconcile(skinned.obj, depsgraph, edited=True)
+    found = reconcile(skinned.obj, depsgraph, edited=True)
+    mesh_read(skinned.mesh)
+    return found
 
 
 def disable(*objects: bpy.types.Object) -> None:

@@ -366,6 +366,12 @@ def mesh_edited(mesh: bpy.types.ID) -> None:
     memory_of(mesh, _Edited)
 
 
+def mesh_read(mesh: bpy.types.Mesh) -> None:
+    """Note that the only object of a mesh has read it as it is now."""
+    if mesh.users == 1:
+        memories(_Edited).pop(mesh.session_uid, None)
+
+
 def follow_modes() -> None:
     """Bring the native display of every enabled object in line with its mode."""
     for obj in enabled_objects():

@@ -72,6 +72,10 @@ _EDITION = "edition"
 MEASURED = "measured by"
 VERSION = "version of the add-on"
 
+# Of the object's record: the content, where objects share a mesh of which it reads no attributes.
+# That of the mesh is about one that does, perhaps on another armature.
+_CONTENT = "content"
+
 _ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
 # The words of older settings in the two records; a newer one has its name.
 _MEASURED_WORDS = {"use_mesh_joints": "alone", "use_ball_joints": "ball joints"}
@@ -105,7 +109,10 @@ def remember(
     written = record_in(mesh, CONTENT_PROPERTY)
     of_object = {OTHER_MESHES: binding.content[OTHER_MESHES], **attributes}
     content = written | binding.content | of_object
-    if _EDITION not in attributes:
+    reads_none = _EDITION not in attributes
+    if shares := reads_none and skinned.mesh.users > 1:
+        content = written
+    elif reads_none:
         content = {name: each for name, each in content.items() if name not in of_object}
         content |= {name: written[name] for name in of_object if name in written}
     if content != written:
@@ -113,6 +120,9 @@ def remember(
     known = record_in(obj, STATE_PROPERTY) | {_ATTRIBUTES: _attributes_of(mesh)}
     state = known if only_content else _state(skinned, settings, binding.structure)
     record: dict[str, object] = {**state, **of_object}
+    record.pop(_CONTENT, None)
+    if shares:
+        record[_CONTENT] = binding.content
     compensation = binding.deformation(settings).compensation
     if isinstance(compensation, MeasuredJoints):
         record["joints"] = compensation.joint_counts
@@ -154,6 +164,8 @@ def changed_parts(
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure
     found = [*changed_digests(known, _state(skinned, settings, structure))]
+    if _CONTENT in known and _ATTRIBUTES in found:
+        found.remove(_ATTRIBUTES)
     hidden = None if skinned.ours is None else get_inputs(skinned.ours).get(ATTRIBUTES_INPUT)
     written = record_in(mesh_of(hidden or skinned.obj), CONTENT_PROPERTY)
     if settings.compensates and _is_elsewhere(skinned, known):
@@ -167,7 +179,8 @@ def changed_parts(
             if OTHER_MESHES in known and _EDITION not in known
             else {}
         )
-        found += changed_digests(written | beside, binding.as_skinned(settings).content)
+        content = known.get(_CONTENT, written | beside)
+        found += changed_digests(content, binding.as_skinned(settings).content)
     return tuple(found)
 
 

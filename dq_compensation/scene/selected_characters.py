@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
-import numpy as np
 
-from ..arrays import Int32s
-from .blender.mesh import read_property
 from .blender.own_objects import is_hidden, is_posed_copy
 from .blender.rigging import find_rig
 from .blender.skinned_object import SkinnedObject
@@ -18,46 +14,44 @@ from .settings.object_settings import armature_with_settings, settings_of
 
 # The skinned meshes of a view layer. Each drawing of a panel asks for them many times.
 
-_Skins = tuple[tuple[int, str], Int32s, list[tuple[int, int]]]
-# The view layer, the session_uid of its objects, and those of its skinned meshes and their
-# armatures, 0 without one: as of the last look.
-_known: _Skins | None = None
+_Pair = tuple[bpy.types.Object, bpy.types.Object | None]
+# The view layer, and its skinned meshes with their armatures: as of the last look. To count objects
+# or to find them again by name takes longer the more there are, so these are kept themselves, until
+# something was edited or is about to be undone.
+_known: tuple[tuple[int, str], list[_Pair]] | None = None
 
 
-def forget_skins() -> None:
+def forget_skins(*_about: object) -> None:
     """Look for skinned meshes again when they are asked for: something was edited."""
     global _known
     _known = None
 
 
-def _skins(
-    view_layer: bpy.types.ViewLayer,
-) -> list[tuple[bpy.types.Object, bpy.types.Object | None]]:
+def _skins(view_layer: bpy.types.ViewLayer) -> list[_Pair]:
     """The meshes with an Armature modifier, but for our hidden ones, and their armatures, by name.
 
-    Modifiers are looked at only after an edit, or when objects have come or gone.
+    The objects of others are looked at only after an edit, as when one comes or goes.
     """
     global _known
-    objects: Any = view_layer.objects
     key = view_layer.id_data.session_uid, view_layer.name
-    uids = read_property(objects, "session_uid", np.int32)
-    by_uid = dict(zip(uids.tolist(), objects, strict=True))
-    if _known is None or _known[0] != key or not np.array_equal(_known[1], uids):
-        pairs: list[tuple[int, int]] = []
-        for uid, obj in by_uid.items():
-            if obj.type == "MESH" and not is_hidden(obj):
-                skinned = SkinnedObject(obj)
-                rig = skinned.find_rig()
-                if skinned.find_modifier() is not None:
-                    pairs.append((uid, 0 if rig is None else rig.session_uid))
-        _known = key, uids, pairs
-    found = []
-    for uid, rig_uid in _known[2]:
-        mesh = by_uid[uid]
-        # The armature may be in no collection of the view layer.
-        rig = by_uid.get(rig_uid) or (find_rig(mesh) if rig_uid else None)
-        found.append((mesh, rig))
-    return sorted(found, key=lambda pair: pair[0].name)
+    if _known is not None and _known[0] == key:
+        try:
+            return sorted(_known[1], key=_names)
+        except ReferenceError:
+            pass  # a script has removed one
+    pairs = []
+    for obj in view_layer.objects:
+        if obj.type == "MESH" and not is_hidden(obj):
+            skinned = SkinnedObject(obj)
+            if skinned.find_modifier() is not None:
+                pairs.append((obj, skinned.find_rig()))
+    _known = key, pairs
+    return sorted(pairs, key=_names)
+
+
+def _names(pair: _Pair) -> tuple[str, str]:
+    mesh, rig = pair
+    return mesh.name, "" if rig is None else rig.name
 
 
 # Finds the meshes that an operator or a panel acts on, from the selected objects.

@@ -367,6 +367,8 @@ HANDLERS = (
     ("depsgraph_update_post", _on_evaluation),
     ("frame_change_pre", _before_frame),
     ("frame_change_post", _on_frame),
+    ("undo_pre", forget_skins),
+    ("redo_pre", forget_skins),
     ("undo_post", _on_undo),
     ("redo_post", _on_undo),
     ("load_pre", _forget),

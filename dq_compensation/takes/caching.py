@@ -353,10 +353,13 @@ def default_name(armature: Object) -> str:
     return played[0].action.name if played else armature.name
 
 
-def take_refusal(armature: Object, view_layer: ViewLayer) -> str | None:
-    """Why no take of an armature object can be cached, or None; cheap."""
+def take_refusal(armature: Object, meshes: list[Object], view_layer: ViewLayer) -> str | None:
+    """Why no take of an armature object can be cached, or None; cheap.
+
+    Args:
+        meshes: of the view layer that it deforms.
+    """
     name = armature.name
-    meshes = deformed_meshes(armature, view_layer)
     if reason := takes_refusal(armature):
         return reason
     if armature_of(armature).pose_position == "REST":
@@ -397,7 +400,8 @@ def cache_take(
     Raises:
         UserError: it cannot be done; nothing has changed.
     """
-    raise_refusal(take_refusal(armature, context.view_layer))
+    meshes = deformed_meshes(armature, context.view_layer)
+    raise_refusal(take_refusal(armature, meshes, context.view_layer))
     scene = context.scene
     first = scene.frame_start if options.first is None else options.first
     last = scene.frame_end if options.last is None else options.last
@@ -413,7 +417,6 @@ def cache_take(
                 take=options.name, armature=armature.name, instead="Choose another name."
             )
         )
-    meshes = deformed_meshes(armature, context.view_layer)
     source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
     sampled = yield from with_progress(
         _sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5

@@ -64,6 +64,11 @@ class _ChangesTakes(Refusing, Operator):
         return cast("Object", target_armature(context))
 
 
+def _caching_refusal(armature: Object, context: Context) -> str | None:
+    layer = context.view_layer
+    return caching.take_refusal(armature, known_meshes(armature, layer), layer)
+
+
 @with_option_properties(caching.TakeOptions)
 class DQC_OT_take_cache(RunsInSteps, BakesFrames, _ChangesTakes):
     """Sample the motion of the armature over a range of frames: action, NLA, constraints, drivers \
@@ -74,7 +79,7 @@ and shape keys. The take plays without the armature. Esc stops"""
 
     @classmethod
     def refusal_of(cls, armature: Object, context: Context) -> str | None:
-        return caching.take_refusal(armature, context.view_layer)
+        return _caching_refusal(armature, context)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self.first, self.last = self.range(context)
@@ -108,7 +113,7 @@ class DQC_OT_take_refresh(RunsInSteps, _ChangesTakes):
             return f"{armature.name} has no take. Cache one."
         if item.is_copied:
             return f"{item.name} comes from another armature. Cache it there."
-        return caching.take_refusal(armature, context.view_layer)
+        return _caching_refusal(armature, context)
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True

@@ -9,6 +9,7 @@ import bpy
 from bpy.props import StringProperty
 from bpy.types import Context, Operator, Panel, UILayout, UIList
 
+from ..session.known_objects import KnownObjects
 from .reporting import OperatorResult
 
 # Opens the manual: a button in each panel, and F1 over the add-on's settings and operators.
@@ -121,7 +122,8 @@ class SidebarPanel(Panel):
     def draw(self, context: Context) -> None:
         if self.layout is not None:
             _split(self.layout)
-            self.fill(self.layout, context)
+            with KnownObjects.none_comes_or_goes():
+                self.fill(self.layout, context)
 
     def fill(self, layout: UILayout, context: Context) -> None:
         """Draw what is below the header, the names of properties beside them."""

@@ -2,7 +2,8 @@
 
     .venv-5.2/bin/python scripts/run.py benchmarks.characters [CHARACTER ...]
 
-CHARACTER is one of: human, body, pieces, crowd, examples, flexed; all of them without one. Add
+CHARACTER is one of: human, body, pieces, dressed, crowd, examples, flexed; all of them without one.
+Add
 `--rounds 30` for steadier numbers, `--ways MEASURED` for one way alone. Where other processes keep
 all cores busy, times say nothing; compare the work of one core then:
 
@@ -10,8 +11,8 @@ all cores busy, times say nothing; compare the work of one core then:
 
 One frame is a new pose and `view_layer.update()`, without the Python of the add-on. Ratios are to
 Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier, of *Spread Twist*,
-*Blend Group* and *By Example* to MEASURED without it; see `benchmark_turns.py`. The targets hold
-for 5.2 only.
+*Blend Group* and *By Example* to MEASURED without it, of a character to its meshes each *By
+Itself*; see `benchmark_turns.py`. The targets hold for 5.2 only.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import bpy  # before bmesh, which the bpy wheel brings along
 
@@ -39,13 +41,28 @@ from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
-from human.model import build_human
+from human.dressed import (
+    GLOVES,
+    HAND,
+    HEAD,
+    LEG,
+    SHIRT,
+    SHOES,
+    TROUSERS,
+    Chosen,
+    add_mesh,
+    cut,
+    garment,
+)
+from human.model import build_armature, build_human, load_human_arrays
 from human.poses import random_pose
 
 PLAIN, PRESERVE_VOLUME = "Armature", "Preserve Volume"
 FITTED, MEASURED, BALL_JOINTS = "FITTED", "MEASURED", "MEASURED, Ball Joints"
 SPREAD = "MEASURED, Spread Twist"
 BLENDED = "MEASURED, Blend Group"
+AS_PAINTED, AS_PAINTED_APART = "as painted", "as painted, each By Itself"
+SOFT, SOFT_APART = "Softness 0.5", "Softness 0.5, each By Itself"
 BLEND_GROUP = "Blend"
 MEASURED_BY_EXAMPLE, JOINT_BY_EXAMPLE = "MEASURED by example", "SPHERICAL_JOINT by example"
 BY_EXAMPLE = "SPHERICAL_JOINT_BY_EXAMPLE"
@@ -58,6 +75,15 @@ WAYS: dict[str, dict[str, str | bool | float]] = {
     BALL_JOINTS: {"method": "COMPENSATED", "use_ball_joints": True},
     SPREAD: {"method": "COMPENSATED", "use_ball_joints": False, "twist_spread": 1.0},
     BLENDED: {"method": "COMPENSATED", "use_ball_joints": False, "blend_group": BLEND_GROUP},
+    AS_PAINTED: {"method": "COMPENSATED", "use_ball_joints": True},
+    AS_PAINTED_APART: {"method": "COMPENSATED", "use_ball_joints": True, "by_itself": True},
+    SOFT: {"method": "COMPENSATED", "use_ball_joints": True, "softness": 0.5},
+    SOFT_APART: {
+        "method": "COMPENSATED",
+        "use_ball_joints": True,
+        "softness": 0.5,
+        "by_itself": True,
+    },
     MEASURED_BY_EXAMPLE: {
         "method": BY_EXAMPLE,
         "example_base": "COMPENSATED",
@@ -136,6 +162,29 @@ def grid_by_example() -> Prototype:
     return armature, [obj]
 
 
+def human_in_clothes() -> Prototype:
+    """The human cut at the neck, wrists, hips and ankles, in a shirt, trousers, gloves and shoes.
+
+    12 meshes, whose seams are closed and whose clothes lie on the skin.
+    """
+    arrays = load_human_arrays()
+    armature = build_armature(arrays)
+    parts: dict[str, Chosen] = {"Head": HEAD}
+    for side in (".L", ".R"):
+        for name, chosen in (("Hand", HAND), ("Foot", SHOES), ("Leg", LEG)):
+            parts[name + side] = partial(_of_side, side, chosen)
+    meshes = cut(arrays, parts)
+    clothes = {"Shirt": (SHIRT, 0.004), "Trousers": (TROUSERS, 0.008)}
+    clothes |= {"Gloves": (GLOVES, 0.002), "Shoes": (SHOES, 0.003)}
+    for name, (covers, thickness) in clothes.items():
+        meshes[name] = garment(arrays, covers, thickness, 0.5)
+    return armature, [add_mesh(name, each, armature) for name, each in meshes.items()]
+
+
+def _of_side(side: str, chosen: Chosen, name: str) -> bool:
+    return name.endswith(side) and chosen(name)
+
+
 def human_by_example() -> Prototype:
     """The human with 4 poses of both elbows and shoulders."""
     armature, (human,) = human_in_pieces(1, 13380)
@@ -161,6 +210,13 @@ CHARACTERS: dict[str, Character] = {
         "40 meshes of 1,000 vertices, 163 bones",
         lambda: human_in_pieces(40, 1000),
         {"DUAL_QUATERNION": 1.5, FITTED: 2.0, MEASURED: 2.2},
+    ),
+    # As dear as the same meshes that know nothing of each other; twice the same differs by 3 %.
+    "dressed": Character(
+        "Dressed human of 12 meshes, 163 bones",
+        human_in_clothes,
+        {AS_PAINTED: 1.03, SOFT: 1.03},
+        ways=(BALL_JOINTS, AS_PAINTED, SOFT),
     ),
     "crowd": Character(
         "Crowd of 20 bodies of 12 meshes of 1,000 vertices, 163 bones",
@@ -204,7 +260,8 @@ def poses_of(armature: bpy.types.Object, count: int, *, examples: bool) -> NDArr
 
 def references_of(ways: Sequence[str]) -> dict[str, str]:
     """The modifier of Blender's own, or the way, that each way is compared with."""
-    others = dict.fromkeys((SPREAD, BLENDED, MEASURED_BY_EXAMPLE), MEASURED) | {"LINEAR": PLAIN}
+    others = dict.fromkeys((SPREAD, BLENDED, MEASURED_BY_EXAMPLE), MEASURED)
+    others |= {"LINEAR": PLAIN, AS_PAINTED: AS_PAINTED_APART, SOFT: SOFT_APART}
     return {way: others.get(way, PRESERVE_VOLUME) for way in ways}
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.modifier.modifier_stack import base_of
+from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import LINEAR_NAME
 from human.model import RIGS, Rig
@@ -437,6 +438,32 @@ def test_undo_brings_the_group_and_the_shape_back() -> None:
     assert error(obj) <= TOLERANCE
     disable(obj)
     assert not bpy.data.node_groups
+
+
+@pytest.mark.parametrize("of", ["the mesh", "another object"])
+def test_an_undo_lets_go_of_what_a_script_has_caused_since_the_last_step(of: str) -> None:
+    """Blender crashes where an object in memory points to a node tree that the step lacks."""
+    obj, armature = enabled_character()
+    pose_character(armature)
+    obj.dq_compensation.blend_group = GROUP
+    check()
+    name, moved = obj.name, obj if of == "the mesh" else linked_copy(armature)
+    for place in (1.0, 2.0):
+        bpy.ops.ed.undo_push(message="before")
+        moved.location.x = place
+        bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="moved")
+    obj.vertex_groups.new(name=GROUP).add(list(range(18)), 0.25, "REPLACE")
+    obj.data.update()
+    check()
+    assert shape_keepers(obj)
+    for restore in (bpy.ops.ed.undo, bpy.ops.ed.redo):
+        restore()
+        obj = bpy.data.objects[name]
+        check()
+        # Whether the step has the group is Blender's affair.
+        assert bool(shape_keepers(obj)) == (GROUP in obj.vertex_groups)
+        assert error(obj) <= TOLERANCE
 
 
 def test_a_file_shows_the_blended_character_where_the_addon_is_not_installed(

@@ -32,12 +32,12 @@ from tests.blender.character_scenes import (
     limb_in_two,
     pose,
 )
-from tests.blender.enabled_scenes import check, distance, select
+from tests.blender.enabled_scenes import check, distance, error, select
 from tests.blender.scene_builders import evaluated_positions, link, save_and_open
 from tests.blender.softness_scenes import copy_of, counted_computations, groups_of
 from tests.human_body import HEAD_AND_FEET, human_arrays
 from tests.kept_files import new_file
-from tests.limb import pose_limb
+from tests.limb import build_bendy_limb, pose_limb
 from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -334,3 +334,29 @@ def test_objects_of_two_characters_share_a_mesh_that_needs_nothing(
         mesh_edited(parts[0].data)
         check()
     assert not calls
+
+
+def test_of_objects_of_two_characters_that_share_a_mesh_one_may_need_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The mesh has the attributes of the other one; their armatures sort bones differently."""
+    new_file()
+    body, _ = build_bendy_limb(3)
+    parts, _ = dressed_limb()
+    parts[2].data = body.data
+    api.enable(body, method="DUAL_QUATERNION")
+    api.enable(parts, **(PLAIN | {"twist_spread": 1.0}))
+    check()
+    calls = count_calls(monkeypatch, install)
+    for weight in (0.3, 0.6):
+        body.vertex_groups["Lower"].add(range(0, len(body.data.vertices), 7), weight, "REPLACE")
+        body.data.update()
+        check()
+        assert calls
+        calls.clear()
+        for _ in range(2):
+            mesh_edited(body.data)
+            check()
+        assert not calls
+        for obj in (body, parts[2]):
+            assert error(obj) <= SAME

@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.lifecycle.following import flush
 from tests.blender.command_runs import CommandLine
+from tests.blender.enabled_scenes import description
 from tests.blender.scene_builders import add_armature, link, linked_copy
 from tests.kept_files import new_file
 from tests.limb import build_limb, build_posed_limb
+from tests.replaced_functions import count_calls
 
 Object = bpy.types.Object
 
@@ -91,6 +94,46 @@ def test_an_evaluated_armature_is_taken_for_its_original(
     evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
     api.enable(evaluated)
     assert limb.dq_compensation.enabled
+
+
+def test_blender_evaluates_a_character_as_often_as_one_mesh(
+    character: tuple[Object, Object, Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, limb, _sleeve = character
+    for _ in range(4):
+        linked_copy(limb, own_data=True)
+    bpy.context.view_layer.update()
+    calls = count_calls(monkeypatch, flush)
+    evaluated = []
+    for objects in (limb, rig):
+        api.enable(objects, twist_spread=1.0)
+        evaluated.append(sum(bool(changed) for (changed,) in calls.arguments))
+        api.disable(rig)
+        calls.clear()
+    # Once more where all meshes are there, and their limbs are found on the skin of both.
+    assert evaluated[1] <= evaluated[0] + 1
+
+
+@pytest.mark.parametrize("failing", ["Limb", "Sleeve"])
+def test_where_one_mesh_fails_all_are_as_before_and_the_error_names_it(
+    character: tuple[Object, Object, Object], failing: str
+) -> None:
+    rig, *meshes = character
+    weights = bpy.data.objects[failing].vertex_groups
+    names = weights.keys()
+    weights.clear()
+    before = [description(obj) for obj in meshes]
+    settings = api.settings(rig)
+    with pytest.raises(api.BindingError, match=failing):
+        api.enable(rig, softness=0.5, curve="SMOOTH")
+    assert [description(obj) for obj in meshes] == before
+    assert api.settings(rig) == settings
+    assert not rig.dq_compensation.character
+    assert rig.dq_compensation.curve != "SMOOTH"
+    for name in names:
+        weights.new(name=name)
+    api.enable(rig)
+    assert [each.enabled for each in api.settings(rig)] == [True, True]
 
 
 def test_the_command_line_takes_the_name_of_an_armature(

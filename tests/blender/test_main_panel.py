@@ -24,8 +24,9 @@ from dq_compensation.ui_shared import reporting
 from tests.blender.enabled_scenes import enabled_limb, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.recorded_layout import RecordedLayout
-from tests.blender.scene_builders import evaluated_positions
+from tests.blender.scene_builders import evaluated_positions, link
 from tests.blender.test_character_panel import build_meshes
+from tests.counted_work import instructions_of
 
 Object = bpy.types.Object
 
@@ -392,6 +393,30 @@ def test_modifiers_are_looked_at_once_for_many_drawings(
     mesh.modifiers.remove(mesh.modifiers["Armature"])
     bpy.context.view_layer.update()
     assert "Meshes 2 of 2" in " ".join(drawn().texts())
+
+
+def test_neither_a_drawing_nor_its_buttons_look_at_the_objects_of_others(rig: Object) -> None:
+    """Counted in instructions of Python: a walk through the file has some for each object."""
+
+    def work() -> None:
+        names = dict.fromkeys(drawn(OPEN).names("operator"))
+        for name in (each for each in names if each.startswith("dqc.")):
+            getattr(bpy.ops.dqc, name.removeprefix("dqc.")).poll()
+
+    alone = instructions_of(work)
+    for number in range(100):
+        link(bpy.data.objects.new(f"Prop {number}", bpy.data.meshes.new("Prop")))
+    bpy.context.view_layer.update()
+    assert instructions_of(work) == alone
+
+
+def test_an_object_that_a_script_removes_is_left_out_at_once(rig: Object) -> None:
+    assert "Meshes 3 of 3" in " ".join(drawn().texts())
+    bpy.data.objects.remove(bpy.data.objects["Body 02"])
+    assert "Meshes 2 of 2" in " ".join(drawn().texts())
+    select(bpy.data.objects["Body"])
+    bpy.data.objects.remove(rig)
+    assert "Meshes 1 of 1" in " ".join(drawn().texts())
 
 
 @pytest.mark.parametrize("mode", ["OBJECT", "POSE"])

@@ -50,6 +50,7 @@ from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status, current_binding, in_character, other_meshes
 from dq_compensation.setup_check.subject import Subject
+from dq_compensation.wording import listed
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
 
@@ -94,7 +95,7 @@ def faults(seen: Seen) -> list[str]:
     found = [f"{obj.name} counts as current, and is not" for obj in _wrongly_current()]
     check()
     with _nothing_remembered():
-        found += [f"{obj.name} is not as it is enabled anew" for obj in _unlike_anew()]
+        found += [f"{name} is not as it is enabled anew: {what}" for name, what in _unlike_anew()]
     now = sorted(handlers())
     if now != seen.handlers:
         found.append(f"handlers: {now} instead of {seen.handlers}")
@@ -144,8 +145,8 @@ def _wrongly_current() -> Iterator[bpy.types.Object]:
                 yield obj
 
 
-def _unlike_anew() -> Iterator[bpy.types.Object]:
-    """The objects whose modifier was made for other meshes than their character has now.
+def _unlike_anew() -> Iterator[tuple[str, str]]:
+    """The objects whose modifier was made for other meshes than their character has now, and how.
 
     What modifiers move in frames is read in one of them, and edits of what is hidden once it shows.
     """
@@ -155,8 +156,8 @@ def _unlike_anew() -> Iterator[bpy.types.Object]:
         waits = any(m.hide_viewport or SkinnedObject(m).modifiers_before for m in meshes)
         if not (waits or obj.library or obj.mode != "OBJECT" or problem_of(obj)):
             binding = current_binding(obj, depsgraph)
-            if compare_with_file(SkinnedObject(obj), depsgraph, binding).parts:
-                yield obj
+            if parts := compare_with_file(SkinnedObject(obj), depsgraph, binding).parts:
+                yield obj.name, listed(parts)
 
 
 def _strays() -> Iterator[bpy.types.Object]:

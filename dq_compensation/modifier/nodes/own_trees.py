@@ -18,7 +18,7 @@ from ...scene.settings.object_settings import (
     is_own_armature_modifier,
     settings_of,
 )
-from ...session.changes import remember_new
+from ...session.changes import is_new, remember_new
 from ...session.memory import memories, memory_of
 from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION, ExampleCounts
 from ..modifier_inputs import get_input, get_inputs, set_inputs
@@ -344,6 +344,13 @@ def let_shape_go(obj: bpy.types.Object) -> None:
     """Take all of these modifiers away from an object."""
     for each in modifiers_before(obj):
         obj.modifiers.remove(each)
+
+
+def remove_keepers_for_undo(obj: bpy.types.Object) -> None:
+    """Remove the modifiers before ours before an undo, if the older step may lack their trees."""
+    if any(is_new(each.node_group) for each in shape_keepers(obj)):
+        memory_of(obj, _HadTree).was_removed = True
+        let_shape_go(obj)
 
 
 def _add_before(
