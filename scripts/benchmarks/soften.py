@@ -4,7 +4,7 @@
 
 *Soften Weights* once: softened weights are weights. It is compared with the same where each bone is
 solved on the whole skin, and a dressed human with one mesh of as many vertices; these ratios have
-targets. *Softness* is computed once, too, but costs
+targets. *Softness* is computed once, too, when the character is enabled, but costs
 something in each frame: posed frames are compared with the same weights painted in.
 """
 
@@ -61,11 +61,31 @@ def soften_benchmark() -> None:
         print(f"  {'put back':<48}{statistics.median(back):6.2f} s")
         record(title, ratio, target)
         _subdivide(body)
+    _first_enable(target=2.0)
     _dressed(target=1.3)
     _softness_in_frames(target=1.5)
     _softness_in_frames(finer=True, target=1.2)
     for key in ("face", "body"):
         _softness_in_frames(key=key)
+
+
+def _first_enable(*, target: float, rounds: int = 3) -> None:
+    """Time *Enable* with the settings of *Soft with Twist*, against *Soften Weights*."""
+    ratios = []
+    for _ in range(rounds):
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        body, _ = build_human()
+        start = time.perf_counter()
+        api.soften_weights(body)
+        softened = time.perf_counter()
+        api.restore_weights(body)
+        restored = time.perf_counter()
+        api.enable(body, use_ball_joints=True, softness=0.5, twist_spread=1.0)
+        ratios.append((time.perf_counter() - restored) / (softened - start))
+    title = f"enable {len(body.data.vertices):,} vertices, Soft with Twist"
+    ratio = statistics.median(ratios)
+    print(f"  {title:<48}{ratio:6.2f} (target: {target}), of softening alone")
+    record(title, ratio, target)
 
 
 def _dressed(*, target: float, rounds: int = 3) -> None:
