@@ -262,7 +262,7 @@ class DQC_UL_joints(RowsOfItems):
         if obj is None:
             return
         acting, found = Settings.of(obj), _found(obj)
-        parts = row.split(factor=0.42, align=True)
+        parts = row.split(factor=0.4, align=True)
         parts.label(text=item.name, icon="BONE_DATA")
         row = parts.row(align=True)
         chosen = acting.kinds_of_bones.get(item.name)

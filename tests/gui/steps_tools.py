@@ -69,7 +69,7 @@ def joints(step: Step) -> Wait:
     without = yield from step.look("Without the elbow")
     step.expect_changed(without, compensated, "The elbow bulges", 0.001)
     step.settings.joints_left_out = ""
-    yield from window.slide("dqc_strength", -30, 0.75)
+    yield from window.slide("dqc_strength", -20, 0.66)
     yield from step.look("A slider of the list")
     chosen = step.settings.joint_strengths
     step.expect("=0." in chosen, f"the slider of a joint writes {chosen}")
