@@ -113,8 +113,8 @@ def _mirrored(*motions: Motion) -> tuple[Motion, ...]:
 
 # Found by search, with the best weights for each trial: ROUND on a cylinder that dual quaternions
 # deform, LIMB with the compensation MEASURED; bent by -40 to 120 degrees, twisted by up to 90, and
-# both at once. BOTH: bent to all sides by up to 120 degrees, and twisted by up to 90 at once, by
-# the largest errors. The first keys are the numbers of helpers.
+# both at once. BOTH: bent to all sides by up to 120 degrees and twisted by up to 90 at once, by the
+# largest errors. The first keys are the numbers of helpers.
 _MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
     "RIGID": {
         1: _mirrored(Motion(0.5)),
