@@ -2,10 +2,10 @@
 
 The ideal of a skin is known from how it was built. Hinges: weights cross over within a radius, and
 each bone has skin of its own; on the outer side of a bend the skin is as far from the limb as at
-rest. Rows: weights cross over within 1.5 radii and more, and no bone between two joints has skin
-of its own; rings stay round, on a smooth line. Between these one of the two has to be right, joint
-by joint. A twist keeps the distance from the limb. A bone that is moved off its parent along the
-parent's limb makes this limb longer.
+rest, whatever other methods leave. Rows: weights cross over within 1.5 radii and more, and no bone
+between two joints has skin of its own; rings stay round, on a smooth line. Between these one of the
+two has to be right, joint by joint. A twist keeps the distance from the limb. A bone that is moved
+off its parent along the parent's limb makes this limb longer.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class RandomSkin:
         faces: shape (f, 4), vertices.
         gaps: shape (bones,), how far each is moved off its parent, along the parent's limb.
         softness: the amount, in radii.
+        factor: how much of the compensation acts.
     """
 
     kind: str
@@ -71,6 +72,7 @@ class RandomSkin:
     faces: NDArray[np.int32]
     gaps: Array
     softness: float = 0.0
+    factor: float = 1.0
 
     @classmethod
     def of(cls, seed: int) -> RandomSkin:
@@ -122,7 +124,7 @@ class RandomSkin:
     def misses(self) -> list[str]:
         """What is farther from the ideal than with the better one of the others, joint by joint."""
         judged = _Judged.of(self)
-        found = [] if self.kind == "hinge" else judged.stretched()
+        found = judged.bulging() if self.kind == "hinge" else judged.stretched()
         ideals = ("limb", "rings")
         if self.kind != "between" or self.motion == "twist":
             ideals = ("rings",) if self.kind == "row" and self.motion != "twist" else ("limb",)
@@ -147,6 +149,7 @@ class RandomSkin:
             "COMPENSATED",
             influences,
             MeasuredJoints.of(skin.with_whole_limbs, ball_joints=True),
+            factor=self.factor,
             twist_limbs=TwistLimbs.of(skin),
             twist_spread=self.spread,
         )
@@ -244,6 +247,7 @@ class _Judged:
         limb, rings, turns: shape (r,), by method: how far the worst vertex is from its distance
             from the limb, and from the middle of its ring, in radii; the turn of the centre line,
             degrees.
+        bulges: shape (r,), how much farther from the limb skin is than at rest, in radii.
         tight: shape (r,), bool; where Preserve Volume's centre line curves tighter than the radius.
     """
 
@@ -253,16 +257,19 @@ class _Judged:
     limb: dict[str, Array]
     rings: dict[str, Array]
     turns: dict[str, Array]
+    bulges: Array
     tight: NDArray[np.bool_]
 
     @classmethod
     def of(cls, skin: RandomSkin) -> _Judged:
         positions, radius = skin.deformed(), skin.radius
         joints = np.abs(skin.heights[:, None] - skin.ends[1:-1]).argmin(axis=1) + 1
-        limb = {
-            name: (np.abs(far / radius - 1.0) * outer).max(1)
+        farther = {
+            name: (far / radius - 1.0) * outer
             for name, (far, outer) in _from_limbs(skin, joints, positions).items()
         }
+        limb = {name: np.abs(each).max(axis=1) for name, each in farther.items()}
+        bulges = farther["COMPENSATED"].max(axis=1)
         rings, turns, tight = {}, {}, np.zeros(len(joints), np.bool_)
         for name, at in positions.items():
             middles = at.mean(axis=1)
@@ -278,7 +285,12 @@ class _Judged:
                 reach = math.ceil(radius / (skin.heights[1] - skin.heights[0]))
                 for ring in 1 + np.flatnonzero(curved * radius > 1.0):
                     tight[max(0, ring - reach) : ring + reach + 1] = True
-        return cls(skin, positions, joints, limb, rings, turns, tight)
+        return cls(skin, positions, joints, limb, rings, turns, bulges, tight)
+
+    @property
+    def tolerance(self) -> float:
+        """In radii."""
+        return _WORSE_CHANGED if self.skin.spread or self.skin.softness else _WORSE
 
     def worse(self, joint: int, ideal: str) -> tuple[str, float] | None:
         """By how much a joint misses an ideal, in radii or degrees; None where it does not."""
@@ -288,13 +300,17 @@ class _Judged:
         errors = self.limb if ideal == "limb" else self.rings
         better = min(_OTHERS, key=lambda method: errors[method][at].max())
         worse = float((errors["COMPENSATED"] - errors[better])[at].max())
-        changed = self.skin.spread or self.skin.softness
-        if worse > (_WORSE_CHANGED if changed else _WORSE):
+        if worse > self.tolerance:
             return f"{ideal}, radii", round(worse, 3)
         sharper = self.turns["COMPENSATED"][at].max() - self.turns[better][at].max()
         if ideal == "rings" and sharper > (_SHARPER_SOFT if self.skin.softness else _SHARPER):
             return "turn, degrees", round(float(sharper), 2)
         return None
+
+    def bulging(self) -> list[str]:
+        """What is left of the bulge: half of the compensation is no worse than the others."""
+        bulge = self.bulges.max()
+        return [f"bulge: {bulge:.3f} radii"] if bulge > self.tolerance else []
 
     def stretched(self) -> list[str]:
         """Edges that are 1.25 times as long as with either method, where curves are tight."""

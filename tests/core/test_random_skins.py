@@ -5,32 +5,47 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.core.random_skins import RandomSkin
 
 # RANDOM_SKINS="first count" runs others: 600 from 0 took 10 s.
 FIRST, COUNT = (int(each) for each in os.environ.get("RANDOM_SKINS", "0 240").split())
-# The share that may miss, of each kind, and none of the twists. Of 10,000 miss 5 of 2,020 hinges, 4
-# of them two bones; 1 of 2,644 rows; 1 of 2,528 twists, with a leaf that is not found; 359 of 2,808
-# between these, as where some joints of a row count as a rope's and others do not. Before ropes
-# were known, 61 of 161 rows did.
-MISSING = {"hinge": 0.01, "row": 0.01, "between": 0.13}
+# The share that may miss, of each kind, and none of the twists. Of these 240 no hinge misses (7 of
+# 282 of 1,500: of the bulge is left more than 2, with *Spread Twist* 5 % of the radius), no row, 8
+# of 71 between these, as where some joints of a row count as a rope's and others do not, or a limb
+# with weights 1.2 to 2.5 radii wide is bent and twisted at once. Before ropes were known, 61 of 161
+# rows did.
+MISSING = {"hinge": 0.04, "row": 0.01, "between": 0.12}
 
 
-# The same softened, with gaps, or both; most of them are softened. Of 600 miss 3 of 112 hinges; 39
-# of 161 rows, all of them softened, whose centre lines turn by more than 2 degrees more, most where
-# bends are tight; 45 of 175 between these.
-MISSING_APART = {"hinge": 0.07, "row": 0.27, "between": 0.27}
+# The same softened, with gaps, or both; most of them are softened. 6 of 48 hinges miss, most of
+# which softness dents by 5 to 6 %; 8 of 67 rows; 18 of 71 between these.
+MISSING_APART = {"hinge": 0.13, "row": 0.13, "between": 0.27}
 
 
 def test_random_skins_are_no_worse_than_the_better_of_the_others() -> None:
-    """To 2 % of the radius, with *Spread Twist* 5 %; centre lines of rows turn by 1 degree more."""
+    """To 2 % of the radius, with *Spread Twist* 5 %; centre lines of rows turn by 1 degree more.
+
+    Of the bulge of hinges no more is left, whatever the others leave.
+    """
     _judge(RandomSkin.of, MISSING)
 
 
 def test_nor_are_they_with_softness_and_gaps() -> None:
     """To 2 % of the radius, with *Spread Twist* or *Softness* 5 %, then 2 degrees."""
     _judge(RandomSkin.apart, MISSING_APART)
+
+
+def test_half_of_the_compensation_is_too_little_for_hinges() -> None:
+    """Of those whose bulge *Preserve Volume* makes larger than what may be left of it."""
+    skins = [RandomSkin.of(seed) for seed in range(FIRST, FIRST + COUNT // 2)]
+    bent = [each for each in skins if each.kind == "hinge" and each.motion != "twist"]
+    without, half = (
+        [bool(replace(each, factor=factor).misses()) for each in bent] for factor in (0.0, 0.5)
+    )
+    assert sum(half) > 0.25 * len(bent)
+    assert sum(without) > 0.5 * len(bent)
 
 
 def _judge(make: Callable[[int], RandomSkin], missing: dict[str, float]) -> None:
