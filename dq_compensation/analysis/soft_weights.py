@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
-from ..core.measured_joints import rope_shares
 from ..core.skeleton import BoneKinds, Skeleton, bones_not_of, bones_of
-from ..core.swing_joints import swung_by_long_limbs
 from ..core.vectors import cross, dots
 from .mesh_graph import MeshGraph, points_of_vertices, smooth_values
 
@@ -283,11 +281,6 @@ _LEAST_WEIGHT = 5e-3
 # How much of the nearest change of weights is felt where softening begins, and where it is whole:
 # rigid parts stay rigid.
 _FELT, _FULLY_FELT = 0.05, 0.25
-# Spared weights that change over more than this length already are spread less, over the longer one
-# not at all.
-_WIDE, _WIDEST = 0.8, 1.1
-# Sums of float32 weights are a little less than 1; times this they are not.
-_WHOLE = 1.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,44 +305,11 @@ class SoftWeights:
         return SoftWeights(self.vertices, bones, _seen(weights))
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """How far the weights of v vertices are spread.
-
-    Attributes:
-        radii: shape (v,), of the limb.
-        amounts: shape (v,), of these; 0 where weights stay.
-        spared: shape (v,), 0 to 1, where weights stay if they change slowly already.
-    """
-
-    radii: Floats
-    amounts: Floats
-    spared: Floats
-
-    @classmethod
-    def of(cls, skin: SkinAtRest) -> Spread:
-        """By the whole radius, but for ropes, whose weights are wide: they stay.
-
-        Weights are spared beside long limbs that swing: what reaches far along these moves by its
-        distance from the joint.
-        """
-        radii = limb_radii(skin.positions, skin.influences, skin.skeleton)
-        ropes = np.minimum(_WHOLE * rope_shares(skin), 1.0)
-        return cls(radii, 1.0 - ropes, swung_by_long_limbs(skin, radii))
-
-    def by(self, amounts: Floats) -> Spread:
-        """By parts (v,) of it."""
-        return replace(self, amounts=self.amounts * amounts)
-
-    def at(self, vertices: Indices) -> Spread:
-        """That of some vertices."""
-        return Spread(self.radii[vertices], self.amounts[vertices], self.spared[vertices])
-
-
 def soft_weights(
     surface: SkinSurface,
     influences: Influences,
-    spread: Spread,
+    radii: Floats,
+    amounts: Floats,
     kept: Booleans,
     *,
     most: int,
@@ -368,7 +328,7 @@ def soft_weights(
 
     Args:
         influences: shapes (v, j), of all vertices.
-        spread: of all vertices.
+        radii, amounts: shape (v,), the amounts 0 where weights stay.
         kept: shape (B,), bones whose weights stay.
         most: limbs that a vertex follows; see `cut_weights`.
         limbs: shape (B,), the bone whose limb each bone is of: the weights of a limb change as if
@@ -383,7 +343,7 @@ def soft_weights(
     of_points = influences.at(at)
     shares, start = _free(of_points, kept)
     of_limbs = _of_limbs(of_points.bones, start, limbs)
-    lengths = _lengths(surface, *of_limbs, spread.at(at))
+    lengths = _lengths(surface, *of_limbs, radii[at], amounts[at])
     if fixed is not None:
         lengths[fixed[0]] = 0.0
         of_points = of_points.with_rows(*fixed)
@@ -560,9 +520,10 @@ def _of_limbs(bones: Integers, start: Floats, limbs: Integers) -> tuple[Integers
     return bones, start
 
 
-def _lengths(surface: SkinSurface, bones: Integers, start: Floats, spread: Spread) -> Float64s:
+def _lengths(
+    surface: SkinSurface, bones: Integers, start: Floats, radii: Floats, amounts: Floats
+) -> Float64s:
     """Shape (n,), how far weights are diffused at each point: l of `soft_weights`."""
-    radii, spared = spread.radii, spread.spared
     largest = max(float(radii.max(initial=0.0)), 1e-30)
     parts = radii / largest
     radii = surface.diffused(parts, _RADII_BY * radii) * largest
@@ -577,36 +538,11 @@ def _lengths(surface: SkinSurface, bones: Integers, start: Floats, spread: Sprea
         there = others[here]
         apart = (bone[here] != bone[there]) & (whole[here] > 0.0) & (whole[there] > 0.0)
         changes[here[apart]] = True
-    lengths = spread.amounts * radii
+    lengths = amounts * radii
     # e^(-distance / length) from there.
     away = np.where(changes, 0.0, lengths)
     felt = surface.diffused(changes.astype(np.float64), away)
-    lengths *= ((felt - _FELT) / (_FULLY_FELT - _FELT)).clip(0.0, 1.0)
-    if not spared.any():
-        return lengths
-    widths = _widths(surface, bones, start, lengths)
-    return lengths * (1.0 - spared * ((widths - _WIDE) / (_WIDEST - _WIDE)).clip(0.0, 1.0))
-
-
-def _widths(surface: SkinSurface, bones: Integers, start: Floats, lengths: Floats) -> Float64s:
-    """Shape (n,), over how many of these lengths (n,) weights change around each point.
-
-    Of the weights w of bones, sqrt(sum of (w - w^2)^2 / sum of |grad w|^2), both roots diffused by
-    the length first: it is l of a change from one bone to another as 1 / (1 + e^(-z / l)).
-    """
-    squares = (start**2).sum(axis=1)
-    mixed = np.sqrt(2.0 * ((start * (1.0 - start)) ** 2).sum(axis=1))
-    slopes = np.zeros(len(start))
-    around = [np.append(each, np.zeros_like(each[:1]), axis=0) for each in (bones, start)]
-    for others, pulls in zip(surface.graph.neighbours, surface.graph.pulls, strict=True):
-        bones_there, there = (each[others] for each in around)
-        same = bones[:, :, None] == bones_there[:, None]
-        common = np.einsum("nij,ni,nj->n", same, start, there)
-        slopes += pulls * (squares + (there**2).sum(axis=1) - 2.0 * common)
-    # Each edge has half of its energy at either end; an area has half of pulls times squares.
-    slopes = np.sqrt(np.maximum(slopes, 0.0) / np.maximum(surface.areas, 1e-30))
-    mixed, slopes = (surface.diffused(each, lengths) for each in (mixed, slopes * lengths))
-    return np.maximum(mixed, 0.0) / np.maximum(slopes, 1e-9)
+    return lengths * ((felt - _FELT) / (_FULLY_FELT - _FELT)).clip(0.0, 1.0)
 
 
 # Clothes: their weights change as those of the body below them do.

@@ -294,7 +294,9 @@ def rope_shares(skin: SkinAtRest) -> Float64s:
     for bones in (limbs.children, limbs.parents):
         np.maximum.at(of_bones, bones, ropes)
     weights = skin.influences.weights.astype(np.float64)
-    return np.einsum("nk,nk->n", weights, of_bones[skin.influences.bones])
+    shares = np.einsum("nk,nk->n", weights, of_bones[skin.influences.bones])
+    # The sums of float32 weights are a little less than 1.
+    return np.minimum(1.001 * shares, 1.0)
 
 
 # All meshes of a character ask for the same.

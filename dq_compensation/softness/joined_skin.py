@@ -15,14 +15,15 @@ from ..analysis.seams import SeamMesh, seam_points
 from ..analysis.soft_weights import (
     SkinSurface,
     SoftWeights,
-    Spread,
     feature_bones,
     followed_weights,
+    limb_radii,
     soft_weights,
 )
 from ..arrays import Booleans, Float64s, Indices, Int32s, Int64s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
+from ..core.measured_joints import rope_shares
 from ..core.skeleton import BoneKinds, LimbAxis, Skeleton, bones_of
 from ..core.topology import MeshArrays
 from ..core.vectors import cross
@@ -221,7 +222,9 @@ class JoinedSkin:
         Args:
             most: limbs that a vertex follows.
         """
-        spread = Spread.of(self.skin)
+        radii = limb_radii(self.skin.positions, self.skin.influences, self.skin.skeleton)
+        # The weights of ropes are wide; they stay.
+        spread = 1.0 - rope_shares(self.skin)
         results = dict[int, SoftWeights]()
         for chosen, still in self._parts_by_locks():
             pairs = zip(self.skins, chosen, strict=True)
@@ -232,7 +235,8 @@ class JoinedSkin:
             steps = soft_weights(
                 self.surface,
                 self.influences,
-                spread.by(np.concatenate(amounts)),
+                radii,
+                spread * np.concatenate(amounts),
                 still | self.features,
                 most=most,
                 limbs=self.limbs,

@@ -7,12 +7,13 @@ import numpy as np
 from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.analysis.soft_weights import (
     SkinSurface,
-    Spread,
     feature_bones,
+    limb_radii,
     soft_weights,
 )
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest
+from dq_compensation.core.measured_joints import rope_shares
 from dq_compensation.steps import run_through, with_progress
 from quality.body import Body
 
@@ -32,7 +33,8 @@ def softened(body: Body, most: int = 8, amount: float = AMOUNT) -> Influences:
     steps = soft_weights(
         surface,
         influences,
-        Spread.of(whole).by(np.full(count, amount)),
+        limb_radii(rest, whole.influences, whole.skeleton),
+        amount * (1.0 - rope_shares(whole)),  # as `JoinedSkin`
         feature_bones(rest, areas, whole.influences, whole.skeleton)[limbs],
         most=most,
         limbs=limbs,

@@ -10,8 +10,6 @@ from collections.abc import Callable
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
-from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.examples.authoring import add_example, give_shape
@@ -352,52 +350,3 @@ def test_what_cannot_be_soft_says_so_and_acts_as_painted(
     # NumPy does not know Multi Modifier, and no distance is a number where a vertex is none.
     if change not in {_not_a_number, _multi_modifier}:
         assert error(obj) <= TOLERANCE
-
-
-def test_a_squat_goes_no_farther_in_than_corrective_smooth(
-    body_with_rig: Callable[[Rig], Human],
-) -> None:
-    """The front of the thigh, in three parts of its length: to 2 mm of Blender's modifiers.
-
-    With weights that are spread wherever they change it goes in by 54, 33 and 9 mm.
-    """
-    human = body_with_rig("default")
-    obj, rig = human.mesh_object, human.armature_object
-    rest, bones = rest_of(obj), ("upperleg01.L", "lowerleg01.L")
-    hip, knee = (np.array(rig.data.bones[name].head_local) for name in bones)
-    along, away, way = from_line(rest, hip, knee)
-    radii, forward = np.linalg.norm(away, axis=1), np.array((0.0, -1.0, 0.0))
-    forward -= way * (forward @ way)
-    front = away @ (forward / np.linalg.norm(forward)) > 0.9 * radii
-    front &= (rest[:, 0] > 0.02) & (radii < 0.2)
-    parts = [front & (along > a) & (along < b) for a, b in ((0.08, 0.2), (0.2, 0.35), (0.35, 0.5))]
-    for name, angle in zip(bones, (-105.0, 125.0), strict=True):
-        bone = rig.pose.bones[name]
-        place = Matrix.Translation(bone.matrix.translation)
-        turn = Matrix.Rotation(np.radians(angle), 4, "X")
-        bone.matrix = place @ turn @ place.inverted() @ bone.matrix
-        bpy.context.view_layer.update()
-
-    def depths() -> NDArray[np.float64]:
-        posed = [np.array(rig.pose.bones[name].matrix.translation) for name in bones]
-        now = np.linalg.norm(from_line(human.evaluated_positions(), *posed)[1], axis=1)
-        return np.array([(radii - now)[part].mean() for part in parts])
-
-    smooth = obj.modifiers.new("Corrective Smooth", "CORRECTIVE_SMOOTH")
-    smooth.iterations, smooth.smooth_type = 20, "LENGTH_WEIGHTED"
-    by_blender = depths()
-    obj.modifiers.remove(smooth)
-    enable(obj)
-    obj.dq_compensation.softness = AMOUNT
-    assert (depths() < by_blender + 2e-3).all()
-    assert by_blender[0] > 0.04  # it is bent
-
-
-def from_line(
-    points: NDArray[np.floating], start: NDArray[np.floating], end: NDArray[np.floating]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """How far points are along a line, in its lengths, (n,); from it, (n, 3); its direction."""
-    length = np.linalg.norm(end - start)
-    way = (end - start) / length
-    along = (points - start) @ way
-    return along / length, points - start - along[:, None] * way, way

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from dq_compensation.analysis.mesh_graph import MeshGraph, smooth_values
 from dq_compensation.analysis.soft_weights import (
     SkinSurface,
     SoftWeights,
-    Spread,
     cut_weights,
     feature_bones,
     followed_weights,
@@ -98,16 +96,15 @@ def softened(
     amount: float = 0.5,
     most: int = 8,
     kept: tuple[int, ...] = (),
-    swung: float = 0.0,
 ) -> NDArray[np.float64]:
     """All weights afterwards, shape (n, B)."""
     surface = surface_of(positions, faces, influences)
     held = np.zeros(skeleton.bone_count, np.bool_)
     held[list(kept)] = True
     radii = limb_radii(positions, influences, skeleton)
-    spread = Spread(radii, np.full(len(positions), amount), np.full(len(positions), swung))
+    amounts = np.full(len(positions), amount)
     limbs = np.arange(skeleton.bone_count)
-    found = run(soft_weights(surface, influences, spread, held, most=most, limbs=limbs))
+    found = run(soft_weights(surface, influences, radii, amounts, held, most=most, limbs=limbs))
     return with_rows(dense(influences, skeleton.bone_count), found)
 
 
@@ -123,14 +120,15 @@ def with_rows(weights: NDArray[np.float64], soft: SoftWeights) -> NDArray[np.flo
 def test_what_is_softened_goes_over_into_what_is_fixed(is_soft: bool) -> None:
     positions, faces, painted = tube(81, 24)
     surface, skeleton = surface_of(positions, faces, painted), limb_skeleton()
-    none, half = np.zeros(len(positions)), np.full(len(positions), 0.5)
-    spread = Spread(limb_radii(positions, painted, skeleton), half, none)
+    radii, amounts = limb_radii(positions, painted, skeleton), np.full(len(positions), 0.5)
     whole = softened(positions, faces, painted, skeleton)
     points = np.flatnonzero(positions[surface.vertices, 2] <= -0.01)
     kept = influences_of(whole) if is_soft else painted
     fixed = points, kept.at(surface.vertices[points])
     bones = np.zeros(2, np.bool_), np.arange(2)
-    steps = soft_weights(surface, painted, spread, bones[0], most=8, limbs=bones[1], fixed=fixed)
+    steps = soft_weights(
+        surface, painted, radii, amounts, bones[0], most=8, limbs=bones[1], fixed=fixed
+    )
     found = with_rows(dense(painted), run(steps))
     below = positions[:, 2] <= -0.01
     np.testing.assert_array_equal(found[below], dense(kept)[below])
@@ -177,43 +175,6 @@ def test_a_step_becomes_that_of_the_heat_equation() -> None:
     near = np.abs(z) < 0.06
     # 5 mm of mesh width, a step that is 5 mm wide, and weights below 0.005 that fade.
     assert np.abs(soft[near, 1] - expected[near]).max() < 0.025
-
-
-def steady(rows: int, lengths: float) -> tuple[NDArray[np.float64], NDArray[np.int32], Influences]:
-    """A limb whose weights change as 1 / (1 + e^(-z / l)), with l in lengths of half a radius."""
-    positions, faces, _ = tube(rows, 24)
-    share = 1.0 / (1.0 + np.exp(-positions[:, 2] / (0.5 * RADIUS * lengths)))
-    share = np.round(share, 12)
-    return positions, faces, influences_of(np.stack((1.0 - share, share), axis=1))
-
-
-def test_weights_of_long_limbs_that_change_slowly_already_stay() -> None:
-    positions, faces, influences = steady(161, 1.4)
-    weights = dense(influences)
-    wide = softened(positions, faces, influences, limb_skeleton(), swung=1.0)
-    # In the middle: near the ends of the mesh no bone has anything to change from.
-    middle = np.abs(positions[:, 2]) < 2.0 * RADIUS
-    assert np.abs(wide - weights)[middle].max() < 1e-6
-    # Of a change over 0.8 lengths the implicit step makes one that is wider by more than a fifth.
-    positions, faces, influences = steady(161, 0.8)
-    narrow = softened(positions, faces, influences, limb_skeleton(), swung=1.0)[:, 1].reshape(
-        161, 24
-    )[:, 0]
-    slopes = [np.gradient(each)[80] for each in (dense(influences)[::24, 1], narrow)]
-    assert slopes[1] < slopes[0] / 1.2
-
-
-def test_softness_is_continuous_where_weights_are_wide() -> None:
-    """From where weights stay to where they are spread, dragged in steps of a hundredth."""
-    body = steady(81, 1.0)
-    found = [
-        softened(*body, limb_skeleton(), amount=each, swung=1.0)
-        for each in np.arange(0.3, 0.8, 0.01)
-    ]
-    steps = [np.abs(one - other).max() for one, other in pairwise(found)]
-    assert np.abs(found[-1] - found[0]).max() > 0.05
-    # Fifty steps; where spreading begins it grows by up to a third of a length in 0.1.
-    assert max(steps) < 0.02
 
 
 @pytest.mark.parametrize("amount", [0.3, 0.5, 0.8])
