@@ -73,6 +73,22 @@ def get_inputs(modifier: bpy.types.NodesModifier) -> dict[str, Any]:
     return {name: getattr(inputs, identifier).value for name, identifier in identifiers.items()}
 
 
+def input_objects(modifier: bpy.types.NodesModifier) -> list[bpy.types.Object | None]:
+    """The objects that any node modifier has in its inputs."""
+    tree, nodes = cast("Any", modifier.node_group), cast("Any", modifier)
+    identifiers = [
+        item.identifier
+        for item in (tree.interface.items_tree if tree is not None else ())
+        if item.item_type == "SOCKET"
+        and item.in_out == "INPUT"
+        and item.socket_type == "NodeSocketObject"
+    ]
+    if not _ARE_PROPERTIES:
+        return [nodes.get(identifier) for identifier in identifiers]
+    inputs = nodes.properties.inputs
+    return [getattr(inputs, identifier).value for identifier in identifiers]
+
+
 def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
     """The path of one input from the object, for drivers and keyframes; KeyError without one."""
     identifier = _identifiers(modifier)[name]

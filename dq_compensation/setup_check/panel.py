@@ -458,16 +458,15 @@ def draw_setup_check(layout: UILayout, context: Context) -> None:
     header, body = layout.panel("dqc_setup_check")
     header.use_property_split = False
     found = [each for meshes in by_character(targets) if (each := _found(meshes)) is not None]
-    text, icon = _summary(found)
+    unchecked = [telling_name(obj) for obj in targets if known(obj) is None]
+    text, icon = _summary(found, whole=not unchecked)
     header.label(text=cut_to_width(context, text, _LINE_MARGIN), icon=icon)
     row = header.row(align=True)
     row.operator("dqc.check", text="", icon="VIEWZOOM")
     draw_help(header, "setup_check")
     drawn, opened = list[_Drawn](), False
-    if body is not None:
-        unchecked = [telling_name(obj) for obj in targets if known(obj) is None]
-        if found and unchecked:
-            draw_sentence(body, context, f"Not checked yet: {listed(unchecked)}.", "QUESTION")
+    if body is not None and found and unchecked:
+        draw_sentence(body, context, f"Not checked yet: {listed(unchecked)}.", "QUESTION")
     for each in found:
         drawn += _character(body, context, each, named=len(targets) > 1)
     if body is not None:
@@ -491,7 +490,7 @@ def _found(meshes: list[Object]) -> _Found | None:
     return _Found(meshes, issues, outdated) if checked else None
 
 
-def _summary(found: list[_Found]) -> tuple[str, IconItems]:
+def _summary(found: list[_Found], *, whole: bool) -> tuple[str, IconItems]:
     """The numbers of problems, or that nothing was checked, and an icon.
 
     One line, so that nothing below it moves when the findings become outdated.
@@ -503,7 +502,9 @@ def _summary(found: list[_Found]) -> tuple[str, IconItems]:
     text = _counted_issues(issues)
     if any(each.outdated for each in found):
         return f"Outdated: {text}", "FILE_REFRESH"
-    return text.capitalize(), "ERROR" if issues else "CHECKMARK"
+    if issues:
+        return text.capitalize(), "ERROR"
+    return (text.capitalize(), "CHECKMARK") if whole else ("Not all checked", "QUESTION")
 
 
 _Drawn = tuple[Issue, bool]

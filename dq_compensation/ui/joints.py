@@ -122,6 +122,9 @@ all of it, with 0 the skin moves there as with Preserve Volume"""
     )
 
     def execute(self, context: Context) -> OperatorResult:
+        if not self.bone:
+            self.report({"ERROR"}, "Name the bone at whose head the joint is.")
+            return {"CANCELLED"}
         owners = _joint_owners(context)
         _choose_strength(owners, self.bones, self.strength)
         text = f"Strength {self.strength:.2f}: {', '.join(self.bones)}"
@@ -153,11 +156,11 @@ def _strength_of(bone: Bone) -> float:
 
 
 def _set_strength(bone: Bone, strength: float) -> None:
-    """Change it for the selected characters that have the bone's armature."""
+    """Change it for the selected characters that have such a bone."""
     owners, names = list[Object](), {bone.name}
     for obj in _joint_owners(bpy.context):
         rig = obj if obj.type == "ARMATURE" else find_rig(obj)
-        if rig is not None and rig.data == bone.id_data:
+        if rig is not None and bone.name in armature_of(rig).bones:
             owners.append(obj)
             if rig.pose is not None and rig.pose.use_mirror_x:
                 names.add(flipped_name(bone.name))
@@ -271,7 +274,10 @@ class DQC_UL_joints(RowsOfItems):
         row.menu(DQC_MT_bone_kind.bl_idname, text=text, icon=icon)
         joints = found.joints.union(found.ball_joints, acting.strengths_of_joints)
         if item.name in joints:
-            row.prop(item, _STRENGTH, text="", slider=True)
+            slider = row.row(align=True)
+            # The property is of the bone, whose file does not matter; the settings' does.
+            slider.enabled = not settings_of(obj).is_property_readonly("joint_strengths")
+            slider.prop(item, _STRENGTH, text="", slider=True)
         else:
             row.label(text="")
         if acting.twist_spread:
@@ -381,7 +387,7 @@ def _about(obj: Object, bone: str) -> str:
     taken = f"you chose {KINDS[chosen][0]}" if chosen else KINDS[found.kind_of(bone)][0]
     done = ", as at a ball joint" if bone in found.ball_joints else ""
     if (strength := acting.strengths_of_joints.get(bone, 1.0)) < 1.0:
-        done += f", with the strength {strength:.2f}"
+        done += f", with the strength {strength:.2g}"
     text = f"The skin at its head is compensated{done}."
     if reason := found.reason(bone, acting):
         text = f"Nothing is compensated at its head: {reason}."
@@ -416,6 +422,7 @@ def register() -> None:
         description="How much of the compensation acts at the head of this bone: 1 all of it, with "
         "0 the skin moves there as with Preserve Volume. With X-Axis Mirror of the pose the bone "
         "of the other side gets it, too; with Alt all selected bones do",
+        default=1.0,
         get=_strength_of,
         set=_set_strength,
         options={"LIBRARY_EDITABLE", "SKIP_SAVE"},

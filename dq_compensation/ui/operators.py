@@ -586,7 +586,8 @@ class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
         with context.temp_override(object=shown):
             result = super().execute(context)
         known_looks.cache_clear()
-        DQC_OT_preset_apply.last_chosen = chosen.name
+        if not chosen.remove_name:
+            DQC_OT_preset_apply.last_chosen = _name_of(f"{chosen.as_filename(chosen.name)}.py")
         return result
 
 

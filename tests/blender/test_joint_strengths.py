@@ -230,6 +230,21 @@ def test_both_sides_by_the_mirror_of_the_pose_and_by_the_operator(human: Human) 
     assert Settings.of(obj).strengths_of_joints == {}
 
 
+def test_the_slider_acts_on_all_selected_characters() -> None:
+    (first, _), (second, rig) = build_posed_limb(), build_posed_limb()
+    enable(first)
+    enable(second)
+    select(first, second)
+    bone = rig.data.bones["Lower"]
+    assert bone.bl_rna.properties["dqc_strength"].default == 1.0  # Reset to Default Value
+    bone.dqc_strength = 0.5
+    for obj in (first, second):
+        assert Settings.of(obj).strengths_of_joints == {"Lower": 0.5}
+    with pytest.raises(RuntimeError, match="Name the bone"):
+        bpy.ops.dqc.joint_strength(strength=0.5)
+    assert Settings.of(first).strengths_of_joints == {"Lower": 0.5}
+
+
 @pytest.mark.parametrize("text", ["Lower=2", "Lower", "Lower=nan", "=0.5", "Nobody=0.5"])
 def test_scripts_are_told_what_is_no_strength(text: str) -> None:
     obj, _ = build_posed_limb()

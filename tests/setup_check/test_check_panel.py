@@ -9,7 +9,7 @@ import bpy
 import pytest
 
 from dq_compensation.setup_check import findings
-from dq_compensation.setup_check.panel import draw_setup_check
+from dq_compensation.setup_check.panel import _Found, _summary, draw_setup_check
 from dq_compensation.ui_shared.reporting import broken_lines, shown_width
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import add_grid
@@ -161,7 +161,9 @@ def test_several_characters_are_not_checked_in_one_line(body: bpy.types.Object) 
     findings.run(body, bpy.context.evaluated_depsgraph_get())
     words = draw().words
     assert words[1].startswith("Not checked yet: Grid 0, Grid 1")
-    assert len([each for each in words if "checked" in each]) == 1
+    assert len([each for each in words if "Not checked" in each]) == 1
+    assert _summary([_Found([body], [], outdated=False)], whole=True)[1] == "CHECKMARK"
+    assert _summary([_Found([body], [], outdated=False)], whole=False)[1] == "QUESTION"
 
 
 def test_several_characters_are_distinguished(body: bpy.types.Object) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
+from dq_compensation.modifier.modifier_inputs import set_inputs
 from dq_compensation.scene.blender.animation_curves import bone_curves, played_actions
 from dq_compensation.setup_check.checks.object_scale import CHECK
 from dq_compensation.setup_check.issue import FixError
@@ -81,6 +82,26 @@ def test_what_follows_a_mesh_by_constraints_and_hooks_stays(
     np.testing.assert_allclose(matrices_over_frames(empty), places, atol=TOLERANCE)
 
 
+@pytest.mark.parametrize("scale", [(0.5, 0.5, 0.5), (1.0, 2.0, 0.7)])
+def test_the_hooks_of_a_scaled_mesh_move_it_as_before(
+    human: Human, scale: tuple[float, float, float]
+) -> None:
+    obj, empty = human.mesh_object, link(bpy.data.objects.new("Empty", None))
+    obj.scale, empty.location = scale, (0.1, 0.2, 0.3)
+    bpy.context.view_layer.update()
+    hook: Any = obj.modifiers.new("Hook", "HOOK")
+    hook.object = empty
+    hook.vertex_indices_set(range(200))
+    hook.matrix_inverse = empty.matrix_world.inverted() @ obj.matrix_world
+    plain = world_positions(obj)
+    empty.location.x += 0.5
+    bpy.context.view_layer.update()
+    before = world_positions(obj)
+    assert moved(plain, before) > 0.1  # it acts
+    fix(CHECK, human, "mesh")
+    assert moved(before, world_positions(obj)) < TOLERANCE
+
+
 def test_what_takes_the_scale_of_a_mesh_is_named_before(human: Human) -> None:
     human.mesh_object.scale = (2.0, 2.0, 2.0)
     hat = link(bpy.data.objects.new("Hat", None))
@@ -95,6 +116,26 @@ def test_what_takes_the_scale_of_a_mesh_is_named_before(human: Human) -> None:
     array.offset_object = human.mesh_object
     question = find(CHECK, human)["mesh"].fixes[0].question
     assert question == "Modifiers of Fence take the scale of Human: look there."
+    fence.modifiers.remove(array)
+    nodes: Any = fence.modifiers.new("Nodes", "NODES")
+    nodes.node_group = tree = bpy.data.node_groups.new("Tree", "GeometryNodeTree")
+    tree.interface.new_socket("Object", in_out="INPUT", socket_type="NodeSocketObject")
+    set_inputs(nodes, {"Object": human.mesh_object})
+    question = find(CHECK, human)["mesh"].fixes[0].question
+    assert question == "Modifiers of Fence take the scale of Human: look there."
+
+
+def test_a_child_in_part_is_named_where_the_scale_is_not_the_same_along_all_axes(
+    human: Human,
+) -> None:
+    hat = link(bpy.data.objects.new("Hat", None))
+    follow: Any = hat.constraints.new("CHILD_OF")
+    follow.target, follow.use_rotation_x = human.mesh_object, False
+    questions = []
+    for scale in ((0.5, 0.5, 0.5), (1.0, 2.0, 0.7)):
+        human.mesh_object.scale = scale
+        questions.append(find(CHECK, human)["mesh"].fixes[0].question)
+    assert questions == ["", "Constraints take the world scale of Human for Hat: look there."]
 
 
 @pytest.mark.parametrize("scale", [(0.5, 0.5, 0.5), (-1.0, 2.0, 0.7)])

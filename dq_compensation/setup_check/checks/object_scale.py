@@ -151,6 +151,18 @@ def apply_mesh_scale(plan: MeshScalePlan) -> None:
     clear_scale(obj)
     keep_children(obj, plan.change, {})
     _keep_followers(obj, plan.change, {})
+    _keep_own_hooks(obj, plan.change)
+
+
+def _keep_own_hooks(obj: bpy.types.Object, change: Matrix) -> None:
+    """Let the hooks of a mesh move its vertices in the world as they did before the `change`."""
+    for modifier in obj.modifiers:
+        if modifier.type == "HOOK":
+            hook: Any = modifier
+            inverse = np.array(hook.matrix_inverse, np.float64) @ np.linalg.inv(change)
+            hook.matrix_inverse = inverse.T.tolist()  # Blender takes columns
+            hook.center = (change[:3, :3] @ np.array(hook.center)).tolist()
+            hook.falloff_radius *= float(np.cbrt(abs(np.linalg.det(change[:3, :3]))))
 
 
 def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
@@ -234,9 +246,11 @@ _OWNER_LENGTHS = {
 _WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
 # Modifiers that act by the scale of another object, or were bound to it with its scale.
 _BY_SCALE_OF_OBJECT = frozenset(
-    {"ARRAY", "CAST", "DISPLACE", "MESH_DEFORM", "SURFACE_DEFORM", "UV_PROJECT", "UV_WARP"}
-    | {"VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
+    {"ARRAY", "CAST", "DISPLACE", "MESH_DEFORM", "NODES", "SURFACE_DEFORM", "UV_PROJECT"}
+    | {"UV_WARP", "VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
 )
+# Those that do by an unequal or negative scale alone.
+_BY_UNEQUAL_SCALE = frozenset({"SHRINKWRAP", "SIMPLE_DEFORM"})
 
 
 def _is_plain(scale: Float64s) -> bool:
@@ -360,6 +374,12 @@ def _followed_scale(constraint: Any) -> tuple[bool, bool, bool]:
     return constraint.use_scale_x, constraint.use_scale_y, constraint.use_scale_z
 
 
+def _follows_place(constraint: Any) -> bool:
+    """Whether a Child Of constraint follows the location and the rotation along all axes."""
+    kinds = ("location", "rotation")
+    return all(getattr(constraint, f"use_{kind}_{axis}") for kind in kinds for axis in "xyz")
+
+
 def _is_at_vertices(constraint: Any) -> bool:
     return bool(constraint.subtarget) and constraint.target.type != "ARMATURE"
 
@@ -367,8 +387,11 @@ def _is_at_vertices(constraint: Any) -> bool:
 def _takes_scale(constraint: Any, scale: Float64s) -> bool:
     """Whether this scale of a target acts by a constraint in a way that cannot be adapted."""
     if constraint.type == "CHILD_OF":
+        # Blender takes the matrices to pieces where it does not follow all.
         followed = _followed_scale(constraint)
-        return not all(followed) and (any(followed) or not _is_plain(scale))
+        if not _is_plain(scale):
+            return not (all(followed) and _follows_place(constraint))
+        return any(followed) and not all(followed)
     by_scale = (getattr(constraint, name, "") for name in ("map_from", "transform_channel"))
     return constraint.type in _WORLD_SCALE or any(name.startswith("SCALE") for name in by_scale)
 
@@ -416,10 +439,18 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
 
 def _modifiers_by_scale(obj: bpy.types.Object) -> list[str]:
     """A sentence on modifiers of other objects that take the scale of an object, if any."""
-    names = {other.name for other, each in modifiers_with(obj) if each.type in _BY_SCALE_OF_OBJECT}
+    scale = mesh_scale(obj)
+    names = {other.name for other, each in modifiers_with(obj) if _acts_by_scale(each, scale)}
     if not names:
         return []
     return [f"Modifiers of {listed(sorted(names))} take the scale of {obj.name}: look there."]
+
+
+def _acts_by_scale(modifier: bpy.types.Modifier, scale: Float64s) -> bool:
+    if modifier.type in _BY_UNEQUAL_SCALE:
+        # Shrinkwrap has its offset in units of its target.
+        return not _is_plain(scale) or bool(getattr(modifier, "offset", 0.0))
+    return modifier.type in _BY_SCALE_OF_OBJECT
 
 
 def _constraints_beside(

@@ -12,6 +12,7 @@ from mathutils import Euler, Matrix, Quaternion
 
 from ...analysis.bone_axes import RestRotation, skinning_transform
 from ...arrays import Float64s, Floats
+from ...modifier.modifier_inputs import input_objects
 from ...scene.blender.animation_curves import (
     PlayedAction,
     all_actions,
@@ -24,7 +25,7 @@ from ...scene.blender.animation_curves import (
     stored_actions,
 )
 from ...scene.blender.armature import armature_of
-from ...scene.blender.own_objects import is_hidden
+from ...scene.blender.own_objects import is_hidden, own_modifiers
 from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_local, require_own_action
@@ -503,7 +504,10 @@ def modifiers_with(obj: bpy.types.Object) -> Iterator[tuple[bpy.types.Object, An
     for other in _others(obj):
         for modifier in other.modifiers:
             fields = (each for each in modifier.bl_rna.properties if each.type == "POINTER")
-            if any(getattr(modifier, field.identifier) == obj for field in fields):
+            held = [getattr(modifier, field.identifier) for field in fields]
+            if modifier.type == "NODES" and modifier not in own_modifiers(other):
+                held += input_objects(cast("bpy.types.NodesModifier", modifier))
+            if obj in held:
                 yield other, modifier
 
 
