@@ -284,12 +284,19 @@ def _disabled_after_an_error(objects: list[bpy.types.Object]) -> Generator[None]
     names = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "character", "is_enabled")
     rigs = [rig for rig in map(find_rig, objects) if rig is not None and rig.library is None]
     before = {each: _own_values(each, names) for each in (*objects, *rigs)}
+    copied = [obj for obj in objects if SkinnedObject(obj).ours is not None]
     try:
         yield
     except BaseException:
         # Some are enabled no more, but still have our modifier.
         begun = (SkinnedObject(obj) for obj in objects)
-        enabling.disable(*(s.obj for s in begun if s.settings.is_enabled or s.ours is not None))
+        enabling.disable(
+            *(
+                s.obj
+                for s in begun
+                if s.settings.is_enabled or (s.ours is not None and s.obj not in copied)
+            )
+        )
         for each, own in before.items():
             _put_back(each, own, names)
         raise

@@ -435,8 +435,8 @@ def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     kind = kind_for(deformation, examples, "OWN", masked=False, shape_varies=False, sets=0)
     reasons = {
-        "example poses": kind.examples is not None,
         "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
+        "example poses": kind.examples is not None,
         f"the blend group {settings.blend_group}": kind.blended,
     }
     return [

@@ -50,7 +50,7 @@ from ..modifier.modifier_stack import (
     show_ours,
     vertex_count_difference,
 )
-from ..modifier.nodes.own_trees import let_shape_go
+from ..modifier.nodes.own_trees import let_shape_go, shape_keepers, show_shape_with
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.written_record import (
     PLACE,
@@ -76,7 +76,13 @@ from ..scene.blender.animation_curves import animated_paths, is_played
 from ..scene.blender.armature import armature_of, has_moved, rest_state
 from ..scene.blender.mesh import mesh_of, read_property
 from ..scene.blender.own_objects import is_hidden, is_palette, name_in_sentences
-from ..scene.blender.rigging import broken_pose, deformation_refusal, notes
+from ..scene.blender.rigging import (
+    VISIBILITY,
+    broken_pose,
+    deformation_refusal,
+    notes,
+    what_animates,
+)
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.corrective_drivers import acting_keys_warning
 from ..scene.helper_rig import acting_helpers_warning
@@ -147,7 +153,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
     if obj.library is not None or skinned.has_linked_mesh:
         found += _notes_on_linked(skinned, acting)
     if binding is not None and acting.by_example:
-        found.extend(binding.examples(settings.limb_axis).problems)
+        found.extend(_notes_on_examples(skinned, binding))
     for setting, sentence in (
         ("vertex_group", "{obj} has no vertex group {group}; the compensation acts fully."),
         ("blend_group", "{obj} has no vertex group {group}; nothing is blended to linear."),
@@ -155,6 +161,19 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         group = getattr(settings, setting)
         if group and group not in obj.vertex_groups and acting.acts(setting):
             found.append(sentence.format(obj=obj.name, group=group))
+    return found
+
+
+def _notes_on_examples(skinned: SkinnedObject, binding: Binding) -> list[str]:
+    """The example poses that do nothing, and those that stay on while ours is off."""
+    obj, ours, keepers = skinned.obj, skinned.ours, shape_keepers(skinned.obj)
+    found = list(binding.examples(skinned.settings.limb_axis).problems)
+    cause = what_animates(obj, ours, VISIBILITY) if ours is not None and keepers else None
+    if ours is not None and cause is not None:
+        found.append(
+            f"{ours.name} of {obj.name} is turned on and off by {cause}. The example poses stay on: "
+            f"give {keepers[0].name} the same keys or drivers."
+        )
     return found
 
 
@@ -570,10 +589,10 @@ def reconcile(
             binding = _bring_up_to_date(skinned, depsgraph, found, read)
     except BindingError as error:
         binding, found, still_moving = None, Comparison(State.BLOCKED, str(error)), False
+    _follow_shown_override(skinned)
     is_written = found.state is State.OUT_OF_DATE and skinned.before_enable.base_left_on
     extra = [] if is_written else _hand_over_to_armature_modifier(skinned, found)
-    meanwhile = "" if found.is_installable else " Until then the Armature modifier deforms it."
-    status.problem = None if extra or found.reason is None else found.reason + meanwhile
+    status.problem = None if extra or found.reason is None else _with_meanwhile(found)
     if not rests:
         _rebind_if_needed(skinned, depsgraph, found, binding)
         begin_character(skinned)
@@ -586,6 +605,18 @@ def reconcile(
     _remember_state(skinned, binding, read=deep)
     status.waits = waits or still_moving
     return replace(found, waits=status.waits)
+
+
+def _with_meanwhile(found: Comparison) -> str:
+    meanwhile = "" if found.is_installable else " Until then the Armature modifier deforms it."
+    return f"{found.reason}{meanwhile}"
+
+
+def _follow_shown_override(skinned: SkinnedObject) -> None:
+    """Let the modifiers before ours, which are of an override's own file, act where ours acts."""
+    obj, ours = skinned.obj, skinned.ours
+    if ours is not None and obj.library is None and obj.override_library is not None:
+        show_shape_with(obj, ours)
 
 
 def _has_character(obj: bpy.types.Object) -> bool:

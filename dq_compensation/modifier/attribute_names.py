@@ -21,6 +21,8 @@ MISFIT = f"{PREFIX}misfit"
 ARRIVING = f"{PREFIX}arriving"
 # And where an Armature modifier of ours takes them to LINEAR, by what the blend group leaves of 1.
 LINEAR = f"{PREFIX}linear"
+# that shape before example poses move it, where the Armature modifier may be off.
+UNMOVED = f"{PREFIX}unmoved"
 
 # The input of a tree with the soft copy.
 SOFT_COPY = "Soft Copy"
@@ -94,7 +96,7 @@ LIMB_STATE = f"{PREFIX}limb_state"  # only where there is more to tell of a limb
 POSED_PAIR = f"{PREFIX}posed_pair"
 
 # Of what is evaluated, made by our modifiers as they go.
-OF_EVALUATED = frozenset({ARRIVING, LINEAR})
+OF_EVALUATED = frozenset({ARRIVING, UNMOVED, LINEAR})
 OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
     | {PAIR_ROWS, BONE, BONE_MATRIX, BONE_TURN, SWING, TWIST, LIMB_HOLD, LIMB_STATE, POSED_PAIR}
@@ -232,6 +234,7 @@ class TreeKind:
         of_examples = ""
         if self.examples is not None:
             of_examples = f"{self.examples.key}{' sampled' * self.sampled}"
+            of_examples += " switched" * self.switched
         return f"{TREE_VERSION} arriving shape{of_examples}"
 
     @property

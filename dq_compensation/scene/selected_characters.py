@@ -41,7 +41,8 @@ def _skins(view_layer: bpy.types.ViewLayer) -> list[_Pair]:
             pass  # a script has removed one
     pairs = []
     for obj in view_layer.objects:
-        if obj.type == "MESH" and not is_hidden(obj):
+        # None: a script has just removed one.
+        if obj is not None and obj.type == "MESH" and not is_hidden(obj):
             skinned = SkinnedObject(obj)
             if skinned.find_modifier() is not None:
                 pairs.append((obj, skinned.find_rig()))

@@ -12,7 +12,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.lifecycle.following import flush
 from tests.blender.command_runs import CommandLine
-from tests.blender.enabled_scenes import description
+from tests.blender.enabled_scenes import check, description, select
 from tests.blender.scene_builders import add_armature, link, linked_copy
 from tests.kept_files import new_file
 from tests.limb import build_limb, build_posed_limb
@@ -134,6 +134,25 @@ def test_where_one_mesh_fails_all_are_as_before_and_the_error_names_it(
         weights.new(name=name)
     api.enable(rig)
     assert [each.enabled for each in api.settings(rig)] == [True, True]
+
+
+def test_a_failing_enable_leaves_a_copied_modifier_where_it_is(
+    character: tuple[Object, Object, Object],
+) -> None:
+    rig, first, second = character
+    api.enable(first)
+    select(second, first)
+    bpy.context.view_layer.objects.active = first
+    bpy.ops.object.make_links_data(type="MODIFIERS")
+    check()
+    stack = second.modifiers.keys()
+    assert len(stack) > 1
+    bad, _ = build_posed_limb("Bad")
+    bad.modifiers["Armature"].object = rig
+    bad.vertex_groups.clear()
+    with pytest.raises(api.BindingError, match="Bad"):
+        api.enable([bad, second])
+    assert second.modifiers.keys() == stack
 
 
 def test_the_command_line_takes_the_name_of_an_armature(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.examples.authoring import mirror_example
 from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
-from dq_compensation.modifier.modifier_stack import base_of
+from dq_compensation.lifecycle.enabling import notes_of
+from dq_compensation.modifier.modifier_stack import base_of, reads_of
+from dq_compensation.modifier.nodes.node_tree import EARLIER_READS_BONES, READS_PROPERTY
 from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from tests.blender.conftest import Human
-from tests.blender.enabled_scenes import check, enable, error, ours, select
+from tests.blender.enabled_scenes import check, enable, error, ours, rest_of, select
 from tests.blender.example_scenes import (
     ELBOW,
     IN_AND_BETWEEN,
@@ -29,7 +32,9 @@ from tests.blender.example_scenes import (
     size_of,
     turn,
 )
+from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import evaluated_positions, linked_copy
+from tests.kept_files import new_file
 
 BONE = ELBOW["default"]
 
@@ -251,3 +256,65 @@ def test_objects_that_share_a_mesh_may_show_their_examples_differently(
         check()
         assert largest(evaluated_positions(obj), shown) <= 1e-6 * size_of(human)
     assert largest(evaluated_positions(copy), shown) > 1e-3 * size_of(human)
+
+
+def on_compensated(human: Human) -> bpy.types.Object:
+    """The human with an example that acts, on *Compensated*."""
+    settings_for(human, "COMPENSATED")
+    add_examples(human)
+    turn(human, BONE, 100.0)
+    enable(human.mesh_object)
+    return human.mesh_object
+
+
+def test_where_the_armature_modifier_is_off_examples_do_nothing(human: Human) -> None:
+    obj = on_compensated(human)
+    shown, armature = evaluated_positions(obj), obj.modifiers["Armature"]
+    armature.show_viewport = False
+    check()
+    np.testing.assert_array_equal(evaluated_positions(obj), rest_of(obj))
+    armature.show_viewport = True
+    check()
+    np.testing.assert_array_equal(evaluated_positions(obj), shown)
+
+
+def test_examples_of_an_override_go_with_our_modifier(human: Human, tmp_path: Path) -> None:
+    obj = on_compensated(human)
+    armature, name = human.armature_object, obj.name
+    collected("Character", obj, armature)
+    path = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    new_file()
+    obj, _ = overridden(load_collection(path, "Character"))
+    check()
+    shown = evaluated_positions(obj)
+    ours(obj).show_viewport = False
+    check()
+    without = evaluated_positions(obj)
+    for each in shape_keepers(obj):
+        each.show_viewport = False
+    bpy.context.view_layer.update()
+    np.testing.assert_array_equal(evaluated_positions(obj), without)
+    ours(obj).show_viewport = True
+    check()
+    np.testing.assert_array_equal(evaluated_positions(obj), shown)
+    assert obj.name.startswith(name)
+
+
+def test_where_our_modifier_is_animated_the_panel_says_that_examples_stay(human: Human) -> None:
+    obj = on_compensated(human)
+    assert not [note for note in notes_of(obj) if "stay on" in note]
+    ours(obj).keyframe_insert("show_viewport", frame=1)
+    obj.dq_compensation.factor = 0.5
+    check()
+    (note,) = (note for note in notes_of(obj) if "stay on" in note)
+    assert "give DQ Compensation: Shape the same keys" in note
+
+
+def test_bones_that_trees_of_earlier_files_read_are_computed(human: Human) -> None:
+    """Linked trees stay as they are: they say in another property that they read bones."""
+    modifier = ours(on_compensated(human))
+    del modifier.node_group[READS_PROPERTY]
+    assert "bones" not in reads_of(modifier)
+    modifier.node_group[EARLIER_READS_BONES] = True
+    assert "bones" in reads_of(modifier)

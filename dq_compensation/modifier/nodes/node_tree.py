@@ -44,6 +44,7 @@ from ..attribute_names import (
     SOFT_COPY,
     SWING_AMOUNT,
     TURN_LIMB,
+    UNMOVED,
     TreeKind,
     numbered,
 )
@@ -91,6 +92,8 @@ _LEAST_MASK = 1e-4
 # Custom properties of a tree: its base, and `TreeKind.reads`.
 BASE_PROPERTY = "dq_compensation_base"
 READS_PROPERTY = "dq_compensation_reads"
+# In files of earlier versions: True where it reads bones.
+EARLIER_READS_BONES = "dq_compensation_reads_bones"
 
 
 # Each costs 2 microseconds per mesh and frame: a tree has those that it reads.
@@ -236,7 +239,11 @@ class _Assembly:
         # What is not deformed needs no compensation.
         viewport = Scalar(build, build.node("GeometryNodeIsViewport").outputs[0])
         base_is_on = build.choose(viewport, inputs["In Renders"], inputs["In Viewport"])
-        return build.choose(base_is_on, self.arriving, shown)
+        arriving = self.arriving
+        if examples is not None:
+            unmoved, is_kept = build.found_attribute(UNMOVED, Vector)
+            arriving = arriving.set_position(unmoved, is_kept)
+        return build.choose(base_is_on, arriving, shown)
 
     def _moved_by_copy(self) -> Geometry:
         """The arriving mesh where the soft copy's Armature modifier takes it."""

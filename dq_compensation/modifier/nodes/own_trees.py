@@ -20,7 +20,7 @@ from ...scene.settings.object_settings import (
 )
 from ...session.changes import is_new, remember_new
 from ...session.memory import memories, memory_of
-from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION, ExampleCounts
+from ..attribute_names import ARRIVING, LINEAR, TREE_VERSION, UNMOVED, ExampleCounts
 from ..modifier_inputs import get_input, get_inputs, set_inputs
 from .bone_nodes import with_examples
 from .node_values import Geometry, Scalar, TreeBuilder, Vector, grouped
@@ -270,6 +270,14 @@ def _shown_with(ours: bpy.types.NodesModifier) -> tuple[bool, bool]:
     return ours.show_viewport, ours.show_render
 
 
+def show_shape_with(obj: bpy.types.Object, ours: bpy.types.NodesModifier) -> None:
+    """Let these modifiers of an object, which all stay, act where ours acts."""
+    shown = _shown_with(ours)
+    for each in modifiers_before(obj):
+        if (each.show_viewport, each.show_render) != shown:
+            each.show_viewport, each.show_render = shown
+
+
 def shape_is_kept(
     obj: bpy.types.Object, armature: bpy.types.ArmatureModifier, ours: bpy.types.NodesModifier
 ) -> bool:
@@ -323,7 +331,12 @@ def keep_shape(
     key, linear = _wanted_by(ours)
     inputs = get_inputs(ours)
     if key:
-        build = partial(_build_tree, examples, sampled="Attributes" in inputs)
+        build = partial(
+            _build_tree,
+            examples,
+            sampled="Attributes" in inputs,
+            switched="In Viewport" in inputs,
+        )
         _add_before(obj, armature, NAME, ensure_tree(key, build))
         set_inputs(shape_keepers(obj)[0], inputs)
     if linear:
@@ -333,9 +346,7 @@ def keep_shape(
         settings_of(obj).native.linear_uid = added.persistent_uid
         for name, value in _linear_like(armature, linear).items():
             setattr(added, name, value)
-    shown = _shown_with(ours)
-    for each in modifiers_before(obj):
-        each.show_viewport, each.show_render = shown
+    show_shape_with(obj, ours)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
 
@@ -380,13 +391,17 @@ def _linear_like(armature: bpy.types.ArmatureModifier, group: str) -> dict[str, 
     }
 
 
-def _build_tree(examples: ExampleCounts | None, *, sampled: bool) -> bpy.types.NodeTree:
+def _build_tree(
+    examples: ExampleCounts | None, *, sampled: bool, switched: bool
+) -> bpy.types.NodeTree:
     inputs = _inputs_for_examples(sampled=sampled) if examples is not None else ()
     group = new_modifier_tree(f".{NAME}", inputs)
     build = TreeBuilder(group)
     outputs = build.node("NodeGroupInput").outputs
     shape = arriving = Geometry(build, outputs[0])
     if examples is not None:
+        if switched:
+            arriving = arriving.store(UNMOVED, build.position)
         palette = _object_in(build, outputs["Palette"]).points_alone()
         held = _object_in(build, outputs["Attributes"]) if sampled else arriving
         part = partial(with_examples, counts=examples, sampled=sampled)
