@@ -171,8 +171,8 @@ def _notes_on_examples(skinned: SkinnedObject, binding: Binding) -> list[str]:
     cause = what_animates(obj, ours, VISIBILITY) if ours is not None and keepers else None
     if ours is not None and cause is not None:
         found.append(
-            f"{ours.name} of {obj.name} is turned on and off by {cause}. The example poses stay on: "
-            f"give {keepers[0].name} the same keys or drivers."
+            f"{ours.name} of {obj.name} is turned on and off by {cause}. The example poses stay "
+            f"on: give {keepers[0].name} the same keys or drivers."
         )
     return found
 
