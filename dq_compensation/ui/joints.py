@@ -266,7 +266,7 @@ class DQC_UL_joints(RowsOfItems):
             return
         acting, found = Settings.of(obj), _found(obj)
         parts = row.split(factor=0.4, align=True)
-        parts.label(text=item.name, icon="BONE_DATA")
+        parts.label(text=item.name)
         row = parts.row(align=True)
         chosen = acting.kinds_of_bones.get(item.name)
         row.context_pointer_set("dqc_bone", item)
