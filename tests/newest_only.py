@@ -90,7 +90,7 @@ NEWEST_ONLY = (
     "tests/blender/test_example_poses.py::test_examples_that_have_lost*",
     "tests/blender/test_example_poses.py::test_a_mirrored_example_gives*",
     "tests/blender/test_example_poses.py::test_a_second_example_of_a_bone*",
-    "tests/blender/test_example_poses.py::test_the_offsets_of_a_pose*",
+    "tests/blender/test_example_poses.py::test_the_offsets_of_poses*",
     "tests/blender/test_example_poses.py::test_examples_do_not_show_with_another_method*",
     "tests/blender/test_example_poses.py::test_what_is_sculpted_on_the_posed_copy*COMPENSATED*",
     "tests/blender/test_example_operators.py::test_update_from_a_mesh*",

@@ -87,16 +87,19 @@ def test_a_helper_shrinks_in_every_direction() -> None:
 @pytest.mark.parametrize("share", [0.2, 0.9])
 @pytest.mark.parametrize("degrees", [-60.0, 0.0, 30.0, 90.0, 150.0])
 def test_a_bend_to_one_side_narrows_a_helper(share: float, degrees: float) -> None:
-    """Across the limb with the larger share; a twist after the bend changes nothing."""
+    """Across the limb with the larger share; by the axis of the whole turn, twist and all."""
     skeleton = chain(2)
     x, y, _ = skeleton.rest[1, :3, :3].T
     bent = concatenate_quaternions(turn(tuple(x), degrees), turn(tuple(y), 50.0))
     pose = posed(skeleton, np.array([turn((3, 1, 2), 40.0), bent]))
     sided = [Helper(0, 1, share, narrowing=0.4, side=side) for side in ("X", "-X", "Z", "-Z")]
     plain, *found = helper_transforms([Helper(0, 1, share), *sided], pose, skeleton)
-    bend = np.radians(degrees)
-    for matrix, b in zip(found, (bend, -bend, 0.0, 0.0), strict=True):
-        size = 1.0 - 0.4 * min(max(b, 0.0), 2.0)
+    # (cos b + x sin b) (cos t + y sin t) = ... + x sin b cos t + z sin b sin t, of half angles.
+    of_bend, of_twist = np.radians(degrees) / 2.0, np.radians(50.0) / 2.0
+    about_x = 2.0 * np.arcsin(np.sin(of_bend) * np.cos(of_twist))
+    about_z = 2.0 * np.arcsin(np.sin(of_bend) * np.sin(of_twist))
+    for matrix, bend in zip(found, (about_x, -about_x, about_z, -about_z), strict=True):
+        size = 1.0 - 0.4 * min(max(bend, 0.0), 2.0)
         axes = skeleton.rest[0 if share < 0.5 else 1, :3, :3]
         expected = axes @ np.diag([size, 1.0, size]) @ axes.T
         scale = np.linalg.inv(plain[:3, :3]) @ matrix[:3, :3]
