@@ -31,7 +31,7 @@ from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROP
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
-from dq_compensation.scene.binding.content import reshaping_modifiers
+from dq_compensation.scene.binding.content import OTHER_MESHES, reshaping_modifiers
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.scene.blender.own_objects import (
     TREE_PROPERTY,
@@ -43,6 +43,7 @@ from dq_compensation.scene.blender.rigging import find_rig
 from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
 from dq_compensation.scene.settings.object_settings import (
     FOLLOWED_SETTINGS,
+    Settings,
     armature_with_settings,
     settings_of,
 )
@@ -156,8 +157,11 @@ def _unlike_anew() -> Iterator[tuple[str, str]]:
         waits = any(m.hide_viewport or SkinnedObject(m).modifiers_before for m in meshes)
         if not (waits or obj.library or obj.mode != "OBJECT" or problem_of(obj)):
             binding = current_binding(obj, depsgraph)
-            if parts := compare_with_file(SkinnedObject(obj), depsgraph, binding).parts:
-                yield obj.name, listed(parts)
+            parts = set(compare_with_file(SkinnedObject(obj), depsgraph, binding).parts)
+            # Methods that do not compensate do not look at the place, so not at where others lie.
+            parts -= set() if Settings.of(obj).compensates else {OTHER_MESHES}
+            if parts:
+                yield obj.name, listed(sorted(parts))
 
 
 def _strays() -> Iterator[bpy.types.Object]:
