@@ -290,7 +290,8 @@ def messages(context: Context, character: Character) -> list[Message]:
         if not settings_of(mesh).is_enabled:
             refused[mesh] = [enabling.refusal(mesh) or enabling.copied_modifier_warning(mesh)]
         elif reason := enabling.problem_of(mesh):
-            problems[mesh] = [reason]
+            # Refresh does not read a mesh in Edit Mode.
+            (refused if mesh.mode == "EDIT" else problems)[mesh] = [reason]
         else:
             notes[mesh] = [*enabling.notes_of(mesh), *display_hints(mesh, context)]
     found = [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in said_once(problems)]

@@ -388,7 +388,9 @@ def display_hints(obj: Object, context: Context) -> list[str]:
     rig = find_rig(obj)
     covers = space.shading.type != "WIREFRAME" and (drawn or is_coloured(obj))
     posing = context.mode == "POSE"
-    if rig is None or not rig.show_in_front or not covers or (rendered and not posing):
+    if rig is None or not rig.show_in_front or not rig.visible_get():
+        return hints
+    if not covers or (rendered and not posing):
         return hints
     if surface_alpha(space, context.mode) == 1.0:
         xray = "Bone X-Ray" if posing else "X-ray"

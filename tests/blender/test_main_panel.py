@@ -298,6 +298,16 @@ def test_what_is_wrong_has_one_line_with_its_fix(rig: Object) -> None:
     assert "Fix" not in drawn().texts()
 
 
+def test_a_mesh_in_edit_mode_has_no_fix_which_could_not_read_it(rig: Object) -> None:
+    select(bpy.data.objects["Body"])
+    bpy.ops.object.mode_set(mode="EDIT")
+    text = "Body is in Edit Mode. Leave it (Tab) to see the deformation."
+    (character,), _ = panels.shown_characters(bpy.context)
+    assert panels.messages(bpy.context, character) == [panels.Message(text, "ERROR")]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert panels.messages(bpy.context, character) == []
+
+
 def test_the_empty_above_a_character_has_its_panels(rig: Object) -> None:
     empty = bpy.data.objects.new("Above", None)
     bpy.context.collection.objects.link(empty)

@@ -72,6 +72,13 @@ def test_the_hint_is_right_in_each_mode_and_goes_when_it_is_done(
     assert expected in "".join(hints)
 
 
+def test_a_hidden_armature_has_no_hint(drawn_limb: bpy.types.Object) -> None:
+    context = SimpleNamespace(space_data=viewport(), mode="OBJECT")
+    assert display_hints(drawn_limb, context)
+    drawn_limb.find_armature().hide_set(True)
+    assert not display_hints(drawn_limb, context)
+
+
 def test_the_overlay_covers_bones_too(drawn_limb: bpy.types.Object) -> None:
     settings = drawn_limb.dq_compensation
     settings.display = "MODIFIER"
