@@ -64,9 +64,9 @@ _WIDE, _ALONE = (1.1, 1.5), (0.85, 0.93)
 _NARROWER, _SHARED = 0.4, (0.65, 0.85)
 # Joints are of a rope as their neighbours are: by the mean of what is found at these and at that
 # many before and behind.
-_ONE_ROPE, _NEIGHBOURS = (0.05, 0.25), 2
+_ONE_ROPE, _NEIGHBOURS = (0.2, 0.5), 2
 # So wide are hoses, whatever is alone: between straight pieces of a limb there are up to 2.7.
-_VERY_WIDE = (2.7, 3.3)
+_VERY_WIDE = (3.0, 4.0)
 # So many vertices of a joint show a rope: from the first number to the second.
 _ENOUGH = (8.0, 16.0)
 # The least radius of skin, in lengths of the shorter limb.
@@ -127,11 +127,11 @@ class JointCandidates:
 
         With the width c of `_widths`, and the larger share u of `_alone` of its two bones, it rises
         smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
-        have no u, and do not count. Whatever u is, it rises as c goes from 2.7 to 3.3. Where no
+        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no
         bone of a row of several joints has an u of 0.65 to 0.85, c counts for up to 0.4 more: the
         weights of short bones are no wider than these. Fewer than 8 vertices show no rope: fingers
         of low-poly meshes have wide weights. What is neither limb nor rope is farther from the
-        ideal of either: so joints are of a rope as the mean of this goes from 0.05 to 0.25, over
+        ideal of either: so joints are of a rope as the mean of this goes from 0.2 to 0.5, over
         the joint and two of its row on the side where it is less, by 3, 2 and 1 times how much each
         bends the skin: one joint with wide weights makes its limb no rope.
 

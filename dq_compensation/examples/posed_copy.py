@@ -31,6 +31,7 @@ from ..core.pose import Pose
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness, reconcile_now
+from ..modifier.installation import forget_attributes
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import OUTSIDE, Capture, support_of, support_weights
@@ -219,6 +220,7 @@ def _copy_in_shape(obj: Object, posed: Float32s) -> Object:
     """A new object with the mesh of another and other positions, not yet in a collection."""
     mesh = cast("Mesh", mesh_of(obj).copy())
     mesh.name = f"{obj.name} posed"
+    forget_attributes(mesh)
     copy = bpy.data.objects.new(f"{obj.name} posed", mesh)
     clear_keys(copy)
     position: Any = mesh.attributes["position"]

@@ -273,6 +273,12 @@ def uninstall(skinned: SkinnedObject) -> None:
     remove_unused()
 
 
+def forget_attributes(mesh: bpy.types.Mesh) -> None:
+    """Remove what a mesh has for our modifiers, and what that was written from."""
+    replace_attributes(mesh, {})
+    mesh.pop(CONTENT_PROPERTY, None)
+
+
 def remove_unused() -> None:
     """Remove the attributes, palettes and trees of this file that no modifier of ours uses.
 
@@ -298,8 +304,7 @@ def remove_unused() -> None:
     read = {attribute_mesh(user) for user in users} | {each.data for each in palettes if each}
     for mesh in bpy.data.meshes:
         if mesh.library is None and not mesh.is_editmode and mesh not in read:
-            replace_attributes(mesh, {})
-            mesh.pop(CONTENT_PROPERTY, None)
+            forget_attributes(mesh)
     for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:
         if not tree.users and tree.library is None:
             remove_tree(tree)

@@ -17,6 +17,8 @@ from dq_compensation.examples.operators import active_bone
 from dq_compensation.examples.posed_copy import failure_of, take_for_granted
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.reconcile import _bring_up_to_date
+from dq_compensation.modifier.vertex_attributes import attribute_names
+from dq_compensation.modifier.written_record import CONTENT_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from dq_compensation.scene.copies import posed_copy_of
@@ -453,6 +455,17 @@ def test_a_copy_from_another_file_is_not_gone_on_with(
         copy = copy.make_local()
     select(copy)
     assert "is linked from another file" in report_of("example_edit")
+
+
+def test_the_copy_has_nothing_that_modifiers_of_ours_read(posing: Human) -> None:
+    """It stays where the character is disabled, and where its file is opened without the add-on."""
+    enable(posing.mesh_object)
+    assert attribute_names(posing.mesh_object.data)
+    bpy.ops.dqc.example_add(name="flexed")
+    mesh = bpy.context.active_object.data
+    assert mesh != posing.mesh_object.data
+    assert not attribute_names(mesh)
+    assert CONTENT_PROPERTY not in mesh
 
 
 def test_the_character_may_be_posed_and_moved_while_a_copy_is_open(posing: Human) -> None:
