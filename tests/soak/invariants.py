@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import bpy
 import numpy as np
@@ -95,8 +95,9 @@ def faults(seen: Seen) -> list[str]:
     """What is wrong with the file, a sentence each."""
     found = [f"{obj.name} counts as current, and is not" for obj in _wrongly_current()]
     check()
-    with _nothing_remembered():
-        found += [f"{name} is not as it is enabled anew: {what}" for name, what in _unlike_anew()]
+    with _nothing_remembered() as known:
+        unlike = _unlike_anew(known)
+        found += [f"{name} is not as it is enabled anew: {what}" for name, what in unlike]
     now = sorted(handlers())
     if now != seen.handlers:
         found.append(f"handlers: {now} instead of {seen.handlers}")
@@ -121,13 +122,16 @@ def faults(seen: Seen) -> list[str]:
 
 
 @contextmanager
-def _nothing_remembered() -> Iterator[None]:
-    """Read all meshes of a character anew in the block, as where they are enabled anew."""
+def _nothing_remembered() -> Iterator[dict[int, Binding]]:
+    """Read all meshes of a character anew in the block, as where they are enabled anew.
+
+    Yields what was remembered of each object, by its identifier.
+    """
     kept = {kind: dict(memories(kind)) for kind in (Binding, CharacterSkin)}
     for kind in kept:
         memories(kind).clear()
     try:
-        yield
+        yield cast("dict[int, Binding]", kept[Binding])
     finally:
         for kind, known in kept.items():
             memories(kind).clear()
@@ -146,7 +150,7 @@ def _wrongly_current() -> Iterator[bpy.types.Object]:
                 yield obj
 
 
-def _unlike_anew() -> Iterator[tuple[str, str]]:
+def _unlike_anew(known: dict[int, Binding]) -> Iterator[tuple[str, str]]:
     """The objects whose modifier was made for other meshes than their character has now, and how.
 
     What modifiers move in frames is read in one of them, and edits of what is hidden once it shows.
@@ -159,9 +163,28 @@ def _unlike_anew() -> Iterator[tuple[str, str]]:
             binding = current_binding(obj, depsgraph)
             parts = set(compare_with_file(SkinnedObject(obj), depsgraph, binding).parts)
             # Methods that do not compensate do not look at the place, so not at where others lie.
-            parts -= set() if Settings.of(obj).compensates else {OTHER_MESHES}
+            passes = not Settings.of(obj).compensates
+            if passes or _are_rounded(known.get(obj.session_uid), binding):
+                parts -= {OTHER_MESHES}
             if parts:
                 yield obj.name, listed(sorted(parts))
+
+
+def _are_rounded(was: Binding | None, now: Binding) -> bool:
+    """Whether two readings of a character differ by nothing but rounding, as of places."""
+    if was is None or was.whole is None or now.whole is None or was.whole.kinds != now.whole.kinds:
+        return False
+    close = {"rtol": 0.0, "atol": 1e-6 * max(now.extent, 1e-3)}
+    for kind in now.whole.kinds:
+        one, other = was.whole.at_rest(kind), now.whole.at_rest(kind)
+        same = np.array_equal(one.body_parents, other.body_parents)
+        same &= np.array_equal(one.limbs_of_bones, other.limbs_of_bones)
+        for name in ("rest", "tails"):
+            pair = getattr(one.skeleton, name), getattr(other.skeleton, name)
+            same &= np.allclose(*pair, **close)
+        if not same:
+            return False
+    return True
 
 
 def _strays() -> Iterator[bpy.types.Object]:
