@@ -284,19 +284,14 @@ def _disabled_after_an_error(objects: list[bpy.types.Object]) -> Generator[None]
     names = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "character", "is_enabled")
     rigs = [rig for rig in map(find_rig, objects) if rig is not None and rig.library is None]
     before = {each: _own_values(each, names) for each in (*objects, *rigs)}
-    copied = [obj for obj in objects if SkinnedObject(obj).ours is not None]
+    # Some have a copied modifier of ours, which stays where they were not begun.
+    without = {obj for obj in objects if SkinnedObject(obj).ours is None}
     try:
         yield
     except BaseException:
         # Some are enabled no more, but still have our modifier.
-        begun = (SkinnedObject(obj) for obj in objects)
-        enabling.disable(
-            *(
-                s.obj
-                for s in begun
-                if s.settings.is_enabled or (s.ours is not None and s.obj not in copied)
-            )
-        )
+        left = {obj for obj in without if SkinnedObject(obj).ours is not None}
+        enabling.disable(*(obj for obj in objects if settings_of(obj).is_enabled or obj in left))
         for each, own in before.items():
             _put_back(each, own, names)
         raise

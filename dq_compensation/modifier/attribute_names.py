@@ -21,7 +21,7 @@ MISFIT = f"{PREFIX}misfit"
 ARRIVING = f"{PREFIX}arriving"
 # And where an Armature modifier of ours takes them to LINEAR, by what the blend group leaves of 1.
 LINEAR = f"{PREFIX}linear"
-# that shape before example poses move it, where the Armature modifier may be off.
+# And that shape before example poses move it, where the Armature modifier may be off.
 UNMOVED = f"{PREFIX}unmoved"
 
 # The input of a tree with the soft copy.

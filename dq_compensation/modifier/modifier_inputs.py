@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -27,11 +27,25 @@ _ARE_PROPERTIES = "properties" in bpy.types.NodesModifier.bl_rna.properties
 
 def _identifiers(modifier: bpy.types.NodesModifier) -> dict[str, str]:
     """The identifiers of the inputs of a modifier's tree, but the geometry, by their names."""
-    tree: Any = modifier.node_group
-    items = [item for item in tree.interface.items_tree if item.item_type == "SOCKET"]
-    found = {item.name: item.identifier for item in items if item.in_out == "INPUT"}
+    found = {item.name: item.identifier for item in _sockets(modifier)}
     found.pop("Geometry", None)
     return found
+
+
+def _sockets(modifier: bpy.types.NodesModifier) -> list[Any]:
+    """The sockets of the inputs of any node modifier; none without a tree."""
+    tree: Any = modifier.node_group
+    items = tree.interface.items_tree if tree is not None else ()
+    return [item for item in items if item.item_type == "SOCKET" and item.in_out == "INPUT"]
+
+
+def _values(modifier: bpy.types.NodesModifier, identifiers: Iterable[str]) -> list[Any]:
+    """The values of inputs."""
+    nodes: Any = modifier
+    if not _ARE_PROPERTIES:
+        return [nodes.get(identifier) for identifier in identifiers]
+    inputs = nodes.properties.inputs
+    return [getattr(inputs, identifier).value for identifier in identifiers]
 
 
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
@@ -66,27 +80,14 @@ def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
 
 def get_inputs(modifier: bpy.types.NodesModifier) -> dict[str, Any]:
     """Every input but the geometry, by its name."""
-    identifiers, nodes = _identifiers(modifier), cast("Any", modifier)
-    if not _ARE_PROPERTIES:
-        return {name: nodes.get(identifier) for name, identifier in identifiers.items()}
-    inputs = nodes.properties.inputs
-    return {name: getattr(inputs, identifier).value for name, identifier in identifiers.items()}
+    identifiers = _identifiers(modifier)
+    return dict(zip(identifiers, _values(modifier, identifiers.values()), strict=True))
 
 
 def input_objects(modifier: bpy.types.NodesModifier) -> list[bpy.types.Object | None]:
     """The objects that any node modifier has in its inputs."""
-    tree, nodes = cast("Any", modifier.node_group), cast("Any", modifier)
-    identifiers = [
-        item.identifier
-        for item in (tree.interface.items_tree if tree is not None else ())
-        if item.item_type == "SOCKET"
-        and item.in_out == "INPUT"
-        and item.socket_type == "NodeSocketObject"
-    ]
-    if not _ARE_PROPERTIES:
-        return [nodes.get(identifier) for identifier in identifiers]
-    inputs = nodes.properties.inputs
-    return [getattr(inputs, identifier).value for identifier in identifiers]
+    held = (item for item in _sockets(modifier) if item.socket_type == "NodeSocketObject")
+    return _values(modifier, [item.identifier for item in held])
 
 
 def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
