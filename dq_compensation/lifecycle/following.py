@@ -433,10 +433,11 @@ def _reconcile(
             continue
         if found.waits:
             waiting.add(uid)
-        elif found.state is State.OUT_OF_DATE:
+            continue
+        if found.state is State.OUT_OF_DATE:
             written[obj] = None
-            others = (each for each in meshes_beside(obj) if visits[each] < _MOST_VISITS)
-            queue |= dict.fromkeys(filter(is_behind, others))
+        others = (each for each in meshes_beside(obj) if visits[each] < _MOST_VISITS)
+        queue |= dict.fromkeys(filter(is_behind, others))
     for uid in edited.keys() & (meshes - waiting):
         del edited[uid]
     return list(written), bool(waiting)

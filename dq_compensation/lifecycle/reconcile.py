@@ -582,11 +582,9 @@ def reconcile(
         status.compared |= deep
         if binding is not None and skinned.has_linked_mesh:
             status.newer = newer_parts_of_linked_mesh(skinned, Settings.of(obj), binding)
-        still_moving = patient and found.parts == (PLACE,) and _has_moved_since(skinned, "CHECK")
-        if found.state is State.OUT_OF_DATE and not still_moving:
-            # What was bound without reading has the place and the vertices of an earlier moment.
-            read = binding if deep or not {PLACE, _MISFIT}.intersection(found.parts) else None
-            binding = _bring_up_to_date(skinned, depsgraph, found, read)
+        binding, still_moving = _act_on(
+            found, skinned, depsgraph, binding, read=deep, patient=patient
+        )
     except BindingError as error:
         binding, found, still_moving = None, Comparison(State.BLOCKED, str(error)), False
     _follow_shown_override(skinned)
@@ -652,6 +650,45 @@ def _remember_state(skinned: SkinnedObject, binding: Binding | None, *, read: bo
         differs = bool(skinned.modifiers_before) and may_differ_in_frames(skinned)
         status.changes_with_frames = moves or differs
     status.signature = signature, mesh
+
+
+def _act_on(
+    found: Comparison,
+    skinned: SkinnedObject,
+    depsgraph: bpy.types.Depsgraph,
+    binding: Binding | None,
+    *,
+    read: bool,
+    patient: bool,
+) -> tuple[Binding | None, bool]:
+    """Bring an object up to date, but for its place while it is being moved.
+
+    Args:
+        binding: the one by which it was compared, if any.
+        read: it was read anew for that.
+        patient: leave the place for later while it changes.
+
+    Returns:
+        the binding, and whether the place was left.
+    """
+    # A method that does not compensate, and a linked mesh, pass a place at which others look.
+    leaves = not read and binding is not None and _has_left(skinned, binding)
+    moved = found.parts == (PLACE,) or (leaves and not found.parts)
+    if patient and moved and _has_moved_since(skinned, "CHECK"):
+        return binding, True
+    if found.state is State.OUT_OF_DATE:
+        # What was bound without reading has the place and the vertices of an earlier moment.
+        is_old = not read and (leaves or not {PLACE, _MISFIT}.isdisjoint(found.parts))
+        binding = _bring_up_to_date(skinned, depsgraph, found, None if is_old else binding)
+    elif leaves:
+        binding = current_binding(skinned.obj, depsgraph, edited=True)
+    return binding, False
+
+
+def _has_left(skinned: SkinnedObject, binding: Binding) -> bool:
+    """Whether an object has left the place at which other meshes of its character know it."""
+    place, rig = binding.object_to_armature, skinned.rig
+    return bool(other_meshes(skinned.obj)) and has_moved(place, skinned.obj, rig, binding.extent)
 
 
 def _bring_up_to_date(

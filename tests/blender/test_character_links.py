@@ -22,7 +22,7 @@ from dq_compensation.session.status import current_binding
 from dq_compensation.ui.panels import said_once
 from human.dressed import HAND, LEG
 from human.poses import Rotations, rotation
-from tests.blender.character_scenes import SEAM, cut_human, dressed_limb
+from tests.blender.character_scenes import SEAM, cut_human, dressed_limb, limb_in_two
 from tests.blender.enabled_scenes import check, distance, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import all_weights, evaluated_positions, link
@@ -116,6 +116,23 @@ def test_linked_clothes_stay_as_they_are_and_the_panel_says_so(
         assert distance(evaluated_positions(meshes[name]), positions, SIZE) <= SAME
     (note,) = [note for note in notes_of(meshes["Sleeve"]) if KEEPS in note]
     assert f"lies on or meets {name_of_near}, softened" in note
+
+
+def test_clothes_look_at_a_linked_body_where_it_has_been_moved(tmp_path: Path) -> None:
+    (near, far), rig = limb_in_two(0.52)
+    near.name = "Near"
+    meshes = half_linked([far], rig, tmp_path, override=True, softness=0.0)
+    worn, linked = meshes["Near"], meshes["Far"]
+    worn.dq_compensation.softness = 0.0
+    check()
+    before = evaluated_positions(worn)
+    linked.location.y = 0.3
+    check()
+    moved = evaluated_positions(worn)
+    assert distance(moved, before, SIZE) > 2.0 * SAME
+    api.disable(worn)
+    api.enable(worn, twist_spread=1.0)
+    assert distance(evaluated_positions(worn), moved, SIZE) <= SAME
 
 
 def test_a_mesh_of_the_file_may_have_the_name_of_a_linked_one(tmp_path: Path) -> None:

@@ -92,18 +92,24 @@ def test_where_one_mesh_changes_the_other_follows(setting: str) -> None:
         assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
 
 
-def test_a_mesh_of_a_character_that_is_moved_is_read_again() -> None:
-    parts, _ = limb_in_two(0.52)
-    look = PLAIN | {"twist_spread": 1.0}
-    api.enable(parts, **look)
-    far = parts[1]
-    far.scale, far.location.y = (1.3, 1.3, 1.3), 0.1
+@pytest.mark.parametrize("method", ["COMPENSATED", "LINEAR", "SPHERICAL_JOINT"])
+def test_a_mesh_of_a_character_that_is_moved_is_read_again(method: str) -> None:
+    (near, far), _ = limb_in_two(0.52)
+
+    def enable() -> None:
+        api.enable([near, far], **(PLAIN | {"twist_spread": 1.0}))
+        api.enable(far, method=method)
+
+    enable()
+    before = evaluated_positions(near)
+    far.scale, far.location.y = (1.3, 1.3, 1.3), 0.3
     check()
-    moved = [evaluated_positions(obj) for obj in parts]
+    moved = [evaluated_positions(obj) for obj in (near, far)]
+    assert distance(moved[0], before, 1.5) > 2 * SAME
     assert distance(api.evaluate(far), moved[1], 1.5) <= SAME
-    api.disable(parts)
-    api.enable(parts, **look)
-    for obj, positions in zip(parts, moved, strict=True):
+    api.disable([near, far])
+    enable()
+    for obj, positions in zip((near, far), moved, strict=True):
         assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
 
 
