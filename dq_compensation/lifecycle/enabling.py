@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -170,7 +170,7 @@ def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 
 
 def enable_all(
-    objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph
+    objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
 ) -> tuple[list[bpy.types.Object], list[str]]:
     """Deform objects from now on; Blender evaluates them once, after the last.
 
@@ -181,7 +181,7 @@ def enable_all(
     """
     done: list[bpy.types.Object] = []
     refused: list[str] = []
-    with enabling_together(done):
+    with enabling_together(objects):
         for obj in objects:
             try:
                 with settings_of_a_new_character(obj):

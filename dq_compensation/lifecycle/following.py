@@ -8,7 +8,7 @@ painted: a timer looks again then.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -321,11 +321,11 @@ def changing_together() -> Generator[None]:
 
 
 @contextmanager
-def enabling_together(objects: Iterable[bpy.types.Object]) -> Generator[None]:
+def enabling_together(objects: Sequence[bpy.types.Object]) -> Generator[None]:
     """Enable these objects in the block: their characters are looked at once, at the end."""
     with changing_together():
         try:
-            with more_follow():
+            with more_follow(objects):
                 yield
         finally:  # after an error, too: those that were enabled before have been changed alone
             enabled = [obj for obj in objects if settings_of(obj).is_enabled]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -343,14 +343,15 @@ def discard_binding(obj: bpy.types.Object) -> None:
 # The skins of the characters in the file: what all enabled meshes of each show together.
 
 
-_more_follow = False
+_more_follow = frozenset[int]()
 
 
 @contextmanager
-def more_follow() -> Generator[None]:
-    """Take each mesh for a character of its own in the block: others are enabled in it, too."""
+def more_follow(objects: Iterable[bpy.types.Object]) -> Generator[None]:
+    """Take each mesh beside these for a character of its own in the block, which enables them."""
     global _more_follow
-    before, _more_follow = _more_follow, True
+    rigs = filter(None, map(find_rig, objects))
+    before, _more_follow = _more_follow, _more_follow.union(rig.session_uid for rig in rigs)
     try:
         yield
     finally:
@@ -359,8 +360,10 @@ def more_follow() -> Generator[None]:
 
 def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The enabled meshes on the armature of an object but for itself."""
-    rig = None if _more_follow else find_rig(obj)
-    return [each for each in enabled_meshes(rig) if each != obj] if rig is not None else []
+    rig = find_rig(obj)
+    if rig is None or rig.session_uid in _more_follow:
+        return []
+    return [each for each in enabled_meshes(rig) if each != obj]
 
 
 def other_meshes(obj: bpy.types.Object) -> list[bpy.types.Object]:

@@ -37,7 +37,7 @@ from tests.blender.scene_builders import evaluated_positions, link, save_and_ope
 from tests.blender.softness_scenes import copy_of, counted_computations, groups_of
 from tests.human_body import HEAD_AND_FEET, human_arrays
 from tests.kept_files import new_file
-from tests.limb import build_bendy_limb, pose_limb
+from tests.limb import build_bendy_limb, build_limb, pose_limb
 from tests.replaced_functions import count_calls
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -267,6 +267,22 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     calls = count_calls(monkeypatch, CharacterSkin, within=status)
     api.enable(parts, **(PLAIN | {"softness": 0.5}))
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2
+
+
+def test_enabling_one_character_leaves_the_others_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, _ = limb_in_two(0.52)
+    look = PLAIN | {"softness": 0.5, "twist_spread": 1.0}
+    api.enable(parts, **look)
+    before = [evaluated_positions(obj) for obj in parts]
+    other, rig = build_limb()
+    rig.location.y = 3.0
+    computed = counted_computations(monkeypatch)
+    for obj in parts:  # Blender evaluates them while the other one is being enabled
+        obj.data.update()
+    api.enable(other, **look)
+    assert computed == {other.name: 1}
+    for obj, positions in zip(parts, before, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
 
 
 def test_a_mesh_that_cannot_be_enabled_leaves_the_others_joined() -> None:
