@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import dq_compensation
 from dq_compensation import api
 from dq_compensation.examples.authoring import mirror_example
 from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
-from dq_compensation.lifecycle.enabling import notes_of
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.modifier_stack import base_of, reads_of
 from dq_compensation.modifier.nodes.node_tree import EARLIER_READS_BONES, READS_PROPERTY
 from dq_compensation.modifier.nodes.own_trees import shape_keepers
@@ -299,6 +300,40 @@ def test_examples_of_an_override_go_with_our_modifier(human: Human, tmp_path: Pa
     check()
     np.testing.assert_array_equal(evaluated_positions(obj), shown)
     assert obj.name.startswith(name)
+
+
+def test_examples_of_an_override_go_where_its_file_has_lost_our_modifier(
+    human: Human, tmp_path: Path
+) -> None:
+    """Again when the shot is opened again: a removed modifier would come back with a second one."""
+    obj = on_compensated(human)
+    api.disable(obj)
+    without = evaluated_positions(obj)
+    api.enable(obj)
+    collected("Character", obj, human.armature_object)
+    in_library = obj.name
+    library, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    new_file()
+    obj, _ = overridden(load_collection(library, "Character"))
+    name = obj.name
+    check()
+    bpy.ops.wm.save_as_mainfile(filepath=shot)
+    dq_compensation.unregister()
+    try:
+        bpy.ops.wm.open_mainfile(filepath=library)
+        edited = bpy.data.objects[in_library]
+        edited.modifiers.remove(ours(edited))
+        bpy.ops.wm.save_mainfile()
+    finally:
+        dq_compensation.register()
+    for _ in range(2):
+        bpy.ops.wm.open_mainfile(filepath=shot)
+        check()
+        obj = bpy.data.objects[name]
+        assert "Enable Human in that file" in str(problem_of(obj))
+        assert largest(evaluated_positions(obj), without) <= 1e-6
+        bpy.ops.wm.save_mainfile()
 
 
 def test_where_our_modifier_is_animated_the_panel_says_that_examples_stay(human: Human) -> None:

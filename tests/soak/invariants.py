@@ -283,7 +283,8 @@ def _differences(obj: bpy.types.Object, evaluated: NDArray[np.floating]) -> list
     size = max(float(np.ptp(expected, axis=0).max()), 1e-3)
     off = float(np.abs(evaluated - expected).max()) / size
     if TOLERANCE < off < _READ_IN_ANOTHER_FRAME and reshaping_modifiers(SkinnedObject(obj)):
-        refresh(obj, bpy.context.evaluated_depsgraph_get())
+        for each in (obj, *other_meshes(obj)):  # as the button does
+            refresh(each, bpy.context.evaluated_depsgraph_get())
         off = float(np.abs(evaluated_positions(obj) - expected).max()) / size
     return [f"{obj.name}: off by {off:.2g} of the size"] if off > TOLERANCE else []
 

@@ -352,9 +352,15 @@ def keep_shape(
 
 
 def let_shape_go(obj: bpy.types.Object) -> None:
-    """Take all of these modifiers away from an object."""
+    """Take all of these modifiers away from an object; off are those that an override's file has.
+
+    They would come back when the file is opened, and a second Armature modifier with them.
+    """
     for each in modifiers_before(obj):
-        obj.modifiers.remove(each)
+        if obj.override_library is None or not each.is_override_data:
+            obj.modifiers.remove(each)
+        elif each.show_viewport or each.show_render:
+            each.show_viewport = each.show_render = False
 
 
 def remove_keepers_for_undo(obj: bpy.types.Object) -> None:
