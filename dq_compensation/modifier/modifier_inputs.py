@@ -44,7 +44,8 @@ def _values(modifier: bpy.types.NodesModifier, identifiers: Iterable[str]) -> li
     nodes: Any = modifier
     if not _ARE_PROPERTIES:
         return [nodes.get(identifier) for identifier in identifiers]
-    inputs = nodes.properties.inputs
+    # Without a tree, and with one whose library is missing, there are none.
+    inputs = getattr(nodes.properties, "inputs", None)
     return [getattr(inputs, identifier).value for identifier in identifiers]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import bmesh
 import bpy
@@ -17,7 +18,7 @@ from dq_compensation.setup_check.checks import bone_hierarchy
 from dq_compensation.setup_check.checks.mesh_placement import CHECK
 from human.model import RIGS, Rig
 from tests.blender.enabled_scenes import enabled_limb, error
-from tests.blender.scene_builders import edit_mode, link
+from tests.blender.scene_builders import edit_mode, link, save_and_open
 from tests.limb import build_limb
 from tests.rigify_human import new_file_with_rigify_human
 
@@ -55,6 +56,27 @@ def keep_bones(human: Human, *prefixes: str) -> None:
     bmesh.ops.delete(mesh, geom=lost, context="VERTS")
     mesh.to_mesh(obj.data)
     mesh.free()
+
+
+@pytest.mark.parametrize("tree", ["none", "of a missing library"])
+def test_node_modifiers_without_inputs_stop_nothing(tree: str, tmp_path: Path) -> None:
+    obj, _ = build_limb()
+    name, library = obj.name, str(tmp_path / "trees.blend")
+    other = link(bpy.data.objects.new("Other", bpy.data.meshes.new("Other")))
+    modifier = other.modifiers.new("Nodes", "NODES")
+    if tree != "none":
+        group = bpy.data.node_groups.new("Tree", "GeometryNodeTree")
+        bpy.data.libraries.write(library, {group}, fake_user=True)
+        with bpy.data.libraries.load(library, link=True) as (_, wanted):
+            wanted.node_groups = ["Tree"]
+        modifier.node_group = wanted.node_groups[0]
+        Path(library).unlink()
+        save_and_open(tmp_path / "shot.blend")
+    obj = bpy.data.objects[name]
+    obj.rotation_euler.z = math.radians(20.0)
+    bpy.context.view_layer.update()
+    (issue,) = found_by(CHECK, obj)
+    assert "turned by 20 degrees" in issue.message
 
 
 @pytest.mark.parametrize("rig", RIGS)
