@@ -71,8 +71,10 @@ def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scal
         or mirrored, so that its turn means nothing; else 0.
     """
     first = build.index * 4.0
-    place = build.position
-    origin, *corners = (palette.sample(place, first + float(corner)) for corner in range(4))
+    # Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
+    # Index*; this one it copies once, where another node reads the palette, too.
+    places = palette.capture({"place": build.position})
+    origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
     x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
     return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
 
