@@ -78,6 +78,8 @@ PALETTE_LENGTH = f"{PREFIX}length"  # and how far from that the points of the ax
 PALETTE_END = f"{PREFIX}palette_end"
 PALETTE_PARTNER = f"{PREFIX}palette_partner"
 PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
+# Of the points that the evaluated palette has: what is kept at least of LIMB_HOLD.
+LEAST_HOLD = f"{PREFIX}least_hold"
 # Of its edges.
 REST_LENGTH = f"{PREFIX}rest_length"
 # The tables that meshes have asked for, see `vertex_attributes`:
@@ -99,7 +101,18 @@ POSED_PAIR = f"{PREFIX}posed_pair"
 OF_EVALUATED = frozenset({ARRIVING, UNMOVED, LINEAR})
 OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
-    | {PAIR_ROWS, BONE, BONE_MATRIX, BONE_TURN, SWING, TWIST, LIMB_HOLD, LIMB_STATE, POSED_PAIR}
+    | {
+        LEAST_HOLD,
+        PAIR_ROWS,
+        BONE,
+        BONE_MATRIX,
+        BONE_TURN,
+        SWING,
+        TWIST,
+        LIMB_HOLD,
+        LIMB_STATE,
+        POSED_PAIR,
+    }
 )
 
 
@@ -112,7 +125,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 31
+TREE_VERSION = 32
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of

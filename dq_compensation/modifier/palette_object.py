@@ -41,12 +41,13 @@ from .nodes.bone_nodes import (
     any_stretched,
     bone_matrices,
     bone_turns,
+    state_of,
     with_bones,
     with_rigid_parts,
     with_straightness,
     with_turns_of_bones,
 )
-from .nodes.measured_nodes import rigid_limbs, with_limbs, with_swings, with_turns, with_twists
+from .nodes.measured_nodes import PosedLimbs, rigid_limbs, with_limbs
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
 from .nodes.own_trees import (
     TreeInput,
@@ -129,12 +130,15 @@ def _build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     build = TreeBuilder(group)
     parts = _Assembly(build, kind)
     shown = parts.shown()
-    if kind.turns:
-        shown = grouped(build, "DQ Compensation turns", with_turns, parts.palette, shown)
-    if kind.swings:
-        shown = grouped(build, "DQ Compensation swings", with_swings, shown)
-    if kind.twists:
-        shown = grouped(build, "DQ Compensation twists", with_twists, shown)
+    if kind.turns or kind.swings or kind.twists:
+        limbs = PosedLimbs(build, shown)
+        if kind.turns:
+            limbs.add_turns(parts.palette)
+        if kind.swings:
+            limbs.add_swings()
+        if kind.twists:
+            limbs.add_twists()
+        shown = limbs.points
     build.node("NodeGroupOutput", shown)
     return in_one_group(group, name, _INPUTS)
 
@@ -162,12 +166,12 @@ class _Assembly:
         if self.kind.bendy or self.kind.bones:
             return self._of_any_bones()
         build, palette, length = self.b, self.palette, self.length
-        # `bone_nodes.palette_state` in the first point, where there are no joints.
-        shown = build.points(self.points, build.vector(length, 0.0, 0.0))
         doubts: list[Scalar] = []
         if self.kind.joints:
             doubts.append(any_stretched(build, palette, length))
             shown = build.points(self.points, self._rigid_limbs())
+        else:
+            shown = build.points(self.points, state_of(build, length))
         if self.kind.pairs or self.kind.examples:
             of_bones = (palette, self.bone_rows, length)
             turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
@@ -178,13 +182,12 @@ class _Assembly:
         return build.choose(reduce(add, doubts), shown, self._of_any_bones())
 
     def _rigid_limbs(self) -> Vector:
-        of_joints = (self.palette, self.bone_rows, self.length)
-        return grouped(self.b, "DQ Compensation rigid joints", rigid_limbs, *of_joints)
+        return rigid_limbs(self.b, self.palette, self.bone_rows, self.length)
 
     def _of_any_bones(self) -> Geometry:
         """The points for meshes where bones may be scaled or bendy, and joints come apart."""
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
-        cloud = build.points(self.points, build.vector(length, 0.0, 0.0))
+        cloud = build.points(self.points, state_of(build, length))
         last = self.bone_rows - 1.0
         part = partial(bone_matrices, bendy=kind.bendy)
         bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)

@@ -13,11 +13,12 @@ bendy bone that is needed as one straight bone; it would not move points of bone
 nor those of a bone with Envelope Multiply that are out of its envelope. The groups of such points
 have other names than their bones, so that the Armature modifier does not know them.
 
-Behind the points of bones are four points for each row of JOINT_ROWS. They are the joint as the
-child, the parent and the bone of the limb move it, and a point on the limb, moved by the bone of
-the limb. Where no bone is scaled, they are all that is needed of a joint. A swing has two rows, one
-after the other: the child's limb as the parent moves it, and as the child moves it. A limb that
-twists has seven: its axis, and directions across it as three bones move them.
+Where there are joints, four points that no bone moves are behind those of bones: the first one is
+that of the evaluated palette (OFF_ALL_AXES). Then come four points for each row of JOINT_ROWS. They
+are the joint as the child, the parent and the bone of the limb move it, and a point on the limb,
+moved by the bone of the limb. Where no bone is scaled, they are all that is needed of a joint. A
+swing has two rows, one after the other: the child's limb as the parent moves it, and as the child
+moves it. A limb that twists has seven: its axis, and directions across it as three bones move them.
 
 Edges join the points of each bone, and the first two points of each joint. Their lengths differ
 from those at rest where a bone is scaled and where a joint comes apart. For swings and twists that
@@ -39,6 +40,7 @@ from ..scene.blender.armature import armature_of, deforming_bones
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute, write_attribute
 from .attribute_names import (
     JOINT_ROWS,
+    LEAST_HOLD,
     PAIR_ROWS,
     PALETTE_END,
     PALETTE_GROUP,
@@ -65,6 +67,9 @@ COUNTS_PROPERTY = "dq_compensation_palette_rows"
 # The points of the evaluated palette: the first one says what holds for all of it. Behind it and
 # another one are two for each joint, at its place and with the ray of its limb as a position.
 POINTS_OF_JOINT = 2
+# The direction of the first one: in no plane and along no axis that anybody turns or scales an
+# object about. What leaves this point in place moves nothing.
+OFF_ALL_AXES = (1.0, 0.61, 0.37)
 # A row with less than this in the place of the child's limb, and nothing in that of the parent's,
 # is of a turn, or with nothing of a swing: `vertex_attributes`.
 SHORTENED = 0.75
@@ -95,7 +100,7 @@ class PaletteTables:
     def point_count(self) -> int:
         """How many points a palette needs for so many rows."""
         bones, joints, pairs = self.counts.tolist()
-        return max(4 * (bones + joints), pairs)
+        return max(4 * (bones + bool(joints) + joints), pairs)
 
     def rows(self, name: str) -> Rows:
         """The rows of a table, shape (k, 16)."""
@@ -264,6 +269,7 @@ PALETTE_ATTRIBUTES = {
     PALETTE_GROUP: ("INT", "POINT"),
     PALETTE_END: ("FLOAT_VECTOR", "POINT"),
     PALETTE_PARTNER: ("INT", "POINT"),
+    LEAST_HOLD: ("FLOAT", "POINT"),
     JOINT_ROWS: ("FLOAT4X4", "POINT"),
     PAIR_ROWS: ("FLOAT4X4", "POINT"),
     REST_LENGTH: ("FLOAT", "EDGE"),
@@ -342,10 +348,14 @@ def write_joints(palette: bpy.types.Object) -> None:
     of_joints = np.repeat(rows[:, :1, :3], 4, axis=1)
     of_joints[:, 3] += length * rows[:, 1, :3]
     moving = tables.points(PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
-    numbers = 4 * bones + np.arange(4 * joints).reshape(-1, 4)
+    first = 4 * bones + 4
+    numbers = first + np.arange(4 * joints).reshape(-1, 4)
     points = tables.points("position")
+    if joints:
+        points[4 * bones] = length * np.array(OFF_ALL_AXES)
     points[numbers] = of_joints
     write_attribute(mesh, "position", points)
+    write_attribute(mesh, LEAST_HOLD, _least_holds(rows, len(points)))
     for group in np.unique(moving[moving >= 0]).tolist():
         palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
@@ -358,3 +368,18 @@ def write_joints(palette: bpy.types.Object) -> None:
     lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
     write_attribute(mesh, REST_LENGTH, lengths, "EDGE")
     mesh.update()
+
+
+def _least_holds(rows: Floats, point_count: int) -> Float32s:
+    """LEAST_HOLD: 1, less where the row behind that of a limb is of its turn.
+
+    Args:
+        rows: shape (k, 4, 4), of JOINT_ROWS.
+        point_count: of the palette.
+    """
+    least = np.ones(point_count, np.float32)
+    aside = 2.0 * np.linalg.norm(rows[1:, 2, :3], axis=1)
+    of_turns = (aside < 2.0 * SHORTENED) & ~rows[1:, 3, :3].any(axis=1)
+    first = POINTS_OF_JOINT * (1 + np.flatnonzero(of_turns))
+    least[first] = 1.0 - aside[of_turns]
+    return least

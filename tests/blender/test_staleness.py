@@ -177,7 +177,7 @@ def node_muted(obj: Object, _rig: Object) -> None:
 
 def node_option_changed(obj: Object, _rig: Object) -> None:
     nodes = ours(obj).node_group.nodes["Group"].node_tree.nodes
-    next(node for node in nodes if node.type == "MAP_RANGE").clamp = False
+    next(node for node in nodes if node.type == "CLAMP").clamp_type = "RANGE"
 
 
 def inner_node_removed(obj: Object, _rig: Object) -> None:

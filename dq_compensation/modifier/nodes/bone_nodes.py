@@ -31,6 +31,7 @@ from ..attribute_names import (
     ExampleCounts,
     numbered,
 )
+from ..palette_points import OFF_ALL_AXES
 from .node_values import (
     Cloud,
     Geometry,
@@ -51,15 +52,15 @@ _RIGID = f"{PREFIX}rigid"
 
 
 def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
-    """Whether any edge of `palette_points` has another length than at rest.
+    """How many edges of `palette_points` have another length than at rest.
 
     Bones that are mirrored, no more, are not seen.
     """
     rest: Scalar = build.attribute(REST_LENGTH, Scalar)
     outputs = build.node("GeometryNodeInputMeshEdgeVertices").outputs
     start, end = (Vector(build, outputs[name]) for name in ("Position 1", "Position 2"))
-    off = (start.distance(end) - rest).absolute()
-    return palette.statistic(off > length * _STRETCHED, "Sum", "EDGE") > 0.5
+    off = start.distance(end).differs(rest, length * _STRETCHED)
+    return palette.statistic(off, "Sum", "EDGE")
 
 
 def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
@@ -196,16 +197,22 @@ def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
     return bones.geometry.store(BONE, packed).store(BONE_MATRIX, matrix)
 
 
-def palette_state(build: TreeBuilder, palette: Geometry) -> tuple[Scalar, Scalar]:
-    """The state in the position of the first point of an evaluated palette: one fetch for both.
+def state_of(build: TreeBuilder, length: Scalar, limb_states: Scalar | None = None) -> Vector:
+    """What the position of the first point of an evaluated palette is to be: `palette_state`."""
+    if limb_states is None:
+        return build.vector(*OFF_ALL_AXES) * length
+    _, y, z = OFF_ALL_AXES
+    aside = length - length * limb_states
+    return build.vector(length, aside * y, aside * z)
 
-    Returns:
-        how far the skeleton reaches from the origin, as a power of two; and whether there is
-        LIMB_STATE.
+
+def palette_state(build: TreeBuilder, palette: Geometry) -> Vector:
+    """The position of the first point of an evaluated palette: its state, in one fetch.
+
+    Its x is how far the skeleton reaches from the origin, as a power of two. It is a multiple of
+    OFF_ALL_AXES; but where there is LIMB_STATE, its y and z are 0.
     """
-    state: Vector = palette.sample(build.position, build.constant(0))
-    length, limb_states, _ = state.components()
-    return length, limb_states
+    return palette.sample(build.position, build.constant(0))
 
 
 def _is_scaled(columns: Sequence[Vector]) -> Scalar:

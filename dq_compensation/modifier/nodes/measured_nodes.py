@@ -15,6 +15,7 @@ from ..attribute_names import (
     AMOUNT,
     JOINT_DISTANCE,
     JOINT_ROWS,
+    LEAST_HOLD,
     LIMB_HOLD,
     LIMB_STATE,
     PAIR,
@@ -29,7 +30,8 @@ from ..attribute_names import (
     TWIST,
     numbered,
 )
-from ..palette_points import POINTS_OF_JOINT, SHORTENED
+from ..palette_points import POINTS_OF_JOINT
+from .bone_nodes import state_of
 from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, TreeBuilder, Vector
 
 # Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
@@ -47,57 +49,77 @@ def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length
     index = build.index
     is_ray = index.modulo(2.0)  # 0 at the points that are joints
     # Of the four points of a joint in the palette: the first one, or the third and the fourth.
-    number = index.times_plus(2.0, bone_rows * 4.0 - 4.0)
+    number = index.times_plus(2.0, bone_rows * 4.0)
     start: Vector = palette.sample(build.position, number)
     end: Vector = palette.sample(build.position, number + is_ray)
-    place = build.choose(is_ray, end, (end - start) * (1.0 / length))
-    state = build.vector(length, 0.0, 0.0)
-    return build.choose(build.index < 0.5, place, state)
+    return build.choose(is_ray, end, (end - start) * (1.0 / length))
 
 
-def with_turns(build: TreeBuilder, palette: Geometry, points: Geometry) -> Geometry:
-    """Points with LIMB_HOLD: what limbs that turn keep of their hold on the skin, 0 to 1.
+class PosedLimbs:
+    """The posed points of limbs, `with_limbs` or `rigid_limbs`, and what is made of several.
 
-    Args:
-        palette: with the rows, as its Armature modifier leaves it.
-        points: `with_limbs` or `rigid_limbs`.
+    Attributes:
+        points: with what has been made so far.
     """
-    place, index = build.position, build.index
-    row: Matrix = palette.sample(
-        build.attribute(JOINT_ROWS, Matrix), (index * (1.0 / POINTS_OF_JOINT)).floored()
-    )
-    _, _, mark, parent = (build.vector(*column[:3]) for column in row.entries())
-    aside, of_parent = mark.length(), parent.length()
-    aside = aside * 2.0 * (aside < SHORTENED) * (of_parent < SHORTENED)
-    # Of the child's limb, and of the parent's, by the one bone and by the other.
-    forth, of_forth, turned_back, back = (
-        points.sample(place, index + number) for number in (1.0, 3.0, 5.0, 7.0)
-    )
-    swing, turn = turned_back - back, forth - of_forth
-    share = (swing.dot(swing) + LEAST_TURN) / (turn.dot(turn) + LEAST_TURN)
-    lost = 1.0 - (share * BENT_AS_TURNED).minimum(1.0)
-    return points.store(LIMB_HOLD, 1.0 - aside * lost)
 
+    def __init__(self, build: TreeBuilder, points: Geometry) -> None:
+        self.b = build
+        self.points = points
+        # Of a row and the next three, as every point would see them.
+        self._rays = [
+            points.sample(build.position, build.index.plus(number)) for number in (1, 3, 5, 7)
+        ]
 
-def with_swings(build: TreeBuilder, points: Geometry) -> Geometry:
-    """Points with SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
+    def add_turns(self, palette: Geometry) -> None:
+        """Store LIMB_HOLD: what limbs that turn keep of their hold on the skin, 0 to 1.
 
-    It is on the first one of the points of the two rows that a swing has; on others it means
-    nothing. One matrix, since every mesh fetches it.
+        Args:
+            palette: with LEAST_HOLD.
+        """
+        build = self.b
+        # Of the child's limb, and of the parent's, by the one bone and by the other.
+        forth, of_forth, turned_back, back = self._rays
+        swing, turn = turned_back.distance(back), forth.distance(of_forth)
+        share = swing.times_plus(swing, LEAST_TURN) / turn.times_plus(turn, LEAST_TURN)
+        least: Scalar = palette.sample(build.attribute(LEAST_HOLD, Scalar), build.index)
+        hold = share.mapped((0.0, 1.0 / BENT_AS_TURNED), (least, 1.0))
+        self.points = self.points.store(LIMB_HOLD, hold)
 
-    Args:
-        points: `with_limbs` or `rigid_limbs`.
-    """
-    place, index = build.position, build.index
-    before, after = (points.sample(place, index + number) for number in (1.0, 3.0))
-    ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
-    swing = before.cross(after) * ahead.inverse_square_root()
-    (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
-    across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
-    from_joint = place.cross(swing).components()
-    once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
-    about_joint = build.matrix((*across, (*from_joint, 1.0)))
-    return points.store(SWING, once @ about_joint)
+    def add_swings(self) -> None:
+        """Store SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
+
+        It is on the first one of the points of the two rows that a swing has; on others it means
+        nothing. One matrix, since every mesh fetches it.
+        """
+        build = self.b
+        before, after, _, _ = self._rays
+        ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
+        swing = before.cross(after) * ahead.inverse_square_root()
+        (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
+        across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
+        from_joint = build.position.cross(swing).components()
+        once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
+        about_joint = build.matrix((*across, (*from_joint, 1.0)))
+        self.points = self.points.store(SWING, once @ about_joint)
+
+    def add_twists(self) -> None:
+        """Store TWIST: the twists at the beginning and the end of a limb, radians, as x and y.
+
+        It is on the first point of the limb's rows (`vertex_attributes`); on others it means
+        nothing. `core.twist_limbs`.
+        """
+        build = self.b
+        # The directions x and y across the limb, by the one bone and by the other.
+        x, y, turned_x, turned_y = self._rays
+        cosine = x.dot(turned_x) + y.dot(turned_y)
+        sine = y.dot(turned_x) - x.dot(turned_y)
+        size = build.vector(cosine, sine, 0.0).length()
+        twist = sine.arctangent(cosine) * size.smooth_step(0.0, 2.0 * SWUNG_FAR)
+        # From the rows of the bone before the limb and of its own, and from its own and the one
+        # behind.
+        known = self.points.capture({"twist": twist})
+        starts, ends = (known.at("twist", build.index.plus(number)) for number in (2, 6))
+        self.points = known.geometry.store(TWIST, build.vector(starts, ends, 0.0))
 
 
 def with_limbs(
@@ -111,7 +133,7 @@ def with_limbs(
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose: two for each of JOINT_ROWS.
 
-    The very first point has `bone_nodes.palette_state` as its position. Of the two points of a row
+    The very first point has `bone_nodes.state_of` as its position. Of the two points of a row
     the first one is at the joint, or where the limb begins beyond it (`PosedJoints.reaches`). The
     position of the second one is a ray, the direction of the limb. Only where it matters for any
     limb there is LIMB_STATE, too: how thick the limb is scaled, `PosedJoints.gaps`, and how
@@ -149,7 +171,7 @@ def with_limbs(
     place, gap = known.fields["place"], known.fields["gap"]
     comes_apart = known.geometry.statistic(gap.absolute(), "Max") > length * _NO_GAP
     matters = build.constant(1) if bendy else any_scaled.maximum(comes_apart)
-    state = build.vector(length, matters, 0.0)
+    state = state_of(build, length, matters)
     posed = known.geometry.set_position(build.choose(build.index < 0.5, place, state))
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
@@ -196,7 +218,7 @@ def onto_chords(
 def back_to_limb(
     build: TreeBuilder,
     palette: Geometry,
-    limb_states: Scalar,
+    limb_states: Scalar | None,
     strength: Scalar,
     rest: Vector | None,
     moved: Vector,
@@ -207,7 +229,7 @@ def back_to_limb(
 
     Args:
         palette: evaluated, `with_limbs`.
-        limb_states: whether there is LIMB_STATE.
+        limb_states: whether there is LIMB_STATE; None where there is none.
         strength: painted weight and factor of the vertex.
         rest: the vertex before skinning, where shape keys change it; else its distances at rest
             are in attributes.
@@ -227,20 +249,19 @@ def back_to_limb(
         rest_distance: Scalar = build.attribute(REST_DISTANCE, Scalar)
         farthest: Scalar = build.attribute(JOINT_DISTANCE, Scalar)
 
-    state: Vector = palette.sample(build.attribute(LIMB_STATE, Vector), joint)
-    size, gap, straight = state.components()
-    nearest, loosened = size.times_plus(rest_distance, gap.maximum(0.0)), gap.absolute()
-    rest_distance = build.choose(limb_states, rest_distance, nearest)
-    farthest = build.choose(limb_states, farthest, size.times_plus(farthest, loosened))
     amount: Scalar = build.attribute(AMOUNT, Scalar)
-    amount = build.choose(limb_states, amount, amount * straight)
+    if limb_states is not None:
+        state: Vector = palette.sample(build.attribute(LIMB_STATE, Vector), joint)
+        size, gap, straight = state.components()
+        nearest, loosened = size.times_plus(rest_distance, gap.maximum(0.0)), gap.absolute()
+        rest_distance = build.choose(limb_states, rest_distance, nearest)
+        farthest = build.choose(limb_states, farthest, size.times_plus(farthest, loosened))
+        amount = build.choose(limb_states, amount, amount * straight)
     if aside:
         amount = amount * palette.sample(build.attribute(LIMB_HOLD, Scalar), joint)
-    # Too far by 0 up to the difference of the two: the amount times that. Blender divides by 0
-    # without harm.
-    correction = amount * (farthest - rest_distance)
-    too_far = distance.mapped((rest_distance, farthest), (0.0, correction))
-    return back * (strength * too_far / distance)
+    # Blender divides by 0 without harm.
+    too_far = distance.clamped(rest_distance, farthest) - rest_distance
+    return back * (strength * amount * too_far / distance)
 
 
 def _to_ray(to_joint: Vector, ray: Vector) -> Vector:
@@ -249,29 +270,6 @@ def _to_ray(to_joint: Vector, ray: Vector) -> Vector:
 
 
 # Nodes that spread the twists of limbs along them; `core.twist_limbs`.
-
-
-def with_twists(build: TreeBuilder, points: Geometry) -> Geometry:
-    """Points with TWIST: the twists at the beginning and the end of a limb, radians, as x and y.
-
-    It is on the first point of the limb's rows (`vertex_attributes`); on others it means nothing.
-
-    Args:
-        points: `measured_nodes.with_limbs` or `rigid_limbs`.
-    """
-    place, index = build.position, build.index
-    # The directions x and y across the limb, by the one bone and by the other.
-    x, y, turned_x, turned_y = (
-        points.sample(place, index + number) for number in (1.0, 3.0, 5.0, 7.0)
-    )
-    cosine = x.dot(turned_x) + y.dot(turned_y)
-    sine = y.dot(turned_x) - x.dot(turned_y)
-    size = build.vector(cosine, sine, 0.0).length()
-    twist = sine.arctangent(cosine) * size.smooth_step(0.0, 2.0 * SWUNG_FAR)
-    # From the rows of the bone before the limb and of its own, and from its own and the one behind.
-    known = points.capture({"twist": twist})
-    both = build.vector(known.at("twist", index + 2.0), known.at("twist", index + 6.0), 0.0)
-    return points.store(TWIST, both)
 
 
 def along_limbs(

@@ -48,6 +48,7 @@ from ..attribute_names import (
     TreeKind,
     numbered,
 )
+from ..palette_points import OFF_ALL_AXES
 from . import own_trees
 from .bone_nodes import palette_state, posed_bones, with_examples
 from .measured_nodes import along_limbs, back_to_limb, onto_chords
@@ -81,10 +82,6 @@ from .vertex_nodes import (
     turned_by_bones,
     turned_by_sets,
 )
-
-# A direction in no plane and along no axis that anybody turns or scales an object about: what
-# leaves this point in place moves nothing.
-_OFF_ALL_AXES = (0.37, 0.61, 0.83)
 
 # With smaller weights of a mask, what it lets through cannot be made whole again in 32 bits.
 _LEAST_MASK = 1e-4
@@ -213,7 +210,9 @@ class _Assembly:
         read = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="ORIGINAL")
         placed = build.node("GeometryNodeObjectInfo", inputs["Palette"], transform_space="RELATIVE")
         self.palette = Geometry(build, read.outputs["Geometry"]).points_alone()
-        self.length, self.limb_states = palette_state(build, self.palette)
+        self.state = palette_state(build, self.palette)
+        # How far the skeleton reaches; and how far that point is off its axis.
+        self.length, self.aside, _ = self.state.components()
         self.to_object = Matrix(build, placed.outputs["Transform"])
         examples, base = self.kind.examples, self.kind.base
         if examples is not None and base != "ARMATURE":
@@ -319,8 +318,32 @@ class _Assembly:
     @cached_property
     def _placed_together(self) -> Scalar:
         """Whether object space is armature space: then two transformations can be left out."""
-        point = self.b.vector(*_OFF_ALL_AXES) * self.length
+        point = self.b.vector(*OFF_ALL_AXES) * self.length
         return self.to_object.transform_point(point).distance(point) < self.length * 1e-6
+
+    @cached_property
+    def _limb_states(self) -> Scalar:
+        """Whether there is LIMB_STATE."""
+        return self.aside < self.length * 0.1
+
+    @cached_property
+    def _plain(self) -> Scalar:
+        """Whether object space is armature space and there is no LIMB_STATE: few nodes serve."""
+        moved = self.to_object.transform_point(self.state)
+        return moved.distance(self.state) < self.aside * 1e-6
+
+    def _moved(self, *, plain: bool) -> Vector:
+        """Where vertices are, in armature space."""
+        if plain:
+            return self.b.position
+        return self.b.choose(self._placed_together, self.in_armature_space, self.b.position)
+
+    def _in_object_space(self, offset: Vector, *, plain: bool) -> Vector:
+        """An offset in armature space."""
+        if plain:
+            return offset
+        turned = self.to_object.transform_direction(offset)
+        return self.b.choose(self._placed_together, turned, offset)
 
     def _set_position(self, deform: Motion) -> Geometry:
         """Deform in armature space; when that is object space, without going there and back."""
@@ -330,7 +353,7 @@ class _Assembly:
         together = self._placed_together
         return self.b.choose(together, mesh.set_position(far), mesh.set_position(near))
 
-    def _add_offset(self) -> Geometry:
+    def _add_offset(self, *, plain: bool) -> Geometry:
         """The deformed mesh with the offset of the compensation; a vertex without one stays exact.
 
         To leave out vertices without a joint saved nothing.
@@ -338,20 +361,21 @@ class _Assembly:
         build, to_object = self.b, self.to_object
         strength = self._strength(masked=True)
         if self.kind.measured:
-            together = self._placed_together
-            moved = build.choose(together, self.in_armature_space, build.position)
             rest = None
-            if self.kind.base == "SOFT" and self.kind.shaped:
-                far = to_object.inverted().transform_point(self.arriving_shape)
-                rest = build.choose(together, far, self.arriving_shape)
-            elif self.kind.shaped:
-                arriving, is_kept = build.found_attribute(ARRIVING, Vector)
-                far = to_object.inverted().transform_point(arriving)
-                rest, strength = build.choose(together, far, arriving), is_kept * strength
-            offset = self._back_to_limb(strength, rest, moved)
-            offset = build.choose(together, to_object.transform_direction(offset), offset)
-            return self.mesh.moved_by(offset)
-        pair = to_object.transform_direction(build.attribute(POSED_PAIR, Vector))
+            if self.kind.shaped:
+                if self.kind.base == "SOFT":
+                    rest = self.arriving_shape
+                else:
+                    rest, is_kept = build.found_attribute(ARRIVING, Vector)
+                    strength = is_kept * strength
+                if not plain:
+                    far = to_object.inverted().transform_point(rest)
+                    rest = build.choose(self._placed_together, far, rest)
+            moved = self._moved(plain=plain)
+            offset = self._back_to_limb(strength, rest, moved, plain=plain)
+            return self.mesh.moved_by(self._in_object_space(offset, plain=plain))
+        pair = build.attribute(POSED_PAIR, Vector)
+        pair = pair if plain else to_object.transform_direction(pair)
         return self.mesh.moved_by(self._pair_offset(pair, strength))
 
     def _linear(self) -> Geometry:
@@ -363,17 +387,19 @@ class _Assembly:
         return self._by_sets_or_bones(lambda _start, moved: moved)
 
     def _compensated(self) -> Geometry:
-        if self.kind.base != "OWN":
-            deformed = self._add_offset()
-        else:
+        if self.kind.base == "OWN":
             deformed = self._by_sets_or_bones(self._compensation())
-            if self._all_within:
-                return deformed
+            return deformed if self._all_within else self._swung_and_turned(deformed, plain=False)
+        far, near = (
+            self._swung_and_turned(self._add_offset(plain=plain), plain=plain)
+            for plain in (False, True)
+        )
+        return self._finished_on_base(self.b.choose(self._plain, far, near))
+
+    def _swung_and_turned(self, deformed: Geometry, *, plain: bool) -> Geometry:
         if self.kind.swung:
-            deformed = self._swung(deformed)
-        if self.kind.turns:
-            deformed = self._turned(deformed)
-        return self._finished_on_base(deformed)
+            deformed = self._swung(deformed, plain=plain)
+        return self._turned(deformed, plain=plain) if self.kind.turns else deformed
 
     def _finished_on_base(self, deformed: Geometry) -> Geometry:
         """What is added to the base, blended to LINEAR by the blend group, and masked again."""
@@ -442,8 +468,10 @@ class _Assembly:
 
         return bring_back
 
-    def _back_to_limb(self, strength: Scalar, rest: Vector | None, moved: Vector) -> Vector:
-        vertices = (self.limb_states, strength, rest, moved)
+    def _back_to_limb(
+        self, strength: Scalar, rest: Vector | None, moved: Vector, *, plain: bool = False
+    ) -> Vector:
+        vertices = (None if plain else self._limb_states, strength, rest, moved)
         return back_to_limb(self.b, self.palette, *vertices, aside=self.kind.aside)
 
     @property
@@ -458,24 +486,23 @@ class _Assembly:
         spread = self.inputs["Twist Spread"]
         return moved + along_limbs(self.b, self.palette, self.kind.turns, spread, moved)
 
-    def _turned(self, deformed: Geometry) -> Geometry:
+    def _turned(self, deformed: Geometry, *, plain: bool) -> Geometry:
         """The mesh with spread twists; only vertices of the limbs that twist are computed."""
-        build, together, spread = self.b, self._placed_together, self.inputs["Twist Spread"]
+        build, spread = self.b, self.inputs["Twist Spread"]
         if self._masks_offsets:
             spread = spread * self._mask_weight()
-        moved = build.choose(together, self.in_armature_space, build.position)
+        moved = self._moved(plain=plain)
         offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
-        offset = build.choose(together, self.to_object.transform_direction(offset), offset)
+        offset = self._in_object_space(offset, plain=plain)
         first: Integer = build.attribute(numbered(TURN_LIMB, 0), Integer)
         return deformed.moved_by(offset, first)
 
-    def _swung(self, deformed: Geometry) -> Geometry:
+    def _swung(self, deformed: Geometry, *, plain: bool) -> Geometry:
         """The mesh with swung vertices on their chords; only these are computed."""
-        build, together = self.b, self._placed_together
-        moved = build.choose(together, self.in_armature_space, build.position)
-        strength = self._strength(masked=True)
+        build, strength = self.b, self._strength(masked=True)
+        moved = self._moved(plain=plain)
         offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
-        offset = build.choose(together, self.to_object.transform_direction(offset), offset)
+        offset = self._in_object_space(offset, plain=plain)
         strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
         return deformed.moved_by(offset, strongest > 0.0)
 

@@ -108,8 +108,22 @@ class Scalar(Socket):
     square_root = _math("SQRT")
     inverse_square_root = _math("INVERSE_SQRT")
 
+    def clamped(self, least: Scalar, most: Scalar) -> Scalar:
+        """The number, or the nearer one of two bounds."""
+        return self.builder.value(Scalar, "ShaderNodeClamp", self, least, most)
+
+    def differs(self, other: Scalar, tolerance: Scalar) -> Scalar:
+        """1 where two numbers differ by more than a tolerance, else 0."""
+        node = self.builder.node("FunctionNodeCompare", operation="NOT_EQUAL", data_type="FLOAT")
+        sides = [socket for socket in node.inputs if socket.enabled]
+        for socket, operand in zip(sides, (self, other, tolerance), strict=True):
+            self.builder.connect(socket, operand)
+        return Scalar(self.builder, node.outputs[0])
+
     def mapped(
-        self, before: tuple[Scalar, Scalar], after: tuple[Scalar | Number, Scalar | Number]
+        self,
+        before: tuple[Scalar | Number, Scalar | Number],
+        after: tuple[Scalar | Number, Scalar | Number],
     ) -> Scalar:
         """The number from one range, clamped to it, to the same place in another range."""
         return self.builder.value(Scalar, "ShaderNodeMapRange", self, *before, *after)
@@ -477,9 +491,9 @@ class TreeBuilder(TreeNodes):
         return Scalar(self, node.outputs[0])
 
     @cached_property
-    def index(self) -> Scalar:
+    def index(self) -> Integer:
         """The number of the element."""
-        return self.value(Scalar, "GeometryNodeInputIndex")
+        return self.value(Integer, "GeometryNodeInputIndex")
 
     @cached_property
     def position(self) -> Vector:

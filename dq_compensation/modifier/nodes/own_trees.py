@@ -37,6 +37,7 @@ _EDITED = "edited"
 _OPTIONS = (
     *("operation", "data_type", "domain", "input_type", "transform_space", "rotation_space"),
     *("integer", "clamp", "use_clamp", "interpolation_type", "primary_axis", "secondary_axis"),
+    "clamp_type",
 )
 
 
