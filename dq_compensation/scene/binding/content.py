@@ -481,7 +481,8 @@ def pose_signature(rig: bpy.types.Object) -> int:
     if armature is None:  # the file has lost it
         return object_signature(rig)
     poses = () if rig.pose is None else read_properties(rig.pose.bones, _POSES)
-    rest = repr((armature.bones.keys(), rest_state(armature)))
+    names = armature.bones.keys()
+    rest = repr((names, rest_state(armature, names)))
     return hash((object_signature(rig), rest, *(each.tobytes() for each in poses)))
 
 
