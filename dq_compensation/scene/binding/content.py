@@ -482,8 +482,8 @@ def pose_signature(rig: bpy.types.Object) -> int:
         return object_signature(rig)
     poses = () if rig.pose is None else read_properties(rig.pose.bones, _POSES)
     names = armature.bones.keys()
-    rest = repr((names, rest_state(armature, names)))
-    return hash((object_signature(rig), rest, *(each.tobytes() for each in poses)))
+    rest = rest_state(armature, names)
+    return hash((object_signature(rig), *names, *rest, *(each.tobytes() for each in poses)))
 
 
 def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = None) -> int:
