@@ -91,11 +91,10 @@ class Limbs:
             return cls(skin, skeleton, by_tails)
         alone = _alone(skeleton, influences.moving_bones(skeleton.bone_count))
         telling = alone & own
-        tails, to_skin = skeleton.tails.copy(), _to_skin(skin)[0]
-        ways = (tails - skeleton.heads)[telling]
-        if np.count_nonzero(telling) < 2 or _tails_tell(ways, to_skin[telling]):
+        ways = (skeleton.tails - skeleton.heads)[telling]
+        if len(ways) < 2 or _tails_tell(ways, _to_skin(_skin_of(skin, telling))[0][telling]):
             return cls(skin, skeleton, by_tails)
-        rest = skeleton.rest.copy()
+        to_skin, tails, rest = _to_skin(skin)[0], skeleton.tails.copy(), skeleton.rest.copy()
         tails[alone] = skeleton.heads[alone] + 2.0 * to_skin[alone]
         rest[alone, :3, 1] = unit_or(to_skin[alone], rest[alone, :3, 1])
         return cls(skin, replace(skeleton, tails=tails, rest=rest), alone)
@@ -173,19 +172,22 @@ def _lead_to_children(skeleton: Skeleton, moves: Booleans) -> bool:
 
 def _ends_beside_tails(skin: SkinAtRest, moves: Booleans) -> Indices:
     """The bones without children whose tails point elsewhere, and whose skin goes straight on."""
-    skeleton, influences = skin.skeleton, skin.influences
-    parents = skeleton.parents
+    skeleton, parents = skin.skeleton, skin.skeleton.parents
     ends = moves & (parents >= 0) & (np.bincount(parents[parents >= 0], minlength=len(moves)) == 0)
     ways = unit_or(skeleton.heads - skeleton.heads[parents], 0.0)
     ends &= dots(ways, unit_or(skeleton.tails - skeleton.heads, 0.0)) < _ELSEWHERE
     if not ends.any():
         return np.flatnonzero(ends)
-    rows = np.flatnonzero((ends[influences.bones] & (influences.weights > 0.0)).any(axis=1))
-    to_skin, spreads = _to_skin(
-        replace(skin, positions=skin.positions[rows], influences=influences.at(rows), whole=None)
-    )
+    to_skin, spreads = _to_skin(_skin_of(skin, ends))
     ends &= np.linalg.norm(to_skin, axis=1) > _BESIDE * spreads
     return np.flatnonzero(ends & (dots(unit_or(to_skin, 0.0), ways) > _STRAIGHT_ON))
+
+
+def _skin_of(skin: SkinAtRest, chosen: Booleans) -> SkinAtRest:
+    """The vertices that some bones move, chosen as of shape (B,)."""
+    influences = skin.influences
+    rows = np.flatnonzero((chosen[influences.bones] & (influences.weights > 0.0)).any(axis=1))
+    return replace(skin, positions=skin.positions[rows], influences=influences.at(rows), whole=None)
 
 
 def _alone(skeleton: Skeleton, moves: Booleans) -> Booleans:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,13 +29,19 @@ def mirrored_bones(heads: Floats, tails: Floats) -> Indices:
     Returns:
         shape (B,); -1 where there is none, and for bones in the middle.
     """
-    if not len(heads):
+    return _mirrored(np.hstack((heads, tails), dtype=np.float64).tobytes()).copy()
+
+
+# Asked for whenever weights are read anew, and bones are the same then.
+@lru_cache(maxsize=8)
+def _mirrored(heads_and_tails: bytes) -> Indices:
+    if not heads_and_tails:
         return np.zeros(0, np.intp)
-    ends = np.hstack((heads, tails))
+    ends = np.frombuffer(heads_and_tails).reshape(-1, 6)
     images = ends * np.tile((-1.0, 1.0, 1.0), 2)
     near = np.ones((len(ends), len(ends)), np.bool_)
     for axis in range(6):
-        near &= np.abs(ends[:, axis] - images[:, axis, None]) <= _BONES_APART * extent(heads)
+        near &= np.abs(ends[:, axis] - images[:, axis, None]) <= _BONES_APART * extent(ends[:, :3])
     only = near & (near.sum(axis=1, keepdims=True) == 1) & (near.sum(axis=0) == 1)
     np.fill_diagonal(only, val=False)
     return np.where(only.any(axis=1), only.argmax(axis=1), -1)

@@ -153,6 +153,8 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
             or (obj.session_uid in changes.uids and _is_unseen(obj))
         )
     ]
+    if not (objects or concerned.everything):
+        return
     _is_following = True
     forget_removed()
     try:

@@ -23,7 +23,7 @@ The panel, Setup Check, Refresh and the drawing all read what it leaves in `sess
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Literal
 
@@ -361,7 +361,7 @@ def key_values(obj: bpy.types.Object) -> Float32s:
 class _LastPose:
     """The state of an armature, or of its object, in the last evaluation."""
 
-    names: tuple[str, ...] = ()
+    names: list[str] = field(default_factory=list)
     rest: tuple[object, ...] = ()
     place: Matrix | None = None
     broken: str | None = None
@@ -411,10 +411,10 @@ def _keeps_place(rig: bpy.types.Object) -> bool:
 
 
 def _keeps_rest(armature: bpy.types.Armature, *, with_bones: bool) -> bool:
-    known, names = memory_of(armature, _LastPose), tuple(armature.bones.keys())
+    known, names = memory_of(armature, _LastPose), armature.bones.keys()
     same, known.names = known.names == names, names
     if with_bones:
-        rest = rest_state(armature)
+        rest = rest_state(armature, names)
         same, known.rest = same and known.rest == rest, rest
     return same
 

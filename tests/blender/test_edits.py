@@ -27,6 +27,7 @@ from tests.blender.enabled_scenes import check, enable, error, ours
 from tests.blender.scene_builders import new_file
 from tests.limb import build_limb, pose_limb
 from tests.replaced_functions import count_calls
+from tests.rigify_human import new_file_with_rigify_human
 
 Object = bpy.types.Object
 TOLERANCE = 1e-4  # of two evaluators, in parts of the size
@@ -195,3 +196,28 @@ def test_two_bones_that_changed_names_at_once_do_not_keep_the_palette(
     check()
     assert calls["write_bones"] == 1
     assert_as_bound_anew(obj)
+
+
+def test_an_edited_weight_of_a_whole_character_ends_where_enabling_anew_does(addon: None) -> None:
+    """What is kept from one reading to the next is that of the same bones: equal to the bit."""
+    human, rig = new_file_with_rigify_human()
+    human.dq_compensation.use_ball_joints = True
+    enable(human)
+    bone = rig.data.bones["DEF-forearm.L"]
+    human.vertex_groups[bone.name].add(range(0, 13000, 50), 0.4, "REPLACE")
+    rig.data.bones["DEF-hand.L"].name = "Left Hand"
+    bpy.context.view_layer.update()
+    edited = current_binding(human).deformation(Settings.of(human)).compensation
+    assert bpy.ops.dqc.disable() == {"FINISHED"}
+    enable(human)
+    anew = current_binding(human).deformation(Settings.of(human)).compensation
+    assert isinstance(edited, MeasuredJoints)
+    assert isinstance(anew, MeasuredJoints)
+    assert edited.swings is not None
+    assert anew.swings is not None
+    for one, other, names in (
+        (edited, anew, ("joints", "bones", "amounts", "ropes")),
+        (edited.swings, anew.swings, ("heads", "axes", "joints", "amounts", "hinged")),
+    ):
+        for name in names:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import compress
 from typing import cast
 
 import bpy
@@ -29,6 +30,7 @@ from ..blender.mesh import (
     mesh_of,
     read_mesh_arrays,
     read_positions,
+    read_property,
     read_weights,
 )
 from ..blender.own_objects import temporary_copy
@@ -110,10 +112,12 @@ def _group_triples(
     bones = bone_of_group[weights.groups]
     keep = bones >= 0
     vertices, bones, values = weights.vertices[keep], bones[keep], weights.weights[keep]
-    for bone in armature_of(armature).bones:
-        if bone.use_envelope_multiply and bone.use_deform:
-            rows = np.flatnonzero(bones == place[bone.name])
-            values[rows] *= envelope_factors(bone, positions[vertices[rows]])
+    all_bones = armature_of(armature).bones
+    multiplied = read_property(all_bones, "use_envelope_multiply", np.bool_)
+    for name in compress(all_bones.keys(), multiplied) if multiplied.any() else ():
+        if name in deforming:
+            rows = np.flatnonzero(bones == place[name])
+            values[rows] *= envelope_factors(all_bones[name], positions[vertices[rows]])
     return vertices, bones, values
 
 

@@ -150,6 +150,12 @@ class Binding:
             structure=structure,
         )
         found._segments.extend(self._segments)
+        kept = ["topology", "extent", "bends"]
+        if [item.key for item in example_items] == [item.key for item in self.example_items]:
+            kept.append("_digests")
+        vars(found).update({name: vars(self)[name] for name in kept if name in vars(self)})
+        if "part" in vars(self):
+            vars(found)["part"] = replace(self.part, skeleton=found.skeleton)
         # Joints know bones by their places, and sides by names.
         if np.array_equal(found.bone_sides, self.bone_sides):
             found._compensations.update(self._compensations)

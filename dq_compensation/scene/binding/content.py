@@ -481,8 +481,9 @@ def pose_signature(rig: bpy.types.Object) -> int:
     if armature is None:  # the file has lost it
         return object_signature(rig)
     poses = () if rig.pose is None else read_properties(rig.pose.bones, _POSES)
-    rest = repr((armature.bones.keys(), rest_state(armature)))
-    return hash((object_signature(rig), rest, *(each.tobytes() for each in poses)))
+    names = armature.bones.keys()
+    rest = rest_state(armature, names)
+    return hash((object_signature(rig), *names, *rest, *(each.tobytes() for each in poses)))
 
 
 def mesh_signature(mesh: bpy.types.Mesh, weights: VertexGroupWeights | None = None) -> int:

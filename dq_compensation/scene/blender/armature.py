@@ -362,10 +362,9 @@ _EDITED_OUTSIDE_OF_EDIT_MODE = (
 )
 
 
-def rest_state(armature: bpy.types.Armature) -> tuple[object, ...]:
-    """Equal while nobody has edited the bones of an armature at rest; their names do not count."""
+def rest_state(armature: bpy.types.Armature, names: Sequence[str]) -> tuple[object, ...]:
+    """Equal while nobody has edited the bones of an armature at rest, which have these names."""
     bones = armature.bones
-    names = bones.keys()
     return (
         *(each.tobytes() for each in read_properties(bones, _EDITED_OUTSIDE_OF_EDIT_MODE)),
         *bendy_state(bones, dict(zip(names, names, strict=True))),
@@ -377,19 +376,30 @@ def rest_state(armature: bpy.types.Armature) -> tuple[object, ...]:
 def bendy_state(bones: bpy.types.ArmatureBones, called: Mapping[str, str]) -> list[Any]:
     """The settings that shape the bendy bones at rest, for a digest; empty without bendy bones.
 
-    Bones are `called` this in it, by their names.
+    Bones are `called` this in it, by their names, in their order.
     """
+    bends = read_property(bones, "bbone_segments", np.int32) > 1
+    if not bends.any():
+        return []
+    # Blender finds a bone by its name sooner than it walks there.
+    bent: list[Any] = [bones[name] for name in compress(called, bends)]
+    scales = (each[bends].tolist() for each in read_properties(bones, _BENDY_SCALES))
     state: list[Any] = []
-    bone: Any  # its published type has no tuples
-    for bone in compress(bones, read_property(bones, "bbone_segments", np.int32) > 1):
-        state.append(_bendy_shape(bone))
-        state += (tuple(bone.bbone_scalein), tuple(bone.bbone_scaleout))
+    for bone, shape, *of_ends in zip(bent, map(_bendy_shape, bent), *scales, strict=True):
+        state += (shape, *map(tuple, of_ends))
+        if shape[_HANDLES] == _NO_HANDLES:
+            continue
         for end in ("start", "end"):
             if getattr(bone, f"bbone_handle_type_{end}") != "AUTO":
                 handle = getattr(bone, f"bbone_custom_handle_{end}")
-                scales = getattr(bone, f"bbone_handle_use_scale_{end}")
-                state += (called[handle.name] if handle is not None else "", tuple(scales))
+                used = getattr(bone, f"bbone_handle_use_scale_{end}")
+                state += (called[handle.name] if handle is not None else "", tuple(used))
     return state
+
+
+_BENDY_SCALES = tuple((f"bbone_scale{end}", np.float32, (3,)) for end in ("in", "out"))
+# Of the shape.
+_HANDLES, _NO_HANDLES = slice(9, 11), ("AUTO", "AUTO")
 
 
 _bendy_shape = attrgetter(

@@ -111,6 +111,8 @@ def broken_pose(rig: bpy.types.Object) -> str | None:
     if rig.pose is None:
         return None
     poses = read_property(rig.pose.bones, "matrix_channel", np.float32, (16,))
+    if np.isfinite(poses.sum()):  # one number that is not finite would show in it
+        return None
     broken = np.flatnonzero(~np.isfinite(poses).all(axis=1))
     if not len(broken):
         return None
