@@ -21,6 +21,7 @@ from ..scene.selected_characters import (
     enabled_of_characters,
     meshes_of_characters,
     target_meshes,
+    until_edit,
 )
 from ..scene.settings.bone_texts import names_in
 from ..scene.settings.crowd_settings import is_crowd
@@ -74,13 +75,17 @@ def selected_characters(context: Context) -> list[Object]:
 
 
 class Bakes(Refusing, Operator):
-    """The base of all operators that bake: it says when they can be pressed."""
+    """The base of all operators that bake: it says when they can be pressed, until an edit."""
 
-    # Why an object cannot be baked at all, or None; cheap.
+    # Why an object cannot be baked at all, or None.
     object_refusal: ClassVar[Callable[[Object], str | None]] = staticmethod(source_refusal)
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
+        return until_edit(context, cls.object_refusal, cls._find_refusal)
+
+    @classmethod
+    def _find_refusal(cls, context: Context) -> str | None:
         targets = selected_characters(context)
         reasons = [reason for obj in targets if (reason := cls.object_refusal(obj)) is not None]
         if targets and not reasons:

@@ -159,16 +159,6 @@ def notes_of(obj: bpy.types.Object) -> list[str]:
     return status_of(obj).notes
 
 
-def enable(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Deform an object from now on; harmless when it is enabled already.
-
-    Raises:
-        BindingError: it cannot be deformed; nothing has changed then.
-    """
-    begin(obj, depsgraph)
-    finish([obj])
-
-
 def enable_all(
     objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
 ) -> tuple[list[bpy.types.Object], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import bpy
@@ -19,12 +19,31 @@ _Pair = tuple[bpy.types.Object, bpy.types.Object | None]
 # or to find them again by name takes longer the more there are, so these are kept themselves, until
 # something was edited or is about to be undone.
 _known: tuple[tuple[int, str], list[_Pair]] | None = None
+# The selection and the frame, and what was said of it, by who was asked.
+_said: tuple[object, dict[object, str | None]] = (None, {})
 
 
 def forget_skins(*_about: object) -> None:
     """Look for skinned meshes again when they are asked for: something was edited."""
-    global _known
-    _known = None
+    global _known, _said
+    _known, _said = None, (None, {})
+
+
+def until_edit(
+    context: bpy.types.Context, asked: object, find: Callable[[bpy.types.Context], str | None]
+) -> str | None:
+    """A sentence on the selection, found once for all drawings of a panel until an edit."""
+    global _said
+    scene, active = context.scene, context.active_object
+    selected = frozenset(obj.session_uid for obj in context.selected_objects)
+    place = scene.session_uid, context.view_layer.name, scene.frame_current_final
+    key = *place, active and active.session_uid, selected
+    if _said[0] != key:
+        _said = key, {}
+    said = _said[1]
+    if asked not in said:
+        said[asked] = find(context)
+    return said[asked]
 
 
 def _skins(view_layer: bpy.types.ViewLayer) -> list[_Pair]:

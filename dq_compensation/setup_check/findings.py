@@ -253,8 +253,9 @@ def check_outdated() -> bool:
         compare(obj, found, depsgraph)
         if wanted and found.outdated and found.seconds < QUICK:
             due.append(obj)
+    subjects: dict[int, Subject] = {}
     for obj in due:
-        run(obj, depsgraph)
+        run(obj, depsgraph, subjects)
     return bool(due)
 
 

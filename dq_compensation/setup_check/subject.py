@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import bpy
 import numpy as np
@@ -48,6 +49,8 @@ from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
 from ..scene.settings.object_settings import Settings
 from ..session.status import is_behind, status_of
+
+Found = TypeVar("Found")
 
 # A mesh object that was moved, turned or scaled off its rig, and where it belongs.
 
@@ -164,6 +167,14 @@ class Subject(SkinnedObject):
         self.depsgraph = depsgraph
         self._known = {} if known is None else known
         self._known[obj.session_uid] = self
+        self._of_file: dict[Callable[[], object], Any] = {}
+
+    def once(self, find: Callable[[], Found]) -> Found:
+        """What is found of the whole file, once for all subjects read at the same time."""
+        shared = next(iter(self._known.values()))._of_file
+        if find not in shared:
+            shared[find] = find()
+        return shared[find]
 
     @cached_property
     def beside(self) -> tuple[Subject, ...]:

@@ -27,7 +27,6 @@ from ..scene.settings.bone_texts import (
 )
 from ..scene.settings.declaration import FACTOR
 from ..scene.settings.object_settings import (
-    LeftOut,
     Settings,
     armature_with_settings,
     settings_of,
@@ -45,14 +44,6 @@ if TYPE_CHECKING:
 # What is chosen at a joint.
 
 
-_CHOICES: tuple[tuple[LeftOut, str, str], ...] = (
-    (
-        "joints_left_out",
-        "Compensate",
-        "Compensate the skin at the head of this bone. Off: it moves there as with Preserve Volume",
-    ),
-    ("twist_left_out", "Spread Twist", "Spread twists along this bone"),
-)
 _KINDS = (
     ("AUTO", "Automatic", "What the skin and the weights show"),
     *((kind, *texts) for kind, texts in KINDS.items()),
@@ -81,31 +72,23 @@ class _OfJoint(Refusing, Operator):
         return sorted({self.bone, flipped_name(self.bone)} if self.both_sides else {self.bone})
 
 
-class DQC_OT_leave_out(_OfJoint):
-    """Switch what is done at a joint, for the selected characters"""
+class DQC_OT_switch_twist(_OfJoint):
+    """Spread twists along this bone, or not, for the selected characters. Hold Shift for both \
+sides"""
 
-    bl_idname = "dqc.leave_out"
-    bl_label = "Switch Joint"
-
-    setting: EnumProperty(name="What", description="What is switched", items=_CHOICES)
-
-    @classmethod
-    def description(cls, context: Context, properties: Any) -> str:
-        """What the switch does."""
-        said = next(text for setting, _, text in _CHOICES if setting == properties.setting)
-        return f"{said}. Hold Shift for both sides"
+    bl_idname = "dqc.switch_twist"
+    bl_label = "Switch Twist"
 
     def execute(self, context: Context) -> OperatorResult:
         owners, first = _joint_owners(context), active_character(context)
         shown = first if first is not None and settings_of(first).is_enabled else owners[0]
-        leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
+        leave_out = self.bone not in Settings.of(shown).bones_left_out("twist_left_out")
         for obj in owners:
-            names = Settings.of(obj).bones_left_out(self.setting)
+            names = Settings.of(obj).bones_left_out("twist_left_out")
             kept = [name for name in names if name not in self.bones]
             text = text_of_names([*kept, *self.bones] if leave_out else kept)
-            setattr(settings_of(obj), self.setting, text)
-        what = next(label for setting, label, _ in _CHOICES if setting == self.setting)
-        text = f"{what} {'off' if leave_out else 'on'}: {', '.join(self.bones)}"
+            settings_of(obj).twist_left_out = text
+        text = f"Spread Twist {'off' if leave_out else 'on'}: {', '.join(self.bones)}"
         self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
         return {"FINISHED"}
 
@@ -319,9 +302,9 @@ def _twist_switch(row: UILayout, bone: str, on: frozenset[str], off: tuple[str, 
         row.label(text="", icon="BLANK1")
         return
     button: Any = row.operator(
-        DQC_OT_leave_out.bl_idname, text="", icon="FORCE_VORTEX", depress=bone not in off
+        DQC_OT_switch_twist.bl_idname, text="", icon="FORCE_VORTEX", depress=bone not in off
     )
-    button.bone, button.setting = bone, "twist_left_out"
+    button.bone = bone
 
 
 class JointsPanel(SubPanel):
@@ -438,7 +421,7 @@ def unregister() -> None:
 
 
 CLASSES = (
-    DQC_OT_leave_out,
+    DQC_OT_switch_twist,
     DQC_OT_joint_strength,
     DQC_OT_take_bone_for,
     DQC_MT_bone_kind,

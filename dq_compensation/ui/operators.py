@@ -89,11 +89,12 @@ stack, and Disable restores every setting"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        targets = meshes_of_characters(context)
-        reasons = [enabling.linked_refusal(obj) or enabling.refusal(obj) for obj in targets]
-        if not all(reasons):
-            return None
-        return _join([str(reason) for reason in reasons[:3]]) or NOTHING_SELECTED
+        reasons: list[str] = []
+        for obj in meshes_of_characters(context):
+            if not (reason := enabling.linked_refusal(obj) or enabling.refusal(obj)):
+                return None
+            reasons.append(reason)
+        return _join(reasons[:3]) or NOTHING_SELECTED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         result = self.execute(context)
@@ -198,9 +199,7 @@ class DQC_OT_refresh(Refusing, Operator):
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
-        if enabled_of_characters(context):
-            return None
-        return "Select an object that DQ Compensation deforms"
+        return None if enabled_of_characters(context) else NOTHING_ENABLED
 
     def execute(self, context: Context) -> OperatorResult:
         summaries: list[str] = []

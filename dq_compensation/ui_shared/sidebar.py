@@ -38,7 +38,7 @@ _PAGES = (
     ("bpy.ops.dqc.toggle", "guide", "compare"),
     ("bpy.ops.dqc.settings_copy", "guide", "settings"),
     ("bpy.ops.dqc.preset*", "guide", "look"),
-    ("bpy.ops.dqc.leave_out", "guide", "joints"),
+    ("bpy.ops.dqc.switch_twist", "guide", "joints"),
     ("bpy.ops.dqc.joint_strength", "guide", "joints"),
     ("bpy.types.bone.dqc_strength", "guide", "joints"),
     ("bpy.ops.dqc.*", "guide", ""),

@@ -18,10 +18,10 @@ import numpy as np
 
 import dq_compensation
 from benchmarks.targets import record
+from dq_compensation.api import disable, enable
 from dq_compensation.bake.bake_source import PoseOffsets, Source
 from dq_compensation.bake.key_options import RangeOptions
 from dq_compensation.bake.shape_key_bakes import RangeBake
-from dq_compensation.lifecycle.enabling import disable, enable
 from dq_compensation.scene.blender.scenes import frames_of_range
 from human.model import build_human
 from human.poses import apply_pose, random_pose
@@ -42,7 +42,7 @@ def build_scene(count: int) -> bpy.types.Object:
         for bone in armature.pose.bones:
             bone.keyframe_insert("rotation_quaternion", frame=frame)
     bpy.context.view_layer.update()
-    enable(obj, bpy.context.evaluated_depsgraph_get())
+    enable(obj, use_ball_joints=False)
     return obj
 
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from benchmarks.targets import record
+from dq_compensation.api import disable, enable
 from dq_compensation.bake.bones_baking import bake_bones
 from dq_compensation.bake.bones_poses import BonesOptions, PoseSource
-from dq_compensation.lifecycle.enabling import disable, enable
 from human.model import build_human
 from human.poses import apply_pose, random_pose
 
@@ -59,7 +59,7 @@ def measure(poses: PoseSource, helpers: int, tolerance: float) -> None:
     """Bake a new human, print and record."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
     obj, armature = build_human()
-    enable(obj, bpy.context.evaluated_depsgraph_get())
+    enable(obj, use_ball_joints=False)
     live = list(positions(obj, armature))
 
     def errors() -> Errors:
@@ -71,7 +71,7 @@ def measure(poses: PoseSource, helpers: int, tolerance: float) -> None:
 
     disable(obj)
     plain_rms, plain_largest = errors()
-    enable(obj, bpy.context.evaluated_depsgraph_get())
+    enable(obj, use_ball_joints=False)
     if poses == "KEYED":
         key_poses(armature)
     bones = len(armature.pose.bones)

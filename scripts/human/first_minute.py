@@ -1,6 +1,6 @@
 """The scene of the README's first minute, for the demo and for the test in a window.
 
-A human bends an elbow, whose inner side is to the viewer, and twists the forearm by the hand.
+A human bends an elbow; before it, the other hand is twisted.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ from human.poses import Rotations, apply_pose, rotation, twist_about_parent
 
 # A rig of games: one bone for each limb, none for its twist.
 RIG: Rig = "game_engine"
-UPPER, LOWER, HAND = "upperarm_l", "lowerarm_l", "hand_l"
-# Degrees; the elbow is bent by 47 at rest.
-BEND, TWIST = 95.0, 110.0
+ELBOW = "lowerarm_l"
 LAST_FRAME = 48
-# From straight into the bend towards its axis, so that the outline shows, too; metres.
-ASIDE, AWAY = 2.5, 0.15
-# The part of the way from the elbow to the hand that is in the middle.
-ALONG = 0.2
+# From the point in the middle to the eye, almost along the elbow's axis; metres. The sidebar may
+# cover the right of the viewport: both joints are left of it.
+TOWARDS_EYE = Vector((0.05, -1.0, 0.0)).normalized()
+MIDDLE, AWAY = (0.32, -0.15, 0.5), 0.37
+# Millimetres. The hand is nearer to the eye than the elbow: a long lens shows both at their size.
+LENS = 80.0
 
 
 def rotations() -> Rotations:
-    """The pose of the middle frame."""
+    """The pose of the middle frame; both elbows are bent by 47 degrees at rest."""
     return {
-        LOWER: rotation(BEND, 0.0, 0.0),
-        HAND: twist_about_parent(RIG, HAND, LOWER, TWIST),
+        "upperarm_l": rotation(18.0, -68.0, 57.0),
+        ELBOW: rotation(92.0),
+        "upperarm_r": rotation(52.0, -94.0, 72.0),
+        "lowerarm_r": rotation(12.0),
+        "hand_r": twist_about_parent(RIG, "hand_r", "lowerarm_r", 95.0),
     }
 
 
@@ -48,7 +51,7 @@ def build_first_minute() -> tuple[bpy.types.Object, bpy.types.Object]:
     scene.frame_set(LAST_FRAME // 2)
     armature: Any = rig.data
     rig.show_in_front, armature.display_type = True, "STICK"
-    armature.bones.active = armature.bones[LOWER]
+    armature.bones.active = armature.bones[ELBOW]
     for obj in scene.objects:
         obj.select_set(obj == rig)
     bpy.context.view_layer.objects.active = rig
@@ -56,24 +59,17 @@ def build_first_minute() -> tuple[bpy.types.Object, bpy.types.Object]:
     for screen in bpy.data.screens:
         for area in screen.areas:
             if area.type == "VIEW_3D":
-                _aim(area.spaces.active, rig)
+                _aim(area.spaces.active)
     return mesh_object, rig
 
 
-def _aim(space: Any, rig: Any) -> None:
-    """Look at the elbow from the inner side of its bend."""
-    bones = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones
-    elbow: Vector = bones[LOWER].head
-    upper = (bones[UPPER].head - elbow).normalized()
-    lower = (bones[HAND].head - elbow).normalized()
-    inner, axis = (upper + lower).normalized(), upper.cross(lower).normalized()
-    towards_eye = (inner + ASIDE * axis).normalized()
-    up = (upper - upper.dot(towards_eye) * towards_eye).normalized()
+def _aim(space: Any) -> None:
+    """Look at both arms from the front."""
     view = space.region_3d
-    view.view_perspective = "PERSP"
-    axes = Matrix((up.cross(towards_eye), up, towards_eye)).transposed()
+    view.view_perspective, space.lens = "PERSP", LENS
+    across = Vector((0.0, 0.0, 1.0)).cross(TOWARDS_EYE).normalized()
+    axes = Matrix((across, TOWARDS_EYE.cross(across), TOWARDS_EYE)).transposed()
     view.view_rotation = axes.to_quaternion()
-    view.view_location = elbow + ALONG * (bones[HAND].head - elbow)
-    view.view_distance = AWAY
+    view.view_location, view.view_distance = MIDDLE, AWAY
     space.overlay.show_cursor = space.overlay.show_floor = False
     space.overlay.show_axis_x = space.overlay.show_axis_y = False

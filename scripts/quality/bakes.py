@@ -27,6 +27,7 @@ from dq_compensation.analysis.helper_fitting import (
     fit_weights,
     moving_matrices,
 )
+from dq_compensation.api import enable
 from dq_compensation.bake.bones_check import distances
 from dq_compensation.bake.bones_fitting import Fitted, fit_bones, pairs_to_help
 from dq_compensation.bake.bones_poses import BonesOptions
@@ -36,7 +37,6 @@ from dq_compensation.core.dual_quaternion import (
     quaternions_from_axis_angle,
 )
 from dq_compensation.core.helper_bones import HelperSkinning
-from dq_compensation.lifecycle.enabling import enable
 from dq_compensation.steps import run_through
 from human.model import RIGS, HumanArrays, Rig, build_from, build_human
 from human.poses import Rotations, random_pose
@@ -99,7 +99,7 @@ def fitted(
     """A bake of a new character, not written."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
     obj, _ = build()
-    enable(obj, bpy.context.evaluated_depsgraph_get())
+    enable(obj, use_ball_joints=False)
     for name, value in settings.items():
         setattr(obj.dq_compensation, name, value)
     source = RigSource.of([obj], bpy.context.evaluated_depsgraph_get())

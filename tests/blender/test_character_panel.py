@@ -182,10 +182,10 @@ def test_presets_and_copies_go_to_characters(five: Character, tmp_path: Path) ->
 def test_a_joint_is_switched_for_the_character_or_for_an_own_mesh(five: Character) -> None:
     rig, meshes = five
     select(meshes[0])
-    assert bpy.ops.dqc.leave_out(bone="Lower", setting="joints_left_out") == {"FINISHED"}
+    assert bpy.ops.dqc.joint_strength(bone="Lower", strength=0.0) == {"FINISHED"}
     assert {mesh.dq_compensation.joints_left_out for mesh in (rig, *meshes)} == {"Lower"}
     meshes[0].dq_compensation.factor = 0.3
-    assert bpy.ops.dqc.leave_out(bone="Lower", setting="joints_left_out") == {"FINISHED"}
+    assert bpy.ops.dqc.joint_strength(bone="Lower", strength=1.0) == {"FINISHED"}
     assert meshes[0].dq_compensation.joints_left_out == ""
     assert rig.dq_compensation.joints_left_out == "Lower"
 

@@ -562,7 +562,7 @@ def test_others_with_the_mesh_are_compared_with_what_enable_has_written(
         "reconcile",
         lambda each, *args, **how: (seen.append(each), reconcile(each, *args, **how))[1],
     )
-    enabling.enable(twin, bpy.context.evaluated_depsgraph_get())
+    api.enable(twin)
     assert obj in seen
 
 
@@ -582,7 +582,7 @@ def test_what_cannot_be_enabled_is_as_before(is_left_over: bool) -> None:
     before = [modifier.name for modifier in obj.modifiers if modifier.type != "NODES"]
     armature.data.bones["Hand"].name = "Palm"
     with pytest.raises(BindingError, match="stands after the Armature modifier") as error:
-        enabling.enable(obj, bpy.context.evaluated_depsgraph_get())
+        api.enable(obj)
     assert "Until then" not in str(error.value)
     assert not obj.dq_compensation.enabled
     assert [modifier.name for modifier in obj.modifiers] == before

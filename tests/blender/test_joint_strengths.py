@@ -18,7 +18,7 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.bone_texts import text_of_names
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
-from dq_compensation.ui.joints import DQC_OT_leave_out, _listed
+from dq_compensation.ui.joints import DQC_OT_joint_strength, _listed
 from dq_compensation.ui.operators import copy_settings
 from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable, select
@@ -90,18 +90,18 @@ def test_the_switch_of_both_sides_and_back_is_a_change_for_undo(human: Human) ->
     assert "lowerarm01.L" in shown.joints
     assert "upperarm01.L" in shown.ball_joints
     select(human.armature_object)
-    bpy.ops.dqc.leave_out(bone="lowerarm01.L", both_sides=True)
+    bpy.ops.dqc.joint_strength(bone="lowerarm01.L", strength=0.0, both_sides=True)
     check()
     assert settings_of(obj).joints_left_out == "lowerarm01.L, lowerarm01.R"
     assert found_bones(obj).joints.isdisjoint({"lowerarm01.L", "lowerarm01.R"})
     assert {"lowerarm01.L", "lowerarm01.R", "upperarm01.L"} <= _listed(obj)
-    bpy.ops.dqc.leave_out(bone="lowerarm01.L")
+    bpy.ops.dqc.joint_strength(bone="lowerarm01.L", strength=1.0)
     check()
     assert settings_of(obj).joints_left_out == "lowerarm01.R"
-    bpy.ops.dqc.leave_out(bone="lowerarm01.R")
+    bpy.ops.dqc.joint_strength(bone="lowerarm01.R", strength=1.0)
     check()
     assert found_bones(obj) == shown
-    assert "UNDO" in DQC_OT_leave_out.bl_options
+    assert "UNDO" in DQC_OT_joint_strength.bl_options
 
 
 def test_names_follow_bones_and_copies(human: Human) -> None:
@@ -151,11 +151,11 @@ def test_a_joint_whose_name_ends_in_a_space_is_switched_off_and_on() -> None:
         rig.data.bones["Lower"].name = name
         enable(obj)
         on = evaluated_positions(obj)
-        bpy.ops.dqc.leave_out(bone=name)
+        bpy.ops.dqc.joint_strength(bone=name, strength=0.0)
         check()
         shapes.append(evaluated_positions(obj))
         assert np.abs(shapes[-1] - on).max() > 0.003  # metres
-        bpy.ops.dqc.leave_out(bone=name)
+        bpy.ops.dqc.joint_strength(bone=name, strength=1.0)
         check()
         assert settings_of(obj).joints_left_out == ""
         np.testing.assert_array_equal(evaluated_positions(obj), on)

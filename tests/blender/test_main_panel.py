@@ -24,7 +24,7 @@ from dq_compensation.ui_shared import reporting
 from tests.blender.enabled_scenes import enabled_limb, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.recorded_layout import RecordedLayout
-from tests.blender.scene_builders import evaluated_positions, link
+from tests.blender.scene_builders import edit_mode, evaluated_positions, link, linked_copy
 from tests.blender.test_character_panel import build_meshes
 from tests.counted_work import instructions_of
 
@@ -472,3 +472,37 @@ def test_blender_s_own_places_have_the_groups(rig: Object) -> None:
     ]
     functions = bpy.types.VIEW3D_MT_paint_weight.draw._draw_funcs
     assert sum(each.__module__.startswith("dq_compensation") for each in functions) == 1
+
+
+def test_the_buttons_of_bakes_ask_200_meshes_once() -> None:
+    """Counted in instructions of Python; an edit of any of them is seen."""
+    names = ("bake_pose", "bake_range", "bake_cache", "bake_bones", "bake_correctives")
+    rig, (mesh, *_) = build_meshes(3)
+    select(rig)
+
+    def can_bake() -> list[bool]:
+        bpy.context.view_layer.update()
+        return [getattr(bpy.ops.dqc, name).poll() for name in names]
+
+    alone = instructions_of(can_bake)
+    copies = [linked_copy(mesh) for _ in range(197)]
+    assert can_bake() == [True] * 5
+    assert instructions_of(can_bake) == alone
+    last, armature = copies[-1], rig.data
+    last.hide_set(True)
+    assert can_bake() == [True] * 5  # it is left out: others are shown
+    above = last.modifiers.new("Above", "SMOOTH")
+    last.modifiers.move(len(last.modifiers) - 1, 0)
+    last.hide_set(False)
+    assert can_bake() == [False] * 5
+    above.show_viewport = False
+    assert can_bake() == [True] * 5
+    armature.pose_position = "REST"
+    assert can_bake() == [False] * 5
+    armature.pose_position = "POSE"
+    with edit_mode(rig):
+        assert can_bake() == [True, True, True, False, True]
+    assert can_bake() == [True] * 5
+    for obj in bpy.context.view_layer.objects:
+        obj.hide_set(obj != rig)
+    assert can_bake() == [False] * 5

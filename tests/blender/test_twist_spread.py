@@ -22,7 +22,7 @@ from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation, twist_about_parent
-from tests.blender.enabled_scenes import check, enable
+from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -166,6 +166,23 @@ def test_limbs_stay_left_out_when_their_bones_are_renamed(game_human: Human) -> 
     check()
     assert settings.twist_left_out == "Unterarm, upperarm_l"
     np.testing.assert_allclose(evaluated_positions(obj), left_out, atol=1e-6)
+
+
+def test_the_switch_of_a_limb_leaves_it_out_and_takes_it_back(game_human: Human) -> None:
+    obj = game_human.mesh_object
+    obj.dq_compensation.twist_spread = 1.0
+    enable(obj)
+    select(game_human.armature_object)
+    whole = evaluated_positions(obj)
+    assert bpy.ops.dqc.switch_twist(bone="lowerarm_l", both_sides=True) == {"FINISHED"}
+    check()
+    assert obj.dq_compensation.twist_left_out == "lowerarm_l, lowerarm_r"
+    assert np.abs(evaluated_positions(obj) - whole).max() > 0.03  # metres
+    for bone in ("lowerarm_r", "lowerarm_l"):
+        assert bpy.ops.dqc.switch_twist(bone=bone) == {"FINISHED"}
+    check()
+    assert obj.dq_compensation.twist_left_out == ""
+    np.testing.assert_allclose(evaluated_positions(obj), whole, atol=1e-6)
 
 
 def test_a_note_counts_limbs_and_names_those_that_are_left_out(game_human: Human) -> None:

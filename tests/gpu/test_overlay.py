@@ -14,7 +14,6 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.enabling import problem_of, refresh
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding.bind import bind
@@ -349,8 +348,7 @@ def view_layer_context(
 ) -> tuple[Scene, SimpleNamespace]:
     """The human, enabled, and what `bpy.context` is while a viewport draws it."""
     body, _ = bent_human
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    enabling.enable(body, depsgraph)
+    api.enable(body)
     # Without a window no object is in a viewport.
     replace_everywhere(monkeypatch, is_visible, lambda *_: True)
     replace_everywhere(monkeypatch, drawing_refusal, lambda: None)

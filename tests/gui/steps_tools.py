@@ -64,8 +64,8 @@ def joints(step: Step) -> Wait:
     yield from step.look("The list")
     # The list has room for some bones only; the script shows the one that is looked for.
     with bpy.context.temp_override(window=window.window, area=window.area):
-        bpy.ops.dqc.leave_out(bone=ELBOW)
-        bpy.ops.ed.undo_push(message="Switch Joint")
+        bpy.ops.dqc.joint_strength(bone=ELBOW, strength=0.0)
+        bpy.ops.ed.undo_push(message="Strength of Joint")
     without = yield from step.look("Without the elbow")
     step.expect_changed(without, compensated, "The elbow bulges", 0.001)
     step.settings.joints_left_out = ""

@@ -14,12 +14,16 @@ from mathutils import Matrix, Vector
 
 from dq_compensation import api
 from dq_compensation.scene.vertex_groups import write_groups
+from dq_compensation.setup_check import findings
 from dq_compensation.setup_check.checks import bone_hierarchy
 from dq_compensation.setup_check.checks.mesh_placement import CHECK
+from dq_compensation.setup_check.fixes import bone_dependents
+from dq_compensation.setup_check.fixes.bone_dependents import all_constraints
 from human.model import RIGS, Rig
-from tests.blender.enabled_scenes import enabled_limb, error
-from tests.blender.scene_builders import edit_mode, link, save_and_open
+from tests.blender.enabled_scenes import enabled_limb, error, select
+from tests.blender.scene_builders import edit_mode, link, linked_copy, save_and_open
 from tests.limb import build_limb
+from tests.replaced_functions import count_calls
 from tests.rigify_human import new_file_with_rigify_human
 
 from .animated_human import add_child, world_positions
@@ -224,6 +228,26 @@ def test_the_fix_names_what_follows(human: Human) -> None:
     fix(CHECK, human.mesh_object, "move_mesh")
     bpy.context.view_layer.update()
     assert np.abs(np.array(hat.matrix_world) - before).max() > 0.1
+
+
+def test_the_file_is_searched_for_what_follows_once_for_all_meshes(
+    human: Human, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each mesh of a character has its own followers; three of four are off the rig."""
+    placed = linked_copy(human.mesh_object, own_data=True)
+    for name in ("Second", "Third"):
+        linked_copy(human.mesh_object, own_data=True).name = name
+    for obj in human.armature_object.children:
+        if obj != placed:
+            obj.location.x = 1.0
+            add_child(obj).name = f"Child of {obj.name}"
+    calls = count_calls(monkeypatch, all_constraints, within=bone_dependents)
+    select(human.armature_object)
+    assert bpy.ops.dqc.check() == {"FINISHED"}
+    assert calls == {"all_constraints": 1}
+    for name in ("Human", "Second", "Third"):
+        issue = findings.known(bpy.data.objects[name]).issue("mesh_placement", "misplaced")
+        assert issue.fixes[0].question.endswith(f"What follows it goes with it: Child of {name}.")
 
 
 def test_a_rotation_that_the_vertices_make_up_for_is_right(human: Human) -> None:

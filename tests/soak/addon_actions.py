@@ -163,15 +163,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "character_settings": (1, operator("character_settings", of=any_mesh)),
     "compare": (1, _compare()),
     "compare_volume": (1, _compare(preserved=True)),
-    "leave_out": (
-        2,
-        operator(
-            "leave_out",
-            bone=_BONES,
-            setting=("joints_left_out", "twist_left_out"),
-            both_sides=(True, False),
-        ),
-    ),
+    "switch_twist": (2, operator("switch_twist", bone=_BONES, both_sides=(True, False))),
     "joint_strength": (
         2,
         operator(

@@ -24,7 +24,7 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import read_property
 from ...wording import counted, listed
-from ..fixes.bone_dependents import bones_behind, following_sentence
+from ..fixes.bone_dependents import Followers, bones_behind
 from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, Issue, Repair, Severity
 from ..subject import Subject
@@ -72,9 +72,9 @@ def find(subject: Subject) -> Iterator[Issue]:
         and not (bone.name in common and _is_equal(bone.scale[:]))
     )
     if posed:
-        yield _posed_issue(armature, posed)
+        yield _posed_issue(subject, posed)
     if curves:
-        yield _keyed_issue(armature, keyed, curves)
+        yield _keyed_issue(subject, keyed, curves)
     if driven:
         message = f"Drivers scale bones of {armature.name}: {listed(driven)}. {_HARM}"
         yield Issue("drivers", "INFORMATION", message, driven)
@@ -123,7 +123,8 @@ def _leaves_one(curve: BoneCurve) -> bool:
     return modified or bool(np.abs(values - 1.0).max(initial=0.0) > _TOLERANCE)
 
 
-def _posed_issue(armature: bpy.types.Object, names: tuple[str, ...]) -> Issue:
+def _posed_issue(subject: Subject, names: tuple[str, ...]) -> Issue:
+    armature = subject.rig
     smallest = min(min(armature.pose.bones[name].scale[:]) for name in names)
     severity, harm = _harm(smallest)
     count = counted(len(names), "bone")
@@ -133,14 +134,13 @@ def _posed_issue(armature: bpy.types.Object, names: tuple[str, ...]) -> Issue:
         "Clear Scale",
         "Set the scale of these bones to 1 in the pose",
         f"The pose will look different: the scale of {count} of {armature.name} is cleared."
-        f"{_following(armature, names)}",
+        f"{_following(subject, names)}",
     )
     return Issue("pose", severity, message, names, fixes=(fix,))
 
 
-def _keyed_issue(
-    armature: bpy.types.Object, keyed: tuple[str, ...], curves: list[BoneCurve]
-) -> Issue:
+def _keyed_issue(subject: Subject, keyed: tuple[str, ...], curves: list[BoneCurve]) -> Issue:
+    armature = subject.rig
     every = [key_points(curve.curve)[:, 1] for curve in curves]
     scaling = [curve for curve in curves if _leaves_one(curve)]
     values = [key_points(curve.curve)[:, 1] for curve in scaling]
@@ -159,7 +159,7 @@ def _keyed_issue(
         "Remove Scale Keys",
         "Remove the animation of these bones' scale and set it to 1",
         f"The animation will look different: {removed} of the scale of {bones} are removed "
-        f"from {listed(names)}.{_shared(actions, armature)}{_following(armature, keyed)}",
+        f"from {listed(names)}.{_shared(actions, armature)}{_following(subject, keyed)}",
     )
     return Issue("keys", severity, message, keyed, fixes=(fix,))
 
@@ -208,11 +208,11 @@ def _harm(smallest: float) -> tuple[Severity, str]:
     return ("WARNING", _HARM) if smallest > 1e-6 else ("ERROR", _HARM_NEGATIVE)
 
 
-def _following(armature: bpy.types.Object, names: Iterable[str]) -> str:
+def _following(subject: Subject, names: Iterable[str]) -> str:
     """The sentence on what hangs on these bones and those below them, outside of the armature."""
-    bones = [armature_of(armature).bones[name] for name in names]
+    bones = [subject.armature.bones[name] for name in names]
     below = {each.name for bone in bones for each in (bone, *bone.children_recursive)}
-    return following_sentence(armature, below)
+    return subject.once(Followers).sentence(subject.rig, below)
 
 
 def _actions(curves: Iterable[BoneCurve]) -> list[PlayedAction]:

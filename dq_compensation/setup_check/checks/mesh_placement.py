@@ -15,7 +15,7 @@ import numpy as np
 from ...analysis.skin_fit import scale_of
 from ...scene.blender.scenes import length_words, world_millimetres
 from ...wording import counted, listed
-from ..fixes.bone_dependents import following_sentence
+from ..fixes.bone_dependents import Followers
 from ..fixes.object_transforms import (
     Matrix,
     is_above,
@@ -55,7 +55,7 @@ def find(subject: Subject) -> Iterator[Issue]:
         "Move the mesh object to where its skin fits the joints of the rig. Its vertices and the "
         "bones stay as they are",
         f"{obj.name} is {words}, and looks different. Its vertices and {armature.name} stay as "
-        f"they are.{following_sentence(obj)}",
+        f"they are.{subject.once(Followers).sentence(obj)}",
     )
     bones = tuple(subject.skeleton.names[bone] for bone in outside)
     yield Issue("misplaced", "ERROR", message, bones, fixes=(fix,))

@@ -16,7 +16,7 @@ import numpy as np
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import is_invertible
 from ...wording import listed
-from ..fixes.bone_dependents import following_sentence
+from ..fixes.bone_dependents import Followers
 from ..fixes.object_transforms import (
     Matrix,
     is_above,
@@ -46,7 +46,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     if obj.parent is not None and obj.parent_type == "ARMATURE":
         yield _twice_issue(obj, armature)
     elif obj.parent == armature and obj.parent_type == "BONE":
-        yield _bone_issue(obj, armature)
+        yield _bone_issue(subject, armature)
     elif obj.parent == armature:
         inverse = np.array(obj.matrix_parent_inverse, np.float64)
         # One that scales is found as a scale.
@@ -58,15 +58,16 @@ def find(subject: Subject) -> Iterator[Issue]:
         or _follows(obj, armature)
         or (obj.parent is not None and obj.parent == armature.parent)
     ):
-        yield _apart_issue(obj, armature)
+        yield _apart_issue(subject, armature)
 
 
-def _bone_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
+def _bone_issue(subject: Subject, armature: bpy.types.Object) -> Issue:
+    obj = subject.obj
     bone = obj.parent_bone
     moved = not is_same(_pose_factor(armature, bone), np.eye(4))
     question = (
         f"{obj.name} will look different: {bone} then moves it once instead of twice."
-        f"{following_sentence(obj)}"
+        f"{subject.once(Followers).sentence(obj)}"
     )
     message = (
         f"{obj.name} is parented to the bone {bone} of {armature.name} and is deformed by the "
@@ -96,7 +97,8 @@ def _twice_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
     return Issue("deformed_twice", "ERROR", message, fixes=(fix,))
 
 
-def _apart_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
+def _apart_issue(subject: Subject, armature: bpy.types.Object) -> Issue:
+    obj = subject.obj
     moving = {name: by for name in (obj, armature) if (by := _moved_by(name)) is not None}
     message = (
         f"{obj.name} is not parented to {armature.name}, so it does not follow when "
@@ -108,7 +110,8 @@ def _apart_issue(obj: bpy.types.Object, armature: bpy.types.Object) -> Issue:
         message += f" Moved now: {by}."
         question = (
             f"{obj.name} stays where it is in this frame and follows {armature.name} from here; "
-            f"in other frames it will be somewhere else.{following_sentence(obj)}"
+            "in other frames it will be somewhere else."
+            f"{subject.once(Followers).sentence(obj)}"
         )
     fix = Fix(
         "parent_to_armature",

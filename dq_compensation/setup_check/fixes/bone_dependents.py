@@ -423,92 +423,108 @@ _PLACE = ("location", "rotation", "scale", "delta_", "matrix_")
 _BONES_OF_MODIFIERS = ("subtarget", "bone_from", "bone_to")
 
 
-def following_sentence(obj: bpy.types.Object, bones: Collection[str] | None = None) -> str:
-    """A sentence on what goes where an object goes, with a space before; empty without any.
+class Followers:
+    """What follows each object of the file: for all questions of a check, found in one walk.
 
     Children, and what follows by constraints, drivers and modifiers. What an armature deforms is
-    left out.
-
-    Args:
-        bones: of an armature object; what follows one of these, from outside, counts then.
+    left out, and so are hidden objects of ours.
     """
-    found = {
-        *_children(obj, bones),
-        *_constrained_to(obj, bones),
-        *_driven_by(obj, bones),
-        *_modified_by(obj, bones),
-    }
-    follows = "goes with it" if bones is None else "changes its place or size, too"
-    return f" What follows it {follows}: {listed(sorted(found))}." if found else ""
+
+    def __init__(self) -> None:
+        # By the session_uid of what is followed: who does, which bone if any, and whether the
+        # place of the object counts.
+        self._found: dict[int, set[tuple[str, str, bool]]] = {}
+        for find in (_children, _constrained, _driven, _modified):
+            for followed, name, bone, by_object in find():
+                known = self._found.setdefault(followed.session_uid, set())
+                known.add((name, bone, by_object))
+
+    def sentence(self, obj: bpy.types.Object, bones: Collection[str] | None = None) -> str:
+        """A sentence on what goes where an object goes, with a space before; empty without any.
+
+        Args:
+            bones: of an armature object; what follows one of these, from outside, counts then.
+        """
+        found = {
+            name
+            for name, bone, by_object in self._found.get(obj.session_uid, ())
+            if (by_object if bones is None else bone in bones)
+        }
+        follows = "goes with it" if bones is None else "changes its place or size, too"
+        return f" What follows it {follows}: {listed(sorted(found))}." if found else ""
 
 
-def _others(obj: bpy.types.Object) -> Iterator[bpy.types.Object]:
-    """The other objects, without hidden ones of ours."""
-    yield from (other for other in bpy.data.objects if other != obj and not is_hidden(other))
+# What is followed, who follows it, which of its bones, and whether the object's own place counts.
+_Follower = tuple[bpy.types.ID, str, str, bool]
 
 
-def _children(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
-    for child in _others(obj):
-        on_bone = child.parent_type == "BONE" and child.parent_bone in (bones or ())
-        if child.parent == obj and (bones is None or on_bone):
-            yield child.name
+def _shown() -> Iterator[bpy.types.Object]:
+    """The objects of the file, without hidden ones of ours."""
+    yield from (obj for obj in bpy.data.objects if not is_hidden(obj))
 
 
-def _constrained_to(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
+def _children() -> Iterator[_Follower]:
+    for child in _shown():
+        if child.parent is not None:
+            bone = child.parent_bone if child.parent_type == "BONE" else ""
+            yield child.parent, child.name, bone, True
+
+
+def _constrained() -> Iterator[_Follower]:
     for owner, constraint in all_constraints():
         ends = (
             *((constraint, "target", "subtarget"), (constraint, "pole_target", "pole_subtarget")),
             (constraint, "space_object", "space_subtarget"),
             *((each, "target", "subtarget") for each in getattr(constraint, "targets", ())),
         )
-        follows = any(
-            getattr(end, target, None) == obj
-            and (bones is None or getattr(end, subtarget, "") in bones)
-            for end, target, subtarget in ends
-        )
-        if follows and constraint.id_data != obj and not is_hidden(constraint.id_data):
-            yield owner
+        for end, target, subtarget in ends if not is_hidden(constraint.id_data) else ():
+            followed = getattr(end, target, None)
+            if followed is not None and followed != constraint.id_data:
+                yield followed, owner, getattr(end, subtarget, ""), True
 
 
-def _driven_by(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
+def _driven() -> Iterator[_Follower]:
     for owner in _animated():
-        if owner == obj or (isinstance(owner, bpy.types.Object) and is_hidden(owner)):
+        if isinstance(owner, bpy.types.Object) and is_hidden(owner):
             continue
-        variables = [each for curve in drivers(owner) for each in curve.driver.variables]
-        if any(
-            target.id == obj and _reads_place(variable, target, bones)
-            for variable in variables
-            for target in variable.targets
-        ):
-            yield owner.name
+        for variable in (each for curve in drivers(owner) for each in curve.driver.variables):
+            for target in variable.targets:
+                if target.id is not None and target.id != owner:
+                    yield target.id, owner.name, *_place_read(variable, target)
 
 
-def _reads_place(variable: Any, target: Any, bones: Collection[str] | None) -> bool:
+def _place_read(variable: Any, target: Any) -> tuple[str, bool]:
+    """The bone whose place a driver reads, or empty; and whether it reads that of the object."""
     if variable.type in {"TRANSFORMS", "LOC_DIFF", "ROTATION_DIFF"}:
-        return target.bone_target in bones if bones is not None else not target.bone_target
-    if bones is None:
-        return target.data_path.startswith(_PLACE)
+        return target.bone_target, not target.bone_target
     place = bone_channel(re.sub(r"\[\d+\]$", "", target.data_path))
-    return place is not None and place[0] in bones and place[1] in VECTOR_CHANNELS
+    bone = place[0] if place is not None and place[1] in VECTOR_CHANNELS else ""
+    return bone, target.data_path.startswith(_PLACE)
 
 
-def _modified_by(obj: bpy.types.Object, bones: Collection[str] | None) -> Iterator[str]:
-    for other, modifier in modifiers_with(obj):
-        names = {getattr(modifier, name, "") for name in _BONES_OF_MODIFIERS}
-        if modifier.type != "ARMATURE" and (bones is None or not names.isdisjoint(bones)):
-            yield other.name
+def _modified() -> Iterator[_Follower]:
+    for other, modifier, held in _modifiers():
+        if modifier.type != "ARMATURE":
+            for obj in held:
+                for name in _BONES_OF_MODIFIERS:
+                    yield obj, other.name, getattr(modifier, name, ""), True
 
 
-def modifiers_with(obj: bpy.types.Object) -> Iterator[tuple[bpy.types.Object, Any]]:
-    """The modifiers of other objects that have an object in a field, with these other objects."""
-    for other in _others(obj):
+def _modifiers() -> Iterator[tuple[bpy.types.Object, Any, list[bpy.types.Object]]]:
+    """All modifiers of others, with the other objects in their fields, and whose they are."""
+    for other in _shown():
         for modifier in other.modifiers:
             fields = (each for each in modifier.bl_rna.properties if each.type == "POINTER")
             held = [getattr(modifier, field.identifier) for field in fields]
             if modifier.type == "NODES" and modifier not in own_modifiers(other):
                 held += input_objects(cast("bpy.types.NodesModifier", modifier))
-            if obj in held:
-                yield other, modifier
+            objects = [each for each in held if isinstance(each, bpy.types.Object)]
+            yield other, modifier, [each for each in objects if each != other]
+
+
+def modifiers_with(obj: bpy.types.Object) -> Iterator[tuple[bpy.types.Object, Any]]:
+    """The modifiers of other objects that have an object in a field, with these other objects."""
+    yield from ((other, modifier) for other, modifier, held in _modifiers() if obj in held)
 
 
 def follow(
