@@ -127,7 +127,7 @@ def grey_settings(owner: bpy.types.Object) -> str | None:
     if override is None or not override.is_system_override:
         return linked_refusal(owner) if settings_of(owner).is_enabled else None
     return (
-        f"{owner.name} is a library override that is not editable: its settings are grey. Object, "
+        f"The settings are grey: {owner.name} is a library override that is not editable. Object, "
         "Library Override, Make, makes it editable."
     )
 
@@ -149,8 +149,8 @@ def copied_modifier_warning(obj: bpy.types.Object) -> str | None:
     if skinned.settings.is_enabled or obj.library is not None or skinned.ours is None:
         return None
     return (
-        f"The modifier DQ Compensation of {obj.name} was copied from another object and does not "
-        "fit. Press Enable to use it here, or Disable to remove it."
+        f"{obj.name} has a copied modifier that does not fit: DQ Compensation of another object. "
+        "Press Enable to use it here, or Disable to remove it."
     )
 
 

@@ -112,9 +112,7 @@ stack, and Disable restores every setting"""
         self._end(context)
         done = [obj for obj in enabled_objects() if obj.session_uid in self._enabled]
         names = listed(enabling.stay_as_painted(done))
-        now = (
-            f"the Softness of {names} is 0" if names else "the soft weights are of an earlier state"
-        )
+        now = f"the Softness of {names} is 0" if names else "the soft weights are outdated"
         self.report({"WARNING"}, f"Stopped: {now}")
         return {"FINISHED"}
 
