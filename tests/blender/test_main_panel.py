@@ -189,6 +189,34 @@ def test_undo_of_a_look_is_exact(rig: Object) -> None:
         np.testing.assert_array_equal(evaluated_positions(bpy.data.objects[name]), expected)
 
 
+def test_undo_of_disable_with_own_settings_of_a_mesh_is_exact(rig: Object) -> None:
+    own = bpy.data.objects["Body 01"]
+    select(own)
+    assert bpy.ops.dqc.own_settings() == {"FINISHED"}
+    own.dq_compensation.factor, own.dq_compensation.softness = 0.3, 0.25
+    rig.dq_compensation.twist_spread = 0.75
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Before")
+    names = [rig.name, "Body", "Body 01", "Body 02"]
+    before = {name: values(bpy.data.objects[name]) for name in names}
+    assert before["Body 01"] != before["Body"]
+    positions = {name: evaluated_positions(bpy.data.objects[name]) for name in names[1:]}
+    for _ in range(2):
+        select(bpy.data.objects[names[0]])
+        assert bpy.ops.dqc.disable() == {"FINISHED"}
+        bpy.ops.ed.undo_push(message="Disable")
+        assert not settings_of(bpy.data.objects["Body 01"]).is_enabled
+        bpy.ops.ed.undo()
+        for name in names:
+            assert values(bpy.data.objects[name]) == before[name], name
+        for name, expected in positions.items():
+            assert settings_of(bpy.data.objects[name]).is_enabled
+            # The same computation on the same data.
+            np.testing.assert_array_equal(evaluated_positions(bpy.data.objects[name]), expected)
+        (character,), _ = panels.shown_characters(bpy.context)
+        assert [mesh.name for mesh in character.with_own] == ["Body 01"]
+
+
 def test_a_look_is_for_the_active_character_and_with_alt_for_all(rig: Object) -> None:
     other, _ = enabled_limb("Other")
     select(rig, other)
