@@ -562,9 +562,8 @@ class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
     def description(cls, context: Context, properties: Any) -> str:
         """What the button does."""
         if properties.remove_name or properties.remove_active:
-            return (
-                f"Remove the look {properties.name} from your presets. Characters keep their looks"
-            )
+            look = f"the look {properties.name}" if properties.name else "a look of your own"
+            return f"Remove {look}. Looks of the add-on stay, and characters keep theirs"
         return cls.__doc__ or ""
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
