@@ -190,7 +190,7 @@ def note_adjusted(*objects: bpy.types.Object) -> None:
     had been edited.
     """
     for obj in objects:
-        memory_of(obj, _Adjusted)
+        memory_of(obj, _Adjusted).mesh = 0
         armature = armature_with_settings(obj)
         if armature is not None:
             memory_of(armature, _Adjusted)
