@@ -58,8 +58,8 @@ _BY_EXAMPLE: ChosenMethod = "SPHERICAL_JOINT_BY_EXAMPLE"
 def active_character(context: Context) -> Object | None:
     """The mesh object of the active character.
 
-    The active mesh; the character of an active posed copy; of the meshes that the active object
-    leads to the first that is enabled, those by example before others.
+    The active mesh; the character of an active posed copy; of the enabled meshes that the active
+    object leads to the largest, those by example and with examples before others.
     """
     active = context.active_object
     if active is None:
@@ -71,8 +71,13 @@ def active_character(context: Context) -> Object | None:
     else:
         meshes = target_meshes(context) if active.type == "EMPTY" else []
     enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
-    by_example = (obj for obj in enabled or meshes if settings_of(obj).method == _BY_EXAMPLE)
-    return next(by_example, next(iter(enabled or meshes), None))
+    return max(enabled or meshes, key=_rank, default=None)
+
+
+def _rank(mesh: Object) -> tuple[bool, bool, int]:
+    """How likely a mesh is the one whose examples are meant."""
+    settings = settings_of(mesh)
+    return settings.method == _BY_EXAMPLE, len(settings.examples) > 0, len(mesh_of(mesh).vertices)
 
 
 def active_copy(context: Context) -> Object | None:

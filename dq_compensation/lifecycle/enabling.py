@@ -12,13 +12,19 @@ from ..errors import BindingError
 from ..modifier.installation import put_armature_modifier_back, remove_unused
 from ..modifier.modifier_stack import installation_refusal, restore, show_ours
 from ..scene.binding.binding import Binding
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
 from ..scene.settings.object_settings import Display, armature_with_settings, settings_of
-from ..session.changes import are_settings_being_written, note_adjusted, writing_settings
+from ..session.changes import (
+    are_settings_being_written,
+    note_adjusted,
+    was_edited_before,
+    writing_settings,
+)
 from ..session.known_objects import enabled, enabled_objects
 from ..session.status import discard_binding, forget_status, status_of, tag_redraw
 from ..softness.softening import forget_soft_weights
@@ -38,6 +44,7 @@ from .following import (
     finish,
     finish_others,
     flush,
+    mesh_edited,
     mesh_read,
 )
 from .following_softness import stop_waiting, waiting_objects
@@ -120,7 +127,7 @@ def grey_settings(owner: bpy.types.Object) -> str | None:
     if override is None or not override.is_system_override:
         return linked_refusal(owner) if settings_of(owner).is_enabled else None
     return (
-        f"{owner.name} is a library override that is not editable: its settings are grey. Object, "
+        f"The settings are grey: {owner.name} is a library override that is not editable. Object, "
         "Library Override, Make, makes it editable."
     )
 
@@ -142,8 +149,8 @@ def copied_modifier_warning(obj: bpy.types.Object) -> str | None:
     if skinned.settings.is_enabled or obj.library is not None or skinned.ours is None:
         return None
     return (
-        f"The modifier DQ Compensation of {obj.name} was copied from another object and does not "
-        "fit. Press Enable to use it here, or Disable to remove it."
+        f"{obj.name} has a copied modifier that does not fit: DQ Compensation of another object. "
+        "Press Enable to use it here, or Disable to remove it."
     )
 
 
@@ -322,6 +329,9 @@ def reconcile_together(meshes: list[bpy.types.Object]) -> None:
     if not meshes:
         return
     note_adjusted(*meshes)
+    for obj in filter(was_edited_before, meshes):
+        # By a script. What is evaluated now is taken for our own changes.
+        mesh_edited(mesh_of(obj))
     flush(meshes)
     depsgraph = bpy.context.evaluated_depsgraph_get()
     with changing_together():

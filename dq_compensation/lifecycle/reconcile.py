@@ -224,8 +224,8 @@ def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[s
         return []
     where = listed(["the viewport"] * viewport + ["renders"] * renders)
     return [
-        f"The modifier {name_in_sentences(ours)} is turned off in {where}, so "
-        f"{skinned.obj.name} is not deformed as chosen there. Turn it on."
+        f"{skinned.obj.name} is not deformed as chosen in {where}: its modifier "
+        f"{name_in_sentences(ours)} is turned off there. Turn it on."
     ]
 
 
@@ -508,9 +508,9 @@ def compare_with_file(
         return Comparison(State.BLOCKED, reason, is_installable=False)
     if ours is None and before.replaced_modifier and not before.parted:
         reason = (
-            f"The modifier DQ Compensation of {obj.name} was applied or removed. If you have "
-            "applied it, undo that. Press Refresh to add it again, or Disable to go back to the "
-            "Armature modifier."
+            f"{obj.name} has lost its modifier DQ Compensation: it was applied or removed. If you "
+            "have applied it, undo that. Press Refresh to add it again, or Disable to go back to "
+            "the Armature modifier."
         )
         return Comparison(State.MISSING, reason)
     if is_linked:

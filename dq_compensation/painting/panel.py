@@ -10,6 +10,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 from bpy.types import Context, Event, Menu, Object, Operator, UILayout
 
 from ..errors import UserError
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import target_meshes
 from ..scene.settings.object_settings import PAINTED_KINDS, PaintedKind, Settings, settings_of
@@ -24,7 +25,7 @@ from ..ui_shared.reporting import (
 )
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
-from ..wording import rounded
+from ..wording import listed, rounded
 from .compensation_weights import (
     PAINTED_GROUPS,
     WeightsChange,
@@ -53,13 +54,13 @@ _COMBINE = (
 
 
 def painting_target(context: Context) -> Object | None:
-    """The mesh to paint: the active one, or the first that the active object leads to."""
+    """The mesh to paint: the active one, or the largest that the active object leads to."""
     active = context.active_object
     if active is None or active.type == "MESH":
         return active
     meshes = target_meshes(context)
-    enabled = (obj for obj in meshes if settings_of(obj).is_enabled)
-    return next(enabled, next(iter(meshes), active))
+    enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
+    return max(enabled or meshes, key=lambda obj: len(mesh_of(obj).vertices), default=active)
 
 
 class _WeightsOperator(Refusing):
@@ -95,7 +96,7 @@ def _message(obj: Object, change: WeightsChange, done: str) -> str:
     if change.unmatched:
         message += f" {change.unmatched} have no counterpart and stayed as they were."
     if change.sharing:
-        message += f" The mesh is shared: {', '.join(change.sharing)} changed as well."
+        message += f" The mesh is shared: {listed(change.sharing)} changed as well."
     return message
 
 
@@ -378,7 +379,7 @@ class PaintPanel(SubPanel):
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
         settings = settings_of(subject)
         if settings.is_enabled:
-            _weights(layout, subject)
+            _weights(layout, subject, context.active_object)
         column = layout.column(align=True)
         column.operator("dqc.soften_weights", icon="MOD_SMOOTH")
         column.operator("dqc.restore_weights", icon="LOOP_BACK")
@@ -398,14 +399,14 @@ def draw_group(layout: UILayout, obj: Object, kind: PaintedKind) -> None:
     layout.prop_search(settings_of(obj), group.setting, obj, "vertex_groups", text=group.label)
 
 
-def _weights(layout: UILayout, obj: Object) -> None:
+def _weights(layout: UILayout, obj: Object, active_object: Object | None) -> None:
     """Draw the picker of the group that is painted, and what changes its weights."""
     settings = settings_of(obj)
     kind = settings.painted
     column = layout.column(align=True)
     column.prop(settings, "painted")
     setting = PAINTED_GROUPS[kind].setting
-    column.prop_search(settings, setting, obj, "vertex_groups", text="Vertex Group")
+    column.prop_search(settings, setting, obj, "vertex_groups", text=PAINTED_GROUPS[kind].label)
     row = column.row(align=True)
     row.scale_y = 1.3
     # The rows stay where they are when the mode changes.
@@ -414,7 +415,8 @@ def _weights(layout: UILayout, obj: Object) -> None:
     is_brushed = paints and active is not None and painted_group(obj, kind) == active
     paint: Any = row.operator(
         "dqc.paint_weights",
-        text="Paint",
+        # With the armature active it says which mesh.
+        text="Paint" if obj == active_object else f"Paint {obj.name}",
         icon="BRUSH_DATA",
         depress=is_brushed,
     )

@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 
 from ..scene.binding.content import mesh_signature, object_signature, pose_signature
-from ..scene.blender.mesh import read_properties
+from ..scene.blender.mesh import mesh_of, read_properties
 from ..scene.blender.own_objects import PALETTE_PROPERTY
 from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import forget_skins
@@ -164,7 +164,13 @@ class Update(NamedTuple):
 
 
 class _Adjusted:
-    """Marks an object whose changed setting needs no other look."""
+    """Marks an object whose changed setting needs no other look.
+
+    Attributes:
+        mesh: the signature of its mesh before the next evaluation; 0 where nobody has looked.
+    """
+
+    mesh = 0
 
 
 class _Posed:
@@ -184,10 +190,17 @@ def note_adjusted(*objects: bpy.types.Object) -> None:
     had been edited.
     """
     for obj in objects:
-        memory_of(obj, _Adjusted)
+        memory_of(obj, _Adjusted).mesh = 0
         armature = armature_with_settings(obj)
         if armature is not None:
             memory_of(armature, _Adjusted)
+
+
+def was_edited_before(obj: bpy.types.Object) -> bool:
+    """Whether the mesh of an adjusted object was edited, which Blender has not evaluated yet."""
+    seen, known = status_of(obj).signature[1], memory_of(obj, _Adjusted)
+    known.mesh = mesh_signature(mesh_of(obj))
+    return seen not in (0, known.mesh)
 
 
 def remember_pose(rig: bpy.types.Object) -> bool:
@@ -284,7 +297,8 @@ def _unedited(obj: bpy.types.Object) -> list[Any]:
         same = remember_pose(obj) and not len(settings_of(obj).takes)
         return [obj, obj.data] if same else []
     mesh: Any = obj.data
-    if (object_signature(obj), mesh_signature(mesh)) != status_of(obj).signature:
+    shape = memory_of(obj, _Adjusted).mesh or mesh_signature(mesh)
+    if (object_signature(obj), shape) != status_of(obj).signature:
         return []
     return [each for each in (obj, mesh, mesh.shape_keys) if each is not None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bpy
@@ -25,7 +25,6 @@ from ..ui_shared.reporting import (
     DIALOG_WIDTH,
     OperatorResult,
     Refusing,
-    cut_to_width,
     draw_in_dialog,
     draw_sentence,
 )
@@ -294,6 +293,14 @@ problem with a question keeps its own button"""
     )
 
     @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What it does, and why its button is grey where it is."""
+        found = filter(None, map(_found, by_character(target_meshes(context))))
+        if any(_fixed_unasked(each.issues, hints=properties.hints) for each in found):
+            return cls.__doc__ or ""
+        return f"{cls.__doc__}. It is grey while the list has none of these"
+
+    @classmethod
     def refusal(cls, context: Context) -> str | None:
         reasons = [fixing.fixing_refusal(obj) for obj in target_meshes(context)]
         if not all(reasons):
@@ -438,10 +445,6 @@ _ICONS: dict[str, IconItems] = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFORMAT
 _BOX_MARGIN = 94
 
 
-# Pixels at interface scale 1 that the text of the line does not get: of its buttons and the tabs.
-_LINE_MARGIN = 150
-
-
 class _Found(NamedTuple):
     """What is known of a character: its issues, and whether they are of an earlier state."""
 
@@ -457,10 +460,11 @@ def draw_setup_check(layout: UILayout, context: Context) -> None:
         return
     header, body = layout.panel("dqc_setup_check")
     header.use_property_split = False
-    found = [each for meshes in by_character(targets) if (each := _found(meshes)) is not None]
+    characters = by_character(targets)
+    found = [each for meshes in characters if (each := _found(meshes)) is not None]
     unchecked = [telling_name(obj) for obj in targets if known(obj) is None]
     text, icon = _summary(found, whole=not unchecked)
-    header.label(text=cut_to_width(context, text, _LINE_MARGIN), icon=icon)
+    header.label(text=text, icon=icon)
     row = header.row(align=True)
     row.operator("dqc.check", text="", icon="VIEWZOOM")
     draw_help(header, "setup_check")
@@ -468,7 +472,7 @@ def draw_setup_check(layout: UILayout, context: Context) -> None:
     if body is not None and found and unchecked:
         draw_sentence(body, context, f"Not checked yet: {listed(unchecked)}.", "QUESTION")
     for each in found:
-        drawn += _character(body, context, each, named=len(targets) > 1)
+        drawn += _character(body, context, each, named=len(characters) > 1)
     if body is not None:
         hints = [each for each in drawn if _is_hint(each[0])]
         opened = _folded(body, context, "dqc_hints", "Show Hints", hints)
@@ -476,10 +480,14 @@ def draw_setup_check(layout: UILayout, context: Context) -> None:
         _folded(body, context, "dqc_ignored", "Show Ignored", ignored)
     # It has its place where there is nothing to fix, too.
     row = row.row(align=True)
-    issues = (issue for issue, _ in drawn if not issue.ignored)
-    shown = (issue for issue in issues if opened or not _is_hint(issue))
-    row.enabled = any(fixing.fix_unasked(issue) for issue in shown)
+    row.enabled = _fixed_unasked((issue for issue, _ in drawn), hints=opened)
     row.operator("dqc.fix_all", text="", icon="TOOL_SETTINGS").hints = opened
+
+
+def _fixed_unasked(issues: Iterable[Issue], *, hints: bool) -> bool:
+    """Whether Fix All repairs one of these, or one of the hints among them."""
+    shown = (issue for issue in issues if not issue.ignored and (hints or not _is_hint(issue)))
+    return any(fixing.fix_unasked(issue) is not None for issue in shown)
 
 
 def _found(meshes: list[Object]) -> _Found | None:
@@ -491,20 +499,21 @@ def _found(meshes: list[Object]) -> _Found | None:
 
 
 def _summary(found: list[_Found], *, whole: bool) -> tuple[str, IconItems]:
-    """The numbers of problems, or that nothing was checked, and an icon.
+    """The title, with the number of problems behind it, and the icon of the worst.
 
-    One line, so that nothing below it moves when the findings become outdated.
+    It fits beside the buttons in a sidebar of default width. One line, so that nothing below it
+    moves when the findings become outdated.
     """
+    title = "Setup Check"
     if not found:
-        return "Setup Check", "NONE"
-    issues = [issue for each in found for issue in each.issues]
-    issues = [issue for issue in issues if not (issue.ignored or _is_hint(issue))]
-    text = _counted_issues(issues)
+        return title, "NONE"
     if any(each.outdated for each in found):
-        return f"Outdated: {text}", "FILE_REFRESH"
-    if issues:
-        return text.capitalize(), "ERROR"
-    return (text.capitalize(), "CHECKMARK") if whole else ("Not all checked", "QUESTION")
+        return f"{title}: outdated", "NONE"
+    issues = [issue for each in found for issue in each.issues]
+    worst = [issue.severity for issue in issues if not (issue.ignored or _is_hint(issue))]
+    if worst:
+        return f"{title}: {len(worst)}", _ICONS["ERROR" if "ERROR" in worst else "WARNING"]
+    return title, "CHECKMARK" if whole else "QUESTION"
 
 
 _Drawn = tuple[Issue, bool]
@@ -533,17 +542,17 @@ def _character(
 ) -> list[_Drawn]:
     """Draw what is wrong with a character; returns all issues, with hints and ignored ones."""
     meshes, issues, _ = found
-    if body is not None and named:
-        body.separator()
-        icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
-        body.label(text=_name_of(meshes), icon=icon)
-        body.label(text=_counted_issues(issues).capitalize())
     fixable = [issue.meshes[0] for issue in issues if issue.fixes]
     by_name = {telling_name(obj): obj for obj in meshes}
     refusals = {name: fixing.fixing_refusal(by_name[name]) for name in fixable}
     drawn = [(issue, refusals.get(issue.meshes[0]) is None) for issue in issues]
     if body is None:
         return drawn
+    if named:
+        body.separator()
+        icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
+        body.label(text=_name_of(meshes), icon=icon)
+    body.label(text=_counted_issues(issues).capitalize())
     for reason in dict.fromkeys(filter(None, refusals.values())):
         draw_sentence(body, context, reason, "LIBRARY_DATA_DIRECT")
     for issue, editable in drawn:

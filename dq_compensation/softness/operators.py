@@ -115,7 +115,7 @@ class DQC_OT_restore_weights(Refusing, Operator):
 
 
 class DQC_OT_update_softness(RunsInSteps):
-    """Compute the soft weights again that are of an earlier state"""
+    """Compute outdated soft weights again"""
 
     bl_idname = "dqc.update_softness"
     bl_label = "Update Softness"
@@ -139,7 +139,7 @@ class DQC_OT_update_softness(RunsInSteps):
     def _stop(self, context: Context) -> OperatorResult:
         stop_waiting()
         self._end(context)
-        self.report({"WARNING"}, "Stopped: the soft weights are of an earlier state")
+        self.report({"WARNING"}, "Stopped: the soft weights are outdated")
         return {"CANCELLED"}
 
 
@@ -165,7 +165,7 @@ def softness_messages(meshes: Iterable[Object]) -> list[tuple[str, bool]]:
     known = [status_of(mesh).softness for mesh in meshes if settings_of(mesh).softness]
     found = [(text, False) for text in dict.fromkeys(each.problem for each in known) if text]
     if any(each.is_old for each in known):
-        found.append(("The soft weights are of an earlier state.", True))
+        found.append(("Soft weights are outdated.", True))
     return found
 
 

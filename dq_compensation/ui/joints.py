@@ -231,10 +231,15 @@ def _joint_owners(context: Context) -> list[Object]:
     return [obj for obj in alone or owners if enabling.linked_refusal(obj) is None]
 
 
+def _together(obj: Object) -> list[Object]:
+    """All meshes that go with an object."""
+    armature = armature_with_settings(obj)
+    return [obj] if armature is None else meshes_with_settings(armature)
+
+
 def _found(obj: Object) -> FoundBones:
     """What bones were taken for on all meshes that go with an object."""
-    armature = armature_with_settings(obj)
-    return found_bones(*(meshes_with_settings(armature) if armature is not None else [obj]))
+    return found_bones(*_together(obj))
 
 
 class DQC_UL_joints(RowsOfItems):
@@ -381,7 +386,9 @@ def _about(obj: Object, bone: str) -> str:
 
 def _count(obj: Object) -> str:
     """How many joints are compensated."""
-    found, counts = _found(obj), joint_counts(obj)
+    found, known = _found(obj), filter(None, map(joint_counts, _together(obj)))
+    # Of the mesh with the most: clothes share the joints of the body.
+    counts = max(known, key=sum, default=None)
     if counts is None:
         text = f"Joints found: {len(found.joints)}"
     else:

@@ -113,9 +113,7 @@ stack, and Disable restores every setting"""
         self._end(context)
         done = [obj for obj in enabled_objects() if obj.session_uid in self._enabled]
         names = listed(enabling.stay_as_painted(done))
-        now = (
-            f"the Softness of {names} is 0" if names else "the soft weights are of an earlier state"
-        )
+        now = f"the Softness of {names} is 0" if names else "the soft weights are outdated"
         self.report({"WARNING"}, f"Stopped: {now}")
         return {"FINISHED"}
 
@@ -563,9 +561,8 @@ class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
     def description(cls, context: Context, properties: Any) -> str:
         """What the button does."""
         if properties.remove_name or properties.remove_active:
-            return (
-                f"Remove the look {properties.name} from your presets. Characters keep their looks"
-            )
+            look = f"the look {properties.name}" if properties.name else "a look of your own"
+            return f"Remove {look}. Looks of the add-on stay, and characters keep theirs"
         return cls.__doc__ or ""
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:

@@ -119,12 +119,15 @@ def _method(layout: UILayout, context: Context, owner: Object) -> None:
     column.row().prop(settings, "display", expand=True)
 
 
+NEEDS_COMPENSATED = "What is grey needs the method Compensated."
+
+
 def _needs(acting: Settings) -> str:
     """What the chosen method needs, or what needs another one; empty: nothing."""
     if acting.by_example:
         return "The shapes of By Example are in its own panel."
     if not acting.compensates:
-        return "What is grey needs the method Compensated."
+        return NEEDS_COMPENSATED
     return "" if acting.acts("use_ball_joints") else "Ball Joints needs the curve Measured."
 
 
@@ -216,7 +219,7 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     if any(enabled):
         row.use_property_split = False
         row.prop(context.window_manager, "dqc_compare", toggle=True)
-        row.operator("dqc.test_motion", text="", icon="PLAY")
+        row.operator("dqc.test_motion", text="", icon="POSE_HLT")
     active, first = context.active_object, characters[0]
     if len(characters) > 1 or active not in (first.armature, *first.meshes):
         more = f" and {len(characters) - 1} more selected" if len(characters) > 1 else ""
@@ -303,6 +306,8 @@ def messages(context: Context, character: Character) -> list[Message]:
     owner = character.shown(active)
     if reason := enabling.grey_settings(owner):
         found.append(Message(reason, "LIBRARY_DATA_DIRECT"))
+    if character.enabled and not Settings.of(owner).acts("factor"):
+        found.append(Message(NEEDS_COMPENSATED))
     if character.keeper is not None and active in character.with_own:
         found.append(Message(f"{active.name} has its own settings, in Advanced."))
     found += [Message(text) for text in said_once(notes)]
@@ -327,7 +332,8 @@ def _message_line(layout: UILayout, context: Context, character: Character) -> N
     first, *others = found
     text = f"({len(found)}) {first.text}" if others else first.text
     margin = _LINE_MARGIN + (_FIX_WIDTH if first.fix else 0)
-    draw_in_one_line(row, "", cut_to_width(context, text, margin), first.icon)
+    names = [obj.name for obj in (character.armature, *character.meshes) if obj is not None]
+    draw_in_one_line(row, "", cut_to_width(context, text, margin, names), first.icon)
     if first.fix:
         button = row.row(align=True)
         button.ui_units_x = 2.4

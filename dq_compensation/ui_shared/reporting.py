@@ -34,6 +34,8 @@ _POINTS = 11.0
 _NO_SIDEBAR, _NARROWEST = 240.0, 80.0
 # What a text does not get of the sidebar: its icon and the tabs.
 _MARGIN = 84
+# The letters of a name in a line that is too long.
+_LONG_NAME = 12
 # The width of dialogs in pixels at interface scale 1, and the part of it that is not text.
 DIALOG_WIDTH = 400
 _DIALOG_MARGIN = 60
@@ -73,14 +75,22 @@ def draw_in_one_line(row: UILayout, sentences: str, text: str, icon: IconItems) 
     button.sentences = sentences
 
 
-def cut_to_width(context: Context, text: str, margin: int = _MARGIN) -> str:
+def cut_to_width(
+    context: Context, text: str, margin: int = _MARGIN, names: Iterable[str] = ()
+) -> str:
     """The beginning of a text that the sidebar has room for; `margin` as of `draw_sentence`.
 
     Blender leaves out the middle of a text that is too long.
+
+    Args:
+        names: that may be in it. Long ones keep their ends alone, so that the text has room.
     """
     width = _sidebar_width(context, margin)
     if shown_width(text) <= width:
         return text
+    for name in names:
+        if len(name) > _LONG_NAME:
+            text = text.replace(name, f"\u2026{name[1 - _LONG_NAME :]}")
     while text and shown_width(f"{text}\u2026") > width:
         text = text[:-1]
     return f"{text.rstrip()}\u2026"

@@ -21,7 +21,7 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import digest_of_bones
 from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.scene.settings.object_settings import Settings, armature_with_settings
 from dq_compensation.session.status import current_binding
 from tests.blender.enabled_scenes import check, enable, error, ours
 from tests.blender.scene_builders import new_file
@@ -221,3 +221,25 @@ def test_an_edited_weight_of_a_whole_character_ends_where_enabling_anew_does(add
     ):
         for name in names:
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("setting", ["method", "curve", "use_ball_joints"])
+@pytest.mark.parametrize("edited", ["weights", "vertices"])
+def test_an_edit_and_a_setting_right_after_it_are_both_followed(
+    limb: tuple[Object, Object], edited: str, setting: str
+) -> None:
+    """As in a script: Blender has not evaluated the edit when the setting changes."""
+    obj, rig = limb
+    # The settings of the character are its armature's.
+    assert armature_with_settings(obj) == rig
+    other = {"method": "LINEAR", "curve": "FITTED", "use_ball_joints": False}
+    before = getattr(rig.dq_compensation, setting)
+    if edited == "weights":
+        obj.vertex_groups["Lower"].add([260], 0.3, "REPLACE")
+    else:
+        obj.data.vertices[260].co.x += 0.05
+        obj.data.update()
+    for value in (other[setting], before):
+        setattr(rig.dq_compensation, setting, value)
+        bpy.context.view_layer.update()
+        assert_as_written_anew(obj)

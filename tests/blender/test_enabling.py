@@ -429,7 +429,7 @@ def test_refusals_say_what_to_do(empty_file: None) -> None:
     with pytest.raises(RuntimeError, match=r"Würfel has no Armature modifier.*Ctrl P"):
         bpy.ops.dqc.enable()
     obj.modifiers.new("Rig", "ARMATURE")
-    with pytest.raises(RuntimeError, match="Rig of Würfel has no armature"):
+    with pytest.raises(RuntimeError, match="Würfel has no armature in its modifier Rig"):
         bpy.ops.dqc.enable()
     assert not obj.dq_compensation.enabled
 

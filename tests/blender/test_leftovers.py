@@ -159,7 +159,7 @@ def test_a_copied_modifier_is_named_and_enable_takes_it_over(posed_limb: Limb) -
     bpy.ops.object.make_links_data(type="MODIFIERS")
     check()
     assert not other.dq_compensation.enabled
-    assert "copied from another object" in str(copied_modifier_warning(other))
+    assert "has a copied modifier" in str(copied_modifier_warning(other))
     enable(other)
     assert copied_modifier_warning(other) is None
     disable_everything()

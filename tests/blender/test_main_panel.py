@@ -155,7 +155,7 @@ def test_an_override_that_is_not_editable_says_why_its_settings_are_grey(
             said = " ".join(each.text for each in panels.messages(bpy.context, character))
             shown = settings_of(character.shown(owner))
             assert shown.is_property_readonly("factor") == (not fully)
-            assert ("its settings are grey" in said) == (not fully)
+            assert ("The settings are grey" in said) == (not fully)
             assert settings_of(owner).is_property_readonly("active_joint") == (not fully)
 
 
@@ -187,6 +187,34 @@ def test_undo_of_a_look_is_exact(rig: Object) -> None:
     for name, expected in positions.items():
         # The same computation on the same data.
         np.testing.assert_array_equal(evaluated_positions(bpy.data.objects[name]), expected)
+
+
+def test_undo_of_disable_with_own_settings_of_a_mesh_is_exact(rig: Object) -> None:
+    own = bpy.data.objects["Body 01"]
+    select(own)
+    assert bpy.ops.dqc.own_settings() == {"FINISHED"}
+    own.dq_compensation.factor, own.dq_compensation.softness = 0.3, 0.25
+    rig.dq_compensation.twist_spread = 0.75
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Before")
+    names = [rig.name, "Body", "Body 01", "Body 02"]
+    before = {name: values(bpy.data.objects[name]) for name in names}
+    assert before["Body 01"] != before["Body"]
+    positions = {name: evaluated_positions(bpy.data.objects[name]) for name in names[1:]}
+    for _ in range(2):
+        select(bpy.data.objects[names[0]])
+        assert bpy.ops.dqc.disable() == {"FINISHED"}
+        bpy.ops.ed.undo_push(message="Disable")
+        assert not settings_of(bpy.data.objects["Body 01"]).is_enabled
+        bpy.ops.ed.undo()
+        for name in names:
+            assert values(bpy.data.objects[name]) == before[name], name
+        for name, expected in positions.items():
+            assert settings_of(bpy.data.objects[name]).is_enabled
+            # The same computation on the same data.
+            np.testing.assert_array_equal(evaluated_positions(bpy.data.objects[name]), expected)
+        (character,), _ = panels.shown_characters(bpy.context)
+        assert [mesh.name for mesh in character.with_own] == ["Body 01"]
 
 
 def test_a_look_is_for_the_active_character_and_with_alt_for_all(rig: Object) -> None:
@@ -259,7 +287,9 @@ def test_nothing_changes_its_height_while_something_is_dragged_or_runs(
 
 def test_rows_keep_their_places_in_modes_and_with_methods_and_messages(rig: Object) -> None:
     def places() -> list[tuple[str, str]]:
-        return [(leaf.kind, leaf.name) for leaf in drawn().leaves() if leaf.kind != "label"]
+        # The line of messages is a label or a button.
+        leaves = [leaf for leaf in drawn().leaves() if leaf.kind != "label"]
+        return [(leaf.kind, leaf.name) for leaf in leaves if leaf.name != "dqc.messages"]
 
     expected, rows = places(), drawn().height
     bpy.ops.object.mode_set(mode="POSE")
@@ -267,7 +297,8 @@ def test_rows_keep_their_places_in_modes_and_with_methods_and_messages(rig: Obje
     bpy.ops.object.mode_set(mode="OBJECT")
     for method in ("LINEAR", "DUAL_QUATERNION", "SPHERICAL_JOINT"):
         rig.dq_compensation.method = method
-        assert places() == expected, method
+        assert (places(), drawn().height) == (expected, rows), method
+        assert "What is grey needs the method" in " ".join(drawn().texts())
     rig.dq_compensation.method = "COMPENSATED"
     status_of(bpy.data.objects["Body"]).notes = ["A note.", "Another one."]
     assert drawn().height == rows
@@ -298,6 +329,19 @@ def test_what_is_wrong_has_one_line_with_its_fix(rig: Object) -> None:
     assert "Fix" not in drawn().texts()
 
 
+def test_a_long_name_leaves_room_for_what_is_said_of_it(rig: Object) -> None:
+    """Where a line is too long: the start of what it says fits beside the end of the name."""
+    mesh = bpy.data.objects["Body 01"]
+    for name in ("Body 01", "Character_Protagonist_Body_LOD0_high"):
+        mesh.name = name
+        select(mesh)
+        bpy.ops.object.mode_set(mode="EDIT")
+        (line,) = [leaf for leaf in drawn().leaves("operator") if leaf.name == "dqc.messages"]
+        assert "is in Edit Mode" in line.text
+        assert line.text.startswith(name if name == "Body 01" else "\u2026y_LOD0_high is")
+        bpy.ops.object.mode_set(mode="OBJECT")
+
+
 def test_a_mesh_in_edit_mode_has_no_fix_which_could_not_read_it(rig: Object) -> None:
     select(bpy.data.objects["Body"])
     bpy.ops.object.mode_set(mode="EDIT")
@@ -322,6 +366,40 @@ def test_the_empty_above_a_character_has_its_panels(rig: Object) -> None:
     select(empty)
     bpy.context.view_layer.update()
     assert "No skinned mesh is below Above" in " ".join(drawn().texts())
+
+
+def test_with_the_armature_active_the_largest_mesh_is_meant_and_named(rig: Object) -> None:
+    """Not the first by name, which may be a pair of gloves."""
+    largest = bpy.data.objects["Body 02"]
+    largest.data.vertices.add(1)
+    bpy.context.view_layer.update()
+    select(rig)
+    for mode in ("OBJECT", "POSE"):
+        bpy.ops.object.mode_set(mode=mode)
+        assert active_character(bpy.context) == PaintPanel.subject(bpy.context) == largest
+        assert "Paint Body 02" in drawn(OPEN).texts()
+    # Whose examples are there counts more.
+    settings_of(bpy.data.objects["Body 01"]).examples.add()
+    assert active_character(bpy.context) == bpy.data.objects["Body 01"]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    select(largest)
+    assert "Paint" in drawn(OPEN).texts()
+
+
+def test_joints_are_counted_on_the_whole_character(rig: Object) -> None:
+    """Whichever mesh is active: clothes that lack a joint do not hide it."""
+    piece = bpy.data.objects["Body"]
+    for name in ("Lower", "Hand"):
+        piece.vertex_groups.remove(piece.vertex_groups[name])
+    bpy.context.view_layer.update()
+    said = set()
+    for obj in (rig, piece, bpy.data.objects["Body 02"]):
+        select(obj)
+        (text,) = [each for each in drawn(OPEN).texts() if each.startswith("Joints found")]
+        said.add(text)
+    assert len(said) == 1
+    (text,) = said
+    assert not text.startswith("Joints found: 0")
 
 
 def test_the_list_of_examples_follows_the_active_bone_and_selects_it(rig: Object) -> None:

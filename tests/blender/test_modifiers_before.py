@@ -387,7 +387,7 @@ def test_a_refusal_behind_a_node_tree_names_the_object(limb: Pair) -> None:
     for one, other in pairwise([tree.nodes.new(kind) for kind in kinds]):
         tree.links.new(one.outputs[0], other.inputs[0])
     put_first(obj, "NODES", node_group=tree)
-    with pytest.raises(RuntimeError, match="No vertex group of Limb has"):
+    with pytest.raises(RuntimeError, match="Limb follows no bone: no vertex group has"):
         enable(obj)
 
 

@@ -162,6 +162,23 @@ def test_it_runs_until_escape_and_a_failure_ends_it(monkeypatch: pytest.MonkeyPa
     assert (obj.display_type, compared) == ("TEXTURED", set())
 
 
+@pytest.mark.parametrize("way", ["LEFTMOUSE", "RIGHTMOUSE", "mode"])
+def test_a_click_or_another_mode_ends_it_and_leaves_nothing(way: str) -> None:
+    obj, _ = build_limb()
+    api.enable(obj)
+    before, context, operator = data_blocks(), context_of(obj), pressed()
+    assert operator.invoke(context, MagicMock()) == {"RUNNING_MODAL"}
+    event = MagicMock(type="TIMER", value="NOTHING")
+    assert operator.modal(context, event) == {"PASS_THROUGH"}
+    if way == "mode":
+        context.mode = "PAINT_WEIGHT"
+    else:
+        event = MagicMock(type=way, value="PRESS")
+    assert operator.modal(context, event) == {"FINISHED"}
+    assert (obj.display_type, compared) == ("TEXTURED", set())
+    assert data_blocks() == before
+
+
 @pytest.mark.parametrize("kept", ["linked", "overridden"])
 def test_characters_of_other_files_are_tested_and_stay_as_they_are(
     kept: str, tmp_path: Path

@@ -244,13 +244,13 @@ def test_no_armature_modifier() -> None:
 def test_an_armature_modifier_without_an_armature() -> None:
     obj, _armature = character()
     obj.modifiers["Armature"].object = None
-    assert refusal(obj).startswith("The modifier Armature of Body has no armature.")
+    assert refusal(obj).startswith("Body has no armature in its modifier Armature.")
 
 
 def test_an_armature_that_was_deleted() -> None:
     obj, armature = character()
     bpy.data.objects.remove(armature)
-    assert refusal(obj).startswith("The modifier Armature of Body has no armature.")
+    assert refusal(obj).startswith("Body has no armature in its modifier Armature.")
 
 
 def test_neither_groups_nor_envelopes() -> None:
@@ -270,7 +270,7 @@ def test_no_group_has_a_bones_name() -> None:
     new_file()
     obj = add_grid()
     skin(obj, add_armature(), groups=("Arm", "Leg"))
-    assert refusal(obj).startswith("No vertex group of Body has the name of a deforming bone")
+    assert refusal(obj).startswith("Body follows no bone: no vertex group has the name of")
 
 
 def test_a_mesh_in_edit_mode() -> None:

@@ -58,10 +58,10 @@ class BlenderWindow:
         self.window.event_simulate(type=key, value=value, x=x, y=y, **modifiers)
         yield
 
-    def move(self, position: Position) -> Wait:
+    def move(self, position: Position, **modifiers: bool) -> Wait:
         """Move the mouse."""
         self.at = position
-        yield from self.event("MOUSEMOVE", "NOTHING")
+        yield from self.event("MOUSEMOVE", "NOTHING", **modifiers)
 
     def key(self, key: str, **modifiers: bool) -> Wait:
         """Press a key and release it: `key("Z", ctrl=True)`."""
@@ -87,10 +87,15 @@ class BlenderWindow:
         """Press the left button at the first position, release it at the last."""
         yield from self.move(way[0])
         yield
+        # For several objects at once Blender asks which keys are down.
+        if modifiers.get("alt"):
+            yield from self.event("LEFT_ALT", "PRESS", alt=True)
         yield from self.event("LEFTMOUSE", "PRESS", **modifiers)
         for position in way[1:]:
-            yield from self.move(position)
+            yield from self.move(position, **modifiers)
         yield from self.event("LEFTMOUSE", "RELEASE", **modifiers)
+        if modifiers.get("alt"):
+            yield from self.event("LEFT_ALT", "RELEASE")
         yield from self.wait(_TICKS)
 
     def wait(self, ticks: int) -> Wait:
@@ -250,10 +255,11 @@ class BlenderWindow:
         yield from self.click((sidebar.x + sidebar.width // 3, y))
         yield from self.wait(10)
 
-    def slide(self, wanted: str, pixels: int, across: float = 0.7) -> Wait:
+    def slide(self, wanted: str, pixels: int, across: float = 0.7, **modifiers: bool) -> Wait:
         """Drag a slider of the sidebar to the right, or with a negative distance to the left."""
         x, y = yield from self.find(wanted, across)
-        yield from self.drag([(x + round(pixels * part / 10), y) for part in range(11)])
+        way = [(x + round(pixels * part / 10), y) for part in range(11)]
+        yield from self.drag(way, **modifiers)
 
     def choose(self, wanted: str, text: str, is_reached: Callable[[], bool]) -> Wait:
         """Click a field of the sidebar that searches, and choose what the text finds."""

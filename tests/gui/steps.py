@@ -7,6 +7,7 @@ from collections.abc import Callable
 from blender_window import Wait
 from judging import Step
 from steps_basics import (
+    alt,
     compare,
     enable,
     factor,
@@ -40,6 +41,7 @@ STEPS: tuple[StepFunction, ...] = (
     first_minute,
     enable,
     factor,
+    alt,
     look,
     method,
     compare,

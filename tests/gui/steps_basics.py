@@ -125,6 +125,34 @@ def factor(step: Step) -> Wait:
     step.expect_same((yield from step.look("After Ctrl Z")), compensated, "Undone")
 
 
+def alt(step: Step) -> Wait:
+    """Select two characters and drag Factor: one changes. With Alt both change; undo."""
+    window = step.window
+    human, rig = step.human, step.rig
+    second, second_rig = human.copy(), rig.copy()
+    second.modifiers["Armature"].object = second_rig
+    second.parent = second_rig
+    for obj in (second, second_rig):
+        bpy.context.scene.collection.objects.link(obj)
+        obj.name = f"Second {obj.type.title()}"
+    second_rig.location.y += 1.0
+    second_rig.hide_set(True)
+    second.select_set(True)
+    yield from window.wait(20)
+    yield from step.enable()
+    names = "Human Rig", second_rig.name
+
+    def factors() -> list[float]:
+        return [bpy.data.objects[name].dq_compensation.factor for name in names]
+
+    yield from window.slide("dq_compensation.factor", -200)
+    step.expect(factors() == [0.0, 1.0], f"the active character changes: {factors()}")
+    yield from step.undo(lambda: factors() == [1.0, 1.0], "Ctrl Z sets it to 1")
+    yield from window.slide("dq_compensation.factor", -200, alt=True)
+    step.expect(factors() == [0.0, 0.0], f"with Alt both change: {factors()}")
+    yield from step.undo(lambda: factors() == [1.0, 1.0], "Ctrl Z sets both to 1")
+
+
 def method(step: Step) -> Wait:
     """Turn the mouse wheel over Method: each method is shown."""
     window = step.window

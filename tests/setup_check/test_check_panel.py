@@ -90,7 +90,7 @@ def test_it_never_checks_by_itself(body: bpy.types.Object, dents: Dents) -> None
 def test_an_issue_has_its_sentence_and_its_buttons(body: bpy.types.Object) -> None:
     bpy.ops.dqc.check()
     layout = draw()
-    assert "1 warning" in layout.text
+    assert layout.words[:2] == ["Setup Check: 1", "1 warning"]
     assert "Body has 3 dents." in layout.text
     names = [(name, text) for name, text, _ in layout.buttons]
     assert names == [
@@ -128,12 +128,14 @@ def test_it_says_that_findings_are_outdated_without_moving_anything(
     body["dents"] = count
     bpy.ops.dqc.check()
     before = draw().words
-    assert before[0] == ("1 warning" if count else "Nothing to fix")
+    assert before[0] == ("Setup Check: 1" if count else "Setup Check")
     found = findings.known(body)
     assert found is not None
     found.outdated = True
     after = draw().words
-    assert after == [f"Outdated: {before[0].lower()}", *before[1:]]
+    assert after == ["Setup Check: outdated", *before[1:]]
+    # What its buttons leave of a sidebar of default width, 134 pixels of 252.
+    assert shown_width(after[0]) < 134
 
 
 def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: Dents) -> None:
@@ -141,7 +143,7 @@ def test_hints_are_shown_when_they_are_asked_for(body: bpy.types.Object, dents: 
     dents.severity = "INFORMATION"
     bpy.ops.dqc.check()
     closed, opened = draw(closed=True), draw()
-    assert closed.words == ["Nothing to fix", "Show Hints (1)"]
+    assert closed.words == ["Setup Check", "Nothing to fix, 1 hint", "Show Hints (1)"]
     names = [name for name, _, _ in closed.buttons]
     assert names == ["dqc.check", "dqc.help", "dqc.fix_all"]
     assert (closed.enabled, opened.enabled) == (False, True)
@@ -162,8 +164,9 @@ def test_several_characters_are_not_checked_in_one_line(body: bpy.types.Object) 
     words = draw().words
     assert words[1].startswith("Not checked yet: Grid 0, Grid 1")
     assert len([each for each in words if "Not checked" in each]) == 1
-    assert _summary([_Found([body], [], outdated=False)], whole=True)[1] == "CHECKMARK"
-    assert _summary([_Found([body], [], outdated=False)], whole=False)[1] == "QUESTION"
+    found = [_Found([body], [], outdated=False)]
+    assert _summary(found, whole=True) == ("Setup Check", "CHECKMARK")
+    assert _summary(found, whole=False) == ("Setup Check", "QUESTION")
 
 
 def test_several_characters_are_distinguished(body: bpy.types.Object) -> None:

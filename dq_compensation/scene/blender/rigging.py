@@ -48,13 +48,13 @@ def deformation_refusal(skinned: SkinnedObject) -> str | None:
     # A file can come without the bones of an armature object.
     if rig is None or rig.data is None:
         return (
-            f"The modifier {modifier.name} of {obj.name} has no armature. Choose one in its Object "
-            "field."
+            f"{obj.name} has no armature in its modifier {modifier.name}. Choose one in the field "
+            "Object."
         )
     if not (modifier.use_vertex_groups or modifier.use_bone_envelopes):
         return (
-            f"The modifier {modifier.name} of {obj.name} uses neither vertex groups nor bone "
-            "envelopes. Turn on Bind To: Vertex Groups in it."
+            f"{obj.name} is bound to no bone: its modifier {modifier.name} uses neither vertex "
+            "groups nor bone envelopes. Turn on Bind To: Vertex Groups in it."
         )
     # A node tree before the Armature modifier may bring vertex groups of other meshes.
     trees = [m for m in skinned.modifiers_before if m.type == "NODES" and m.show_viewport]
@@ -76,8 +76,8 @@ def group_refusal(skinned: SkinnedObject, holder: bpy.types.Object) -> str | Non
     if skinned.modifier.use_bone_envelopes or not bones.isdisjoint(groups):
         return None
     return (
-        f"No vertex group of {skinned.obj.name} has the name of a deforming bone of {rig.name}. "
-        "Weight paint it, or give its groups the names of the bones."
+        f"{skinned.obj.name} follows no bone: no vertex group has the name of a deforming bone of "
+        f"{rig.name}. Weight paint it, or give its groups the names of the bones."
     )
 
 
@@ -192,11 +192,11 @@ def _stack_notes(
         return found
     if others:
         names = [m.name for m in others]
-        found.append(f"Only {modifier.name} counts; more Armature modifiers: {', '.join(names)}.")
+        found.append(f"Only {modifier.name} counts; more Armature modifiers: {listed(names)}.")
     for where, part in (("before", stack[:place]), ("after", stack[place:])):
         names = [m.name for m in part if m.show_viewport and m.type != "ARMATURE"]
         if names and not (where == "before" and followed):
-            found.append(f"Modifiers {where} {modifier.name} do not show: {', '.join(names)}.")
+            found.append(f"Modifiers {where} {modifier.name} do not show: {listed(names)}.")
     return found
 
 
