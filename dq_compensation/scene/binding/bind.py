@@ -335,7 +335,7 @@ def _bind(
     mask = weights.of_group(group) if group >= 0 else None
     if mask is not None and modifier.invert_vertex_group:
         mask = 1.0 - mask
-    return Binding(
+    found = Binding(
         object_name=obj.name,
         object_uid=obj.session_uid,
         mesh_uid=skinned.mesh.session_uid,
@@ -360,3 +360,6 @@ def _bind(
         mesh_arrays=read_mesh_arrays(mesh, rest, known.mesh_arrays if known is not None else None),
         _weights=weights,
     )
+    if known is not None:
+        found.keep_part_of(known)
+    return found

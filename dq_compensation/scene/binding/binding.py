@@ -205,6 +205,25 @@ class Binding:
             positions, self.influences, self.skeleton, triangles, pieces, self.first_influences
         )
 
+    def keep_part_of(self, known: Binding) -> None:
+        """Be the very part of its character that it was, if what was read anew is the same.
+
+        The skin of the character stays the same object then.
+        """
+        are_same = map(np.array_equal, self._arrays_of_part, known._arrays_of_part)
+        if self.skeleton is known.skeleton and all(are_same):
+            kept = ("part", "alone")
+            vars(self).update({name: vars(known)[name] for name in kept if name in vars(known)})
+            self._alone.update(known._alone)
+
+    @property
+    def _arrays_of_part(self) -> list[NDArray[np.generic]]:
+        faces = self.mesh_arrays
+        arrays = [self.object_to_armature, self.rest, faces.edges, faces.corner_vertex]
+        for each in (self.influences, self.painted_influences, self.first_influences):
+            arrays += [each.bones, each.weights]
+        return [*arrays, faces.triangle_corners]
+
     @cached_property
     def alone(self) -> CharacterSkin:
         """The skin of a character that has no other mesh."""
