@@ -269,6 +269,26 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2
 
 
+def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where they are read anew, and nothing has changed, they are joined as before."""
+    parts, _ = limb_in_two(0.52)
+    api.enable(parts, **PLAIN)
+    calls = count_calls(monkeypatch, CharacterSkin, within=status)
+    for number in range(6):
+        _linked_duplicate(parts[number % 2], f"Twin {number}")
+    check()
+    assert [len(joined) for joined, *_ in calls.arguments] == [8]
+    calls.clear()
+    for obj in parts:
+        mesh_edited(obj.data)
+    check()
+    assert not calls
+    parts[0].data.vertices[0].co.x += 0.1
+    parts[0].data.update()
+    check()
+    assert calls
+
+
 def test_enabling_one_character_leaves_the_others_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     parts, _ = limb_in_two(0.52)
     look = PLAIN | {"softness": 0.5, "twist_spread": 1.0}
