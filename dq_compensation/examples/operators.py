@@ -59,7 +59,7 @@ def active_character(context: Context) -> Object | None:
     """The mesh object of the active character.
 
     The active mesh; the character of an active posed copy; of the enabled meshes that the active
-    object leads to the largest, those by example and with examples before others.
+    object leads to the largest that is visible, those by example and with examples before others.
     """
     active = context.active_object
     if active is None:
@@ -74,10 +74,11 @@ def active_character(context: Context) -> Object | None:
     return max(enabled or meshes, key=_rank, default=None)
 
 
-def _rank(mesh: Object) -> tuple[bool, bool, int]:
+def _rank(mesh: Object) -> tuple[bool, bool, bool, int]:
     """How likely a mesh is the one whose examples are meant."""
     settings = settings_of(mesh)
-    return settings.method == _BY_EXAMPLE, len(settings.examples) > 0, len(mesh_of(mesh).vertices)
+    by_example, has_some = settings.method == _BY_EXAMPLE, len(settings.examples) > 0
+    return by_example, has_some, mesh.visible_get(), len(mesh_of(mesh).vertices)
 
 
 def active_copy(context: Context) -> Object | None:

@@ -54,13 +54,17 @@ _COMBINE = (
 
 
 def painting_target(context: Context) -> Object | None:
-    """The mesh to paint: the active one, or the largest that the active object leads to."""
+    """The mesh to paint: the active one, or the largest visible that the active object leads to."""
     active = context.active_object
     if active is None or active.type == "MESH":
         return active
     meshes = target_meshes(context)
     enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
-    return max(enabled or meshes, key=lambda obj: len(mesh_of(obj).vertices), default=active)
+    return max(enabled or meshes, key=_rank, default=active)
+
+
+def _rank(mesh: Object) -> tuple[bool, int]:
+    return mesh.visible_get(), len(mesh_of(mesh).vertices)
 
 
 class _WeightsOperator(Refusing):

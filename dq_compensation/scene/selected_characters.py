@@ -25,8 +25,15 @@ _said: tuple[object, dict[object, str | None]] = (None, {})
 
 def forget_skins(*_about: object) -> None:
     """Look for skinned meshes again when they are asked for: something was edited."""
-    global _known, _said
-    _known, _said = None, (None, {})
+    global _known
+    _known = None
+    forget_sentences()
+
+
+def forget_sentences(*_about: object) -> None:
+    """Find what was said of the selection again: a frame may show what a script has edited."""
+    global _said
+    _said = None, {}
 
 
 def until_edit(

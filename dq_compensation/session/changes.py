@@ -17,7 +17,7 @@ from ..scene.binding.content import mesh_signature, object_signature, pose_signa
 from ..scene.blender.mesh import mesh_of, read_properties
 from ..scene.blender.own_objects import PALETTE_PROPERTY
 from ..scene.blender.rigging import find_rig
-from ..scene.selected_characters import forget_skins
+from ..scene.selected_characters import forget_sentences, forget_skins
 from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings, settings_of
 from .known_objects import KnownObjects, enabled_objects
@@ -340,6 +340,7 @@ def _before_frame(*_args: object) -> None:
 
 
 def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    forget_sentences()
     if not _is_unfollowed:
         _report_changes(FRAME, Changes(depsgraph, is_frame=True))
 

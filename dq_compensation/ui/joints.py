@@ -80,7 +80,7 @@ sides"""
     bl_label = "Switch Twist"
 
     def execute(self, context: Context) -> OperatorResult:
-        owners, first = _joint_owners(context), active_character(context)
+        owners, first = _joint_owners(context), _shown(context)
         shown = first if first is not None and settings_of(first).is_enabled else owners[0]
         leave_out = self.bone not in Settings.of(shown).bones_left_out("twist_left_out")
         for obj in owners:
@@ -134,7 +134,7 @@ def _choose_strength(owners: Iterable[Object], bones: Iterable[str], strength: f
 
 def _strength_of(bone: Bone) -> float:
     """The slider of a bone's row: what the active character has."""
-    obj = active_character(bpy.context)
+    obj = _shown(bpy.context)
     return 1.0 if obj is None else Settings.of(obj).strengths_of_joints.get(bone.name, 1.0)
 
 
@@ -200,7 +200,7 @@ class DQC_MT_bone_kind(Menu):
     def draw(self, context: Context | None) -> None:
         """Draw the choices of the bone of the row."""
         assert context is not None
-        bone, obj = getattr(context, "dqc_bone", None), active_character(context)
+        bone, obj = getattr(context, "dqc_bone", None), _shown(context)
         if bone is None or obj is None:
             return
         chosen = Settings.of(obj).kinds_of_bones.get(bone.name)
@@ -231,6 +231,14 @@ def _joint_owners(context: Context) -> list[Object]:
     return [obj for obj in alone or owners if enabling.linked_refusal(obj) is None]
 
 
+def _shown(context: Context) -> Object | None:
+    """The mesh whose joints are shown: with the armature active one that has its settings."""
+    found, active = active_character(context), context.active_object
+    rig = None if found is None or active == found else find_rig(found)
+    together = [] if rig is None else meshes_with_settings(rig)
+    return together[0] if together and found not in together else found
+
+
 def _together(obj: Object) -> list[Object]:
     """All meshes that go with an object."""
     armature = armature_with_settings(obj)
@@ -249,7 +257,7 @@ class DQC_UL_joints(RowsOfItems):
     has_shown_filter: BoolProperty(options={"HIDDEN"})
 
     def draw_row(self, context: Context, row: UILayout, item: Any, index: int) -> None:
-        obj = active_character(context)
+        obj = _shown(context)
         if obj is None:
             return
         acting, found = Settings.of(obj), _found(obj)
@@ -286,7 +294,7 @@ class DQC_UL_joints(RowsOfItems):
         if self.filter_name:
             find = bpy.types.UI_UL_list.filter_items_by_name
             shown = find(self.filter_name, self.bitflag_filter_item, bones, "name")
-        obj = active_character(context)
+        obj = _shown(context)
         listed = _listed(obj) if obj is not None else frozenset[str]()
         flags = shown or [self.bitflag_filter_item] * len(bones)
         return [flag * (bone.name in listed) for flag, bone in zip(flags, bones, strict=True)], []
@@ -321,7 +329,7 @@ class JointsPanel(SubPanel):
 
     @classmethod
     def subject(cls, context: Context) -> Object | None:
-        obj = active_character(context)
+        obj = _shown(context)
         shows = obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
         return obj if shows else None
 
@@ -387,9 +395,9 @@ def _about(obj: Object, bone: str) -> str:
 def _count(obj: Object) -> str:
     """How many joints are compensated."""
     found, known = _found(obj), filter(None, map(joint_counts, _together(obj)))
-    # Of the mesh with the most: clothes share the joints of the body.
-    counts = max(known, key=sum, default=None)
-    if counts is None:
+    # Of the mesh that has all of them, if one has: clothes share the joints of the body.
+    counts = max(known, key=sum, default=(0, 0))
+    if sum(counts) < len(found.joints) or not any(counts):
         text = f"Joints found: {len(found.joints)}"
     else:
         text = f"Joints found: {counts[0]} from the hierarchy"

@@ -88,7 +88,7 @@ def cut_to_width(
     width = _sidebar_width(context, margin)
     if shown_width(text) <= width:
         return text
-    for name in names:
+    for name in sorted(names, key=len, reverse=True):  # one may begin with another
         if len(name) > _LONG_NAME:
             text = text.replace(name, f"\u2026{name[1 - _LONG_NAME :]}")
     while text and shown_width(f"{text}\u2026") > width:

@@ -378,6 +378,10 @@ def test_with_the_armature_active_the_largest_mesh_is_meant_and_named(rig: Objec
         bpy.ops.object.mode_set(mode=mode)
         assert active_character(bpy.context) == PaintPanel.subject(bpy.context) == largest
         assert "Paint Body 02" in drawn(OPEN).texts()
+    largest.hide_set(True)  # as a copy that is kept aside
+    assert PaintPanel.subject(bpy.context) != largest
+    assert active_character(bpy.context) != largest
+    largest.hide_set(False)
     # Whose examples are there counts more.
     settings_of(bpy.data.objects["Body 01"]).examples.add()
     assert active_character(bpy.context) == bpy.data.objects["Body 01"]
@@ -400,6 +404,42 @@ def test_joints_are_counted_on_the_whole_character(rig: Object) -> None:
     assert len(said) == 1
     (text,) = said
     assert not text.startswith("Joints found: 0")
+
+
+def test_joints_that_no_mesh_has_alone_are_counted_once_each(rig: Object) -> None:
+    """The body ends at the elbow, where the glove begins."""
+    for name, groups in (("Body", ["Hand"]), ("Body 01", ["Upper"]), ("Body 02", ["Upper"])):
+        mesh = bpy.data.objects[name]
+        for group in groups:
+            mesh.vertex_groups.remove(mesh.vertex_groups[group])
+    bpy.context.view_layer.update()
+    select(rig)
+    (text,) = [each for each in drawn(OPEN).texts() if each.startswith("Joints found")]
+    assert text.startswith("Joints found: 2,")
+
+
+def test_joints_of_the_armature_are_not_those_of_a_mesh_with_own_settings(rig: Object) -> None:
+    """Its settings are shown and changed, also where that mesh is the largest."""
+    largest, bone = bpy.data.objects["Body 02"], rig.data.bones["Lower"]
+    largest.data.vertices.add(1)
+    select(largest)
+    assert bpy.ops.dqc.own_settings() == {"FINISHED"}
+    select(rig)
+    bone.dqc_strength = 0.3
+    assert bone.dqc_strength == pytest.approx(0.3)
+    said = []
+    for _ in range(3):
+        bpy.ops.dqc.switch_twist(bone="Lower")
+        said.append(rig.dq_compensation.twist_left_out)
+    assert said == ["Lower", "", "Lower"]
+
+
+def test_a_long_name_that_begins_with_another_one_is_shortened(rig: Object) -> None:
+    rig.name, body = "Character_Protagonist", bpy.data.objects["Body 02"]
+    body.name = f"{rig.name}_Body_LOD0_high"
+    said, names = f"{body.name} is in Edit Mode. Leave it.", [rig.name, body.name]
+    text = reporting.cut_to_width(bpy.context, said, 0, names)
+    assert text.startswith("\u2026y_LOD0_high is in")
 
 
 def test_the_list_of_examples_follows_the_active_bone_and_selects_it(rig: Object) -> None:
@@ -578,6 +618,8 @@ def test_the_buttons_of_bakes_ask_200_meshes_once() -> None:
     armature.pose_position = "REST"
     assert can_bake() == [False] * 5
     armature.pose_position = "POSE"
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current)  # a script's frame is no edit
+    assert bpy.ops.dqc.bake_pose.poll()
     with edit_mode(rig):
         assert can_bake() == [True, True, True, False, True]
     assert can_bake() == [True] * 5
