@@ -291,7 +291,9 @@ def remove_unused() -> None:
     for each in modifiers:
         palettes.setdefault(get_input(each, "Palette"), set()).update(reads_of(each))
     for palette, reads in palettes.items():
-        if palette is not None and palette.library is None and computed_for(palette) - reads:
+        # An override's points are in its library, for the tree that is there, too.
+        is_own = palette is not None and mesh_of(palette).library is None
+        if is_own and computed_for(palette) - reads:
             compute_what_is_read(palette, reads)
     used = palettes.keys() | {attribute_object_of(modifier) for modifier in modifiers}
     # One that something blocks has no modifier meanwhile.

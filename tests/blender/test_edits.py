@@ -243,3 +243,8 @@ def test_an_edit_and_a_setting_right_after_it_are_both_followed(
         setattr(rig.dq_compensation, setting, value)
         bpy.context.view_layer.update()
         assert_as_written_anew(obj)
+    setattr(rig.dq_compensation, setting, before)  # the same value
+    obj.data.vertices[259].co.x += 0.05
+    obj.data.update()
+    bpy.context.view_layer.update()
+    assert_as_written_anew(obj)

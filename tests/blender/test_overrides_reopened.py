@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.modifier.palette_object import nodes_of_palette
+from dq_compensation.scene.blender.own_objects import is_palette
+from tests.blender.character_scenes import limb_in_two
 from tests.blender.enabled_scenes import check, distance, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import edit_mode, evaluated_positions
@@ -174,3 +177,38 @@ def test_another_number_of_vertices_is_refused_with_the_true_reason(tmp_path: Pa
     assert "other settings" not in problem
     expected = api.evaluate(body, method="LINEAR")
     assert distance(evaluated_positions(body), expected) <= TOLERANCE
+
+
+def test_bones_of_an_override_are_computed_by_the_nodes_of_its_file(tmp_path: Path) -> None:
+    """Its points are linked, too, and those of another version may lie in other places."""
+    new_file()
+    (near, far), rig = limb_in_two(0.52)
+    api.enable([near, far], softness=0.0, twist_spread=0.0)
+    api.enable(near, method="SPHERICAL_JOINT")
+    api.enable(far, method="COMPENSATED")
+    check()
+    collected("Character", near, far, rig)
+    names = near.name, far.name
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "character.blend"))
+    new_file()
+    linked = load_collection(tmp_path / "character.blend", "Character")
+    bpy.context.scene.collection.children.unlink(linked)
+    _, rig = overridden(linked, fully=True)
+    pose_limb(rig, 0.9)
+    check()
+    near, far = (
+        next(
+            each
+            for each in bpy.context.view_layer.objects
+            if each.override_library is not None and each.override_library.reference.name == name
+        )
+        for name in names
+    )
+    before = evaluated_positions(far)
+    bpy.data.objects.remove(near)
+    check()
+    assert distance(evaluated_positions(far), before) <= TOLERANCE
+    (palette,) = [each for each in bpy.data.objects if is_palette(each) and not each.library]
+    nodes = nodes_of_palette(palette)
+    assert nodes is not None
+    assert nodes.node_group.library is not None
