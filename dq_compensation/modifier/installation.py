@@ -172,7 +172,14 @@ def install(
         put_in_place(skinned, kind.examples)
     if follow_settings and not only_content:
         drive_settings(skinned, modifier)
-    remember(skinned, mesh_of(hidden or obj), binding, written, only_content=only_content)
+    remember(
+        skinned,
+        mesh_of(hidden or obj),
+        binding,
+        written,
+        reads_mesh=deformation.compensation is not None or bool(kind.reads),
+        only_content=only_content,
+    )
     obj.update_tag(refresh={"DATA"})
     if made_anew and not leaves_nothing:
         remove_unused()

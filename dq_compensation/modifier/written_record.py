@@ -54,7 +54,6 @@ from .modifier_stack import (
     is_in_place,
     is_tied,
     mask_of,
-    reads_of,
     shown_in_viewport,
 )
 from .nodes.own_trees import NODES_PROPERTY
@@ -88,20 +87,21 @@ def remember(
     binding: Binding,
     settings: Settings,
     *,
+    reads_mesh: bool,
     only_content: bool = False,
 ) -> None:
     """Remember the state that the modifier of an object has just been made for.
 
     Args:
         mesh: it has the attributes that the modifier reads.
+        reads_mesh: whether it reads any; else the mesh may have those of an object that shares it.
         only_content: all that does not follow from the mesh is as it was remembered last.
     """
     obj, modifier = skinned.obj, skinned.ours
     attributes = dict[str, object]()
-    # Without a palette none is read: the mesh may have those of an object that shares it.
-    palette = None if modifier is None else get_inputs(modifier).get("Palette")
-    if palette is not None and (settings.compensates or reads_of(modifier)):
-        attributes[_EDITION] = edition_of(palette)
+    # A palette may be there for the names of bones alone.
+    if reads_mesh and modifier is not None:
+        attributes[_EDITION] = edition_of(get_inputs(modifier).get("Palette"))
     if settings.compensates:
         attributes[MEASURED] = _measuring_of(settings)
         attributes["place"] = binding.object_to_armature.ravel().tolist()
@@ -109,10 +109,9 @@ def remember(
     written = record_in(mesh, CONTENT_PROPERTY)
     of_object = {OTHER_MESHES: binding.content[OTHER_MESHES], **attributes}
     content = written | binding.content | of_object
-    reads_none = _EDITION not in attributes
-    if shares := reads_none and skinned.mesh.users > 1:
+    if shares := not reads_mesh and skinned.mesh.users > 1:
         content = written
-    elif reads_none:
+    elif not reads_mesh:
         content = {name: each for name, each in content.items() if name not in of_object}
         content |= {name: written[name] for name in of_object if name in written}
     if content != written:

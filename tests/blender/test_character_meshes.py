@@ -360,14 +360,16 @@ def test_of_objects_that_share_a_mesh_one_may_go_by_itself() -> None:
         mesh_edited(parts[0].data)
 
 
+@pytest.mark.parametrize("named", ["", "Lower"], ids=["no bone named", "a bone named"])
 def test_objects_of_two_characters_share_a_mesh_that_needs_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     """One has other meshes beside it, one has none: both count as current."""
     new_file()
     parts, rig = dressed_limb()
     parts[0].vertex_groups.remove(parts[0].vertex_groups["Lower"])
-    api.enable(parts, **(PLAIN | {"softness": 0.3, "twist_spread": 1.0}))
+    look = {"softness": 0.3, "twist_spread": 1.0, "twist_left_out": named}
+    api.enable(parts, **(PLAIN | look))
     twin, other_rig = _linked_duplicate(parts[0], "Twin"), _linked_duplicate(rig, "Other Rig")
     twin.modifiers["Armature"].object = twin.parent = other_rig
     check()
