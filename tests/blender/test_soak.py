@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
 from dq_compensation.core.takes import chained, interpolated, take_times
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.reconcile import Comparison, State, reconcile
@@ -22,7 +23,9 @@ from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.session.known_takes import unpacked
 from dq_compensation.session.status import status_of
 from tests.blender.crowd_scenes import playing_limb
-from tests.blender.enabled_scenes import disable, ours
+from tests.blender.enabled_scenes import check, disable, ours
+from tests.blender.scene_builders import evaluated_positions
+from tests.blender.test_modifiers_before import put_first
 from tests.replaced_functions import replace_everywhere
 from tests.soak import deforming_actions, invariants
 from tests.soak.addon_actions import EXCUSED, OPERATORS
@@ -138,6 +141,37 @@ def test_a_fault_is_found(
     assert faults(seen) == []
     sentence = plant(monkeypatch)
     assert any(sentence in fault for fault in faults(seen))
+
+
+def _frame_in_which_a_wave_has_grown() -> bpy.types.Object:
+    """The limb among what a soak starts with, whose joints are those of an earlier frame."""
+    start()
+    obj, scene = bpy.data.objects["Arm"], bpy.context.scene
+    wave = put_first(obj, "WAVE", width=0.4, narrowness=3.0, time_offset=-20.0)
+    for number, height in ((1, 0.02), (6, 0.6)):
+        wave.height = height
+        wave.keyframe_insert("height", frame=number)
+    obj.dq_compensation.curve = "FITTED"
+    for number in (1, 5):
+        scene.frame_set(number)
+        check()
+    expected = api.evaluate(obj)
+    off = np.abs(evaluated_positions(obj) - expected).max() / np.ptp(expected, axis=0).max()
+    assert off > 0.02, "otherwise this tests nothing"
+    return obj
+
+
+def test_joints_of_the_frame_in_which_a_mesh_was_read_are_right() -> None:
+    _frame_in_which_a_wave_has_grown()
+    assert faults(Seen()) == []
+
+
+def test_old_weights_are_found_where_joints_are_of_another_frame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _frame_in_which_a_wave_has_grown()
+    sentence = _weights_are_not_followed(monkeypatch)
+    assert any(sentence in fault for fault in faults(Seen()))
 
 
 def test_what_enable_moves_at_rest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
