@@ -321,7 +321,7 @@ def _baked(limb: bpy.types.Object) -> None:
     [
         (_two_users, "1 object shares the mesh"),
         (_one_bone, "follows 1 bone"),
-        (_no_groups, "No vertex group"),
+        (_no_groups, "no vertex group"),
         (_not_a_number, "not a number"),
         (_no_area, "no faces with an area"),
         (_no_rig, "no Armature modifier"),
