@@ -18,7 +18,14 @@ from ..errors import UserError
 from ..modifier.modifier_stack import ensure_soft_copy
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import digest, digest_of_bones, keeps_soft_weights, record_of
+from ..scene.binding.content import (
+    FOLLOWED,
+    digest,
+    digest_of_bones,
+    keeps_soft_weights,
+    record_of,
+    signature_before,
+)
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
@@ -100,7 +107,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         _refuse(obj, reason)
         return
     _reattach_soft_copy(obj)
-    if edited:
+    if edited or _follows_others(skinned):
         known.content = content_digests(skinned)
     records = _records(obj)
     wanted = records[obj]
@@ -117,6 +124,13 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         check_soon()
         return
     _soften_now(obj, records)
+
+
+def _follows_others(skinned: SkinnedObject) -> bool:
+    """Whether other modifiers come before the Armature modifier than when the mesh was read."""
+    known, before = memories(Binding).get(skinned.obj.session_uid), skinned.modifiers_before
+    now = digest(signature_before(skinned) if before else ())
+    return known is not None and known.structure[FOLLOWED] != now
 
 
 def _soften_now(obj: bpy.types.Object, records: dict[bpy.types.Object, dict[str, Any]]) -> None:

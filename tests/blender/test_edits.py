@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.modifier.modifier_inputs import drive_settings, get_input
 from dq_compensation.modifier.modifier_stack import put_in_place, take_over_modifier
@@ -23,8 +24,8 @@ from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings, armature_with_settings
 from dq_compensation.session.status import current_binding
-from tests.blender.enabled_scenes import check, enable, error, ours
-from tests.blender.scene_builders import new_file
+from tests.blender.enabled_scenes import check, distance, enable, error, ours
+from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb
 from tests.replaced_functions import count_calls
 from tests.rigify_human import new_file_with_rigify_human
@@ -248,3 +249,21 @@ def test_an_edit_and_a_setting_right_after_it_are_both_followed(
     obj.data.update()
     bpy.context.view_layer.update()
     assert_as_written_anew(obj)
+
+
+def test_an_animated_modifier_and_a_setting_right_after_it_are_both_followed(
+    limb: tuple[Object, Object],
+) -> None:
+    """Soft weights need steps of all vertices then."""
+    obj, rig = limb
+    rig.dq_compensation.softness = 0.4
+    check()
+    modifier: Any = obj.modifiers.new("Above", "DISPLACE")
+    obj.modifiers.move(len(obj.modifiers) - 1, 0)
+    for frame, strength in ((1, 0.02), (6, 0.2)):
+        modifier.strength = strength
+        modifier.keyframe_insert("strength", frame=frame)
+    rig.dq_compensation.use_ball_joints = False
+    bpy.context.scene.frame_set(5)
+    check()
+    assert distance(evaluated_positions(obj), api.evaluate(obj)) <= 1e-3
