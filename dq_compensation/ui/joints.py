@@ -396,8 +396,8 @@ def _count(obj: Object) -> str:
     """How many joints are compensated."""
     found, known = _found(obj), filter(None, map(joint_counts, _together(obj)))
     # Of the mesh that has all of them, if one has: clothes share the joints of the body.
-    counts = max(known, key=sum, default=(0, 0))
-    if sum(counts) < len(found.joints) or not any(counts):
+    counts = max(known, key=sum, default=None)
+    if counts is None or sum(counts) < len(found.joints):
         text = f"Joints found: {len(found.joints)}"
     else:
         text = f"Joints found: {counts[0]} from the hierarchy"

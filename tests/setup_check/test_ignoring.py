@@ -43,13 +43,13 @@ def test_what_is_ignored_is_listed_at_the_end_and_can_be_taken_back(body: Object
     bpy.ops.dqc.check()
     press(draw(), "Ignore")
     closed = draw(closed=True)
-    assert closed.words == ["Nothing to fix", "Show Ignored (1)"]
+    assert closed.words == ["Setup Check", "Nothing to fix, 1 ignored", "Show Ignored (1)"]
     names = [name for name, _, _ in closed.buttons]
     assert names == ["dqc.check", "dqc.help", "dqc.fix_all"]
     opened = draw()
     assert opened.words[-2:] == ["Show Ignored (1)", "Body has 3 dents."]
     press(opened, "Take Back")
-    assert draw().words == ["1 warning", "Body has 3 dents."]
+    assert draw().words == ["Setup Check: 1", "1 warning", "Body has 3 dents."]
 
 
 def test_nothing_has_to_be_checked_again_for_it(body: Object) -> None:
