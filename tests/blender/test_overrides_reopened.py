@@ -25,10 +25,9 @@ from tests.limb import pose_limb
 pytestmark = pytest.mark.usefixtures("addon")
 
 
-def _save_shot(folder: Path, *, fully: bool) -> NDArray:
-    """Save a character, and a shot with an override of it; returns its posed vertices."""
-    obj, rig = soft_limb()
-    collected("Character", obj, rig)
+def _in_a_shot(folder: Path, *objects: bpy.types.Object, fully: bool) -> bpy.types.Object:
+    """Save a character; returns the mesh of its override, posed in a new file."""
+    collected("Character", *objects)
     bpy.ops.wm.save_as_mainfile(filepath=str(folder / "character.blend"))
     new_file()
     linked = load_collection(folder / "character.blend", "Character")
@@ -36,6 +35,12 @@ def _save_shot(folder: Path, *, fully: bool) -> NDArray:
     body, rig = overridden(linked, fully=fully)
     pose_limb(rig, 0.9)
     check()
+    return body
+
+
+def _save_shot(folder: Path, *, fully: bool) -> NDArray:
+    """Save a character, and a shot with an override of it; returns its posed vertices."""
+    body = _in_a_shot(folder, *soft_limb(), fully=fully)
     shown = evaluated_positions(body)
     assert distance(shown, api.evaluate(body, method="DUAL_QUATERNION")) > MOVED
     bpy.ops.wm.save_as_mainfile(filepath=str(folder / "shot.blend"))
@@ -187,15 +192,8 @@ def test_bones_of_an_override_are_computed_by_the_nodes_of_its_file(tmp_path: Pa
     api.enable(near, method="SPHERICAL_JOINT")
     api.enable(far, method="COMPENSATED")
     check()
-    collected("Character", near, far, rig)
     names = near.name, far.name
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "character.blend"))
-    new_file()
-    linked = load_collection(tmp_path / "character.blend", "Character")
-    bpy.context.scene.collection.children.unlink(linked)
-    _, rig = overridden(linked, fully=True)
-    pose_limb(rig, 0.9)
-    check()
+    _in_a_shot(tmp_path, near, far, rig, fully=True)
     near, far = (
         next(
             each
