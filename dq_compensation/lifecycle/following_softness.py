@@ -22,9 +22,9 @@ from ..scene.binding.content import (
     FOLLOWED,
     digest,
     digest_of_bones,
+    digest_of_modifiers_before,
     keeps_soft_weights,
     record_of,
-    signature_before,
 )
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
@@ -128,9 +128,8 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
 
 def _follows_others(skinned: SkinnedObject) -> bool:
     """Whether other modifiers come before the Armature modifier than when the mesh was read."""
-    known, before = memories(Binding).get(skinned.obj.session_uid), skinned.modifiers_before
-    now = digest(signature_before(skinned) if before else ())
-    return known is not None and known.structure[FOLLOWED] != now
+    known = memories(Binding).get(skinned.obj.session_uid)
+    return known is not None and known.structure[FOLLOWED] != digest_of_modifiers_before(skinned)
 
 
 def _soften_now(obj: bpy.types.Object, records: dict[bpy.types.Object, dict[str, Any]]) -> None:

@@ -38,10 +38,10 @@ from ..session.changes import remember_new
 from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, READS, TREE_VERSION
 from .modifier_inputs import get_input, set_input
 from .nodes.bone_nodes import (
-    any_stretched,
     bone_matrices,
     bone_turns,
     state_of,
+    stretched_edges,
     with_bones,
     with_rigid_parts,
     with_straightness,
@@ -168,7 +168,7 @@ class _Assembly:
         build, palette, length = self.b, self.palette, self.length
         doubts: list[Scalar] = []
         if self.kind.joints:
-            doubts.append(any_stretched(build, palette, length))
+            doubts.append(stretched_edges(build, palette, length))
             shown = build.points(self.points, self._rigid_limbs())
         else:
             shown = build.points(self.points, state_of(build, length))
@@ -208,7 +208,7 @@ class _Assembly:
             limbs = grouped(build, "DQ Compensation joints", part, *of_joints)
             if kind.bones and not kind.bendy:
                 rigid = shown.set_position(self._rigid_limbs())
-                limbs = build.choose(any_stretched(build, palette, length), rigid, limbs)
+                limbs = build.choose(stretched_edges(build, palette, length), rigid, limbs)
             shown = limbs
         if kind.pairs or kind.examples:
             turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})

@@ -51,7 +51,7 @@ _STRETCHED = 0.5 * NOT_ORTHONORMAL
 _RIGID = f"{PREFIX}rigid"
 
 
-def any_stretched(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
+def stretched_edges(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
     """How many edges of `palette_points` have another length than at rest.
 
     Bones that are mirrored, no more, are not seen.

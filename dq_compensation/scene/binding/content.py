@@ -522,7 +522,7 @@ def structure_of(skinned: SkinnedObject) -> Digests:
         "vertex groups": digest(obj.vertex_groups.keys()),
         "shape keys": digest(() if keys is None else shape_key_signature(keys)),
         "example poses": digest(items),
-        FOLLOWED: digest(signature_before(skinned) if skinned.modifiers_before else ()),
+        FOLLOWED: digest_of_modifiers_before(skinned),
         SOFT_WEIGHTS: digest_of_soft_weights(skinned) if is_soft else digest(None),
     }
     if modifier is not None and modifier.object is not None:
@@ -532,6 +532,11 @@ def structure_of(skinned: SkinnedObject) -> Digests:
         found["envelopes"] = digest(*envelope_state(modifier))
         found["bones"] = digest_of_bones(modifier.object)
     return found
+
+
+def digest_of_modifiers_before(skinned: SkinnedObject) -> str:
+    """A digest that changes where other modifiers come before the Armature modifier."""
+    return digest(signature_before(skinned))
 
 
 def digest_of_soft_weights(skinned: SkinnedObject) -> str:
