@@ -16,21 +16,26 @@ def gpu_bytes(owner: object, without: object = None) -> dict[str, int]:
     Args:
         without: an object of ours whose textures do not count.
     """
-    seen: set[int] = set() if without is None else _visit(without, set(), Counter())
-    found: Counter[str] = Counter()
-    _visit(owner, seen, found)
+    seen, found = set[int](), Counter[str]()
+    if without is not None:
+        _count("", without, seen, Counter())
+    _count("", owner, seen, found)
     return dict(found)
 
 
-def _visit(owner: object, seen: set[int], found: Counter[str]) -> set[int]:
-    seen.add(id(owner))
-    for name, held in vars(owner).items():
-        for value in held.values() if isinstance(held, Mapping) else (held,):
-            if id(value) in seen:
-                continue
-            if isinstance(value, GPUTexture):
-                seen.add(id(value))
-                found[name.lstrip("_")] += value.width * value.height * _PIXEL_BYTES[value.format]
-            elif ".viewport." in type(value).__module__ and hasattr(value, "__dict__"):
-                _visit(value, seen, found)
-    return seen
+def _count(name: str, held: object, seen: set[int], found: Counter[str]) -> None:
+    if id(held) in seen:
+        return
+    if isinstance(held, GPUTexture):
+        seen.add(id(held))
+        found[name] += held.width * held.height * _PIXEL_BYTES[held.format]
+    elif isinstance(held, Mapping):
+        for key, value in held.items():
+            _count(key if isinstance(key, str) else name, value, seen, found)
+    elif isinstance(held, tuple | list):
+        for value in held:
+            _count(name, value, seen, found)
+    elif ".viewport." in type(held).__module__ and hasattr(held, "__dict__"):
+        seen.add(id(held))
+        for key, value in vars(held).items():
+            _count(key.lstrip("_"), value, seen, found)

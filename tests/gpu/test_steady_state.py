@@ -75,6 +75,7 @@ def test_nothing_grows_from_frame_to_frame(bone_count: int, make_pose: Callable[
         frame(number)
     deformed.read_positions()
     on_gpu = gpu_bytes(deformed)
+    assert {"amounts", "limbs", "joint_of_vertex", "centres"} <= on_gpu.keys()
     tracemalloc.start()
     for number in range(100):
         frame(number)
