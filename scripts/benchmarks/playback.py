@@ -56,7 +56,7 @@ from tests.gpu_memory import gpu_bytes
 COUNTS = (1, 32, 1000)
 FRAMES, KEY_STEP = 240, 4
 COPIES, ARMATURES = 100, 32
-PYTHON_TARGET, CHAIN_TARGET, GROWTH_TARGET, COPIES_TARGET, AGAINST_TARGET = 0.5, 0.1, 1.1, 10.0, 0.1
+PYTHON_TARGET, CHAIN_TARGET, GROWTH_TARGET, COPIES_TARGET, AGAINST_TARGET = 0.5, 0.1, 1.1, 0.04, 0.1
 
 
 def waving_take(binding: Binding) -> Take:
@@ -250,8 +250,9 @@ def main() -> None:
     blender = blender_seconds(armature, body)
     print(f"32 armatures, Preserve Volume: {1e3 * blender:.1f} ms of the processor")
     _row("our processor time to that", many["python"] / blender, AGAINST_TARGET)
-    copies = copies_seconds(armature, body)
-    _row("100 copies without takes", 1e3 * copies, COPIES_TARGET, "ms")
+    copy = copies_seconds(armature, body) / COPIES
+    print(f"100 copies without takes: {1e3 * copy:.3f} ms of Python for each")
+    _row("that to one with Preserve Volume", copy / blender * ARMATURES, COPIES_TARGET)
 
 
 def _frame(found: dict[str, float]) -> float:
