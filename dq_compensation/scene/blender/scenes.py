@@ -82,6 +82,26 @@ def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
             scene.frame_set(frame, subframe=subframe)
 
 
+# A scene of its own, in which copies are evaluated: the user does not see them, nothing else is
+# evaluated, and it works while Blender's handlers run.
+
+
+@contextmanager
+def scene_aside(like: bpy.types.Scene) -> Generator[bpy.types.Scene]:
+    """A scene without objects, in the frame of another one; gone afterwards.
+
+    Where a frame was set, Blender plays all animations when it evaluates next, into the originals,
+    too: what somebody has posed and not keyed would be lost. So it does that while none is there.
+    """
+    scene = bpy.data.scenes.new("DQ Compensation")
+    try:
+        scene.frame_current, scene.frame_subframe = like.frame_current, like.frame_subframe
+        scene.view_layers[0].update()
+        yield scene
+    finally:
+        bpy.data.scenes.remove(scene)
+
+
 # Which objects are not at the same place, or not of the same shape, in every frame.
 
 
