@@ -7,6 +7,7 @@ write it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -192,14 +193,73 @@ def test_a_value_without_a_key_is_read_and_stays(value: Callable[[Object], Value
     hold()
 
 
-def test_a_pose_without_a_key_stays_where_correctives_are_measured() -> None:
+def _reorient(obj: Object) -> None:
+    """Turn the bones by the check: the pose is given in other axes, and looks as before."""
+    (issue,) = [each for each in api.check(obj) if each.check == "bone_orientation"]
+    fixes = api.fix(obj, issue.check, key=issue.key, fix="reorient_bones", agree=True)
+    assert [each.state for each in fixes] == ["FIXED"]
+
+
+def _bake_and_remove(obj: Object) -> None:
+    assert api.bake_bones(obj)[0].written
+    api.remove_bake(obj)
+
+
+OPERATIONS: dict[str, Callable[[Object, Object, Path], object]] = {
+    "bake_correctives": lambda obj, _, __: api.bake_correctives(obj),
+    "bake_frames": lambda obj, _, __: api.bake_frames(obj, 1, 6),
+    "bake_cache": lambda obj, _, folder: api.bake_cache(obj, folder / "limb.pc2", 1, 6),
+    "bake_bones": lambda obj, _, __: api.bake_bones(obj),
+    "bake_and_remove": lambda obj, _, __: _bake_and_remove(obj),
+    "cache_take": lambda _, rig, __: api.cache_take(rig),
+    "evaluate_frames": lambda obj, _, __: api.evaluate_frames(obj, [1, 2, 5.5]),
+    "export_plain": lambda obj, _, folder: api.export_plain(obj, folder / "limb.glb"),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_pose_without_a_key_stays(operation: str, tmp_path: Path) -> None:
+    """With it a property of the object, and a value of a node tree that is a material's own."""
     obj, rig = build_posed_limb()
     enable(obj)
     bone = rig.pose.bones["Lower"]
-    bone.rotation_mode = "XYZ"
+    bone.rotation_mode, rig["mood"] = "XYZ", 0.5
+    material: Any = bpy.data.materials.new("Skin")
+    if material.node_tree is None:
+        material.use_nodes = True
+    obj.data.materials.append(material)
+    rough = f'nodes["{material.node_tree.nodes[0].name}"].inputs["Roughness"].default_value'
     for frame in (1, 6):
-        bone.keyframe_insert("rotation_euler", frame=frame)
-    bone.rotation_euler = 0.0, 0.2, 0.3
+        bone.rotation_euler = 0.0, 0.0, 0.2 * frame
+        for owner, path in (
+            *((bone, "rotation_euler"), (rig, '["mood"]')),
+            *((rig, "location"), (material.node_tree, rough)),
+        ):
+            owner.keyframe_insert(path, frame=frame)
+    scene = bpy.context.scene
+    scene.frame_end = 6
+    scene.frame_set(3)
+    bone.rotation_euler, rig["mood"], rig.location = (0.0, 0.2, 0.3), 0.25, (0.0, 0.0, 0.5)
+    put(material.node_tree, rough, np.array([0.8]))
     bpy.context.view_layer.update()
-    api.bake_correctives(obj)
+    before = evaluated_positions(rig.children[0])
+    OPERATIONS[operation](obj, rig, tmp_path)
+    bpy.context.view_layer.update()
+    assert scene.frame_current == 3
     assert tuple(bone.rotation_euler) == pytest.approx((0.0, 0.2, 0.3))
+    assert (rig["mood"], rig.location.z) == (0.25, 0.5)
+    assert get(material.node_tree, rough) == pytest.approx([0.8])
+    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    assert evaluated.pose.bones["Lower"].matrix == bone.matrix
+    assert evaluated.location.z == 0.5
+    if operation in {"cache_take", "evaluate_frames", "bake_cache", "export_plain"}:
+        np.testing.assert_allclose(evaluated_positions(obj), before, atol=TOLERANCE)
+    if operation == "bake_frames":
+        # Its keys are those of the frame in which it ended.
+        keys = bpy.data.objects["Limb"].data.shape_keys
+        keys = keys or bpy.data.objects["Limb Baked"].data.shape_keys
+        shown = {key.name: key.value for key in keys.key_blocks[1:]}
+        assert sum(shown.values()) == pytest.approx(1.0)
+        now = dict(shown)
+        scene.frame_set(3)
+        assert {key.name: key.value for key in keys.key_blocks[1:]} == now
