@@ -126,8 +126,9 @@ def matrices_of_actions(
 ) -> Generator[float, None, Float64s]:
     """`matrices_of_frames` of all actions, each alone; frames of one action come together."""
     found = np.empty((len(frames), binding.skeleton.bone_count, 4, 4))
-    actions = [played for played, _ in frames]
-    with _values_kept(armature, actions), frame_kept(scene), _actions_kept(armature) as animation:
+    every = dict.fromkeys(played for played, _ in frames)
+    paths = {curve.data_path for played in every for curve in played.curves}
+    with frame_kept(scene, {armature: paths}), _actions_kept(armature) as animation:
         assigned = None
         for place, (played, frame) in enumerate(frames):
             if played is not assigned:
@@ -161,42 +162,6 @@ def _actions_kept(armature: bpy.types.Object) -> Generator[Any]:
         if last_slot:
             animation.last_slot_identifier = last_slot
         animation.use_nla = plays_nla
-
-
-@contextmanager
-def _values_kept(armature: bpy.types.Object, actions: Sequence[PlayedAction]) -> Generator[None]:
-    """Put back, after the block, what these actions move: poses that are not keyed stay."""
-    paths = {curve.data_path for played in dict.fromkeys(actions) for curve in played.curves}
-    kept = {path: _plain(value) for path in paths if (value := _value(armature, path)) is not None}
-    try:
-        yield
-    finally:
-        for path, value in kept.items():
-            if _plain(_value(armature, path)) != value:
-                _set_value(armature, path, value)
-
-
-def _value(armature: bpy.types.Object, path: str) -> Any:
-    """What a data path leads to; None where there is no such thing."""
-    try:
-        return armature.path_resolve(path)
-    except ValueError:
-        return None
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
-
-
-def _set_value(armature: bpy.types.Object, path: str, value: Any) -> None:
-    """Give what a data path leads to a value: a property, or a custom property in brackets."""
-    if path.endswith('"]'):
-        place = path.rindex('["')
-        owner: Any = armature.path_resolve(path[:place]) if place else armature
-        owner[bpy.utils.unescape_identifier(path[place + 2 : -2])] = value
-        return
-    before, _, name = path.rpartition(".")
-    setattr(armature.path_resolve(before) if before else armature, name, value)
 
 
 def _assign(animation: Any, action: bpy.types.Action | None, slot_handle: int) -> None:

@@ -20,6 +20,7 @@ from ..scene.binding.binding import Binding
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import rig_of
+from ..scene.blender.scenes import evaluate_unkeyed
 from ..scene.corrective_drivers import corrective_keys, played_keys, remove_properties
 from ..scene.key_writing import keys_refusal, remove_curves, remove_keys
 from ..scene.settings.object_settings import settings_of
@@ -184,6 +185,7 @@ def bake_bones(
     written = [
         _not_written(each) if each.report.worse else write_bones(each, options) for each in fitted
     ]
+    evaluate_unkeyed()
     if not options.with_correctives:
         return [each.report for each in written]
     finished: list[BonesReport] = []
@@ -275,7 +277,9 @@ def remove_bakes(objects: Sequence[bpy.types.Object]) -> list[RemovalReport]:
             raise_refusal(writing_bones_refusal(obj, "THIS", overwrite=True))
         if keys[obj]:
             raise_refusal(keys_refusal(obj))
-    return [_removed(obj, keys[obj]) for obj in found]
+    removed = [_removed(obj, keys[obj]) for obj in found]
+    evaluate_unkeyed()
+    return removed
 
 
 def _removed(obj: bpy.types.Object, names: Sequence[str]) -> RemovalReport:

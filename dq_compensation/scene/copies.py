@@ -14,6 +14,7 @@ from ..core.rest_offsets import Target
 from .blender.armature import armature_of, is_helper_bone
 from .blender.mesh import mesh_of
 from .blender.own_objects import CHARACTER_PROPERTY
+from .blender.scenes import scene_aside
 from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import settings_of
 
@@ -63,8 +64,6 @@ def show_again(obj: bpy.types.Object) -> None:
 
 
 # Makes copies of a baked character and its armature, to pose them and look at the result.
-#
-# They are in a scene of their own: the user does not see them, and Blender evaluates nothing else.
 
 
 _REST: Quaternion = (1.0, 0.0, 0.0, 0.0)
@@ -109,8 +108,6 @@ def free_copies(
         target: whether its Armature modifier preserves volume.
         like: the scene whose frame they are in.
     """
-    scene = bpy.data.scenes.new("DQ Compensation Check")
-    scene.frame_current, scene.frame_subframe = like.frame_current, like.frame_subframe
     original = SkinnedObject(onto).rig
     rig = free_armature(original)
     corrected = _skinned_copy(onto, rig, target)
@@ -118,15 +115,15 @@ def free_copies(
     meshes = [mesh_of(corrected), mesh_of(plain)]
     bones = armature_of(rig)
     objects = (rig, corrected, plain)
-    for obj in objects:
-        scene.collection.objects.link(obj)
     try:
-        for copy, names in ((corrected, key_names), (plain, ())):
-            # What an object's drivers read of itself, they read of the copy already.
-            _keep_drivers(copy, names, {original: rig, onto: copy, copy: copy})
-        yield FreeCopies(scene, rig, corrected, plain)
+        with scene_aside(like) as scene:
+            for obj in objects:
+                scene.collection.objects.link(obj)
+            for copy, names in ((corrected, key_names), (plain, ())):
+                # What an object's drivers read of itself, they read of the copy already.
+                _keep_drivers(copy, names, {original: rig, onto: copy, copy: copy})
+            yield FreeCopies(scene, rig, corrected, plain)
     finally:
-        bpy.data.scenes.remove(scene)
         for obj in objects:
             bpy.data.objects.remove(obj)
         for mesh in meshes:

@@ -173,7 +173,7 @@ def animate_in_turn(
         span: the frames of the armature's action. The first or last key holds its value where it
             would rise or fall outside of them, so that the action does not get longer.
     """
-    curves = _curves(obj)
+    curves, blocks = _curves(obj), mesh_of(obj).shape_keys.key_blocks
     turns = (frames[0] - 1, *frames, frames[-1] + 1)
     for place, name in enumerate(names):
         path = value_path(name)
@@ -186,7 +186,9 @@ def animate_in_turn(
             for frame, value in zip(turns[place : place + 3], (0, 1, 0), strict=True)
             if frames[0] <= frame <= frames[-1] or span[0] <= frame <= span[1]
         ]
-        key_linearly(curves.new(path), *zip(*keys, strict=True))
+        key_linearly(curve := curves.new(path), *zip(*keys, strict=True))
+        # New curves are played from the next frame on.
+        blocks[name].value = curve.evaluate(bpy.context.scene.frame_current_final)
 
 
 def share_action(obj: bpy.types.Object) -> tuple[float, float]:

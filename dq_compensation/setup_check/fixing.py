@@ -13,6 +13,7 @@ from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.enabling import refresh
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig
+from ..scene.blender.scenes import evaluate_unkeyed
 from ..session.known_objects import enabled_objects
 from ..wording import counted
 from . import catalogue
@@ -245,6 +246,7 @@ def _result(check: Check, subject: Subject, issue: Issue, fix: Fix) -> tuple[Fix
         summary = check.fix(fix.name, subject, issue)
     except UserError as error:
         return FixResult(*names, "REFUSED", str(error), has_changed=False), subject
+    evaluate_unkeyed()
     subject = _subject(subject.obj)
     try:
         sentence = _with_what_is_left(summary, issue, _issue(check, subject, issue.key))
@@ -270,7 +272,7 @@ def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> F
 
 def follow_up(obj: bpy.types.Object) -> Findings:
     """Bring the enabled characters with an object's mesh or armature up to date; check it again."""
-    bpy.context.view_layer.update()
+    evaluate_unkeyed()
     armature = find_rig(obj)
     for other in list(enabled_objects()):
         shares = other.data == obj.data or (armature is not None and find_rig(other) == armature)

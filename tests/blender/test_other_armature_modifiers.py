@@ -9,18 +9,9 @@ import pytest
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from tests.blender.enabled_scenes import (
-    check,
-    disable,
-    enable,
-    enabled_limb,
-    error,
-    ours,
-    rest_of,
-    select,
-)
+from tests.blender.enabled_scenes import check, disable, enable, error, ours, rest_of
 from tests.kept_files import new_file
-from tests.limb import build_limb, build_posed_limb
+from tests.limb import build_posed_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -106,34 +97,3 @@ def test_after_disable_the_first_modifier_counts_again() -> None:
     assert SkinnedObject(obj).find_modifier() == obj.modifiers["Armature"]
     disable(obj)
     assert SkinnedObject(obj).find_modifier() == added
-
-
-def test_a_redone_pose_is_not_replaced_by_its_animation() -> None:
-    """The mesh is read anew in a handler of the redo, in another scene."""
-    obj, _ = enabled_limb()
-    _, tool = build_limb("Tool")
-    obj.modifiers.new("Tool", "ARMATURE").object = tool
-    select(obj)
-    bpy.ops.object.modifier_move_to_index(modifier="Tool", index=0)
-    bone = tool.pose.bones["Lower"]
-    bone.rotation_mode = "XYZ"
-    for frame in (1, 6):
-        bone.keyframe_insert("rotation_euler", frame=frame)
-    check()
-    bpy.ops.ed.undo_push(message="Keyed")
-    bone.rotation_euler = 0.3, 1.0, -1.1
-    bone.keyframe_insert("rotation_euler", frame=2)
-    obj.data.vertices[0].co.x += 0.01
-    obj.data.update_tag()
-    bpy.ops.ed.undo_push(message="Posed")
-    check()
-    for step in ("undo", "redo"):
-        getattr(bpy.ops.ed, step)()
-    check()
-    tool = bpy.data.objects["Tool Rig"]
-    evaluated = tool.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    for each in (tool, evaluated):
-        assert tuple(each.pose.bones["Lower"].rotation_euler) == pytest.approx((0.3, 1.0, -1.1))
-    np.testing.assert_array_equal(
-        *(each.pose.bones["Lower"].matrix_channel for each in (tool, evaluated))
-    )

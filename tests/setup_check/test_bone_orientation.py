@@ -8,8 +8,9 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
+from mathutils import Matrix, Quaternion
 
+from dq_compensation import api
 from dq_compensation.scene.blender.animation_curves import played_actions
 from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.settings.object_settings import setting_label
@@ -403,3 +404,25 @@ def test_limb_axis_of_the_old_axes_is_taken_back(human: Human) -> None:
     human.mesh_object.dq_compensation.limb_axis = "Z"
     assert "Limb Axis is Automatic now for Human" in fix(CHECK, human.mesh_object, "reorient_bones")
     assert not found_by(CHECK, human.mesh_object)
+
+
+@pytest.mark.parametrize("kind", ["keyed", "beside keys"])
+def test_a_pose_without_a_key_looks_as_before(kind: str) -> None:
+    """Edit Mode, in which bones turn, plays the animation."""
+    limb, rig = turned_limb()
+    limb.dq_compensation.limb_axis = "-Z"
+    bone = rig.pose.bones["Lower"]
+    bone.rotation_mode = "QUATERNION"
+    for frame in (1, 6):
+        bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.1 * frame)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_set(3)
+    if kind == "beside keys":
+        bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.9)
+    bpy.context.view_layer.update()
+    before = evaluated_positions(limb)
+    (issue,) = found_by(CHECK, limb)
+    (result,) = api.fix(limb, CHECK.name, key=issue.key, fix="reorient_bones", agree=True)
+    assert result.state == "FIXED"
+    bpy.context.view_layer.update()
+    assert largest_change([before], [evaluated_positions(limb)]) < SAME

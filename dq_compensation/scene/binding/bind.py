@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import compress
-from typing import Any, cast
+from typing import cast
 
 import bpy
 import numpy as np
@@ -30,12 +30,12 @@ from ..blender.mesh import (
     mesh_of,
     read_mesh_arrays,
     read_positions,
-    read_properties,
     read_property,
     read_weights,
 )
 from ..blender.own_objects import temporary_copy
 from ..blender.rigging import deformation_refusal, group_refusal
+from ..blender.scenes import scene_aside
 from ..blender.skinned_object import SkinnedObject
 from ..vertex_groups import PAINTED, kept_influences
 from .binding import Binding
@@ -138,9 +138,6 @@ def _envelope_triples(
 
 
 # Reads the mesh of an object as it comes into its Armature modifier.
-#
-# A copy is evaluated in a scene of its own: the user does not see it, nothing else is evaluated,
-# and it works while Blender's handlers run.
 
 
 @contextmanager
@@ -155,18 +152,15 @@ def followed_mesh(
         skinned: the original mesh object, not in Edit Mode.
         shape: shape (n, 3), object space, of its own vertices, in place of its basis.
     """
-    obj, scene = skinned.obj, bpy.data.scenes.new("DQ Compensation Followed")
-    try:
-        # The state of the scene that modifiers read.
-        current = bpy.context.scene
-        scene.frame_current, scene.frame_subframe = current.frame_current, current.frame_subframe
+    obj, current = skinned.obj, bpy.context.scene
+    with scene_aside(current) as scene:
+        # What else modifiers read of a scene.
         scene.render.use_simplify = current.render.use_simplify
         scene.render.simplify_subdivision = current.render.simplify_subdivision
         with temporary_copy(obj, scene) as copy:
             _keep_only_before(copy, skinned)
             _show_basis(copy, shape)
-            with _poses_kept():
-                scene.view_layers[0].update()
+            scene.view_layers[0].update()
             graph = scene.view_layers[0].depsgraph
             assert graph is not None
             mesh = bpy.data.meshes.new_from_object(
@@ -178,49 +172,6 @@ def followed_mesh(
             finally:
                 bpy.data.objects.remove(holder)
                 bpy.data.meshes.remove(mesh)
-    finally:
-        bpy.data.scenes.remove(scene)
-
-
-@contextmanager
-def _poses_kept() -> Generator[None]:
-    """Keep what is posed and not keyed while another scene is evaluated.
-
-    In a handler after an undo, Blender would play the animation into the original bones there.
-    """
-    before = {rig.session_uid: _transforms(rig) for rig in _animated_rigs()}
-    yield
-    for rig in _animated_rigs():
-        now = _transforms(rig)
-        known = before.get(rig.session_uid, now)
-        if any(a.tobytes() != b.tobytes() for a, b in zip(known, now, strict=True)):
-            for (name, *_), values in zip(_TRANSFORMS, known, strict=True):
-                cast("Any", rig.pose).bones.foreach_set(name, values.reshape(-1))
-            # What was evaluated of the bones came along.
-            rig.update_tag(refresh={"DATA"})
-
-
-_TRANSFORMS = (
-    ("location", np.float32, (3,)),
-    ("rotation_quaternion", np.float32, (4,)),
-    ("rotation_euler", np.float32, (3,)),
-    ("rotation_axis_angle", np.float32, (4,)),
-    ("scale", np.float32, (3,)),
-)
-
-
-def _animated_rigs() -> list[bpy.types.Object]:
-    """The armature objects whose poses may be animated."""
-    return [
-        obj
-        for obj in bpy.data.objects
-        if obj.type == "ARMATURE" and obj.pose is not None and obj.animation_data is not None
-    ]
-
-
-def _transforms(rig: bpy.types.Object) -> list[Float32s]:
-    """What moves the bones of a pose, one array each."""
-    return read_properties(cast("Any", rig.pose).bones, _TRANSFORMS)
 
 
 def _keys_through(skinned: SkinnedObject, holder: bpy.types.Object) -> ShapeKeys | None:

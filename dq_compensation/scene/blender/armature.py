@@ -18,6 +18,7 @@ from ...arrays import Float32s, Float64s, Floats, Indices, Int32s
 from ...core.skeleton import BendyBones, Skeleton
 from ...errors import BindingError, UserError
 from .mesh import read_properties, read_property
+from .scenes import scene_aside, values_kept
 
 # Reads an armature: its bones at rest and, every frame, its pose.
 
@@ -478,7 +479,8 @@ def edited_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEdit
     """The edit bones of an armature, inside of a `with`; its mode is the one before afterwards.
 
     Active object, selection and visibility of the user's scene are not touched: the armature goes
-    into Edit Mode in a scene that lives as long as the `with`.
+    into Edit Mode in a scene that lives as long as the `with`. `evaluate_unkeyed`
+    has to come next.
 
     Raises:
         UserError: it is in Edit Mode already, or Edit Mode refuses it.
@@ -486,23 +488,23 @@ def edited_bones(armature: bpy.types.Object) -> Generator[bpy.types.ArmatureEdit
     if is_in_edit_mode(armature):
         raise UserError(f"{armature.name} is in Edit Mode. Leave it (Tab) and try again.")
     mode, hidden = armature.mode, armature.hide_viewport
-    scene = bpy.data.scenes.new("Bones")
     try:
-        scene.collection.objects.link(armature)
-        layer = scene.view_layers[0]
-        layer.objects.active = armature
-        armature.hide_viewport = False
-        with bpy.context.temp_override(
-            scene=scene, view_layer=layer, active_object=armature, object=armature
-        ):
-            with suppress(RuntimeError):
-                bpy.ops.object.mode_set(mode="EDIT")
-            if not armature_of(armature).is_editmode:
-                raise UserError(f"{armature.name} cannot go into Edit Mode.")
-            try:
-                yield armature_of(armature).edit_bones
-            finally:
-                bpy.ops.object.mode_set(mode=mode)
+        # Edit Mode plays the animation into the pose, as it does for a user.
+        with values_kept(), scene_aside(bpy.context.scene) as scene:
+            scene.collection.objects.link(armature)
+            layer = scene.view_layers[0]
+            layer.objects.active = armature
+            armature.hide_viewport = False
+            with bpy.context.temp_override(
+                scene=scene, view_layer=layer, active_object=armature, object=armature
+            ):
+                with suppress(RuntimeError):
+                    bpy.ops.object.mode_set(mode="EDIT")
+                if not armature_of(armature).is_editmode:
+                    raise UserError(f"{armature.name} cannot go into Edit Mode.")
+                try:
+                    yield armature_of(armature).edit_bones
+                finally:
+                    bpy.ops.object.mode_set(mode=mode)
     finally:
         armature.hide_viewport = hidden
-        bpy.data.scenes.remove(scene)

@@ -1,18 +1,23 @@
-"""Scenes: their unit in millimetres, their frames, and the objects that move in them."""
+"""Scenes: their unit in millimetres, their frames, and what moves in them."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+from types import MappingProxyType
+from typing import Any
 
 import bpy
 import numpy as np
 
 from ...errors import UserError, raise_refusal
 from ...wording import bounded
-from .animation_curves import animated_paths
+from .animation_curves import animated_paths, played_actions
 from .rna_properties import data_used_by
+
+_NOTHING: Mapping[bpy.types.ID, Collection[str]] = MappingProxyType({})
 
 # Millimetres of the world: the scene's unit, and the size of an object's own units.
 
@@ -33,6 +38,74 @@ def object_millimetres(obj: bpy.types.Object, scene: bpy.types.Scene) -> float:
     """The millimetres of one unit of an object's space, in the direction in which it is largest."""
     linear = np.array(obj.matrix_world, np.float64)[:3, :3]
     return float(np.linalg.norm(linear, 2)) * world_millimetres(scene)
+
+
+# What is set and not keyed, of all that actions play: Blender plays them where frames are set, and
+# when bones were edited.
+
+
+@contextmanager
+def values_kept(also: Mapping[bpy.types.ID, Collection[str]] = _NOTHING) -> Generator[None]:
+    """Put back, after the block, the values of all that actions play: some are not keyed.
+
+    Args:
+        also: data paths of data-blocks that the block lets other actions play.
+    """
+    kept = {
+        place: {path: _value(owner, path) for path in paths}
+        for place, (owner, paths) in _played_paths(also).items()
+    }
+    try:
+        yield
+    finally:
+        for place, (owner, _) in _played_paths(also).items():
+            for path, value in kept.get(place, {}).items():
+                if value is not None and _value(owner, path) not in {None, value}:
+                    with suppress(AttributeError, TypeError, ValueError):  # which is read-only
+                        _set_value(owner, path, value)
+
+
+def evaluate_unkeyed() -> None:
+    """Evaluate the current scene after bones were edited, which plays all; no value is lost."""
+    with values_kept():
+        bpy.context.view_layer.update()
+
+
+def _played_paths(
+    also: Mapping[bpy.types.ID, Collection[str]],
+) -> dict[tuple[int, bool], tuple[bpy.types.ID, set[str]]]:
+    """The data-blocks that play actions, and the data paths, by session_uid.
+
+    A node tree that belongs to a material or the like has the session_uid of that.
+    """
+    found: dict[tuple[int, bool], tuple[bpy.types.ID, set[str]]] = {}
+    users: Any = bpy.data.user_map(subset=bpy.data.actions)
+    for user in {*also, *chain.from_iterable(users.values())}:
+        for owner in (user, getattr(user, "node_tree", None)):
+            if owner is not None and owner.library is None:
+                paths = {each.data_path for one in played_actions(owner) for each in one.curves}
+                found[user.session_uid, owner is not user] = owner, paths | {*also.get(owner, ())}
+    return found
+
+
+def _value(owner: bpy.types.ID, path: str) -> Any:
+    """What a data path leads to; None where there is no such thing."""
+    try:
+        value: Any = owner.path_resolve(path)
+    except ValueError:
+        return None
+    return tuple(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
+
+
+def _set_value(owner: bpy.types.ID, path: str, value: Any) -> None:
+    """Give what a data path leads to a value: a property, or a custom property in brackets."""
+    if path.endswith('"]'):
+        place = path.rindex('["')
+        holder: Any = owner.path_resolve(path[:place]) if place else owner
+        holder[bpy.utils.unescape_identifier(path[place + 2 : -2])] = value
+        return
+    before, _, name = path.rpartition(".")
+    setattr(owner.path_resolve(before) if before else owner, name, value)
 
 
 # The frames of a scene: those of a range, and the current one, put back after others were set.
@@ -72,14 +145,41 @@ def spread_frames(frames: Sequence[int], most: int) -> list[int]:
 
 
 @contextmanager
-def frame_kept(scene: bpy.types.Scene) -> Generator[None]:
-    """Restore the current frame of the scene after the block."""
+def frame_kept(
+    scene: bpy.types.Scene, also: Mapping[bpy.types.ID, Collection[str]] = _NOTHING
+) -> Generator[None]:
+    """Restore, after the block, the current frame of a scene, and what was set and not keyed.
+
+    Args:
+        also: as of `values_kept`.
+    """
     frame, subframe = scene.frame_current, scene.frame_subframe
+    with values_kept(also):
+        try:
+            yield
+        finally:
+            if (scene.frame_current, scene.frame_subframe) != (frame, subframe):
+                scene.frame_set(frame, subframe=subframe)
+
+
+# A scene of its own, in which copies are evaluated: the user does not see them, nothing else is
+# evaluated, and it works while Blender's handlers run.
+
+
+@contextmanager
+def scene_aside(like: bpy.types.Scene) -> Generator[bpy.types.Scene]:
+    """A scene without objects, in the frame of another one; gone afterwards.
+
+    Where a frame was set, Blender plays all animations when it evaluates next, into the originals,
+    too: what somebody has posed and not keyed would be lost. So it does that while none is there.
+    """
+    scene = bpy.data.scenes.new("DQ Compensation")
     try:
-        yield
+        scene.frame_current, scene.frame_subframe = like.frame_current, like.frame_subframe
+        scene.view_layers[0].update()
+        yield scene
     finally:
-        if (scene.frame_current, scene.frame_subframe) != (frame, subframe):
-            scene.frame_set(frame, subframe=subframe)
+        bpy.data.scenes.remove(scene)
 
 
 # Which objects are not at the same place, or not of the same shape, in every frame.
