@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import cast
 
 import bpy
@@ -43,6 +42,7 @@ from ..session.status import (
     in_character,
     is_behind,
     is_drawn,
+    is_left,
     meshes_beside,
     more_follow,
     status_of,
@@ -145,7 +145,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     objects = [
         obj
         for obj in changes.enabled
-        if not _is_current(obj)
+        if not (_is_current(obj) or is_left(obj))
         and (
             concerned.everything
             or (not patient and status_of(obj).waits)
@@ -323,18 +323,21 @@ def changing_together() -> Generator[None]:
 
 
 @contextmanager
-def enabling_together(objects: Sequence[bpy.types.Object]) -> Generator[None]:
-    """Enable these objects in the block: their characters are looked at once, at the end."""
-    with changing_together():
+def enabling_together(
+    objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
+) -> Generator[None]:
+    """Mark these objects as enabled in the block: they are reconciled once, at its end.
+
+    So are the others of their characters.
+    """
+    with more_follow(objects):
         try:
-            with more_follow(objects):
-                yield
-        finally:  # after an error, too: those that were enabled before have been changed alone
+            yield
+        finally:  # after an error, too: those that were enabled before may have been edited
             enabled = [obj for obj in objects if settings_of(obj).is_enabled]
-            beside = [(obj, *others) for obj in enabled if (others := meshes_beside(obj))]
-            if meshes := list(dict.fromkeys(chain.from_iterable(beside))):
-                depsgraph = bpy.context.evaluated_depsgraph_get()
-                flush(_reconcile(meshes, depsgraph, patient=False)[0])
+            meshes = dict.fromkeys(enabled)
+            meshes |= dict.fromkeys(other for obj in enabled for other in meshes_beside(obj))
+            flush(_reconcile(list(meshes), depsgraph, patient=False)[0])
 
 
 def finish(objects: Iterable[bpy.types.Object]) -> None:

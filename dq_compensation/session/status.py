@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -335,6 +336,16 @@ def current_binding(
     return found
 
 
+def bind_anew(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    """Bind an object that is to be reconciled next, alone.
+
+    Raises:
+        BindingError: it cannot be bound.
+    """
+    memories(Binding)[obj.session_uid] = bind(obj, depsgraph)
+    status_of(obj).compared = True
+
+
 def discard_binding(obj: bpy.types.Object) -> None:
     """Forget the binding of an object."""
     memories(Binding).pop(obj.session_uid, None)
@@ -348,20 +359,32 @@ _more_follow = frozenset[int]()
 
 @contextmanager
 def more_follow(objects: Iterable[bpy.types.Object]) -> Generator[None]:
-    """Take each mesh beside these for a character of its own in the block, which enables them."""
+    """Leave the characters of these objects alone in the block: more of their meshes follow.
+
+    Those of one mesh have no others to wait for.
+    """
     global _more_follow
-    rigs = filter(None, map(find_rig, objects))
-    before, _more_follow = _more_follow, _more_follow.union(rig.session_uid for rig in rigs)
+    counts = Counter(filter(None, map(find_rig, objects)))
+    several = {
+        rig.session_uid for rig, count in counts.items() if count + len(enabled_meshes(rig)) > 1
+    }
+    before, _more_follow = _more_follow, _more_follow | several
     try:
         yield
     finally:
         _more_follow = before
 
 
+def is_left(obj: bpy.types.Object) -> bool:
+    """Whether the character of an object is left alone while more of its meshes follow."""
+    rig = find_rig(obj) if _more_follow else None
+    return rig is not None and rig.session_uid in _more_follow
+
+
 def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The enabled meshes on the armature of an object but for itself."""
     rig = find_rig(obj)
-    if rig is None or rig.session_uid in _more_follow:
+    if rig is None:
         return []
     return [each for each in enabled_meshes(rig) if each != obj]
 

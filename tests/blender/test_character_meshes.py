@@ -14,6 +14,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
+from dq_compensation.lifecycle.enabling import enable_all, refresh
 from dq_compensation.lifecycle.following import mesh_edited
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
@@ -267,6 +268,51 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     calls = count_calls(monkeypatch, CharacterSkin, within=status)
     api.enable(parts, **(PLAIN | {"softness": 0.5}))
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2
+
+
+@pytest.mark.parametrize("before", [0, 1, 2], ids=["none", "one", "two"])
+def test_meshes_that_are_enabled_together_are_read_and_written_once(
+    monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """With what all of them show; and those that were enabled before are written once more."""
+    new_file()
+    parts, _ = dressed_limb()
+    look = PLAIN | {"twist_spread": 1.0}
+    if before:
+        api.enable(parts[:before], **look)
+    calls = count_calls(monkeypatch, bind, install)
+    api.enable(parts, **look)
+    # Two parts of a limb show what all three show: a sleeve adds nothing.
+    assert calls == {"bind": 3 - before, "install": {0: 3, 1: 3, 2: 1}[before]}
+    together = [evaluated_positions(obj) for obj in parts]
+    for obj in parts:
+        mesh_edited(obj.data)
+        refresh(obj, bpy.context.evaluated_depsgraph_get())
+    for obj, positions in zip(parts, together, strict=True):
+        assert np.array_equal(evaluated_positions(obj), positions)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["beside another", "alone"])
+def test_a_mesh_that_cannot_be_written_is_as_before(alone: bool) -> None:
+    """That is found last, when all of them are joined."""
+    (near, far), rig = limb_in_two(0.52)
+    look = PLAIN | {"twist_spread": 1.0}
+    api.enable(near, **look)
+    expected = evaluated_positions(near)
+    api.disable(near)
+    rig.dq_compensation.property_unset("character")
+    far.modifiers["Armature"].keyframe_insert("show_viewport", frame=1)
+    far.dq_compensation.method = "SPHERICAL_JOINT"
+    before, wanted = evaluated_positions(far), [far] if alone else [far, near]
+    done, refused = enable_all(wanted, bpy.context.evaluated_depsgraph_get())
+    assert [done, len(refused)] == [wanted[1:], 1]
+    assert "turned on and off" in refused[0]
+    assert not far.dq_compensation.is_property_set("is_enabled")
+    assert [each.name for each in far.modifiers] == ["Armature"]
+    assert np.array_equal(evaluated_positions(far), before)
+    assert bool(rig.dq_compensation.character) is not alone
+    if not alone:
+        assert distance(evaluated_positions(near), expected, 1.5) <= SAME
 
 
 def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
