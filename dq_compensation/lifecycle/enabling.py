@@ -38,10 +38,9 @@ from ..session.changes import (
 )
 from ..session.known_objects import enabled, enabled_objects
 from ..session.status import (
-    bind_anew,
+    current_binding,
     discard_binding,
     forget_status,
-    is_left,
     status_of,
     tag_redraw,
 )
@@ -67,6 +66,7 @@ from .following import (
     flush,
     mesh_edited,
     mesh_read,
+    waits_for_others,
 )
 from .following_softness import stop_waiting, waiting_objects
 from .reconcile import Comparison, State, compare_with_file, reconcile
@@ -201,18 +201,14 @@ def enable_all(
                     refused[obj] = str(error)
                 else:
                     done.append(obj)
-        refused |= {obj: reason for obj in done if (reason := _refusal_of(obj))}
+        for obj in done:
+            reason = status_of(obj).failure or status_of(obj).problem
+            # One that does not fit may do so in another frame.
+            if reason and not vertex_count_difference(SkinnedObject(obj), depsgraph):
+                refused[obj] = reason
         if refused:
             take_back(refused)
     return [obj for obj in done if obj not in refused], list(refused.values())
-
-
-def _refusal_of(obj: bpy.types.Object) -> str | None:
-    """Why an object was not deformed when it was reconciled; one that does not fit may yet be."""
-    reason = status_of(obj).failure or status_of(obj).problem
-    depsgraph = bpy.context.evaluated_depsgraph_get() if reason else None
-    fits = depsgraph is None or not vertex_count_difference(SkinnedObject(obj), depsgraph)
-    return reason if fits else None
 
 
 @contextmanager
@@ -298,8 +294,8 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
     try:
         if reason := None if is_shown_only else installation_refusal(skinned):
             raise BindingError(reason)
-        if is_left(obj):  # the others are joined with it
-            bind_anew(obj, depsgraph)
+        if waits_for_others(obj):  # the others are joined with it
+            current_binding(obj, depsgraph, edited=True, joined=False)
             mesh_read(skinned.mesh)
     except BindingError:
         skinned.settings.is_enabled = False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -304,8 +303,26 @@ def tag_redraw(*_about: object) -> None:
 # The bindings of the session: an object without a current binding is bound.
 
 
+_read: set[int] | None = None
+
+
+@contextmanager
+def reading_once() -> Generator[None]:
+    """Read each object once in the block, in which nobody edits one."""
+    global _read
+    before, _read = _read, set() if _read is None else _read
+    try:
+        yield
+    finally:
+        _read = before
+
+
 def current_binding(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, edited: bool = False
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph | None = None,
+    *,
+    edited: bool = False,
+    joined: bool = True,
 ) -> Binding:
     """The binding of an object; a new one if there is none or its structure has changed.
 
@@ -314,6 +331,7 @@ def current_binding(
     Args:
         edited: whether its mesh may be another one. Painted weights and moved vertices are not
             seen without.
+        joined: with the skin of its character.
 
     Raises:
         BindingError: it cannot be bound (any more); nothing is kept of it.
@@ -328,22 +346,15 @@ def current_binding(
         if not (is_alike and known.mesh_uid == skinned.mesh.session_uid):
             known = None
             forget_characters()
-        elif not edited:
+        elif not edited or obj.session_uid in (_read or ()):
             structure = structure_of(skinned)
             found = known if known.structure == structure else renamed(known, skinned, structure)
-    found = in_character(obj, found or bind(obj, depsgraph, known), depsgraph)
-    bindings[obj.session_uid] = found
+    if found is None:
+        found = bind(obj, depsgraph, known)
+        if _read is not None:
+            _read.add(obj.session_uid)
+    found = bindings[obj.session_uid] = in_character(obj, found, depsgraph) if joined else found
     return found
-
-
-def bind_anew(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Bind an object that is to be reconciled next, alone.
-
-    Raises:
-        BindingError: it cannot be bound.
-    """
-    memories(Binding)[obj.session_uid] = bind(obj, depsgraph)
-    status_of(obj).compared = True
 
 
 def discard_binding(obj: bpy.types.Object) -> None:
@@ -352,33 +363,6 @@ def discard_binding(obj: bpy.types.Object) -> None:
 
 
 # The skins of the characters in the file: what all enabled meshes of each show together.
-
-
-_more_follow = frozenset[int]()
-
-
-@contextmanager
-def more_follow(objects: Iterable[bpy.types.Object]) -> Generator[None]:
-    """Leave the characters of these objects alone in the block: more of their meshes follow.
-
-    Those of one mesh have no others to wait for.
-    """
-    global _more_follow
-    counts = Counter(filter(None, map(find_rig, objects)))
-    several = {
-        rig.session_uid for rig, count in counts.items() if count + len(enabled_meshes(rig)) > 1
-    }
-    before, _more_follow = _more_follow, _more_follow | several
-    try:
-        yield
-    finally:
-        _more_follow = before
-
-
-def is_left(obj: bpy.types.Object) -> bool:
-    """Whether the character of an object is left alone while more of its meshes follow."""
-    rig = find_rig(obj) if _more_follow else None
-    return rig is not None and rig.session_uid in _more_follow
 
 
 def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
@@ -410,7 +394,7 @@ def in_character(
         known = bindings.get(other.session_uid)
         if known is None or not _is_true(known, other, binding):
             try:
-                known = bindings[other.session_uid] = bind(other, depsgraph)
+                known = current_binding(other, depsgraph, edited=True, joined=False)
             except BindingError:
                 continue
         found[other.name_full] = known
@@ -456,6 +440,6 @@ def _is_true(known: Binding, obj: bpy.types.Object, beside: Binding) -> bool:
 def is_behind(obj: bpy.types.Object) -> bool:
     """Whether the skin of its character has changed since an object was bound to it."""
     known = memories(Binding).get(obj.session_uid)
-    if known is None:
-        return True
+    if known is None:  # it cannot be bound, or nobody has looked at it
+        return False
     return known.differs_in(_skin_for(obj, memories(CharacterSkin).get(known.armature_uid)))

@@ -16,11 +16,15 @@ from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import enable_all, refresh
 from dq_compensation.lifecycle.following import mesh_edited
+from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
-from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
 from dq_compensation.session import status
+from dq_compensation.session.memory import memories
+from dq_compensation.session.status import Status
 from human.dressed import HAND, HEAD, LEG, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import random_pose, rotation
@@ -329,10 +333,28 @@ def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPat
         mesh_edited(obj.data)
     check()
     assert not calls
-    parts[0].data.vertices[0].co.x += 0.1
-    parts[0].data.update()
+    for edited in ([parts[0]], parts):  # each is the mesh of four objects
+        for obj in edited:
+            obj.data.vertices[0].co.x += 0.1
+            obj.data.update()
+        check()
+        assert [len(joined) for joined, *_ in calls.arguments] == [8]
+        calls.clear()
+
+
+def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one of its meshes that cannot be deformed is looked at once."""
+    new_file()
+    parts, _ = dressed_limb()
+    api.enable(parts, **PLAIN)
+    parts[2].vertex_groups.clear()
     check()
-    assert calls
+    save_and_open(tmp_path / "dressed.blend")
+    memories(Status).clear()
+    memories(Binding).clear()
+    calls = count_calls(monkeypatch, read_mesh_arrays, reconcile)
+    check()
+    assert calls == {"read_mesh_arrays": 2, "reconcile": 3}
 
 
 def test_enabling_one_character_leaves_the_others_joined(monkeypatch: pytest.MonkeyPatch) -> None:
