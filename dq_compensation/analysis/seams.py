@@ -138,8 +138,7 @@ def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
         return None
     kept &= np.isin(places, first.edges[matched])
     pairs = first.vertices[rows[kept]], second.vertices[columns[kept]]
-    starts = np.array([0, len(one.positions)])
-    differences = _differences((one, other), starts, pairs[0], pairs[1] + starts[1])
+    differences = _differences((one, other), pairs[0], pairs[1] + len(one.positions))
     apart = np.linalg.norm(one.positions[pairs[0]] - other.positions[pairs[1]], axis=1)
     return Seam(*pairs, apart.astype(np.float64), differences)
 
@@ -163,7 +162,7 @@ def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     one, other = _pairs(positions[vertices], SEAM_APART * extent(positions))
     apart = of_mesh[one] != of_mesh[other]
     one, other = vertices[one[apart]], vertices[other[apart]]
-    alike = _differences(meshes, starts, one, other) <= SEAM_ALIKE
+    alike = _differences(meshes, one, other) <= SEAM_ALIKE
     one, other = points[one[alike]], points[other[alike]]
     label = islands(np.stack((one, other), axis=1), len(positions))
     return np.unique(label[points], return_inverse=True)[1].reshape(-1)
@@ -185,22 +184,17 @@ def _pairs(positions: Floats, apart: float) -> tuple[Indices, Indices]:
     return np.concatenate(first), np.concatenate(second)
 
 
-def _differences(
-    meshes: Sequence[SeamMesh], starts: Integers, one: Indices, other: Indices
-) -> Floats:
+def _differences(meshes: Sequence[SeamMesh], one: Indices, other: Indices) -> Floats:
     """Shape (p,), the largest difference between the weights of two vertices of a pair."""
-    bones, weights, rows = [], [], []
-    for sign, vertices in ((1.0, one), (-1.0, other)):
-        for mesh, start in zip(meshes, starts, strict=False):
-            chosen = np.flatnonzero((vertices >= start) & (vertices < start + len(mesh.positions)))
-            of_mesh = vertices[chosen] - start
-            bones.append(mesh.influences.bones[of_mesh].ravel())
-            weights.append(sign * mesh.influences.weights[of_mesh].ravel())
-            rows.append(np.repeat(chosen, mesh.influences.width))
-    row, bone, weight = np.concatenate(rows), np.concatenate(bones), np.concatenate(weights)
-    count = int(bone.max(initial=0)) + 1
-    keys, places = np.unique(row * count + bone, return_inverse=True)
-    sums = np.bincount(places.reshape(-1), weight, len(keys))
+    influences = Influences.joined([mesh.influences for mesh in meshes])
+    ours, theirs = influences.at(one), influences.at(other)
+    differ = (ours.bones != theirs.bones) | (ours.weights != theirs.weights)
+    rows = np.flatnonzero(differ.any(axis=1))  # few: a mesh that is cut has the same on both sides
+    bones = np.concatenate((ours.bones[rows], theirs.bones[rows]), axis=1)
+    weights = np.concatenate((ours.weights[rows], -theirs.weights[rows]), axis=1)
+    count = int(bones.max(initial=0)) + 1
+    keys, places = np.unique(rows[:, None] * count + bones, return_inverse=True)
+    sums = np.bincount(places.reshape(-1), weights.ravel(), len(keys))
     found = np.zeros(len(one))
     np.maximum.at(found, keys // count, np.abs(sums))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
@@ -15,9 +15,9 @@ import bpy
 from ..core.skeleton import BoneKind
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
-from ..lifecycle.character_settings import leave_character
-from ..lifecycle.enabling import linked_refusal, settings_changed, settings_of_a_new_character
-from ..lifecycle.following import changing_together, enabling_together, finish
+from ..lifecycle.character_settings import leave_character, own_values, put_back
+from ..lifecycle.enabling import linked_refusal, settings_changed
+from ..lifecycle.following import changing_together
 from ..modifier.written_record import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
@@ -27,7 +27,6 @@ from ..scene.settings.bone_texts import changed_kinds, kinds_refusal, strengths_
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
-    CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     GROUP_SETTINGS,
     CharacterChoices,
@@ -142,7 +141,7 @@ def changed_settings(
     """
     for obj in objects:
         _require_values(obj, values)
-    before = [_own_values(obj, values) for obj in objects]
+    before = [own_values(obj, values) for obj in objects]
     known = [status_of(obj).problem for obj in objects]
     try:
         for obj in objects:
@@ -156,29 +155,15 @@ def changed_settings(
                 raise BindingError(problem)
     except BaseException:
         for obj, own in zip(objects, before, strict=True):
-            _put_back(obj, own, values)
+            put_back(obj, own, values)
         settings_changed(*objects)
         raise
-
-
-def _own_values(obj: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
-    """The settings among these that were set on an object."""
-    chosen: Any = settings_of(obj)
-    return {name: getattr(chosen, name) for name in names if chosen.is_property_set(name)}
 
 
 def _write(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
     with writing_settings():
         for name, value in values.items():
             setattr(settings_of(obj), name, value)
-
-
-def _put_back(obj: bpy.types.Object, own: dict[str, Any], names: Iterable[str]) -> None:
-    """Set those of some settings that were set on an object, and no others."""
-    _write(obj, own)
-    for name in names:
-        if name not in own:
-            settings_of(obj).property_unset(name)
 
 
 _BONE_REFUSALS = {"bone_kinds": kinds_refusal, "joint_strengths": strengths_refusal}
@@ -258,43 +243,16 @@ def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> No
     new = [obj for obj in found if not settings_of(obj).is_enabled]
     with (
         interrupts_wait(),
-        enabling_together(found),
-        _disabled_after_an_error(new),
+        changing_together(),
+        enabling.as_before_after_an_error(new),
         changed_settings(found, settings),
-        ExitStack() as coming,
     ):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        for obj in found:
-            coming.enter_context(settings_of_a_new_character(obj, by_script=True))
-            if obj in new:
-                enabling.begin(obj, depsgraph)
-        finish(new)
+        _, refused = enabling.enable_all(new, depsgraph, by_script=True)
+        raise_refusal(next(iter(refused), None), BindingError)
         settings_changed(*(obj for obj in found if obj not in new))
         for obj in found:
             raise_refusal(status_of(obj).problem, BindingError)
-
-
-@contextmanager
-def _disabled_after_an_error(objects: list[bpy.types.Object]) -> Generator[None]:
-    """After an error of the block, disable objects; they and their armatures are as before then.
-
-    Args:
-        objects: that are not enabled yet.
-    """
-    names = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "character", "is_enabled")
-    rigs = [rig for rig in map(find_rig, objects) if rig is not None and rig.library is None]
-    before = {each: _own_values(each, names) for each in (*objects, *rigs)}
-    # Some have a copied modifier of ours, which stays where they were not begun.
-    without = {obj for obj in objects if SkinnedObject(obj).ours is None}
-    try:
-        yield
-    except BaseException:
-        # Some are enabled no more, but still have our modifier.
-        left = {obj for obj in without if SkinnedObject(obj).ours is not None}
-        enabling.disable(*(obj for obj in objects if settings_of(obj).is_enabled or obj in left))
-        for each, own in before.items():
-            _put_back(each, own, names)
-        raise
 
 
 def disable(objects: Objects) -> None:

@@ -200,6 +200,23 @@ def _write(owner: bpy.types.Object, values: dict[str, Any]) -> None:
                 setattr(settings, name, value)
 
 
+def own_values(owner: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
+    """The settings among these that were set on a mesh or an armature."""
+    settings: Any = settings_of(owner)
+    return {name: getattr(settings, name) for name in names if settings.is_property_set(name)}
+
+
+def put_back(owner: bpy.types.Object, own: dict[str, Any], names: Iterable[str]) -> None:
+    """Set those of some settings that were set on a mesh or an armature, and no others."""
+    settings: Any = settings_of(owner)
+    with writing_settings():
+        for name in names:
+            if name in own:
+                setattr(settings, name, own[name])
+            else:
+                settings.property_unset(name)
+
+
 def _mark(mesh: bpy.types.Object, armature: bpy.types.Object | None) -> None:
     """Let a mesh go with an armature, or with none; its modifier reads the right settings then."""
     settings, mark = settings_of(mesh), "" if armature is None else settings_of(armature).character

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,15 +10,26 @@ import bpy
 
 from ..errors import BindingError
 from ..modifier.installation import put_armature_modifier_back, remove_unused
-from ..modifier.modifier_stack import installation_refusal, restore, show_ours
+from ..modifier.modifier_stack import (
+    installation_refusal,
+    restore,
+    show_ours,
+    vertex_count_difference,
+)
 from ..scene.binding.binding import Binding
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import own_modifiers
-from ..scene.blender.rigging import deformation_refusal
+from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
-from ..scene.settings.object_settings import Display, armature_with_settings, settings_of
+from ..scene.settings.object_settings import (
+    CHARACTER_CHOICES,
+    CHARACTER_SETTINGS,
+    Display,
+    armature_with_settings,
+    settings_of,
+)
 from ..session.changes import (
     are_settings_being_written,
     note_adjusted,
@@ -26,16 +37,25 @@ from ..session.changes import (
     writing_settings,
 )
 from ..session.known_objects import enabled, enabled_objects
-from ..session.status import discard_binding, forget_status, status_of, tag_redraw
+from ..session.status import (
+    current_binding,
+    discard_binding,
+    forget_status,
+    status_of,
+    tag_redraw,
+)
 from ..softness.softening import forget_soft_weights
 from ..viewport.gpu_objects import drawing_refusal
 from .character_settings import (
     armature_changed,
+    begin_character,
     give_if_alone,
     has_settings,
     is_alike,
     leave_character,
     meshes_changed,
+    own_values,
+    put_back,
     values_of,
 )
 from .following import (
@@ -46,11 +66,16 @@ from .following import (
     flush,
     mesh_edited,
     mesh_read,
+    waits_for_others,
 )
 from .following_softness import stop_waiting, waiting_objects
 from .reconcile import Comparison, State, compare_with_file, reconcile
 
 # Gives characters that are enabled for the first time the settings of new characters.
+
+
+# What *Enable* may write of an object and of its armature.
+_NAMES = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "character", "is_enabled")
 
 
 def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[str, Any]:
@@ -79,29 +104,15 @@ def coming_display(obj: bpy.types.Object) -> Display:
     return coming_settings(obj).get("display", settings_of(obj).display)
 
 
-@contextmanager
-def settings_of_a_new_character(
-    obj: bpy.types.Object, *, by_script: bool = False
-) -> Generator[None]:
-    """Give an object its `coming_settings`; it is as new as before where it cannot be enabled."""
+def _give_coming_settings(obj: bpy.types.Object, *, by_script: bool) -> None:
+    """Give an object its `coming_settings`, and let it go with a character that has the same."""
     settings: Any = settings_of(obj)
-    is_new, mark = not settings.is_property_set("is_enabled"), settings.character
-    coming = {} if settings.is_enabled else coming_settings(obj, by_script=by_script)
     with writing_settings():
-        for name, value in coming.items():
+        for name, value in coming_settings(obj, by_script=by_script).items():
             setattr(settings, name, value)
-    was_enabled, armature = settings.is_enabled, SkinnedObject(obj).find_rig()
-    if armature is not None and not was_enabled and is_alike(obj, armature):
+    armature = SkinnedObject(obj).find_rig()
+    if armature is not None and is_alike(obj, armature):
         settings.character = settings_of(armature).character
-    try:
-        yield
-    except BaseException:
-        for name in (*coming, "is_enabled") if is_new else ():
-            settings.property_unset(name)
-        settings.character = mark
-        raise
-    if not was_enabled and armature_with_settings(obj) is None:
-        give_if_alone(obj)
 
 
 # Enables and disables objects, and gives the panel's sentences on them.
@@ -167,28 +178,69 @@ def notes_of(obj: bpy.types.Object) -> list[str]:
 
 
 def enable_all(
-    objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
+    objects: Sequence[bpy.types.Object],
+    depsgraph: bpy.types.Depsgraph,
+    *,
+    by_script: bool = False,
 ) -> tuple[list[bpy.types.Object], list[str]]:
     """Deform objects from now on; Blender evaluates them once, after the last.
 
-    New ones get the settings that the preferences have for them.
+    New ones get their `coming_settings`.
 
     Returns:
-        those that are enabled now, and why the others cannot be deformed.
+        those that are enabled now, and why the others cannot be deformed: these are as before.
     """
     done: list[bpy.types.Object] = []
-    refused: list[str] = []
-    with enabling_together(objects):
-        for obj in objects:
-            try:
-                with settings_of_a_new_character(obj):
-                    begin(obj, depsgraph)
-            except BindingError as error:
-                refused.append(str(error))
-            else:
-                done.append(obj)
-        finish(done)
-    return done, refused
+    refused: dict[bpy.types.Object, str] = {}
+    with changing_together(), as_before_after_an_error(objects) as take_back:
+        with enabling_together(objects, depsgraph):
+            for obj in objects:
+                try:
+                    _begin(obj, depsgraph, by_script=by_script)
+                except BindingError as error:
+                    refused[obj] = str(error)
+                else:
+                    done.append(obj)
+        for obj in done:
+            reason = status_of(obj).failure or status_of(obj).problem
+            # One that does not fit may do so in another frame.
+            if reason and not vertex_count_difference(SkinnedObject(obj), depsgraph):
+                refused[obj] = reason
+        if refused:
+            take_back(refused)
+    return [obj for obj in done if obj not in refused], list(refused.values())
+
+
+@contextmanager
+def as_before_after_an_error(
+    objects: Sequence[bpy.types.Object],
+) -> Generator[Callable[[Collection[bpy.types.Object]], None]]:
+    """After an error of the block, disable objects; they and their armatures are as before then.
+
+    Args:
+        objects: that are not enabled yet.
+
+    Yields:
+        a function that does so with some of them; an armature keeps the settings of the others.
+    """
+    rigs = {obj: rig for obj in objects if (rig := find_rig(obj)) and rig.library is None}
+    before = {each: own_values(each, _NAMES) for each in (*objects, *rigs.values())}
+    # Some have a copied modifier of ours, which stays where they were not begun.
+    without = {obj for obj in objects if SkinnedObject(obj).ours is None}
+
+    def take_back(failed: Collection[bpy.types.Object]) -> None:
+        # Some are enabled no more, but still have our modifier.
+        left = {obj for obj in without if SkinnedObject(obj).ours is not None}
+        disable(*(obj for obj in failed if settings_of(obj).is_enabled or obj in left))
+        kept = {rig for obj, rig in rigs.items() if obj not in failed}
+        for each in {*failed, *rigs.values()} - kept:
+            put_back(each, before[each], _NAMES)
+
+    try:
+        yield take_back
+    except BaseException:
+        take_back(objects)
+        raise
 
 
 def stay_as_painted(objects: Iterable[bpy.types.Object]) -> list[str]:
@@ -224,27 +276,34 @@ def _owner(mesh: bpy.types.Object) -> bpy.types.Object:
     return armature_with_settings(mesh) or mesh
 
 
-def begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Enable and reconcile an object; the caller lets Blender evaluate it with `finish`.
+def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: bool) -> None:
+    """Mark an object as enabled; it is reconciled with all of its character.
 
     Raises:
-        BindingError: it cannot be deformed; nothing has changed then.
+        BindingError: it cannot be deformed; it is not marked then.
     """
     skinned = SkinnedObject(obj)
-    was_enabled = skinned.settings.is_enabled
     is_left_over = skinned.ours is not None or bool(skinned.before_enable.replaced_modifier)
-    if not was_enabled and is_left_over and not skinned.has_linked_mesh:
+    if is_left_over and not skinned.has_linked_mesh:
         put_armature_modifier_back(skinned)
+    forget_status(obj)
+    _give_coming_settings(obj, by_script=by_script)
     skinned.settings.is_enabled = True
     enabled.forget()
+    is_shown_only = skinned.has_linked_mesh or skinned.settings.display == "GPU"
     try:
-        found = _reconcile_anew(skinned, depsgraph)
-        if found.state is not State.WRONG_VERTEX_COUNT and status_of(obj).problem is not None:
-            raise BindingError(found.reason or status_of(obj).problem)
-    except BaseException:
-        if not was_enabled:
-            disable(obj)
+        if reason := None if is_shown_only else installation_refusal(skinned):
+            raise BindingError(reason)
+        if waits_for_others(obj):  # the others are joined with it
+            current_binding(obj, depsgraph, edited=True, joined=False)
+            mesh_read(skinned.mesh)
+    except BindingError:
+        skinned.settings.is_enabled = False
+        enabled.forget()
         raise
+    begin_character(skinned)
+    if armature_with_settings(obj) is None:
+        give_if_alone(obj)
 
 
 def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:

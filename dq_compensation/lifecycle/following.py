@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import cast
 
 import bpy
 
+from ..errors import BindingError
 from ..modifier.installation import remove_unused, show_armature_result
 from ..modifier.modifier_inputs import keep_values
 from ..modifier.modifier_stack import (
@@ -29,22 +29,26 @@ from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import hide_earlier_records, is_palette, keep_apart
+from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import Changes, Update, forget_removed
-from ..session.known_objects import enabled_objects
+from ..session.known_objects import enabled_meshes, enabled_objects
 from ..session.memory import keep_only, memories, memory_of
 from ..session.status import (
     Status,
     check_soon,
     compared,
+    current_binding,
     fail,
     in_character,
     is_behind,
     is_drawn,
     meshes_beside,
-    more_follow,
+    other_meshes,
+    reading_once,
     status_of,
     tag_redraw,
 )
@@ -68,6 +72,8 @@ _MOST_VISITS = 2
 _written: set[int] = set()
 # Whether an evaluation is being followed. Binding may ask for another one, which is not.
 _is_following = False
+# The session_uid of the armatures of which several meshes are being enabled.
+_waiting = frozenset[int]()
 
 
 class _Edited:
@@ -145,7 +151,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     objects = [
         obj
         for obj in changes.enabled
-        if not _is_current(obj)
+        if not (_is_current(obj) or (_waiting and waits_for_others(obj)))
         and (
             concerned.everything
             or (not patient and status_of(obj).waits)
@@ -323,18 +329,34 @@ def changing_together() -> Generator[None]:
 
 
 @contextmanager
-def enabling_together(objects: Sequence[bpy.types.Object]) -> Generator[None]:
-    """Enable these objects in the block: their characters are looked at once, at the end."""
-    with changing_together():
-        try:
-            with more_follow(objects):
+def enabling_together(
+    objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
+) -> Generator[None]:
+    """Mark these objects as enabled in the block: they are reconciled once, at its end.
+
+    So are the others of their characters, which nothing else reconciles in the block.
+    """
+    global _waiting
+    counts = Counter(filter(None, map(find_rig, objects)))
+    several = (rig for rig, count in counts.items() if count + len(enabled_meshes(rig)) > 1)
+    before, _waiting = _waiting, _waiting.union(rig.session_uid for rig in several)
+    try:
+        with reading_once():
+            try:
                 yield
-        finally:  # after an error, too: those that were enabled before have been changed alone
-            enabled = [obj for obj in objects if settings_of(obj).is_enabled]
-            beside = [(obj, *others) for obj in enabled if (others := meshes_beside(obj))]
-            if meshes := list(dict.fromkeys(chain.from_iterable(beside))):
-                depsgraph = bpy.context.evaluated_depsgraph_get()
-                flush(_reconcile(meshes, depsgraph, patient=False)[0])
+            finally:  # after an error, too: those that were enabled before may have been edited
+                enabled = [obj for obj in objects if settings_of(obj).is_enabled]
+                meshes = dict.fromkeys(enabled)
+                meshes |= dict.fromkeys(other for obj in enabled for other in meshes_beside(obj))
+                flush(_reconcile(list(meshes), depsgraph, patient=False)[0])
+    finally:
+        _waiting = before
+
+
+def waits_for_others(obj: bpy.types.Object) -> bool:
+    """Whether more meshes of the character of an object are being enabled."""
+    rig = find_rig(obj)
+    return rig is not None and rig.session_uid in _waiting
 
 
 def finish(objects: Iterable[bpy.types.Object]) -> None:
@@ -421,28 +443,54 @@ def _reconcile(
     # Those that were edited come first: the others of their characters are compared with them.
     first = sorted(objects, key=lambda obj: obj.data is None or obj.data.session_uid not in edited)
     queue, visits = dict.fromkeys(first), Counter[bpy.types.Object]()
-    while queue:
-        obj = next(iter(queue))
-        del queue[obj]
-        visits[obj] += 1
-        uid = obj.data.session_uid if obj.data is not None else 0
-        meshes.add(uid)
-        is_edited = uid in edited and visits[obj] == 1
-        try:
-            found = reconcile(obj, depsgraph, edited=is_edited, patient=patient)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others are still reconciled
-            fail(obj, error)
-            continue
-        if found.waits:
-            waiting.add(uid)
-            continue
-        if found.state is State.OUT_OF_DATE:
-            written[obj] = None
-        others = (each for each in meshes_beside(obj) if visits[each] < _MOST_VISITS)
-        queue |= dict.fromkeys(filter(is_behind, others))
+    with reading_once():
+        if edited and len(first) > 1:
+            _read_together(first, depsgraph, patient=patient)
+        while queue:
+            obj = next(iter(queue))
+            del queue[obj]
+            visits[obj] += 1
+            uid = obj.data.session_uid if obj.data is not None else 0
+            meshes.add(uid)
+            is_edited = uid in edited and visits[obj] == 1
+            try:
+                found = reconcile(obj, depsgraph, edited=is_edited, patient=patient)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others are reconciled
+                fail(obj, error)
+                continue
+            if found.waits:
+                waiting.add(uid)
+                continue
+            if found.state is State.OUT_OF_DATE:
+                written[obj] = None
+            others = (each for each in meshes_beside(obj) if visits[each] < _MOST_VISITS)
+            queue |= dict.fromkeys(filter(is_behind, others))
     for uid in edited.keys() & (meshes - waiting):
         del edited[uid]
     return list(written), bool(waiting)
+
+
+def _read_together(
+    objects: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, *, patient: bool
+) -> None:
+    """Read those of each character that were edited before the first of them is joined with them.
+
+    Args:
+        patient: leave what may still be painted or dragged.
+    """
+    edited = memories(_Edited)
+    found = [
+        obj
+        for obj in objects
+        if obj.type == "MESH"
+        and mesh_of(obj).session_uid in edited
+        and not (patient and (obj.mode != "OBJECT" or mesh_of(obj).shape_keys is not None))
+    ]
+    counts = Counter(map(find_rig, found))
+    for obj in found:
+        if counts[find_rig(obj)] > 1 and other_meshes(obj):
+            with suppress(BindingError):
+                current_binding(obj, depsgraph, edited=True, joined=False)
 
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -303,8 +303,26 @@ def tag_redraw(*_about: object) -> None:
 # The bindings of the session: an object without a current binding is bound.
 
 
+_read: set[int] | None = None
+
+
+@contextmanager
+def reading_once() -> Generator[None]:
+    """Read each object once in the block, in which nobody edits one."""
+    global _read
+    before, _read = _read, set() if _read is None else _read
+    try:
+        yield
+    finally:
+        _read = before
+
+
 def current_binding(
-    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, edited: bool = False
+    obj: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph | None = None,
+    *,
+    edited: bool = False,
+    joined: bool = True,
 ) -> Binding:
     """The binding of an object; a new one if there is none or its structure has changed.
 
@@ -313,6 +331,7 @@ def current_binding(
     Args:
         edited: whether its mesh may be another one. Painted weights and moved vertices are not
             seen without.
+        joined: with the skin of its character.
 
     Raises:
         BindingError: it cannot be bound (any more); nothing is kept of it.
@@ -327,11 +346,14 @@ def current_binding(
         if not (is_alike and known.mesh_uid == skinned.mesh.session_uid):
             known = None
             forget_characters()
-        elif not edited:
+        elif not edited or obj.session_uid in (_read or ()):
             structure = structure_of(skinned)
             found = known if known.structure == structure else renamed(known, skinned, structure)
-    found = in_character(obj, found or bind(obj, depsgraph, known), depsgraph)
-    bindings[obj.session_uid] = found
+    if found is None:
+        found = bind(obj, depsgraph, known)
+        if _read is not None:
+            _read.add(obj.session_uid)
+    found = bindings[obj.session_uid] = in_character(obj, found, depsgraph) if joined else found
     return found
 
 
@@ -343,25 +365,10 @@ def discard_binding(obj: bpy.types.Object) -> None:
 # The skins of the characters in the file: what all enabled meshes of each show together.
 
 
-_more_follow = frozenset[int]()
-
-
-@contextmanager
-def more_follow(objects: Iterable[bpy.types.Object]) -> Generator[None]:
-    """Take each mesh beside these for a character of its own in the block, which enables them."""
-    global _more_follow
-    rigs = filter(None, map(find_rig, objects))
-    before, _more_follow = _more_follow, _more_follow.union(rig.session_uid for rig in rigs)
-    try:
-        yield
-    finally:
-        _more_follow = before
-
-
 def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The enabled meshes on the armature of an object but for itself."""
     rig = find_rig(obj)
-    if rig is None or rig.session_uid in _more_follow:
+    if rig is None:
         return []
     return [each for each in enabled_meshes(rig) if each != obj]
 
@@ -387,7 +394,7 @@ def in_character(
         known = bindings.get(other.session_uid)
         if known is None or not _is_true(known, other, binding):
             try:
-                known = bindings[other.session_uid] = bind(other, depsgraph)
+                known = current_binding(other, depsgraph, edited=True, joined=False)
             except BindingError:
                 continue
         found[other.name_full] = known
@@ -433,6 +440,6 @@ def _is_true(known: Binding, obj: bpy.types.Object, beside: Binding) -> bool:
 def is_behind(obj: bpy.types.Object) -> bool:
     """Whether the skin of its character has changed since an object was bound to it."""
     known = memories(Binding).get(obj.session_uid)
-    if known is None:
-        return True
+    if known is None:  # it cannot be bound, or nobody has looked at it
+        return False
     return known.differs_in(_skin_for(obj, memories(CharacterSkin).get(known.armature_uid)))

@@ -14,12 +14,17 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
+from dq_compensation.lifecycle.enabling import enable_all, refresh
 from dq_compensation.lifecycle.following import mesh_edited
+from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
-from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
 from dq_compensation.session import status
+from dq_compensation.session.memory import memories
+from dq_compensation.session.status import Status
 from human.dressed import HAND, HEAD, LEG, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import random_pose, rotation
@@ -269,6 +274,51 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2
 
 
+@pytest.mark.parametrize("before", [0, 1, 2], ids=["none", "one", "two"])
+def test_meshes_that_are_enabled_together_are_read_and_written_once(
+    monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """With what all of them show; and those that were enabled before are written once more."""
+    new_file()
+    parts, _ = dressed_limb()
+    look = PLAIN | {"twist_spread": 1.0}
+    if before:
+        api.enable(parts[:before], **look)
+    calls = count_calls(monkeypatch, bind, install)
+    api.enable(parts, **look)
+    # Two parts of a limb show what all three show: a sleeve adds nothing.
+    assert calls == {"bind": 3 - before, "install": {0: 3, 1: 3, 2: 1}[before]}
+    together = [evaluated_positions(obj) for obj in parts]
+    for obj in parts:
+        mesh_edited(obj.data)
+        refresh(obj, bpy.context.evaluated_depsgraph_get())
+    for obj, positions in zip(parts, together, strict=True):
+        assert np.array_equal(evaluated_positions(obj), positions)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["beside another", "alone"])
+def test_a_mesh_that_cannot_be_written_is_as_before(alone: bool) -> None:
+    """That is found last, when all of them are joined."""
+    (near, far), rig = limb_in_two(0.52)
+    look = PLAIN | {"twist_spread": 1.0}
+    api.enable(near, **look)
+    expected = evaluated_positions(near)
+    api.disable(near)
+    rig.dq_compensation.property_unset("character")
+    far.modifiers["Armature"].keyframe_insert("show_viewport", frame=1)
+    far.dq_compensation.method = "SPHERICAL_JOINT"
+    before, wanted = evaluated_positions(far), [far] if alone else [far, near]
+    done, refused = enable_all(wanted, bpy.context.evaluated_depsgraph_get())
+    assert [done, len(refused)] == [wanted[1:], 1]
+    assert "turned on and off" in refused[0]
+    assert not far.dq_compensation.is_property_set("is_enabled")
+    assert [each.name for each in far.modifiers] == ["Armature"]
+    assert np.array_equal(evaluated_positions(far), before)
+    assert bool(rig.dq_compensation.character) is not alone
+    if not alone:
+        assert distance(evaluated_positions(near), expected, 1.5) <= SAME
+
+
 def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """And where they are read anew, and nothing has changed, they are joined as before."""
     parts, _ = limb_in_two(0.52)
@@ -283,10 +333,28 @@ def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPat
         mesh_edited(obj.data)
     check()
     assert not calls
-    parts[0].data.vertices[0].co.x += 0.1
-    parts[0].data.update()
+    for edited in ([parts[0]], parts):  # each is the mesh of four objects
+        for obj in edited:
+            obj.data.vertices[0].co.x += 0.1
+            obj.data.update()
+        check()
+        assert [len(joined) for joined, *_ in calls.arguments] == [8]
+        calls.clear()
+
+
+def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one of its meshes that cannot be deformed is looked at once."""
+    new_file()
+    parts, _ = dressed_limb()
+    api.enable(parts, **PLAIN)
+    parts[2].vertex_groups.clear()
     check()
-    assert calls
+    save_and_open(tmp_path / "dressed.blend")
+    memories(Status).clear()
+    memories(Binding).clear()
+    calls = count_calls(monkeypatch, read_mesh_arrays, reconcile)
+    check()
+    assert calls == {"read_mesh_arrays": 2, "reconcile": 3}
 
 
 def test_enabling_one_character_leaves_the_others_joined(monkeypatch: pytest.MonkeyPatch) -> None:

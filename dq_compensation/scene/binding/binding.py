@@ -189,6 +189,8 @@ class Binding:
     def _findings_with(self, whole: CharacterSkin | None) -> str | None:
         if whole is None:
             return None
+        if not np.array_equal(whole.moves, self.alone.moves):
+            return whole.findings
         if whole.kinds not in self._alone:
             self._alone[whole.kinds] = replace(self.alone, kinds=whole.kinds)
         differs = whole.findings != self._alone[whole.kinds].findings

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...analysis.limbs import with_limbs
 from ...analysis.seams import find_seam, seam_points
 from ...analysis.soft_weights import limb_radii
-from ...arrays import Float64s, Indices, Int64s
+from ...arrays import Booleans, Float64s, Indices, Int64s
 from ...core.influences import Influences
 from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.measured_joints import rope_joints
@@ -131,6 +131,12 @@ class CharacterSkin:
             ),
         )
 
+    @cached_property
+    def moves(self) -> Booleans:
+        """Shape (B,), the bones that move its skin: part of what is found, and cheap."""
+        count, inner = self.skeleton.bone_count, self._inner
+        return np.any([self.parts[row].influences.moving_bones(count) for row in inner], axis=0)
+
     def _findings_of(self, kind: LimbSettings) -> str:
         skin = self.at_rest(kind)
         no_vertex = Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
@@ -194,7 +200,7 @@ class CharacterSkin:
         kept = pieces >= 0
         if len(self.parts) < 2 or not kept.any():
             return [None] * len(self.parts)
-        points = seam_points([mesh.seam_mesh for mesh in self.parts])
+        points = self._points
         while True:
             others = np.bincount(points, ~kept)[points] > 0
             joined = kept & np.isin(pieces, np.unique(pieces[kept & others]))
@@ -224,54 +230,54 @@ class CharacterSkin:
         triangles = triangles[~rigid[triangles].any(axis=1)]
         if not len(triangles):
             return [_NOT_CARRIED] * len(pieces)
-        influences = joined_influences([mesh.influences for mesh in self.parts])
+        influences = Influences.joined([mesh.influences for mesh in self.parts])
         positions = np.concatenate([mesh.positions for mesh in self.parts])
         none = np.full(len(positions), -1)
         skin = LayerMesh(positions, influences, self.skeleton, triangles, none, influences)
         pairs = zip(self.parts, pieces, strict=True)
         return [Carried.of(mesh, each, skin) for mesh, each in pairs]
 
+    @cached_property
+    def _inner(self) -> list[int]:
+        return inner_meshes(self.parts)
+
+    @cached_property
+    def _points(self) -> Indices:
+        return seam_points([mesh.seam_mesh for mesh in self.parts])
+
     def at_rest(self, key: LimbSettings) -> SkinAtRest:
         """The skin with the limbs and joints that it shows; the same object each time."""
         limb_axis, use_mesh_joints, kinds = key
         if key not in self._skins:
-            inner = [self.parts[row] for row in inner_meshes(self.parts)]
-            kept = _once_at_seams(inner)
+            inner = [self.parts[row] for row in self._inner]
+            kept = _once_at_seams(inner, self._points if len(inner) == len(self.parts) else None)
             skin = SkinAtRest(
                 np.concatenate([mesh.positions for mesh in inner])[kept],
-                joined_influences([mesh.influences for mesh in inner]).at(kept),
+                Influences.joined([mesh.influences for mesh in inner]).at(kept),
                 self.skeleton,
                 limb_axis,
                 sides=self.sides,
-                painted=joined_influences([mesh.painted for mesh in inner]).at(kept),
+                painted=Influences.joined([mesh.painted for mesh in inner]).at(kept),
                 kinds=kinds,
             )
             self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
         return self._skins[key]
 
 
-def _once_at_seams(meshes: Sequence[LayerMesh]) -> Indices:
+def _once_at_seams(meshes: Sequence[LayerMesh], points: Indices | None) -> Indices:
     """The vertices of meshes, one mesh behind the other, without those of seams with earlier ones.
 
     So a mesh that is cut has as much skin as it had whole.
+
+    Args:
+        points: `seam_points` of these meshes, where they are known.
     """
     counts = [len(mesh.positions) for mesh in meshes]
     if len(meshes) < 2:
         return np.arange(sum(counts))
-    points = seam_points([mesh.seam_mesh for mesh in meshes])
+    if points is None:
+        points = seam_points([mesh.seam_mesh for mesh in meshes])
     mesh_of_vertex = np.repeat(np.arange(len(meshes)), counts)
     first = np.full(int(points.max(initial=-1)) + 1, len(meshes))
     np.minimum.at(first, points, mesh_of_vertex)
     return np.flatnonzero(first[points] == mesh_of_vertex)
-
-
-def joined_influences(parts: Sequence[Influences]) -> Influences:
-    """The influences of several meshes on the same bones, one behind the other."""
-    width = max(part.width for part in parts)
-    spaces = [((0, 0), (0, width - part.width)) for part in parts]
-    pairs = list(zip(parts, spaces, strict=True))
-    bones = [np.pad(part.bones, space) for part, space in pairs]
-    return Influences(
-        np.concatenate(bones),
-        np.concatenate([np.pad(part.weights, space) for part, space in pairs]),
-    )
