@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest
+from ..core.limb_joints import SkinAtRest, SkinEdit
 from ..core.measured_joints import TINY
 from ..core.skeleton import Ancestry, Skeleton
 from ..core.vectors import dots, two_across, unit_or
@@ -92,7 +92,7 @@ class Limbs:
         alone = _alone(skeleton, influences.moving_bones(skeleton.bone_count))
         telling = alone & own
         ways = (skeleton.tails - skeleton.heads)[telling]
-        if len(ways) < 2 or _tails_tell(ways, _to_skin(_skin_of(skin, telling))[0][telling]):
+        if len(ways) < 2 or _tails_tell(ways, _to_skin(skin)[0][telling]):
             return cls(skin, skeleton, by_tails)
         to_skin, tails, rest = _to_skin(skin)[0], skeleton.tails.copy(), skeleton.rest.copy()
         tails[alone] = skeleton.heads[alone] + 2.0 * to_skin[alone]
@@ -178,16 +178,9 @@ def _ends_beside_tails(skin: SkinAtRest, moves: Booleans) -> Indices:
     ends &= dots(ways, unit_or(skeleton.tails - skeleton.heads, 0.0)) < _ELSEWHERE
     if not ends.any():
         return np.flatnonzero(ends)
-    to_skin, spreads = _to_skin(_skin_of(skin, ends))
+    to_skin, spreads = _to_skin(skin)
     ends &= np.linalg.norm(to_skin, axis=1) > _BESIDE * spreads
     return np.flatnonzero(ends & (dots(unit_or(to_skin, 0.0), ways) > _STRAIGHT_ON))
-
-
-def _skin_of(skin: SkinAtRest, chosen: Booleans) -> SkinAtRest:
-    """The vertices that some bones move, chosen as of shape (B,)."""
-    influences = skin.influences
-    rows = np.flatnonzero((chosen[influences.bones] & (influences.weights > 0.0)).any(axis=1))
-    return replace(skin, positions=skin.positions[rows], influences=influences.at(rows), whole=None)
 
 
 def _alone(skeleton: Skeleton, moves: Booleans) -> Booleans:
@@ -215,19 +208,11 @@ def _to_skin(skin: SkinAtRest) -> tuple[Float64s, Float64s]:
 
     Shapes (B, 3), and (B,) for the root of the mean square; 0 without any skin.
     """
-    skeleton = skin.skeleton
-    points = skin.positions.astype(np.float64)
-    points = points - points.mean(axis=0)  # squares of what is far away would be lost
-    sums = np.zeros((skeleton.bone_count, 5))
-    points = np.column_stack((points, dots(points, points), np.ones(len(points))))
-    for rows, bones, weights in skin.influences.slots():
-        for column in range(5):
-            weighted = weights * points[rows, column]
-            sums[:, column] += np.bincount(bones, weighted, skeleton.bone_count)
+    sums = skin.moments
     means = sums / np.maximum(sums[:, 4:], TINY)
     squares = means[:, 3] - dots(means[:, :3], means[:, :3])
-    middles = means[:, :3] + skin.positions.astype(np.float64).mean(axis=0)
-    to_skin = np.where(sums[:, 4:] > 0.0, middles - skeleton.heads, 0.0)
+    middles = means[:, :3] + skin.middle
+    to_skin = np.where(sums[:, 4:] > 0.0, middles - skin.skeleton.heads, 0.0)
     return to_skin, np.sqrt(np.maximum(squares, 0.0))
 
 
@@ -430,12 +415,17 @@ def mesh_parents(limbs: Limbs) -> Int32s:
     return found
 
 
-def with_limbs(skin: SkinAtRest, *, use_mesh_joints: bool) -> SkinAtRest:
+def with_limbs(
+    skin: SkinAtRest, *, use_mesh_joints: bool, edit: SkinEdit | None = None
+) -> SkinAtRest:
     """A skin with its limbs where tails do not tell them, and the joints that its mesh shows.
 
     Args:
         use_mesh_joints: whether joints count where the hierarchy knows none.
+        edit: what has changed since limbs were found with the same settings.
     """
+    if edit is not None:
+        skin.find_after(edit)
     # A twist bone may end where the next limb begins: that is no joint of theirs.
     whole, own = skin.with_whole_limbs, skin.skeleton
     limbs, parents = Limbs.of(whole), np.full(own.bone_count, -1, np.int32)

@@ -188,7 +188,9 @@ def points_of_vertices(positions: Floats, influences: Influences) -> Indices:
     return np.unique(places, return_inverse=True)[1].reshape(-1)
 
 
-def rigid_pieces(positions: Floats, influences: Influences, edges: Integers) -> Int64s:
+def rigid_pieces(
+    positions: Floats, influences: Influences, edges: Integers, parts: Int64s | None = None
+) -> Int64s:
     """The rigid piece that each vertex belongs to: armour, a robot's part, a button, an eye.
 
     A rigid piece is a connected part of the mesh, of more than one point, whose vertices all have
@@ -199,11 +201,13 @@ def rigid_pieces(positions: Floats, influences: Influences, edges: Integers) -> 
         positions: shape (n, 3), at rest.
         influences: of the n vertices, as they are painted.
         edges: shape (m, 2), vertices.
+        parts: `islands` of the edges, if they are known.
 
     Returns:
         shape (n,); one number for the vertices of a piece, -1 for vertices of none.
     """
-    rigid = _whole(_same_weights(influences, labels := islands(edges, len(positions))), labels)
+    labels = islands(edges, len(positions)) if parts is None else parts
+    rigid = _whole(_same_weights(influences, labels), labels)
     if not rigid[edges].any():  # most characters: this costs little
         return np.full(len(positions), -1, np.int64)
     points = points_of_vertices(positions, influences)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +133,15 @@ class Influences:
         """The influences of some vertices, without their blending order."""
         return Influences(self.bones[vertices], self.weights[vertices])
 
+    def differing(self, others: Influences) -> Indices:
+        """The vertices whose bones or weights are not those of others, of as many vertices."""
+        width = min(self.width, others.width)
+        differ = (self.bones[:, :width] != others.bones[:, :width]).any(axis=1)
+        differ |= (self.weights[:, :width] != others.weights[:, :width]).any(axis=1)
+        for more in (self, others):
+            differ |= more.weights[:, width:].any(axis=1)
+        return np.flatnonzero(differ)
+
     def with_rows(self, vertices: Integers, others: Influences) -> Influences:
         """The same with the influences of some vertices replaced, one of `others` for each."""
         width = max(self.width, others.width)
@@ -145,8 +155,17 @@ class Influences:
     def moving_bones(self, bone_count: int) -> Booleans:
         """Shape (B,), which bones move a vertex."""
         moves = np.zeros(bone_count, np.bool_)
-        moves[self.bones[self.weights > 0.0]] = True
+        moves[self._moving] = True
         return moves
+
+    @cached_property
+    def _moving(self) -> Int32s:
+        """The bones that move a vertex, rising."""
+        return np.flatnonzero(np.bincount(self.bones[self.weights > 0.0])).astype(np.int32)
+
+    def moved_by(self, bones: Booleans) -> Indices:
+        """The vertices that any of some bones, shape (B,), moves."""
+        return np.flatnonzero((bones[self.bones] & (self.weights > 0.0)).any(axis=1))
 
     def of_bones(self, bones: Integers) -> Influences:
         """The influences with the weights of each bone given to another one: shape (B,)."""

@@ -16,7 +16,7 @@ The limbs of a joint are two rays from it (`limb_joints`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Int32s, Integers
 from .influences import Influences
-from .limb_joints import LimbJoints, SkinAtRest
+from .limb_joints import LimbJoints, SkinAtRest, SkinEdit
 from .pose import Pose
 from .skeleton import JointStrengths
 from .swing_joints import SwingJoints
@@ -79,6 +79,38 @@ _BENT, _STRAIGHT = 0.8, 0.95
 
 
 @dataclass(frozen=True, eq=False)
+class BoneRows:
+    """What candidates need of the bones and their rows, whatever they weigh.
+
+    Attributes:
+        limbs: the joints of the skeleton.
+        trees: the bones' parents, shape (B,), by the hierarchy, and with the joints of the mesh;
+            the joint at the head of each bone, shape (B,); and `_products` of both, shape (B, B).
+        rows: shape (B,), the first bone of the row that each bone is in.
+        lengths: shape (B,), of the shorter of the two limbs at the joint of each bone.
+    """
+
+    limbs: LimbJoints
+    trees: Sequence[tuple[Int32s, Indices, Float64s]]
+    rows: Indices
+    lengths: Float64s
+
+    @classmethod
+    def of(cls, skin: SkinAtRest, limbs: LimbJoints) -> BoneRows:
+        """The rows of the bones of a skin."""
+        skeleton = skin.skeleton
+        count, confidence = skeleton.bone_count, limbs.hinge_confidence
+        joints, of_mesh = np.arange(count), np.arange(count, len(limbs.children))
+        shares = _products(skeleton.parents, confidence[joints])
+        trees = [(skeleton.parents, joints.copy(), shares)]
+        if skin.mesh_parents is not None and len(of_mesh):
+            joints[limbs.children[count:]] = of_mesh
+            parents = skeleton.joined_parents(skin.mesh_parents)
+            trees.append((parents, joints, _products(parents, confidence[joints])))
+        return cls(limbs, trees, *_rows(skin, limbs, joints))
+
+
+@dataclass(frozen=True, eq=False)
 class JointCandidates:
     """Vertices and joints between the bones that move them; a pair may be there twice.
 
@@ -101,75 +133,22 @@ class JointCandidates:
     lengths: Float64s
 
     @classmethod
-    def of(cls, skin: SkinAtRest, limbs: LimbJoints) -> JointCandidates:
+    def of(cls, influences: Influences, bones: BoneRows) -> JointCandidates:
         """The candidates at the joints of the hierarchy, and at those of the mesh.
 
         Args:
-            limbs: of the skin.
+            bones: of the skin that has the influences.
         """
-        influences, skeleton = skin.influences, skin.skeleton
-        count = skeleton.bone_count
-        joints, of_mesh = np.arange(count), np.arange(count, len(limbs.children))
-        found = [_of_tree(influences, limbs, skeleton.parents, joints)]
-        if skin.mesh_parents is not None and len(of_mesh):
-            joints[limbs.children[count:]] = of_mesh
-            parents = skeleton.joined_parents(skin.mesh_parents)
-            found.append(_of_tree(influences, limbs, parents, joints))
-        vertices, joints_of, below, above = (
+        limbs = bones.limbs
+        found = [_of_tree(influences, limbs, *tree) for tree in bones.trees]
+        vertices, joints, below, above = (
             np.concatenate(parts) for parts in zip(*found, strict=True)
         )
-        rows, lengths = _rows(skin, limbs, joints)
-        bones = limbs.children[joints_of]
-        return cls(limbs, vertices, joints_of, below, above, rows[bones], lengths[bones])
+        children = limbs.children[joints]
+        rows, lengths = bones.rows[children], bones.lengths[children]
+        return cls(limbs, vertices, joints, below, above, rows, lengths)
 
-    def ropes(self, skin: SkinAtRest) -> Float64s:
-        """Shape (J,), 0 to 1: how surely each joint is one of a rope, and not of a limb.
-
-        With the width c of `_widths`, and the larger share u of `_alone` of its two bones, it rises
-        smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
-        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no
-        bone of a row of several joints has an u of 0.65 to 0.85, c counts for up to 0.4 more: the
-        weights of short bones are no wider than these. Fewer than 8 vertices show no rope: fingers
-        of low-poly meshes have wide weights. What is neither limb nor rope is farther from the
-        ideal of either: so joints are of a rope as the mean of this goes from 0.2 to 0.5, over
-        the joint and two of its row on the side where it is less, by 3, 2 and 1 times how much each
-        bends the skin: one joint with wide weights makes its limb no rope.
-
-        Args:
-            skin: that of the candidates, with the weights as they are painted.
-        """
-        alone = _alone(skin)
-        limbs = self.limbs
-        largest = np.maximum(alone[limbs.children], alone[limbs.parents])
-        largest[largest < 0.0] = 1.0
-        widths, counts = self._widths(skin.positions)
-        rows, of_row = np.full(len(largest), -1), np.zeros(len(largest))
-        rows[self.joints] = self.rows
-        known = np.flatnonzero(rows >= 0)
-        np.maximum.at(of_row, rows[known], largest[known])
-        of_row[np.bincount(rows[known], minlength=len(of_row)) == 1] = 1.0
-        shared = np.where(rows >= 0, 1.0 - smooth_step(of_row[rows], *_SHARED), 0.0)
-        limbs_alone = smooth_step(largest, *_ALONE) * (1.0 - smooth_step(widths, *_VERY_WIDE))
-        wide = smooth_step(widths + _NARROWER * shared, *_WIDE) * smooth_step(counts, *_ENOUGH)
-        found = wide * (1.0 - limbs_alone)
-
-        # The joints one after the other in a row.
-        joint_at = np.full(skin.skeleton.bone_count, -1)
-        joint_at[limbs.children[known]] = known
-        before = joint_at[np.maximum(skin.body_parents[limbs.children[known]], 0)]
-        follows = (before >= 0) & (rows[before] == rows[known]) & (before != known)
-        before, behind = before[follows], known[follows]
-        shares = self.below * self.above / (self.below + self.above)
-        bends = np.bincount(self.joints, shares, len(rows))
-        means = [
-            _mean_along(found, bends, here, there)
-            for here, there in ((before, behind), (behind, before))
-        ]
-        several = np.union1d(before, behind)  # what is alone has no neighbours to go by
-        found[several] = smooth_step(np.minimum(*means), *_ONE_ROPE)[several]
-        return found
-
-    def _widths(self, positions: Floats) -> tuple[Float64s, Float64s]:
+    def widths(self, positions: Floats) -> tuple[Float64s, Float64s]:
         """Over how many radii of the skin the weights of each joint cross over, shape (J,).
 
         The share x of what is behind the joint is taken for a step that a Gaussian of the width c
@@ -264,27 +243,148 @@ def _levels(strengths: JointStrengths) -> Iterator[tuple[float, list[int]]]:
         yield above - below, [bone for bone, strength in strengths if strength < above]
 
 
+@dataclass(frozen=True, eq=False)
+class RopeSigns:
+    """What shows ropes: how weights cross over at joints, and what bones have alone.
+
+    Attributes:
+        rows: shape (J,), the first bone of the row of each joint; -1 for those without candidates.
+        widths, counts: shape (J,), of `JointCandidates.widths`.
+        bends: shape (J,), how much each joint bends the skin.
+        alone: shape (B,), of `_alone`.
+        vertices, joints: shape (e,), the candidates, in any order.
+        bones: by which they were found.
+    """
+
+    rows: Indices
+    widths: Float64s
+    counts: Float64s
+    bends: Float64s
+    alone: Float64s
+    vertices: Indices
+    joints: Indices
+    bones: BoneRows
+
+    @classmethod
+    def of(cls, skin: SkinAtRest, candidates: JointCandidates, bones: BoneRows) -> RopeSigns:
+        """The signs on a skin.
+
+        Args:
+            candidates: of the skin, with the weights as they are painted, by the bones.
+        """
+        count = len(candidates.limbs.heads)
+        rows = np.full(count, -1)
+        rows[candidates.joints] = candidates.rows
+        below, above = candidates.below, candidates.above
+        bends = np.bincount(candidates.joints, below * above / (below + above), count)
+        widths, counts = candidates.widths(skin.positions)
+        found = candidates.vertices, candidates.joints
+        return cls(rows, widths, counts, bends, _alone(skin), *found, bones)
+
+    def after(self, edit: SkinEdit, skin: SkinAtRest) -> RopeSigns:
+        """The signs on a skin after an edit: found anew where they are of its vertices.
+
+        Args:
+            skin: as it is now; all that is known of its bones is the same.
+        """
+        edited = np.zeros(len(skin.positions), np.bool_)
+        edited[edit.vertices] = True
+        was_edited = edited[self.vertices]
+        now = JointCandidates.of(skin.influences.at(edit.vertices), self.bones)
+        joints = np.zeros(len(self.rows), np.bool_)
+        joints[self.joints[was_edited]] = joints[now.joints] = True
+        bones = edit.touched(edit.before, skin)
+        near = edited.copy()
+        near[self.vertices[joints[self.joints]]] = True
+        near[skin.influences.moved_by(bones)] = True
+        beside = skin.at(np.flatnonzero(near))
+        candidates = JointCandidates.of(beside.influences, self.bones)
+        found = RopeSigns.of(beside, candidates, self.bones)
+        return replace(
+            self,
+            rows=np.where(joints, found.rows, self.rows),
+            widths=np.where(joints, found.widths, self.widths),
+            counts=np.where(joints, found.counts, self.counts),
+            bends=np.where(joints, found.bends, self.bends),
+            alone=np.where(bones, found.alone, self.alone),
+            vertices=np.concatenate((self.vertices[~was_edited], edit.vertices[now.vertices])),
+            joints=np.concatenate((self.joints[~was_edited], now.joints)),
+        )
+
+    def ropes(self, skin: SkinAtRest, limbs: LimbJoints) -> Float64s:
+        """Shape (J,), 0 to 1: how surely each joint is one of a rope, and not of a limb.
+
+        With the width c, and the larger share u of `alone` of its two bones, it rises
+        smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
+        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no
+        bone of a row of several joints has an u of 0.65 to 0.85, c counts for up to 0.4 more: the
+        weights of short bones are no wider than these. Fewer than 8 vertices show no rope: fingers
+        of low-poly meshes have wide weights. What is neither limb nor rope is farther from the
+        ideal of either: so joints are of a rope as the mean of this goes from 0.2 to 0.5, over
+        the joint and two of its row on the side where it is less, by 3, 2 and 1 times how much each
+        bends the skin: one joint with wide weights makes its limb no rope.
+
+        Args:
+            skin: whose bones they are.
+        """
+        rows, widths = self.rows, self.widths
+        largest = np.maximum(self.alone[limbs.children], self.alone[limbs.parents])
+        largest[largest < 0.0] = 1.0
+        of_row = np.zeros(len(largest))
+        known = np.flatnonzero(rows >= 0)
+        np.maximum.at(of_row, rows[known], largest[known])
+        of_row[np.bincount(rows[known], minlength=len(of_row)) == 1] = 1.0
+        shared = np.where(rows >= 0, 1.0 - smooth_step(of_row[rows], *_SHARED), 0.0)
+        limbs_alone = smooth_step(largest, *_ALONE) * (1.0 - smooth_step(widths, *_VERY_WIDE))
+        wide = smooth_step(widths + _NARROWER * shared, *_WIDE)
+        wide *= smooth_step(self.counts, *_ENOUGH)
+        found = wide * (1.0 - limbs_alone)
+
+        # The joints one after the other in a row.
+        joint_at = np.full(skin.skeleton.bone_count, -1)
+        joint_at[limbs.children[known]] = known
+        before = joint_at[np.maximum(skin.body_parents[limbs.children[known]], 0)]
+        follows = (before >= 0) & (rows[before] == rows[known]) & (before != known)
+        before, behind = before[follows], known[follows]
+        means = [
+            _mean_along(found, self.bends, here, there)
+            for here, there in ((before, behind), (behind, before))
+        ]
+        several = np.union1d(before, behind)  # what is alone has no neighbours to go by
+        found[several] = smooth_step(np.minimum(*means), *_ONE_ROPE)[several]
+        for bone, kind in skin.kinds:
+            found[limbs.children == bone] = kind == "ROW"
+        return found
+
+
 def rope_joints(
-    skin: SkinAtRest, limbs: LimbJoints, candidates: JointCandidates | None = None
+    skin: SkinAtRest,
+    limbs: LimbJoints,
+    candidates: tuple[JointCandidates, BoneRows] | None = None,
+    edit: SkinEdit | None = None,
 ) -> Float64s:
-    """Shape (J,), 0 to 1: how surely each joint is one of a rope; see `JointCandidates.ropes`.
+    """Shape (J,), 0 to 1: how surely each joint is one of a rope; see `RopeSigns.ropes`.
 
     They are found on all meshes of the character. Softness changes no limb into a rope: the weights
     count as they were painted.
 
     Args:
-        candidates: of the skin, if they are known.
+        candidates: of the skin, if they are known, with the bones by which they were found.
+        edit: of the skin, if nothing is known of its bones that is not true after it.
     """
     body = skin.body
     if body not in _ropes_of_bodies:
         painted = body.as_painted
-        if candidates is None or painted is not skin:
-            candidates = JointCandidates.of(painted, limbs)
-        found = candidates.ropes(painted)
-        for bone, kind in body.kinds:
-            found[limbs.children == bone] = kind == "ROW"
-        _ropes_of_bodies[body] = found
-    return _ropes_of_bodies[body]
+        before = None if edit is None else _ropes_of_bodies.get(edit.before.body)
+        if edit is not None and before is not None and painted is skin:
+            signs = before[0].after(edit, skin)
+        else:
+            if candidates is None or painted is not skin:
+                bones = BoneRows.of(painted, limbs)
+                candidates = JointCandidates.of(painted.influences, bones), bones
+            signs = RopeSigns.of(painted, *candidates)
+        _ropes_of_bodies[body] = signs, signs.ropes(painted, limbs)
+    return _ropes_of_bodies[body][1]
 
 
 def rope_shares(skin: SkinAtRest) -> Float64s:
@@ -300,7 +400,7 @@ def rope_shares(skin: SkinAtRest) -> Float64s:
 
 
 # All meshes of a character ask for the same.
-_ropes_of_bodies: WeakKeyDictionary[SkinAtRest, Float64s] = WeakKeyDictionary()
+_ropes_of_bodies: WeakKeyDictionary[SkinAtRest, tuple[RopeSigns, Float64s]] = WeakKeyDictionary()
 
 
 IdleReason = Literal["ROPE", "ANOTHER_PART", "LITTLE_SKIN"]
@@ -367,15 +467,20 @@ def _alone(skin: SkinAtRest) -> Float64s:
 
 
 def _of_tree(
-    influences: Influences, limbs: LimbJoints, parents: Int32s, joints: Indices
+    influences: Influences,
+    limbs: LimbJoints,
+    parents: Int32s,
+    joints: Indices,
+    shares: Float64s,
 ) -> tuple[Indices, Indices, Float64s, Float64s]:
     """Vertices, joints, `below` and `above`, of bones with these parents (B,), -1 for none.
 
     Args:
         joints: shape (B,), the joint at the head of each bone.
+        shares: shape (B, B), `_products` of their confidence.
     """
     confidence, bone_count = limbs.hinge_confidence[joints], len(parents)
-    shares, counts = _products(parents, confidence), influences.counts()
+    counts = influences.counts()
     has_joint = (parents >= 0) & (confidence > 0.0)
     steps = [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
     for count in range(2, influences.width + 1):
@@ -490,15 +595,30 @@ class MeasuredJoints:
             ball_joints: whether it acts where limbs leave the body, too.
             strengths: how much of it acts at the heads of some bones.
         """
-        positions, count = skin.positions, len(skin.positions)
         limbs = LimbJoints.of(skin.skeleton, skin.limb_axis, skin.mesh_parents)
+        swings = SwingJoints.of(skin, strengths) if ball_joints else None
+        if skin.influences.width < 2 or not len(skin.positions):
+            return cls._of(skin, limbs, None, np.zeros(len(limbs.heads)), strengths, swings)
+        rows = BoneRows.of(skin, limbs)
+        candidates = JointCandidates.of(skin.influences, rows)
+        ropes = rope_joints(skin, limbs, (candidates, rows))
+        return cls._of(skin, limbs, candidates, ropes, strengths, swings)
+
+    @classmethod
+    def _of(
+        cls,
+        skin: SkinAtRest,
+        limbs: LimbJoints,
+        candidates: JointCandidates | None,
+        ropes: Float64s,
+        strengths: JointStrengths,
+        swings: SwingJoints | None,
+    ) -> MeasuredJoints:
+        positions, count = skin.positions, len(skin.positions)
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
-        swings = SwingJoints.of(skin, strengths) if ball_joints else None
-        if skin.influences.width < 2 or not count:
-            return cls(limbs, joints, bones, amounts, np.zeros(len(limbs.heads)), swings)
-        candidates = JointCandidates.of(skin, limbs)
-        ropes = rope_joints(skin, limbs, candidates)
+        if candidates is None:
+            return cls(limbs, joints, bones, amounts, ropes, swings)
         rows, chosen, fades = candidates.chosen(positions, ropes, strengths)
         found = candidates.joints[chosen]
         below, above = candidates.below[chosen], candidates.above[chosen]
@@ -517,6 +637,39 @@ class MeasuredJoints:
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
         amounts[rows] = both * fades
         return cls(limbs, joints, bones, amounts, ropes, swings)
+
+    def after(
+        self, edit: SkinEdit, skin: SkinAtRest, strengths: JointStrengths = ()
+    ) -> MeasuredJoints | None:
+        """The joints of a skin after an edit, where these are those before it, as `of` finds them.
+
+        They are found anew of its vertices, and of those at joints whose `ropes` are other ones
+        now.
+
+        Returns:
+            None where more has changed than the skin of some bones.
+        """
+        limbs, known = self.limbs, edit.before
+        if not skin.has_bones_of(known):
+            return None
+        ropes = rope_joints(skin, limbs, edit=edit)
+        vertices, signs = edit.vertices, _ropes_of_bodies[skin.body][0]
+        is_body = skin.body is skin.as_painted
+        if (differs := ropes != self.ropes).any():
+            if not is_body:
+                return None
+            vertices = np.union1d(vertices, signs.vertices[differs[signs.joints]])
+        some, swings, some_swings = skin.at(vertices), self.swings, None
+        if swings is not None:
+            some_swings = SwingJoints.of(some, strengths, swings.bones)
+            swings = swings.with_vertices(vertices, some_swings)
+        rows = signs.bones if is_body else BoneRows.of(skin, limbs)
+        candidates = JointCandidates.of(some.influences, rows)
+        found = MeasuredJoints._of(some, limbs, candidates, ropes, strengths, some_swings)
+        joints, bones, amounts = self.joints.copy(), self.bones.copy(), self.amounts.copy()
+        joints[vertices], bones[vertices] = found.joints, found.bones
+        amounts[vertices] = found.amounts
+        return MeasuredJoints(limbs, joints, bones, amounts, ropes, swings)
 
     def towards(self, other: MeasuredJoints, shares: Floats) -> MeasuredJoints:
         """The same where skin goes over to skin whose joints were found elsewhere.

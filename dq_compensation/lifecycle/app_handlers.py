@@ -28,7 +28,7 @@ from ..session.changes import (
     forget_new,
     is_new,
 )
-from ..session.known_objects import enabled_objects
+from ..session.known_objects import enabled, enabled_objects
 from ..session.memory import memories
 from ..session.status import (
     Status,
@@ -48,7 +48,7 @@ from .following_softness import detach_new_soft_copy
 
 
 def _on_edit(changes: Changes) -> None:
-    if not (final_render_runs() or compared) and (changes.enabled or memories(Status)):
+    if not (final_render_runs() or compared) and (enabled or memories(Status)):
         following.follow(changes, patient=_has_window())
 
 

@@ -147,10 +147,10 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
             mesh_edited(skinned.mesh)
     if concerned.trees:
         _mark_edited_trees()
-    named = concerned.named
+    named, some = concerned.named, bool(concerned) or _is_any_left(changes, patient=patient)
     objects = [
         obj
-        for obj in changes.enabled
+        for obj in (changes.enabled if some else ())
         if not (_is_current(obj) or (_waiting and waits_for_others(obj)))
         and (
             concerned.everything
@@ -174,6 +174,17 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     if forget_removed():
         # Blender forgets data-blocks that were removed here before other handlers run.
         flush(objects)
+
+
+def _is_any_left(changes: Changes, *, patient: bool) -> bool:
+    """Whether something waits, or an object that was evaluated may be unseen; asks no others."""
+    if not patient and any(status.waits for status in memories(Status).values()):
+        return True
+    evaluated = (each.data for each in changes.updates)
+    return any(
+        isinstance(data, bpy.types.Object) and settings_of(data).is_enabled and _is_unseen(data)
+        for data in evaluated
+    )
 
 
 def _is_unseen(obj: bpy.types.Object) -> bool:

@@ -374,6 +374,8 @@ def only_posed(update: Update, changes: Changes) -> bool:
     if isinstance(changed, bpy.types.Armature):
         with_bones = update.geometry
         driven = changes.is_frame and not with_bones and not _may_be_renamed(changes)
+        # A drag poses bones, and edits none of them at rest.
+        driven |= with_bones and changes.is_dragged
         return driven or _keeps_rest(changed, with_bones=with_bones)
     if not (update.geometry and isinstance(changed, bpy.types.Object)):
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import bpy
 import pytest
 
@@ -9,10 +11,12 @@ from dq_compensation.lifecycle import following
 from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.blender.armature import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
+from dq_compensation.session import changes
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.status import is_playing
-from tests.blender.enabled_scenes import check, select
+from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import link, new_file
+from tests.counted_work import instructions_of
 from tests.limb import build_limb, pose_limb
 from tests.replaced_functions import Calls, count_calls, replace_everywhere
 
@@ -51,6 +55,37 @@ def test_a_pose_looks_at_the_bones_once_and_at_no_mesh(
 ) -> None:
     pose_limb(body[1], bend=1.0)
     assert calls == {"bendy_state": 1}
+
+
+def test_a_pose_that_is_dragged_looks_at_no_bones(
+    body: tuple[list[Object], Object], calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first pose after it sees what a script has edited meanwhile."""
+    meshes, rig = body
+    monkeypatch.setattr(changes, "is_in_a_gesture", lambda: True)
+    pose_limb(rig, bend=1.0)
+    assert not calls
+    rig.data.bones["Hand"].use_deform = False
+    pose_limb(rig, bend=0.9)
+    assert not calls
+    monkeypatch.setattr(changes, "is_in_a_gesture", lambda: False)
+    pose_limb(rig, bend=0.8)
+    assert calls["reconcile"] == len(meshes)
+
+
+def test_a_pose_costs_nothing_for_other_characters(addon: None) -> None:
+    """But for one look each at whether something waits for it: less than 20 instructions."""
+    new_file()
+    pairs = [build_limb()]
+    enable(pairs[0][0])
+    bends = itertools.cycle((0.3, 0.6))
+    alone = instructions_of(lambda: pose_limb(pairs[0][1], bend=next(bends)))
+    for _ in range(10):
+        pairs.append(build_limb())
+        enable(pairs[-1][0])
+    check()
+    beside = instructions_of(lambda: pose_limb(pairs[0][1], bend=next(bends)))
+    assert beside - alone < 20 * 10
 
 
 def test_a_frame_that_plays_looks_at_nothing(

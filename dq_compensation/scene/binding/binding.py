@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.limbs import with_limbs
-from ...analysis.mesh_graph import rigid_pieces
+from ...analysis.mesh_graph import islands, rigid_pieces
 from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int64s
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
-from ...core.limb_joints import SkinAtRest
+from ...core.limb_joints import SkinAtRest, SkinEdit
 from ...core.measured_joints import MeasuredJoints
 from ...core.skeleton import (
     BoneKinds,
@@ -52,9 +52,41 @@ from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_driv
 
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
+# Where weights of more vertices than this share of all have changed, all joints are found anew.
+_FEW_EDITED = 0.25
 
 AnyCompensation = PublishedCompensation | MeasuredJoints
 _Amounts = TypeVar("_Amounts", PublishedCompensation, MeasuredJoints, SwingJoints, TwistLimbs)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A compensation as it was found.
+
+    Attributes:
+        place: shape (4, 4), A^-1 O.
+        strengths: of joints.
+        joints: of the skin alone, by the curve MEASURED.
+        acting: the same with what takes some of it away.
+    """
+
+    place: Float64s
+    strengths: JointStrengths
+    joints: MeasuredJoints | None
+    acting: AnyCompensation
+
+
+@dataclass(frozen=True, eq=False)
+class _Before:
+    """What was found before an edit of weights.
+
+    Attributes:
+        vertices: shape (m,), whose weights are other ones now.
+    """
+
+    vertices: Indices
+    skins: dict[LimbSettings, tuple[Float64s, SkinAtRest]]
+    compensations: dict[tuple[object, ...], _Found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +147,8 @@ class Binding:
     mesh_arrays: MeshArrays = field(repr=False)
     _weights: VertexGroupWeights = field(repr=False)
     whole: CharacterSkin | None = field(default=None, repr=False)
-    _compensations: dict[tuple[object, ...], tuple[Float64s, JointStrengths, AnyCompensation]] = (
-        field(default_factory=dict, repr=False, init=False)
+    _compensations: dict[tuple[object, ...], _Found] = field(
+        default_factory=dict, repr=False, init=False
     )
     _twists: dict[tuple[object, ...], tuple[Float64s, TwistLimbs]] = field(
         default_factory=dict, repr=False, init=False
@@ -126,6 +158,8 @@ class Binding:
         default_factory=dict, repr=False, init=False
     )
     _painted: dict[str, Float32s] = field(default_factory=dict, repr=False, init=False)
+    # Of the binding before this one, if only weights have changed.
+    _before: list[_Before] = field(default_factory=list, repr=False, init=False)
     # Of `alone`, by its kinds.
     _alone: dict[object, CharacterSkin] = field(default_factory=dict, repr=False, init=False)
     _segments: list[tuple[Float64s, Influences]] = field(
@@ -174,6 +208,7 @@ class Binding:
         vars(found).update({name: vars(self)[name] for name in kept if name in vars(self)})
         for name in ("_painted", "_examples", "_alone"):
             getattr(found, name).update(getattr(self, name))
+        found._before.extend(self._before)
         found._segments.extend(self._segments)
         return found
 
@@ -202,10 +237,14 @@ class Binding:
         positions = transformed_points(self.object_to_armature, self.rest.astype(np.float64))
         faces = self.mesh_arrays
         triangles = faces.corner_vertex[faces.triangle_corners]
-        pieces = rigid_pieces(self.rest, self.painted_influences, faces.edges)
+        pieces = rigid_pieces(self.rest, self.painted_influences, faces.edges, self._islands)
         return LayerMesh(
             positions, self.influences, self.skeleton, triangles, pieces, self.first_influences
         )
+
+    @cached_property
+    def _islands(self) -> Int64s:
+        return islands(self.mesh_arrays.edges, self.vertex_count)
 
     def keep_part_of(self, known: Binding) -> None:
         """Be the very part of its character that it was, if what was read anew is the same.
@@ -217,6 +256,14 @@ class Binding:
             kept = ("part", "alone")
             vars(self).update({name: vars(known)[name] for name in kept if name in vars(known)})
             self._alone.update(known._alone)
+        same = len(self.rest) == len(known.rest)
+        if same and np.array_equal(self.mesh_arrays.edges, known.mesh_arrays.edges):
+            vars(self)["_islands"] = known._islands
+        same &= self.skeleton is known.skeleton
+        if same and not (self.is_soft or known.is_soft):
+            changed = self.influences.differing(known.influences)
+            if len(changed) <= _FEW_EDITED * len(self.rest):
+                self._before.append(_Before(changed, known._skins, known._compensations))
 
     @property
     def _arrays_of_part(self) -> list[NDArray[np.generic]]:
@@ -463,17 +510,22 @@ class Binding:
         key = (*(getattr(settings, name) for name in others), kinds)
         known = self._compensations.get(key)
         # While a strength is dragged, only the last one is kept.
-        if known is not None and known[1] == strengths:
-            place, _, found = known
-            if same_place(place, to_armature, self.extent):
-                return found
-        ball_joints = settings.use_ball_joints
-        sides = self.bone_sides if ball_joints else None
-        skin = self.skin(settings, to_armature).with_whole_limbs
-        if sides is not skin.sides:
-            skin = replace(skin, sides=sides)
+        is_known = known is not None and known.strengths == strengths
+        if known is not None and is_known and same_place(known.place, to_armature, self.extent):
+            return known.acting
+        ball_joints, joints = settings.use_ball_joints, None
+        at_rest = self.skin(settings, to_armature)
+        skin = at_rest.with_whole_limbs if ball_joints else at_rest.with_whole_limbs.without_sides
         if settings.curve == "MEASURED":
-            found = MeasuredJoints.of(skin, ball_joints=ball_joints, strengths=strengths)
+            before = self._before[0].compensations.get(key) if self._before else None
+            edit = self._edit_of(at_rest, settings)
+            if before and before.joints and before.strengths == strengths and edit:
+                was = edit.before.with_whole_limbs
+                edit = replace(edit, before=was if ball_joints else was.without_sides)
+                joints = before.joints.after(edit, skin, strengths)
+            if joints is None:
+                joints = MeasuredJoints.of(skin, ball_joints=ball_joints, strengths=strengths)
+            found = joints
             if found.swings is not None:
                 found = replace(found, swings=self._acting(found.swings, kinds))
             found = self._acting(found, kinds)
@@ -483,8 +535,20 @@ class Binding:
         else:
             published = PublishedCompensation.of(skin, settings.curve, strengths)
             found = self._acting(published, kinds)
-        self._compensations[key] = (to_armature, strengths, found)
+        self._compensations[key] = _Found(to_armature, strengths, joints, found)
         return found
+
+    def _edit_of(self, skin: SkinAtRest, settings: Settings) -> SkinEdit | None:
+        """The edit that has led to a skin, if only weights have changed."""
+        key = self._limb_settings(settings)
+        before = self._before[0].skins.get(key) if self._before else None
+        if before is None or not np.array_equal(before[1].positions, skin.positions):
+            return None
+        return SkinEdit(before[1], self._before[0].vertices)
+
+    def _limb_settings(self, settings: Settings) -> LimbSettings:
+        kinds = self.kinds_of(settings.bone_kinds)
+        return settings.limb_axis, settings.use_mesh_joints, kinds
 
     def twist_limbs(
         self, settings: Settings, object_to_armature: Float64s | None = None
@@ -523,8 +587,7 @@ class Binding:
         Without *Mesh Joints* there are no such joints.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        kinds = self.kinds_of(settings.bone_kinds)
-        key = (settings.limb_axis, settings.use_mesh_joints, kinds)
+        key = self._limb_settings(settings)
         known = self._skins.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
@@ -546,9 +609,11 @@ class Binding:
                 settings.limb_axis,
                 sides=self.bone_sides,
                 painted=self.first_influences,
-                kinds=kinds,
+                kinds=key[2],
             )
-            skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints)
+            edit = self._edit_of(skin, settings)
+            edit = None if edit is None or edit.before.whole is not None else edit
+            skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints, edit=edit)
         self._skins.clear()
         self._skins[key] = (to_armature, skin)
         return skin

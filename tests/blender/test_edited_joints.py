@@ -1,0 +1,155 @@
+"""After an edit of weights, joints are found anew near it: they are those of all found anew."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.core.swing_joints import SwingJoints
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.settings.object_settings import Settings
+from tests.kept_files import new_file_with_human
+from tests.rigify_human import new_file_with_rigify_human
+
+pytestmark = pytest.mark.usefixtures("addon")
+Object = bpy.types.Object
+Edit = Callable[[Object, np.random.Generator], None]
+SETTINGS = {
+    "balls": Settings(use_ball_joints=True),
+    "no balls": Settings(use_ball_joints=False),
+    "no mesh joints": Settings(use_ball_joints=True, use_mesh_joints=False),
+}
+
+
+def a_few(obj: Object, rng: np.random.Generator) -> None:
+    """Other weights of a patch of vertices, for one of their bones."""
+    here = int(rng.integers(len(obj.data.vertices)))
+    patch = range(here, min(here + int(rng.integers(1, 40)), len(obj.data.vertices)))
+    groups = obj.data.vertices[here].groups
+    group = obj.vertex_groups[groups[int(rng.integers(len(groups)))].group]
+    group.add(list(patch), float(rng.uniform(0.05, 1.0)), "REPLACE")
+
+
+def shared_by_three(obj: Object, rng: np.random.Generator) -> None:
+    """Another share of one of the bones of vertices that three and more bones move."""
+    shared = [each for each in obj.data.vertices if len(each.groups) > 2]
+    for at in rng.integers(len(shared), size=25).tolist():
+        group = obj.vertex_groups[shared[at].groups[int(rng.integers(3))].group]
+        group.add([shared[at].index], float(rng.uniform(0.0, 1.0)), "REPLACE")
+
+
+def end_a_joint(obj: Object, rng: np.random.Generator) -> None:
+    """A bone loses all its skin to one that shares some with it: their joint is there no more."""
+    shared = [each for each in obj.data.vertices if len(each.groups) > 1]
+    groups = shared[int(rng.integers(len(shared)))].groups
+    lost, taker = (obj.vertex_groups[groups[place].group] for place in (0, 1))
+    for vertex in obj.data.vertices:
+        if any(each.group == lost.index for each in vertex.groups):
+            taker.add([vertex.index], lost.weight(vertex.index), "ADD")
+            lost.remove([vertex.index])
+
+
+def make_a_joint(obj: Object, rng: np.random.Generator) -> None:
+    """A bone without skin, or with little of it, gets half of some skin of another one."""
+    counts = Counter(each.group for vertex in obj.data.vertices for each in vertex.groups)
+    rare = min(obj.vertex_groups, key=lambda group: counts[group.index])
+    here = int(rng.integers(len(obj.data.vertices)))
+    rare.add(list(range(here, min(here + 30, len(obj.data.vertices)))), 0.5, "REPLACE")
+
+
+def mirror(obj: Object, rng: np.random.Generator) -> None:
+    """A group becomes the image of itself on the other side."""
+    obj.vertex_groups.active_index = int(rng.integers(len(obj.vertex_groups)))
+    with bpy.context.temp_override(object=obj, active_object=obj):
+        bpy.ops.object.vertex_group_mirror(all_groups=False, use_topology=False)
+
+
+def all_of_them(obj: Object, rng: np.random.Generator) -> None:
+    """Weights in coarse steps: nearly every vertex is another one."""
+    with bpy.context.temp_override(object=obj, active_object=obj):
+        steps = int(rng.integers(5, 20))
+        bpy.ops.object.vertex_group_quantize(group_select_mode="ALL", steps=steps)
+
+
+def none(obj: Object, rng: np.random.Generator) -> None:
+    """The same weights once more."""
+    a = int(rng.integers(len(obj.data.vertices)))
+    group = obj.data.vertices[a].groups[0]
+    obj.vertex_groups[group.group].add([a], group.weight, "REPLACE")
+
+
+SEVERAL = [a_few] * 6 + [shared_by_three] * 4 + [end_a_joint, none, make_a_joint, mirror]
+SEVERAL += [a_few] * 3 + [all_of_them, a_few, none, end_a_joint, shared_by_three]
+
+
+def rigify() -> Object:
+    return new_file_with_rigify_human()[0]
+
+
+def game() -> Object:
+    return new_file_with_human("game_engine")[0]
+
+
+def default() -> Object:
+    return new_file_with_human("default")[0]
+
+
+def assert_equal(found: Any, anew: Any) -> None:
+    """All arrays of two compensations are the same, to the last bit."""
+    for each in fields(anew):
+        one, other = getattr(found, each.name), getattr(anew, each.name)
+        if isinstance(other, SwingJoints):
+            assert_equal(one, other)
+        elif isinstance(other, np.ndarray):
+            np.testing.assert_array_equal(one, other, err_msg=each.name)
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=list(SETTINGS))
+@pytest.mark.parametrize("build", [rigify, game, default])
+def test_several_edits_give_the_joints_of_all_found_anew(
+    build: Callable[[], Object], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj = build()
+    calls, joints_of = list[int](), MeasuredJoints.of
+
+    def counted(*arguments: Any, **options: Any) -> MeasuredJoints:
+        calls.append(1)
+        return joints_of(*arguments, **options)
+
+    monkeypatch.setattr(MeasuredJoints, "of", counted)
+    binding, anew = bind(obj), 0
+    binding.measured(settings)
+    rng = np.random.default_rng(0)
+    for edit in SEVERAL:
+        edit(obj, rng)
+        binding = bind(obj, known=binding)
+        calls.clear()
+        found = binding.measured(settings)
+        anew += bool(calls)
+        assert_equal(found, bind(obj).measured(settings))
+    # Most of these edits are of a few vertices, and none but those that end or make a joint, or
+    # are of all vertices, needs all joints anew.
+    assert anew <= len(SEVERAL) // 2
+
+
+def test_no_earlier_state_is_kept() -> None:
+    """A session of painting must not fill the memory with every state that it came through."""
+    obj, rng, settings = game(), np.random.default_rng(0), SETTINGS["balls"]
+    binding, earlier = bind(obj), list[Any]()
+    for _ in range(4):
+        binding.measured(settings)
+        earlier.append(weakref.ref(binding.skin(settings)))
+        a_few(obj, rng)
+        binding = bind(obj, known=binding)
+    binding.measured(settings)
+    gc.collect()
+    assert [each() is None for each in earlier] == [True, True, True, False]
