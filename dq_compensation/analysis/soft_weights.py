@@ -257,6 +257,8 @@ def _sticks_out(bones: Booleans, areas: tuple[Floats, Floats], influences: Influ
 _ROUGHLY_STILL = 1e-3
 # What is left of a weight where its bone cannot reach any more: those below `_LEAST_WEIGHT` fade.
 _LEAST_REACH = 2e-5
+# Parts of the surface that are solved in one step, of some 10 ms.
+_PARTS_OF_A_STEP = 32
 # Radii are smoothed over this part of themselves: they jump where bones take over.
 _RADII_BY = 0.5
 # Weights below this fade away.
@@ -340,23 +342,7 @@ def soft_weights(
     widths = np.where(diffusing, lengths / np.sqrt(np.maximum(shares, _LEAST_WEIGHT)), 0.0)
     solved = np.flatnonzero(diffusing)
     system = SmoothSystem(surface.graph, surface.positions, solved, surface.masses(widths))
-    # By limbs, so that the bones of one stand together.
-    order = np.argsort(limbs, kind="stable")
-    rank = np.argsort(order)
-    for share in system.eliminated(rank[bones], start):
-        yield 0.1 + 0.7 * share
-    row_of, done = np.full(len(at), -1), 0
-    row_of[moved] = np.arange(len(moved))
-    found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
-    for part, ranks, values in system.solutions(_LEAST_REACH):
-        chosen, here = order[ranks], row_of[part]
-        lasting = _lasting(values[here >= 0], limbs[chosen])
-        rows, columns = np.nonzero(lasting)
-        found.append((here[here >= 0][rows], chosen[columns], lasting[rows, columns]))
-        done += len(part)
-        yield 0.8 + 0.2 * done / len(solved)
-
-    rows, of, found_weights = (np.concatenate(each) for each in zip(*found, strict=True))
+    rows, of, found_weights = yield from _diffused_weights(system, bones, start, moved, limbs)
     sums = np.maximum(np.bincount(rows, found_weights, len(moved)), 1e-30)
     fixed_rows, slots = np.nonzero(kept[bones[moved]] & (weights[moved] > 0.0))
     soft = Influences.from_triples(
@@ -373,6 +359,38 @@ def soft_weights(
     vertices = np.flatnonzero(np.isin(surface.point_of_vertex, known))
     found_rows = found_rows.at(surface.point_of_vertex[vertices])
     return SoftWeights(vertices, found_rows.bones, found_rows.weights)
+
+
+def _diffused_weights(
+    system: SmoothSystem, bones: Integers, weights: Floats, points: Indices, limbs: Integers
+) -> Generator[float, None, tuple[NDArray[Any], ...]]:
+    """Diffuse the weights (n, k) of bones, and leave out what fades away.
+
+    Args:
+        points: shape (m,), whose weights are wanted.
+
+    Returns:
+        the rows of `points`, the bones and their weights, (r,).
+    """
+    # By limbs, so that the bones of one stand together.
+    order = np.argsort(limbs, kind="stable")
+    rank = np.argsort(order)
+    for number, share in enumerate(system.eliminated(rank[bones], weights)):
+        if number % _PARTS_OF_A_STEP == 0:
+            yield 0.1 + 0.7 * share
+    row_of, done = np.full(len(bones), -1), 0
+    row_of[points] = np.arange(len(points))
+    found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
+    for number, (part, ranks, values) in enumerate(system.solutions(_LEAST_REACH)):
+        chosen, here = order[ranks], row_of[part]
+        lasting = _lasting(values[here >= 0], limbs[chosen])
+        rows, columns = np.nonzero(lasting)
+        found.append((here[here >= 0][rows], chosen[columns], lasting[rows, columns]))
+        done += np.count_nonzero(here >= 0)
+        if number % _PARTS_OF_A_STEP == 0:
+            yield 0.8 + 0.2 * done / max(len(points), 1)
+    yield 1.0
+    return tuple(np.concatenate(each) for each in zip(*found, strict=True))
 
 
 def _free(influences: Influences, kept: Booleans) -> tuple[Float64s, Float64s]:

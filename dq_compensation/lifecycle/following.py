@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import cast
@@ -325,7 +325,8 @@ def changing_together() -> Generator[None]:
 @contextmanager
 def enabling_together(objects: Sequence[bpy.types.Object]) -> Generator[None]:
     """Enable these objects in the block: their characters are looked at once, at the end."""
-    with changing_together():
+    # One alone is made soft at once, without a modifier for the painted weights before.
+    with changing_together() if len(objects) > 1 else nullcontext():
         try:
             with more_follow(objects):
                 yield
