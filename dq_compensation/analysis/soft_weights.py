@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from ..core.influences import WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import BoneKinds, Skeleton, bones_not_of, bones_of
 from ..core.vectors import cross, dots
-from .mesh_graph import MeshGraph, points_of_vertices, smooth_values
+from .mesh_graph import MeshGraph, SmoothSystem, points_of_vertices, smooth_values
 
 # The surface that weights are diffused over: vertices in one place are one, quads have no side.
 
@@ -133,20 +133,6 @@ class SkinSurface:
         """
         squares = lengths**2
         return np.divide(self.areas, squares, out=np.zeros_like(squares), where=squares > 0.0)
-
-    def fading(self, lengths: Floats) -> Float32s:
-        """Shape (k, n), the least part of a value that fades on the way to each neighbour.
-
-        It is e^(-distance / length), with the longer one of the lengths (n,) at both ends; 0 where
-        the length at the neighbour is 0.
-        """
-        result = np.zeros(self.graph.neighbours.shape, np.float32)
-        ends, places = np.append(lengths, 0.0), np.append(self.positions, np.zeros((1, 3)), axis=0)
-        for row, others in zip(result, self.graph.neighbours, strict=True):
-            apart = np.linalg.norm(places[others] - self.positions, axis=1)
-            longer = np.maximum(ends[others], lengths)
-            np.exp(-apart / np.maximum(longer, 1e-30), out=row, where=ends[others] > 0.0)
-        return result
 
 
 # How thick limbs are where a vertex is, and the bones that are no limbs: features of a face.
@@ -267,13 +253,12 @@ def _sticks_out(bones: Booleans, areas: tuple[Floats, Floats], influences: Influ
 # by `core.measured_joints`.
 
 
-# Bones whose reach is found together.
-_TOGETHER = 16
-# What counts as still: of weights, and of what only says where to soften and how far.
-_STILL, _ROUGHLY_STILL = 1e-5, 1e-3
-# What is left of a weight where its bone cannot reach any more: weights below `_LEAST_WEIGHT` fade,
-# and on wide skin they add up to some fifty times as much as the nearest of them alone.
+# What counts as still of what only says where to soften and how far.
+_ROUGHLY_STILL = 1e-3
+# What is left of a weight where its bone cannot reach any more: those below `_LEAST_WEIGHT` fade.
 _LEAST_REACH = 2e-5
+# Parts of the surface that are solved in one step, of some 10 ms.
+_PARTS_OF_A_STEP = 32
 # Radii are smoothed over this part of themselves: they jump where bones take over.
 _RADII_BY = 0.5
 # Weights below this fade away.
@@ -339,7 +324,7 @@ def soft_weights(
     Yields:
         how much is done, 0 to 1.
     """
-    at, points = surface.vertices, len(surface.vertices)
+    at = surface.vertices
     of_points = influences.at(at)
     shares, start = _free(of_points, kept)
     of_limbs = _of_limbs(of_points.bones, start, limbs)
@@ -355,26 +340,9 @@ def soft_weights(
     # Weights spread farther over points that bones share which keep theirs.
     diffusing = (lengths > 0.0) & surface.connected
     widths = np.where(diffusing, lengths / np.sqrt(np.maximum(shares, _LEAST_WEIGHT)), 0.0)
-    masses, fading = surface.masses(widths), surface.fading(widths)
-    near = np.unique(np.append(moved, surface.graph.neighbours[:, moved]))
-    present = np.unique(bones[near[near < points]][start[near[near < points]] > 0.0])
-    present = present[np.argsort(limbs[present], kind="stable")]
-    found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
-    for first, last in _whole_limbs(limbs[present]):
-        chosen = present[first:last]
-        values = _dense(bones, start, chosen)
-        reached = _reached(surface.graph, fading, values) & diffusing
-        for weights_of_bone, there in zip(values, reached, strict=True):
-            rows = np.flatnonzero(there)
-            weights_of_bone[rows] = smooth_values(
-                surface.graph, weights_of_bone, rows, masses[rows], _STILL
-            )
-        lasting = _lasting(values[:, moved].T, limbs[chosen])
-        rows, columns = np.nonzero(lasting)
-        found.append((rows, chosen[columns], lasting[rows, columns]))
-        yield 0.1 + 0.9 * last / len(present)
-
-    rows, of, found_weights = (np.concatenate(each) for each in zip(*found, strict=True))
+    solved = np.flatnonzero(diffusing)
+    system = SmoothSystem(surface.graph, surface.positions, solved, surface.masses(widths))
+    rows, of, found_weights = yield from _diffused_weights(system, bones, start, moved, limbs)
     sums = np.maximum(np.bincount(rows, found_weights, len(moved)), 1e-30)
     fixed_rows, slots = np.nonzero(kept[bones[moved]] & (weights[moved] > 0.0))
     soft = Influences.from_triples(
@@ -393,6 +361,38 @@ def soft_weights(
     return SoftWeights(vertices, found_rows.bones, found_rows.weights)
 
 
+def _diffused_weights(
+    system: SmoothSystem, bones: Integers, weights: Floats, points: Indices, limbs: Integers
+) -> Generator[float, None, tuple[NDArray[Any], ...]]:
+    """Diffuse the weights (n, k) of bones, and leave out what fades away.
+
+    Args:
+        points: shape (m,), whose weights are wanted.
+
+    Returns:
+        the rows of `points`, the bones and their weights, (r,).
+    """
+    # By limbs, so that the bones of one stand together.
+    order = np.argsort(limbs, kind="stable")
+    rank = np.argsort(order)
+    for number, share in enumerate(system.eliminated(rank[bones], weights)):
+        if number % _PARTS_OF_A_STEP == 0:
+            yield 0.1 + 0.7 * share
+    row_of, done = np.full(len(bones), -1), 0
+    row_of[points] = np.arange(len(points))
+    found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
+    for number, (part, ranks, values) in enumerate(system.solutions(_LEAST_REACH)):
+        chosen, here = order[ranks], row_of[part]
+        lasting = _lasting(values[here >= 0], limbs[chosen])
+        rows, columns = np.nonzero(lasting)
+        found.append((here[here >= 0][rows], chosen[columns], lasting[rows, columns]))
+        done += np.count_nonzero(here >= 0)
+        if number % _PARTS_OF_A_STEP == 0:
+            yield 0.8 + 0.2 * done / max(len(points), 1)
+    yield 1.0
+    return tuple(np.concatenate(each) for each in zip(*found, strict=True))
+
+
 def _free(influences: Influences, kept: Booleans) -> tuple[Float64s, Float64s]:
     """The share of each row that bones have which do not keep their weights, and their parts.
 
@@ -404,31 +404,6 @@ def _free(influences: Influences, kept: Booleans) -> tuple[Float64s, Float64s]:
     parts = free / np.maximum(shares, 1e-9)[:, None]
     parts[shares < _LEAST_WEIGHT] = 0.0
     return shares, parts
-
-
-def _reached(graph: MeshGraph, fading: Floats, values: Floats) -> Booleans:
-    """Shape (g, n), the points that values (g, n) may count at once they are diffused.
-
-    Each value goes on from point to point and fades on the way. What arrives is known by half.
-
-    Args:
-        fading: of `SkinSurface.fading`.
-    """
-    stride = values.shape[1] + 1
-    reach = np.zeros((len(values), stride), np.float32)
-    reach[:, :-1] = values
-    reach = reach.reshape(-1)
-    places = np.flatnonzero(reach)
-    while len(places):
-        points = places % stride
-        ends = graph.neighbours[:, points] + (places - points)
-        arriving = reach[places] * fading[:, points]
-        further = (arriving > _LEAST_REACH) & (arriving > 2.0 * reach[ends])
-        ends, arriving = ends[further], arriving[further]
-        order = np.argsort(ends, kind="stable")
-        places, starts = np.unique(ends[order], return_index=True)
-        reach[places] = np.maximum.reduceat(arriving[order], starts) if len(starts) else 0.0
-    return reach.reshape(-1, stride)[:, :-1] > 0.0
 
 
 def _cut_limbs(influences: Influences, most: int, limbs: Integers) -> Floats:
@@ -472,15 +447,6 @@ def _are_bones(limbs: Integers) -> bool:
     return bool((limbs == np.arange(len(limbs))).all())
 
 
-def _whole_limbs(limbs: Integers) -> Iterator[tuple[int, int]]:
-    """Parts of the bones whose limbs these are, (m,), rising: each has whole limbs."""
-    first = 0
-    for last in np.append(np.flatnonzero(np.diff(limbs)) + 1, len(limbs)).tolist():
-        if last - first >= _TOGETHER or last == len(limbs) > first:
-            yield first, last
-            first = last
-
-
 def _lasting(weights: Floats, limbs: Integers) -> Float64s:
     """The weights (n, m) of bones without what fades away of each limb.
 
@@ -495,16 +461,6 @@ def _lasting(weights: Floats, limbs: Integers) -> Float64s:
     lasting = np.maximum(np.add.reduceat(weights, firsts, axis=1) - _LEAST_WEIGHT, 0.0)
     sums = np.maximum(np.add.reduceat(found, firsts, axis=1), 1e-30)
     return found * (lasting / sums)[:, place]
-
-
-def _dense(bones: Integers, weights: Floats, chosen: Integers) -> Float64s:
-    """Shape (g, n), the weights of chosen bones, (g,), of the rows (n, k)."""
-    column = np.full(int(bones.max(initial=0)) + 1, -1)
-    column[chosen] = np.arange(len(chosen))
-    rows, slots = np.nonzero((column[bones] >= 0) & (weights > 0.0))
-    values = np.zeros((len(chosen), len(bones)))
-    values[column[bones[rows, slots]], rows] = weights[rows, slots]
-    return values
 
 
 def _of_limbs(bones: Integers, start: Floats, limbs: Integers) -> tuple[Integers, Floats]:

@@ -20,6 +20,7 @@ from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import status_of
+from dq_compensation.softness.softening import soften_copies
 from human.model import Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.conftest import Human
@@ -299,6 +300,20 @@ def test_disabled_and_enabled_again_it_is_as_soft(limb: Scene) -> None:
     assert obj.dq_compensation.softness == AMOUNT
     assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
     assert groups_of(obj) == groups
+
+
+def test_a_script_makes_no_modifier_for_the_painted_weights(
+    limb: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One object is softened before its modifier is made: half of *Enable* was the first one."""
+    obj, _ = limb
+    soft = evaluated_positions(obj)
+    disable(obj)
+    calls = count_calls(monkeypatch, install, soften_copies)
+    api.enable(obj)
+    assert calls == {"install": 1, "soften_copies": 1}
+    assert base_of(ours(obj)) == "SOFT"
+    assert distance(evaluated_positions(obj), soft, size_of(obj)) <= TOLERANCE
 
 
 def _envelopes(obj: bpy.types.Object, rig: bpy.types.Object) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Generator, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dq_compensation.analysis import mesh_graph
 from dq_compensation.analysis import soft_weights as module_of_soft_weights
-from dq_compensation.analysis.mesh_graph import MeshGraph, smooth_values
+from dq_compensation.analysis.mesh_graph import MeshGraph, SmoothSystem, smooth_values
 from dq_compensation.analysis.soft_weights import (
     SkinSurface,
     SoftWeights,
@@ -166,6 +167,46 @@ def test_values_are_those_of_a_direct_solver(seed: int) -> None:
     assert np.allclose(found, np.linalg.solve(matrix, right), atol=1e-8)
 
 
+@given(seed=st.integers(0, 2**32 - 1), part=st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_many_functions_are_those_of_a_direct_solver(seed: int, part: int) -> None:
+    """Random graphs in pieces, cut into parts of any size; LU decomposition of the whole system."""
+    rng = np.random.default_rng(seed)
+    count, groups = int(rng.integers(1, 60)), 5
+    edges = np.sort(rng.integers(0, count, (int(rng.integers(1, 3 * count + 1)), 2)), axis=1)
+    edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
+    pulls, masses = rng.uniform(0.1, 2.0, len(edges)), rng.uniform(0.05, 3.0, count)
+    unknown = np.flatnonzero(rng.uniform(size=count) < 0.8)
+    # Each vertex has three of the groups, in any order, one of them 0.
+    of = rng.permuted(np.tile(np.arange(groups), (count, 1)), axis=1)[:, :3]
+    values = rng.uniform(size=(count, 3))
+    values[np.arange(count), rng.integers(0, 3, count)] = 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mesh_graph, "_PART", part)
+        patch.setattr(mesh_graph, "_FEW_PRODUCTS", 1)
+        graph = MeshGraph.of(edges, pulls, count)
+        system = SmoothSystem(graph, rng.normal(size=(count, 3)), unknown, masses)
+        done = list(system.eliminated(of, values))
+        found = np.full((count, groups), np.nan)
+        for vertices, which, part_of in system.solutions(0.0):
+            found[vertices] = 0.0
+            found[np.ix_(vertices, which)] = part_of
+    laplacian = np.zeros((count, count))
+    laplacian[edges[:, 0], edges[:, 1]] = laplacian[edges[:, 1], edges[:, 0]] = -pulls
+    laplacian[np.diag_indices(count)] = masses - laplacian.sum(axis=1)
+    start = np.zeros((count, groups))
+    np.put_along_axis(start, of, values, axis=1)
+    known = np.setdiff1d(np.arange(count), unknown)
+    right = masses[unknown, None] * start[unknown]
+    right -= laplacian[np.ix_(unknown, known)] @ start[known]
+    expected = np.linalg.solve(laplacian[np.ix_(unknown, unknown)], right)
+    # Conditions are below 1e4: both round by 1e-12.
+    assert np.allclose(found[unknown], expected, atol=1e-10)
+    assert np.isnan(found[known]).all()
+    assert done == sorted(done)
+    assert done[-1:] == [1.0] * (len(unknown) > 0)
+
+
 def test_a_step_becomes_that_of_the_heat_equation() -> None:
     """On an endless line one implicit step turns a step at 0 into 1 - e^(-z / l) / 2."""
     positions, faces, influences = tube(161, 48)
@@ -237,36 +278,41 @@ def chain(
     return positions, faces, influences_of(weights), limb_skeleton(joints, 0.1)
 
 
-def test_bones_are_solved_where_they_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The independent answer: the weights of each bone, solved on the whole skin."""
-    body = chain(24, 289, 24)
-    rows: list[int] = []
+class _EachBone:
+    """The independent answer: the weights of each bone, by conjugate gradients to their end."""
 
-    def counted_values(
+    def __init__(
+        self,
         graph: MeshGraph,
-        values: NDArray[np.floating],
-        vertices: NDArray[np.integer],
+        _: NDArray[np.floating],
+        vertices: NDArray[np.intp],
         masses: NDArray[np.floating],
-        still: float,
-    ) -> NDArray[np.float64]:
-        rows.append(len(vertices))
-        return smooth_values(graph, values, vertices, masses, still)
+    ) -> None:
+        self.system = graph, vertices, masses[vertices]
 
-    monkeypatch.setattr(module_of_soft_weights, "smooth_values", counted_values)
+    def eliminated(
+        self, bones: NDArray[np.integer], weights: NDArray[np.floating]
+    ) -> Iterator[float]:
+        self.painted = weights, bones
+        yield 1.0
+
+    def solutions(self, _: float) -> Iterator[tuple[NDArray[Any], ...]]:
+        (graph, vertices, masses), (weights, bones) = self.system, self.painted
+        found = []
+        for bone in (present := np.unique(bones)):
+            painted = np.where(bones == bone, weights, 0.0).sum(axis=1)
+            found.append(smooth_values(graph, painted, vertices, masses, 1e-12))
+        yield vertices, present, np.stack(found, axis=1)
+
+
+def test_all_bones_at_once_have_the_weights_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = chain(24, 289, 24)
     near = softened(*body)
-    near_rows = sum(rows)
-    rows.clear()
-    monkeypatch.setattr(
-        module_of_soft_weights, "_reached", lambda _graph, _fading, values: values >= 0.0
-    )
-    monkeypatch.setattr(module_of_soft_weights, "_STILL", 1e-9)
-    everywhere = softened(*body)
-    # A value ends when no round changes it by 1e-5, some ten times as far from its end, and what a
-    # bone has where it does not reach, below 2e-5, adds up.
-    assert np.abs(near - everywhere).max() < 3e-4
-    # Ten of its lengths, of half a radius, are ten bones of the 24 around; a bone has one.
-    assert near_rows < 0.6 * sum(rows)
-    # Each bone is solved by itself: the order of its vertices and of the bones does not count.
+    monkeypatch.setattr(module_of_soft_weights, "SmoothSystem", _EachBone)
+    each = softened(*body)
+    # Both end far below what float32 rounds; where a bone has less than 2e-5, it has 0.
+    assert np.abs(near - each).max() < 1e-6
+    # The order of the vertices and of the bones does not count.
     mirrored = near.reshape(289, 24, 24)[::-1, :, ::-1].reshape(near.shape)
     assert np.abs(near - mirrored).max() < 1e-6
 
