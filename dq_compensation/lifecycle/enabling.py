@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import bpy
@@ -192,9 +192,7 @@ def enable_all(
     """
     done: list[bpy.types.Object] = []
     refused: dict[bpy.types.Object, str] = {}
-    # One alone is made soft at once, without a modifier for the painted weights before.
-    together = changing_together() if len(objects) > 1 else nullcontext()
-    with together, as_before_after_an_error(objects) as take_back:
+    with changing_together(len(objects)), as_before_after_an_error(objects) as take_back:
         with enabling_together(objects, depsgraph):
             for obj in objects:
                 try:

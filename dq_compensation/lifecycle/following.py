@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -331,9 +331,12 @@ def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **optio
 
 
 @contextmanager
-def changing_together() -> Generator[None]:
-    """Change several meshes of a character: its soft weights are computed once, at the end."""
-    with softness_waits():
+def changing_together(count: int = 2) -> Generator[None]:
+    """Change so many meshes: the soft weights of a character are computed once, at the end.
+
+    One alone is made soft at once, without a modifier for its painted weights before.
+    """
+    with softness_waits() if count > 1 else nullcontext():
         yield
     if soften_what_has_waited():
         check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
