@@ -22,7 +22,7 @@ from tests.blender.scene_builders import character, evaluated_positions
 from tests.limb import build_posed_limb
 
 # Of properties that are not settings: what changes by itself, and who the object is.
-_VOLATILE = frozenset({"execution_time", "is_active", "is_evaluated", "node_warnings"})
+_VOLATILE = frozenset({"execution_time", "is_active", "is_evaluated", "node_warnings", "tag"})
 _SIMPLE = frozenset({"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM"})
 
 
