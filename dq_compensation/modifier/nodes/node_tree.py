@@ -487,7 +487,11 @@ class _Assembly:
         return moved + along_limbs(self.b, self.palette, self.kind.turns, spread, moved)
 
     def _turned(self, deformed: Geometry, *, plain: bool) -> Geometry:
-        """The mesh with spread twists; only vertices of the limbs that twist are computed."""
+        """The mesh with spread twists; only vertices of the limbs that twist are computed.
+
+        With swings and twists of all vertices, a human alone took 4 to 14 % less of a frame on two
+        cores; where the other core was busy, as with many meshes, 3 to 15 % more, in one step.
+        """
         build, spread = self.b, self.inputs["Twist Spread"]
         if self._masks_offsets:
             spread = spread * self._mask_weight()
