@@ -144,9 +144,11 @@ def _product(one: Float64s, other: Float64s) -> float:
 
 # The most vertices that are solved together: BLAS starts no threads for so few.
 _PART = 80
+# A cut through more vertices than this, in roots of how many it cuts, goes through many pieces.
+_WIDE_CUT = 4.0
 # Products of matrices that it starts none for, either. They wait for each other longer than these
 # take, the more so where other programs run.
-_FEW_PRODUCTS = 1 << 18
+_FEW_PRODUCTS, _LEAST_STRIP = 1 << 18, 4
 
 
 @dataclass(eq=False)
@@ -268,7 +270,8 @@ class SmoothSystem:
             each.rim_in_parent = place[each.rim]
             columns = width + np.searchsorted(part.groups, each.groups)
             system[each.rim_in_parent[:, None], np.append(each.rim_in_parent, columns)] += rest
-        part.solved = np.linalg.solve(system[:size, :size], system[:size, size:])
+        inverse = np.linalg.inv(system[:size, :size])
+        part.solved = _matrix_product(inverse, system[:size, size:])
         rest = system[size:, size:]
         rest -= _matrix_product(system[:size, size:width].T, part.solved)
         return rest
@@ -303,9 +306,11 @@ class SmoothSystem:
 
 
 def _matrix_product(one: Float64s, other: Float64s) -> Float64s:
-    """The product of matrices, in strips that BLAS starts no threads for."""
+    """The product of matrices, if they are not large in strips that BLAS starts no threads for."""
+    step = _FEW_PRODUCTS // max(other.size, 1)
+    if step < _LEAST_STRIP:
+        return one @ other
     result = np.empty((len(one), other.shape[1]))
-    step = max(8, _FEW_PRODUCTS // max(other.size, 1))
     for first in range(0, len(one), step):
         np.matmul(one[first : first + step], other, out=result[first : first + step])
     return result
@@ -314,7 +319,7 @@ def _matrix_product(one: Float64s, other: Float64s) -> Float64s:
 def _dissected(graph: MeshGraph, positions: Floats, vertices: Indices) -> list[_Part]:
     """The parts of some vertices, each before those that it cuts off from each other."""
     parts, beyond = list[_Part](), np.zeros(len(positions) + 1, np.bool_)
-    left = [(vertices, -1)]
+    left = [(piece, -1) for piece in _pieces(graph, vertices)]
     while left:
         chosen, parent = left.pop()
         if len(chosen) <= _PART:
@@ -330,8 +335,26 @@ def _dissected(graph: MeshGraph, positions: Floats, vertices: Indices) -> list[_
         for first in range(0, len(along_cut), _PART):
             parts.append(_Part(along_cut[first : first + _PART], parent))
             parent = len(parts) - 1
-        left += [(one[~cut], parent), (other, parent)]
+        sides = [one[~cut], other]
+        if len(along_cut) > _WIDE_CUT * np.sqrt(half):
+            sides = [piece for side in sides for piece in _pieces(graph, side)]
+        left += [(side, parent) for side in sides]
     return parts
+
+
+def _pieces(graph: MeshGraph, vertices: Indices) -> list[Indices]:
+    """The connected pieces of some vertices; small ones together."""
+    rows = np.arange(len(vertices))
+    place = np.full(graph.neighbours.shape[1] + 1, -1, np.intp)
+    place[vertices] = rows
+    near = place[graph.neighbours[:, vertices]]
+    ranks, at = np.nonzero(near > rows)
+    labels = islands(np.stack((at, near[ranks, at]), axis=1), len(vertices))
+    sizes = np.bincount(labels, minlength=len(vertices))
+    small = np.where(sizes <= _PART, sizes, 0)
+    batch = np.where(sizes > _PART, rows, len(vertices) + np.cumsum(small) // _PART)[labels]
+    order = np.argsort(batch, kind="stable")
+    return np.split(vertices[order], np.flatnonzero(np.diff(batch[order])) + 1)
 
 
 # Spreads weights along the edges of a mesh to the vertices without weights.

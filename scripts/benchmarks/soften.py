@@ -63,7 +63,7 @@ def soften_benchmark() -> None:
         print(f"  {'put back':<48}{statistics.median(back):6.2f} s")
         record(title, ratio, target)
         _subdivide(body)
-    _first_enable(target=2.0)
+    _first_enable(target=2.1)
     _dressed(target=1.3)
     _softness_in_frames(target=1.5)
     _softness_in_frames(finer=True, target=1.2)

@@ -183,7 +183,9 @@ def test_many_functions_are_those_of_a_direct_solver(seed: int, part: int) -> No
     values[np.arange(count), rng.integers(0, 3, count)] = 0.0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mesh_graph, "_PART", part)
-        patch.setattr(mesh_graph, "_FEW_PRODUCTS", 1)
+        patch.setattr(mesh_graph, "_FEW_PRODUCTS", 64)
+        patch.setattr(mesh_graph, "_LEAST_STRIP", 2)
+        patch.setattr(mesh_graph, "_WIDE_CUT", 1.0)
         graph = MeshGraph.of(edges, pulls, count)
         system = SmoothSystem(graph, rng.normal(size=(count, 3)), unknown, masses)
         done = list(system.eliminated(of, values))
