@@ -65,6 +65,16 @@ class SeamMesh:
         return (sums[faces] / counts[faces, None]).astype(np.float64)
 
     @cached_property
+    def points(self) -> Indices:
+        """Shape (n,), of `points_of_vertices`."""
+        return points_of_vertices(self.positions, self.influences)
+
+    @cached_property
+    def opened(self) -> Indices:
+        """The vertices of its open edges."""
+        return np.unique(self.open_edges(self.points)[0])
+
+    @cached_property
     def rim(self) -> Rim:
         """Its open edges; where vertices lie in one place, their weights do not matter."""
         places = np.unique(self.positions, axis=0, return_inverse=True)[1].reshape(-1)
@@ -149,13 +159,12 @@ def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     Vertices of a mesh are one point as `points_of_vertices` has it. Where open edges of two meshes
     lie in one place, with the same weights, their points are one.
     """
-    own = [points_of_vertices(mesh.positions, mesh.influences) for mesh in meshes]
+    own = [mesh.points for mesh in meshes]
     starts = np.cumsum([0, *(len(each) for each in own)])
     points = np.concatenate([each + start for each, start in zip(own, starts, strict=False)])
     if len(meshes) < 2:
         return points
-    edges = [mesh.open_edges(each)[0] for mesh, each in zip(meshes, own, strict=True)]
-    opened = [np.unique(each) for each in edges]
+    opened = [mesh.opened for mesh in meshes]
     of_mesh = np.repeat(np.arange(len(meshes)), [len(each) for each in opened])
     vertices = np.concatenate([each + start for each, start in zip(opened, starts, strict=False)])
     positions = np.concatenate([mesh.positions for mesh in meshes])

@@ -250,6 +250,8 @@ def _from_limb(away: Floats, ways: Floats) -> Floats:
 # The skin of one mesh at rest, and the bones that move it as a tree: what each bone hangs on.
 
 
+# Where weights of more vertices than this share of all have changed, all is found anew.
+_FEW_EDITED = 0.25
 # What is known of a skin whatever its bones are.
 _OF_WEIGHTS = ("middle", "moments", "moves")
 # What is known of each bone of a skin.
@@ -458,6 +460,21 @@ class SkinEdit:
 
     before: SkinAtRest
     vertices: Indices
+
+    @classmethod
+    def between(cls, before: SkinAtRest | None, now: SkinAtRest) -> SkinEdit | None:
+        """The edit from a skin, with its limbs, to another one as it is read, on the same bones.
+
+        None where there is more to it than some weights.
+        """
+        if before is None or not np.array_equal(before.positions, now.positions):
+            return None
+        if before.as_painted is not before or now.as_painted is not now:
+            return None
+        vertices = now.influences.differing(before.influences)
+        if len(vertices) > _FEW_EDITED * len(now.positions):
+            return None
+        return cls(before, vertices)
 
     def touched(self, before: SkinAtRest, now: SkinAtRest) -> Booleans:
         """Shape (B,): the bones that move the vertices on either of the skins."""

@@ -16,7 +16,15 @@ import pytest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.swing_joints import SwingJoints
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.session.memory import memories
+from dq_compensation.session.status import current_binding
+from human.dressed import HAND, HEAD, LEG
+from human.model import Rig
+from tests.blender.character_scenes import cut_human
+from tests.blender.enabled_scenes import select
 from tests.kept_files import new_file_with_human
 from tests.rigify_human import new_file_with_rigify_human
 
@@ -139,6 +147,31 @@ def test_several_edits_give_the_joints_of_all_found_anew(
     # Most of these edits are of a few vertices, and none but those that end or make a joint, or
     # are of all vertices, needs all joints anew.
     assert anew <= len(SEVERAL) // 2
+
+
+@pytest.mark.parametrize("rig", ["game_engine", "default"])
+def test_an_edit_of_one_mesh_shows_the_same_on_its_character_as_all_found_anew(rig: Rig) -> None:
+    scene = cut_human(rig, {"Head": HEAD, "Hand": HAND, "Leg": LEG})
+    parts, rng = scene.parts, np.random.default_rng(0)
+    for part in parts:
+        part.dq_compensation.use_ball_joints = True
+    select(*parts)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    skins, bindings = memories(CharacterSkin), memories(Binding)
+    for edit in (a_few, a_few, shared_by_three, end_a_joint, none, make_a_joint, a_few, mirror):
+        part = parts[int(rng.integers(len(parts)))]
+        edit(part, rng)
+        bpy.context.view_layer.update()
+        found, whole = current_binding(part), skins[parts[0].parent.session_uid].findings
+        kept = skins.copy(), bindings.copy()
+        skins.clear()
+        bindings.clear()
+        anew, settings = current_binding(part), Settings.of(part)
+        assert skins[parts[0].parent.session_uid].findings == whole
+        assert found.findings == anew.findings
+        assert_equal(found.measured(settings), anew.measured(settings))
+        skins.update(kept[0])
+        bindings.update(kept[1])
 
 
 def test_no_earlier_state_is_kept() -> None:

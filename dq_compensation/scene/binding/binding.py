@@ -52,8 +52,6 @@ from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_driv
 
 # A share of the deformation this near to 0 or 1 is taken for 0 or 1.
 _NEAR = 1e-3
-# Where weights of more vertices than this share of all have changed, all joints are found anew.
-_FEW_EDITED = 0.25
 
 AnyCompensation = PublishedCompensation | MeasuredJoints
 _Amounts = TypeVar("_Amounts", PublishedCompensation, MeasuredJoints, SwingJoints, TwistLimbs)
@@ -78,15 +76,11 @@ class _Found:
 
 @dataclass(frozen=True, eq=False)
 class _Before:
-    """What was found before an edit of weights.
+    """What was found before an edit of weights, as a `Binding` keeps it."""
 
-    Attributes:
-        vertices: shape (m,), whose weights are other ones now.
-    """
-
-    vertices: Indices
     skins: dict[LimbSettings, tuple[Float64s, SkinAtRest]]
     compensations: dict[tuple[object, ...], _Found]
+    alone: dict[object, CharacterSkin]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +221,9 @@ class Binding:
         if not np.array_equal(whole.moves, self.alone.moves):
             return whole.findings
         if whole.kinds not in self._alone:
-            self._alone[whole.kinds] = replace(self.alone, kinds=whole.kinds)
+            self._alone[whole.kinds] = alone = replace(self.alone, kinds=whole.kinds)
+            for before in self._before:
+                alone.comes_after(before.alone.get(whole.kinds))
         differs = whole.findings != self._alone[whole.kinds].findings
         return whole.findings if differs else None
 
@@ -259,11 +255,9 @@ class Binding:
         same = len(self.rest) == len(known.rest)
         if same and np.array_equal(self.mesh_arrays.edges, known.mesh_arrays.edges):
             vars(self)["_islands"] = known._islands
-        same &= self.skeleton is known.skeleton
-        if same and not (self.is_soft or known.is_soft):
-            changed = self.influences.differing(known.influences)
-            if len(changed) <= _FEW_EDITED * len(self.rest):
-                self._before.append(_Before(changed, known._skins, known._compensations))
+        if same and self.skeleton is known.skeleton:
+            before = _Before(known._skins, known._compensations, known._alone)
+            self._before.append(before)
 
     @property
     def _arrays_of_part(self) -> list[NDArray[np.generic]]:
@@ -542,9 +536,7 @@ class Binding:
         """The edit that has led to a skin, if only weights have changed."""
         key = self._limb_settings(settings)
         before = self._before[0].skins.get(key) if self._before else None
-        if before is None or not np.array_equal(before[1].positions, skin.positions):
-            return None
-        return SkinEdit(before[1], self._before[0].vertices)
+        return None if before is None else SkinEdit.between(before[1], skin)
 
     def _limb_settings(self, settings: Settings) -> LimbSettings:
         kinds = self.kinds_of(settings.bone_kinds)

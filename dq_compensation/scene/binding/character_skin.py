@@ -21,7 +21,7 @@ from ...analysis.seams import find_seam, seam_points
 from ...analysis.soft_weights import limb_radii
 from ...arrays import Booleans, Float64s, Indices, Int64s
 from ...core.influences import Influences
-from ...core.limb_joints import LimbJoints, SkinAtRest
+from ...core.limb_joints import LimbJoints, SkinAtRest, SkinEdit
 from ...core.measured_joints import rope_joints
 from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
@@ -102,6 +102,18 @@ class CharacterSkin:
     kinds: frozenset[LimbSettings] = _DEFAULT_KINDS
     linked: CharacterSkin | None = None
     _skins: dict[LimbSettings, SkinAtRest] = field(default_factory=dict, repr=False, init=False)
+    # Of the skin before this one, until these are found.
+    _before: dict[LimbSettings, SkinAtRest] = field(default_factory=dict, repr=False, init=False)
+    _edits: dict[LimbSettings, SkinEdit] = field(default_factory=dict, repr=False, init=False)
+
+    def comes_after(self, known: CharacterSkin | None) -> None:
+        """Find anew what has changed since another skin of the character alone."""
+        if (
+            known is not None
+            and known.skeleton is self.skeleton
+            and np.array_equal(known.sides, self.sides)
+        ):
+            self._before.update(known._skins)
 
     def is_of(
         self,
@@ -141,13 +153,18 @@ class CharacterSkin:
         skin = self.at_rest(kind)
         no_vertex = Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
         bare = replace(skin, positions=np.zeros((0, 3)), influences=no_vertex, whole=skin)
-        limbs, whole = TwistLimbs.of(bare), skin.with_whole_limbs
+        whole, edit = skin.with_whole_limbs, self._edits.pop(kind, None)
+        if edit is not None:
+            edit = replace(edit, before=edit.before.with_whole_limbs)
+            edit = edit if whole.has_bones_of(edit.before) else None
         joints = LimbJoints.of(whole.skeleton, skin.limb_axis, whole.mesh_parents)
+        ropes = rope_joints(whole, joints, edit=edit)
+        limbs = TwistLimbs.of(bare)
         return digest(
             *(skin.skeleton.rest, skin.skeleton.tails, skin.moves, skin.body_parents),
             *(skin.limbs_of_bones, skin.mesh_parents, limbs.bones, limbs.before, limbs.behind),
             sorted(limbs.left_out.items()),
-            np.round(rope_joints(whole, joints), 3),
+            np.round(ropes, 3),
         )
 
     def _row(self, part: LayerMesh) -> int | None:
@@ -251,16 +268,22 @@ class CharacterSkin:
         if key not in self._skins:
             inner = [self.parts[row] for row in self._inner]
             kept = _once_at_seams(inner, self._points if len(inner) == len(self.parts) else None)
+            influences = painted = Influences.joined([mesh.influences for mesh in inner]).at(kept)
+            if any(mesh.painted is not mesh.influences for mesh in inner):
+                painted = Influences.joined([mesh.painted for mesh in inner]).at(kept)
             skin = SkinAtRest(
                 np.concatenate([mesh.positions for mesh in inner])[kept],
-                Influences.joined([mesh.influences for mesh in inner]).at(kept),
+                influences,
                 self.skeleton,
                 limb_axis,
                 sides=self.sides,
-                painted=Influences.joined([mesh.painted for mesh in inner]).at(kept),
+                painted=painted,
                 kinds=kinds,
             )
-            self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
+            edit = SkinEdit.between(self._before.pop(key, None), skin)
+            if edit is not None:
+                self._edits[key] = edit
+            self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints, edit=edit)
         return self._skins[key]
 
 

@@ -52,7 +52,7 @@ class LayerMesh:
     pieces: Int64s
     painted: Influences
 
-    @property
+    @cached_property
     def seam_mesh(self) -> SeamMesh:
         """The mesh as seams are found by it."""
         starts = 3 * np.arange(len(self.triangles))
