@@ -499,7 +499,7 @@ def fix(
     """
     meshes = meshes_of(obj)
     for mesh in meshes:
-        raise_refusal(fixing.fixing_refusal(mesh), FixError)
+        raise_refusal(fixing.fixing_refusal(mesh, fix), FixError)
     if not callable(agree):
         require_type("agree", agree, bool, "True, False or a function")
     checks = tuple(each for each in CHECKS if check in (None, each.name))

@@ -18,8 +18,9 @@ from ..scene.binding.content import (
     acting_soft_copy,
     acts,
     differing_in_renders,
+    digest,
     keeps_soft_weights,
-    record_of,
+    read_soft_weights,
     signature_before,
     soft_copy,
     step_of,
@@ -357,8 +358,11 @@ def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     armature, by_itself = skinned.modifier, skinned.settings.by_itself
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
-    soft = record_of(skinned) if acting_soft_copy(skinned) else {}
-    return *bound, soft, by_itself, signature_before(skinned)
+    # Those of equal meshes at one place may differ by what is solved: the record does not say it.
+    copy, count = acting_soft_copy(skinned), len(skinned.mesh.vertices)
+    soft = None if copy is None else read_soft_weights(copy, count)
+    weights = None if soft is None else digest(soft.vertices, soft.groups, soft.weights)
+    return *bound, weights, by_itself, signature_before(skinned)
 
 
 # Lets the node modifier deform an object with its Armature modifier, or in its place, and back.

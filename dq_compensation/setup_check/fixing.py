@@ -128,10 +128,16 @@ def fix_unasked(issue: Issue) -> Fix | None:
     return issue.fixes[0] if issue.fixes and not issue.fixes[0].question else None
 
 
-def fixing_refusal(obj: bpy.types.Object) -> str | None:
-    """Why nothing of a character can be fixed in this file, or None; cheap."""
+# What changes an object alone, and can be done where an override has a linked mesh.
+_OF_OBJECT = frozenset({"remove_doubles"})
+
+
+def fixing_refusal(obj: bpy.types.Object, fix_name: str | None = None) -> str | None:
+    """Why a fix, or any fix, of a character cannot be done in this file, or None; cheap."""
     advice = "Fix it there, or make a library override of it (Object, Library Override, Make)."
     reason = linked_refusal(obj.name, [obj], advice)
+    if fix_name in _OF_OBJECT:
+        return reason
     armature = find_rig(obj)
     parts: dict[str, Any] = {"mesh": obj.data}
     if armature is not None:
@@ -156,7 +162,7 @@ def fix(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> str:
         StillThereError: it was done, and there is no less of the issue.
         FixError: it cannot be done; nothing has changed.
     """
-    raise_refusal(fixing_refusal(obj), FixError)
+    raise_refusal(fixing_refusal(obj, fix_name), FixError)
     subject = _subject(obj)
     check = catalogue.check_named(check_name)
     issue = _issue(check, subject, key)
@@ -194,7 +200,7 @@ def fix_all(
     *,
     hints: bool = True,
 ) -> Outcome:
-    """Carry out a fix of every issue, unless it asks first or is ignored.
+    """Carry out a fix of every issue, unless it asks first or is ignored. See `fixing_refusal`.
 
     One fix may change what another check finds: each check looks again before it fixes, and all of
     them repeat until none has anything to do. No issue is fixed twice.
@@ -204,11 +210,7 @@ def fix_all(
         checks: the checks whose issues count; None: all.
         key: of the issues that count, ignored or not; None: all that are not ignored.
         hints: whether issues that are information count.
-
-    Raises:
-        FixError: nothing of the character can be changed.
     """
-    raise_refusal(fixing_refusal(obj), FixError)
     checks = catalogue.CHECKS if checks is None else checks
     outcome = Outcome()
 

@@ -314,6 +314,7 @@ problem with a question keeps its own button"""
         for obj in targets:
             name = obj.name
             try:
+                raise_refusal(fixing.fixing_refusal(obj), FixError)
                 outcome = fixing.fix_all(obj, hints=self.hints)
             except FixError as error:
                 all_of_it.refused.append(str(error))
@@ -542,10 +543,12 @@ def _character(
 ) -> list[_Drawn]:
     """Draw what is wrong with a character; returns all issues, with hints and ignored ones."""
     meshes, issues, _ = found
-    fixable = [issue.meshes[0] for issue in issues if issue.fixes]
     by_name = {telling_name(obj): obj for obj in meshes}
-    refusals = {name: fixing.fixing_refusal(by_name[name]) for name in fixable}
-    drawn = [(issue, refusals.get(issue.meshes[0]) is None) for issue in issues]
+    refusals = [
+        fixing.fixing_refusal(by_name[each.meshes[0]], each.fixes[0].name) if each.fixes else None
+        for each in issues
+    ]
+    drawn = [(issue, reason is None) for issue, reason in zip(issues, refusals, strict=True)]
     if body is None:
         return drawn
     if named:
@@ -553,7 +556,7 @@ def _character(
         icon = "OUTLINER_OB_MESH" if len(meshes) == 1 else "OUTLINER_OB_ARMATURE"
         body.label(text=_name_of(meshes), icon=icon)
     body.label(text=_counted_issues(issues).capitalize())
-    for reason in dict.fromkeys(filter(None, refusals.values())):
+    for reason in dict.fromkeys(filter(None, refusals)):
         draw_sentence(body, context, reason, "LIBRARY_DATA_DIRECT")
     for issue, editable in drawn:
         if not (issue.ignored or _is_hint(issue)):

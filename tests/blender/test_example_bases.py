@@ -20,6 +20,7 @@ from dq_compensation.modifier.nodes.node_tree import EARLIER_READS_BONES, READS_
 from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.scene.blender.own_objects import remove_modifier
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, enable, error, ours, rest_of, select
 from tests.blender.example_scenes import (
@@ -36,6 +37,7 @@ from tests.blender.example_scenes import (
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import evaluated_positions, linked_copy
 from tests.kept_files import new_file
+from tests.replaced_functions import replace_everywhere
 
 BONE = ELBOW["default"]
 
@@ -302,10 +304,12 @@ def test_examples_of_an_override_go_with_our_modifier(human: Human, tmp_path: Pa
     assert obj.name.startswith(name)
 
 
-def test_examples_of_an_override_go_where_its_file_has_lost_our_modifier(
-    human: Human, tmp_path: Path
-) -> None:
-    """Again when the shot is opened again: a removed modifier would come back with a second one."""
+def shot_without_ours(human: Human, tmp_path: Path) -> tuple[str, str, NDArray[np.float32]]:
+    """A shot with an override whose file loses our modifier.
+
+    Returns:
+        its file, the name of the mesh, and its vertices where it is not enabled.
+    """
     obj = on_compensated(human)
     api.disable(obj)
     without = evaluated_positions(obj)
@@ -327,12 +331,56 @@ def test_examples_of_an_override_go_where_its_file_has_lost_our_modifier(
         bpy.ops.wm.save_mainfile()
     finally:
         dq_compensation.register()
+    return shot, name, without
+
+
+def test_examples_of_an_override_go_where_its_file_has_lost_our_modifier(
+    human: Human, tmp_path: Path
+) -> None:
+    """Again when the shot is opened again: a removed modifier would come back with a second one."""
+    shot, name, without = shot_without_ours(human, tmp_path)
     for _ in range(2):
         bpy.ops.wm.open_mainfile(filepath=shot)
         check()
         obj = bpy.data.objects[name]
         assert "Enable Human in that file" in str(problem_of(obj))
         assert largest(evaluated_positions(obj), without) <= 1e-6
+        bpy.ops.wm.save_mainfile()
+
+
+def test_setup_check_turns_off_what_has_come_back_with_a_second_armature_modifier(
+    human: Human, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As earlier versions have saved such shots: what they removed was of the override's file."""
+    shot, name, without = shot_without_ours(human, tmp_path)
+    with monkeypatch.context() as patch:
+        replace_everywhere(patch, remove_modifier, lambda obj, each: obj.modifiers.remove(each))
+        for _ in range(2):
+            bpy.ops.wm.open_mainfile(filepath=shot)
+            check()
+            bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.open_mainfile(filepath=shot)
+    check()
+    obj = bpy.data.objects[name]
+    twice = evaluated_positions(obj)
+    assert largest(twice, without) > 0.1
+    (issue,) = [each for each in api.check(obj) if each.key == "double"]
+    bpy.ops.ed.undo_push(message="Opened")
+    (result,) = api.fix(obj, issue.check, key="double", fix="remove_doubles", agree=True)
+    assert result.state == "FIXED"
+    assert result.sentence.startswith("Turned off Armature.001")
+    bpy.ops.ed.undo_push(message="Fixed")
+    assert largest(evaluated_positions(obj), without) <= 1e-6
+    for step, shown in (("undo", twice), ("redo", without)):
+        getattr(bpy.ops.ed, step)()
+        check()
+        assert largest(evaluated_positions(bpy.data.objects[name]), shown) <= 1e-6
+    bpy.ops.wm.save_mainfile()
+    for _ in range(2):
+        bpy.ops.wm.open_mainfile(filepath=shot)
+        check()
+        assert largest(evaluated_positions(bpy.data.objects[name]), without) <= 1e-6
+        assert "double" not in {each.key for each in api.check(bpy.data.objects[name])}
         bpy.ops.wm.save_mainfile()
 
 

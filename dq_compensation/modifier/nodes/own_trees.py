@@ -10,7 +10,11 @@ from typing import Any, cast
 import bpy
 
 from ...scene.binding.content import digest
-from ...scene.blender.own_objects import KEEPS_SHAPE_PROPERTY, TREE_PROPERTY
+from ...scene.blender.own_objects import (
+    KEEPS_SHAPE_PROPERTY,
+    TREE_PROPERTY,
+    remove_modifier,
+)
 from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...scene.settings.object_settings import (
     LINEAR_NAME,
@@ -353,15 +357,9 @@ def keep_shape(
 
 
 def let_shape_go(obj: bpy.types.Object) -> None:
-    """Take all of these modifiers away from an object; off are those that an override's file has.
-
-    They would come back when the file is opened, and a second Armature modifier with them.
-    """
+    """Take all of these modifiers away from an object; see `remove_modifier` for overrides."""
     for each in modifiers_before(obj):
-        if obj.override_library is None or not each.is_override_data:
-            obj.modifiers.remove(each)
-        elif each.show_viewport or each.show_render:
-            each.show_viewport = each.show_render = False
+        remove_modifier(obj, each)
 
 
 def remove_keepers_for_undo(obj: bpy.types.Object) -> None:

@@ -233,6 +233,17 @@ def linked_refusal(
     return None
 
 
+def remove_modifier(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> None:
+    """Remove a modifier of an object; turn it off where it is of an override's file.
+
+    It would come back when the file is opened, perhaps with a second Armature modifier.
+    """
+    if obj.override_library is None or not modifier.is_override_data:
+        obj.modifiers.remove(modifier)
+    elif modifier.show_viewport or modifier.show_render:
+        modifier.show_viewport = modifier.show_render = False
+
+
 def link_beside(obj: bpy.types.Object, new: bpy.types.Object) -> None:
     """Put a new object into the collections of another one, those of this file, or the scene's."""
     own = [found for found in obj.users_collection if found.library is None]

@@ -13,7 +13,7 @@ from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import read_property
-from ...scene.blender.own_objects import is_own_modifier, name_in_sentences
+from ...scene.blender.own_objects import is_own_modifier, name_in_sentences, remove_modifier
 from ...scene.blender.rigging import VISIBILITY, what_animates
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue, Repair
@@ -362,8 +362,11 @@ def _remove_doubles(subject: Subject, _issue: Issue) -> Repair:
     names = listed([m.name for m in doubles])
     yield
     for modifier in doubles:
-        subject.obj.modifiers.remove(modifier)
-    return f"Removed {names} from {subject.obj.name}: {subject.modifier.name} deforms it alone now"
+        remove_modifier(subject.obj, modifier)
+    name = subject.obj.name
+    overrides = subject.obj.override_library is not None
+    done = f"Turned off {names} of {name}" if overrides else f"Removed {names} from {name}"
+    return f"{done}: {subject.modifier.name} deforms it alone now"
 
 
 ARMATURE_MODIFIER = Check(
