@@ -151,7 +151,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     objects = [
         obj
         for obj in (changes.enabled if some else ())
-        if not (_is_current(obj) or (_waiting and waits_for_others(obj)))
+        if not _is_current(obj)
         and (
             concerned.everything
             or (not patient and status_of(obj).waits)
@@ -159,6 +159,8 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
             or (obj.session_uid in changes.uids and _is_unseen(obj))
         )
     ]
+    if _waiting:
+        objects = [obj for obj in objects if not waits_for_others(obj)]
     if not (objects or concerned.everything):
         return
     _is_following = True
@@ -332,9 +334,10 @@ def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **optio
 
 @contextmanager
 def changing_together(count: int = 2) -> Generator[None]:
-    """Change so many meshes: the soft weights of a character are computed once, at the end.
+    """Change several meshes of a character: its soft weights are computed once, at the end.
 
-    One alone is made soft at once, without a modifier for its painted weights before.
+    Args:
+        count: of the meshes: one alone is made soft at once, and written with these weights.
     """
     with softness_waits() if count > 1 else nullcontext():
         yield
