@@ -189,6 +189,9 @@ def enable_all(
 
     Returns:
         those that are enabled now, and why the others cannot be deformed: these are as before.
+
+    Raises:
+        BindingError: a script enables one that cannot be deformed; it asks for all or none.
     """
     done: list[bpy.types.Object] = []
     refused: dict[bpy.types.Object, str] = {}
@@ -198,6 +201,8 @@ def enable_all(
                 try:
                     _begin(obj, depsgraph, by_script=by_script)
                 except BindingError as error:
+                    if by_script:
+                        raise
                     refused[obj] = str(error)
                 else:
                     done.append(obj)
