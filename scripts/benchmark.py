@@ -35,6 +35,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmarks.scenes", (NEWEST,), ()),
     ("benchmarks.modifier", (NEWEST,), ()),
     ("benchmarks.soften", (NEWEST,), ()),
+    ("benchmarks.several", (NEWEST,), ()),
 )
 
 

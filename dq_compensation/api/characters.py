@@ -243,7 +243,7 @@ def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> No
     new = [obj for obj in found if not settings_of(obj).is_enabled]
     with (
         interrupts_wait(),
-        changing_together(),
+        changing_together(len(found)),
         enabling.as_before_after_an_error(new),
         changed_settings(found, settings),
     ):

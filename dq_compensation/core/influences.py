@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,15 +104,6 @@ class Influences:
             weight_rows.take(strongest_first).astype(np.float32),
             order,
         )
-
-    @classmethod
-    def joined(cls, parts: Sequence[Influences]) -> Influences:
-        """The influences of several meshes on the same bones, one behind the other."""
-        width = max(part.width for part in parts)
-        spaces = [((0, 0), (0, width - part.width)) for part in parts]
-        bones = [np.pad(part.bones, space) for part, space in zip(parts, spaces, strict=True)]
-        weights = [np.pad(part.weights, space) for part, space in zip(parts, spaces, strict=True)]
-        return cls(np.concatenate(bones), np.concatenate(weights))
 
     @property
     def vertex_count(self) -> int:

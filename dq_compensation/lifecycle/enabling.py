@@ -192,7 +192,7 @@ def enable_all(
     """
     done: list[bpy.types.Object] = []
     refused: dict[bpy.types.Object, str] = {}
-    with changing_together(), as_before_after_an_error(objects) as take_back:
+    with changing_together(len(objects)), as_before_after_an_error(objects) as take_back:
         with enabling_together(objects, depsgraph):
             for obj in objects:
                 try:

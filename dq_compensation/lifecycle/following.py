@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -151,7 +151,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     objects = [
         obj
         for obj in changes.enabled
-        if not (_is_current(obj) or (_waiting and waits_for_others(obj)))
+        if not _is_current(obj)
         and (
             concerned.everything
             or (not patient and status_of(obj).waits)
@@ -159,6 +159,8 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
             or (obj.session_uid in changes.uids and _is_unseen(obj))
         )
     ]
+    if _waiting:
+        objects = [obj for obj in objects if not waits_for_others(obj)]
     if not (objects or concerned.everything):
         return
     _is_following = True
@@ -320,9 +322,13 @@ def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **optio
 
 
 @contextmanager
-def changing_together() -> Generator[None]:
-    """Change several meshes of a character: its soft weights are computed once, at the end."""
-    with softness_waits():
+def changing_together(count: int = 2) -> Generator[None]:
+    """Change several meshes of a character: its soft weights are computed once, at the end.
+
+    Args:
+        count: of the meshes: one alone is made soft at once, and written with these weights.
+    """
+    with softness_waits() if count > 1 else nullcontext():
         yield
     if soften_what_has_waited():
         check_all(bpy.context.evaluated_depsgraph_get(), patient=False)

@@ -189,6 +189,7 @@ class Binding:
     def _findings_with(self, whole: CharacterSkin | None) -> str | None:
         if whole is None:
             return None
+        # Most meshes of many have a part of the bones: what each shows alone is not asked.
         if not np.array_equal(whole.moves, self.alone.moves):
             return whole.findings
         if whole.kinds not in self._alone:

@@ -133,9 +133,10 @@ class CharacterSkin:
 
     @cached_property
     def moves(self) -> Booleans:
-        """Shape (B,), the bones that move its skin: part of what is found, and cheap."""
-        count, inner = self.skeleton.bone_count, self._inner
-        return np.any([self.parts[row].influences.moving_bones(count) for row in inner], axis=0)
+        """Shape (B,), the bones that move its skin: a part of what is found; cheap for one mesh."""
+        if len(self.parts) == 1:
+            return self.parts[0].influences.moving_bones(self.skeleton.bone_count)
+        return self.at_rest(next(iter(self.kinds))).moves
 
     def _findings_of(self, kind: LimbSettings) -> str:
         skin = self.at_rest(kind)
@@ -230,16 +231,12 @@ class CharacterSkin:
         triangles = triangles[~rigid[triangles].any(axis=1)]
         if not len(triangles):
             return [_NOT_CARRIED] * len(pieces)
-        influences = Influences.joined([mesh.influences for mesh in self.parts])
+        influences = joined_influences([mesh.influences for mesh in self.parts])
         positions = np.concatenate([mesh.positions for mesh in self.parts])
         none = np.full(len(positions), -1)
         skin = LayerMesh(positions, influences, self.skeleton, triangles, none, influences)
         pairs = zip(self.parts, pieces, strict=True)
         return [Carried.of(mesh, each, skin) for mesh, each in pairs]
-
-    @cached_property
-    def _inner(self) -> list[int]:
-        return inner_meshes(self.parts)
 
     @cached_property
     def _points(self) -> Indices:
@@ -249,15 +246,15 @@ class CharacterSkin:
         """The skin with the limbs and joints that it shows; the same object each time."""
         limb_axis, use_mesh_joints, kinds = key
         if key not in self._skins:
-            inner = [self.parts[row] for row in self._inner]
+            inner = [self.parts[row] for row in inner_meshes(self.parts)]
             kept = _once_at_seams(inner, self._points if len(inner) == len(self.parts) else None)
             skin = SkinAtRest(
                 np.concatenate([mesh.positions for mesh in inner])[kept],
-                Influences.joined([mesh.influences for mesh in inner]).at(kept),
+                joined_influences([mesh.influences for mesh in inner]).at(kept),
                 self.skeleton,
                 limb_axis,
                 sides=self.sides,
-                painted=Influences.joined([mesh.painted for mesh in inner]).at(kept),
+                painted=joined_influences([mesh.painted for mesh in inner]).at(kept),
                 kinds=kinds,
             )
             self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
@@ -281,3 +278,15 @@ def _once_at_seams(meshes: Sequence[LayerMesh], points: Indices | None) -> Indic
     first = np.full(int(points.max(initial=-1)) + 1, len(meshes))
     np.minimum.at(first, points, mesh_of_vertex)
     return np.flatnonzero(first[points] == mesh_of_vertex)
+
+
+def joined_influences(parts: Sequence[Influences]) -> Influences:
+    """The influences of several meshes on the same bones, one behind the other."""
+    width = max(part.width for part in parts)
+    spaces = [((0, 0), (0, width - part.width)) for part in parts]
+    pairs = list(zip(parts, spaces, strict=True))
+    bones = [np.pad(part.bones, space) for part, space in pairs]
+    return Influences(
+        np.concatenate(bones),
+        np.concatenate([np.pad(part.weights, space) for part, space in pairs]),
+    )

@@ -1,0 +1,41 @@
+"""Seams of two strips that meet: their vertices, and how far the weights differ there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dq_compensation.analysis.seams import SeamMesh, find_seam
+from dq_compensation.core.influences import Influences
+
+ROWS, BONES = 12, 7
+
+
+def strip(left: float, weights: np.ndarray) -> SeamMesh:
+    """Quads from `left` to one further along X; weights of shape (2 * ROWS, BONES)."""
+    heights = np.arange(ROWS, dtype=np.float64)
+    sides = [np.stack((np.full(ROWS, x), heights, 0.0 * heights), 1) for x in (left, left + 1.0)]
+    low = np.arange(ROWS - 1)
+    corners = np.stack((low, low + ROWS, low + ROWS + 1, low + 1), axis=1).ravel()
+    vertices, bones = np.nonzero(weights)
+    influences = Influences.from_triples(vertices, bones, weights[vertices, bones], 2 * ROWS)
+    return SeamMesh(np.concatenate(sides), influences, np.arange(0, len(corners), 4), corners)
+
+
+def test_weights_of_a_seam_are_compared_bone_by_bone() -> None:
+    """With other numbers of influences on either side, and with equal rows among them."""
+    rng = np.random.default_rng(0)
+    weights = rng.random((2, 2 * ROWS, BONES))
+    weights[0, :, 3:] = 0.0
+    weights /= weights.sum(axis=2, keepdims=True)
+    # The right side of one is the left side of the other: every third vertex has the same weights.
+    weights[1, :ROWS:3] = weights[0, ROWS::3]
+    one, other = strip(0.0, weights[0]), strip(1.0, weights[1])
+    seam = find_seam(one, other, 10.0)
+    assert seam is not None
+    # At both ends of the seam the faces lie beside each other.
+    assert sorted(seam.one.tolist()) == list(range(ROWS + 1, 2 * ROWS - 1))
+    assert (seam.one - ROWS).tolist() == seam.other.tolist()
+    expected = np.abs(weights[0, seam.one] - weights[1, seam.other]).max(axis=1)
+    # Weights are float32.
+    assert np.abs(seam.differences - expected).max() <= 1e-6
+    assert (expected == 0.0).sum() == 3
