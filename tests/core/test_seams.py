@@ -32,9 +32,10 @@ def test_weights_of_a_seam_are_compared_bone_by_bone() -> None:
     one, other = strip(0.0, weights[0]), strip(1.0, weights[1])
     seam = find_seam(one, other, 10.0)
     assert seam is not None
-    assert sorted(seam.one.tolist()) == list(range(ROWS, 2 * ROWS))
+    # At both ends of the seam the faces lie beside each other.
+    assert sorted(seam.one.tolist()) == list(range(ROWS + 1, 2 * ROWS - 1))
     assert (seam.one - ROWS).tolist() == seam.other.tolist()
     expected = np.abs(weights[0, seam.one] - weights[1, seam.other]).max(axis=1)
     # Weights are float32.
     assert np.abs(seam.differences - expected).max() <= 1e-6
-    assert (expected == 0.0).sum() == ROWS // 3
+    assert (expected == 0.0).sum() == 3
