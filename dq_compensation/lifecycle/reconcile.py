@@ -460,6 +460,8 @@ def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
 
 
 _MISFIT = "number of vertices"
+# The methods that find no limbs and no joints on the skin.
+_PLAIN = frozenset(("LINEAR", "DUAL_QUATERNION"))
 
 
 class State(Enum):
@@ -688,9 +690,14 @@ def _act_on(
 
 
 def _has_left(skinned: SkinnedObject, binding: Binding) -> bool:
-    """Whether an object has left the place at which other meshes of its character know it."""
-    place, rig = binding.object_to_armature, skinned.rig
-    return bool(other_meshes(skinned.obj)) and has_moved(place, skinned.obj, rig, binding.extent)
+    """Whether an object has left the place at which other meshes of its character know it.
+
+    Where all of them are plain skinning, none looks at it.
+    """
+    place, rig, others = binding.object_to_armature, skinned.rig, other_meshes(skinned.obj)
+    meshes = map(SkinnedObject, (skinned.obj, *others))
+    looks = any(each.settings.method not in _PLAIN for each in meshes)
+    return bool(others) and looks and has_moved(place, skinned.obj, rig, binding.extent)
 
 
 def _bring_up_to_date(

@@ -118,6 +118,32 @@ def test_a_mesh_of_a_character_that_is_moved_is_read_again(method: str) -> None:
         assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
 
 
+def test_what_is_moved_among_plain_skinning_is_read_when_another_method_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new_file()
+    (near, far), rig = limb_in_two(0.52)
+    api.enable([near, far], **PLAIN, method="LINEAR")
+    far.parent = None
+    for frame, place in ((1, 0.0), (6, 0.4)):
+        far.location.z = place
+        far.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(1)
+    calls = count_calls(monkeypatch, status.bind)
+    for frame in (2, 5):
+        bpy.context.scene.frame_set(frame)
+    assert not calls
+    monkeypatch.undo()
+    for obj in (near, far, rig):
+        obj.dq_compensation.method = "COMPENSATED"
+    check()
+    shown = [evaluated_positions(obj) for obj in (near, far)]
+    api.disable([near, far])
+    api.enable([near, far], **PLAIN, method="COMPENSATED")
+    for obj, positions in zip((near, far), shown, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+
+
 @pytest.mark.parametrize("softness", [0.0, 0.5])
 @pytest.mark.parametrize("gone", ["disabled", "removed", "on another armature"])
 def test_a_mesh_that_is_left_alone_is_as_if_it_had_always_been(gone: str, softness: float) -> None:

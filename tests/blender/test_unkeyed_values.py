@@ -1,7 +1,6 @@
-"""What is set and not keyed stays where a mesh is read, and where copies are measured.
+"""What is set and not keyed stays where a mesh is read, and after bakes, takes and exports.
 
-Both evaluate a scene of their own. Each value has keys, so that a frame that is played there would
-write it.
+Each value has keys, so that a frame that Blender plays meanwhile would write it.
 """
 
 from __future__ import annotations
@@ -191,13 +190,6 @@ def test_a_value_without_a_key_is_read_and_stays(value: Callable[[Object], Value
         getattr(bpy.ops.ed, step)()
     check()
     hold()
-
-
-def _reorient(obj: Object) -> None:
-    """Turn the bones by the check: the pose is given in other axes, and looks as before."""
-    (issue,) = [each for each in api.check(obj) if each.check == "bone_orientation"]
-    fixes = api.fix(obj, issue.check, key=issue.key, fix="reorient_bones", agree=True)
-    assert [each.state for each in fixes] == ["FIXED"]
 
 
 def _bake_and_remove(obj: Object) -> None:
