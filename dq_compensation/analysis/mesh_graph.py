@@ -146,6 +146,8 @@ def _product(one: Float64s, other: Float64s) -> float:
 _PART = 80
 # A cut through more vertices than this, in roots of how many it cuts, goes through many pieces.
 _WIDE_CUT = 4.0
+# The least mass, of the sum of the pulls at a vertex.
+_LEAST_MASS = 1e-9
 # Products of matrices that it starts none for, either. They wait for each other longer than these
 # take, the more so where other programs run.
 _FEW_PRODUCTS, _LEAST_STRIP = 1 << 18, 4
@@ -185,14 +187,15 @@ class SmoothSystem:
         graph: of all n vertices, each edge once.
         positions: shape (n, 3), by which it is cut.
         vertices: shape (m,), at which it is solved.
-        masses: shape (n,), above 0 at these.
+        masses: shape (n,), above 0 at these. Those of next to no skin count for more than they
+            are: by less the system would not say what it solves.
     """
 
     def __init__(
         self, graph: MeshGraph, positions: Floats, vertices: Indices, masses: Floats
     ) -> None:
-        self._graph, self._masses = graph, masses
-        self._diagonal = graph.degrees + masses
+        self._graph, self._masses = graph, np.maximum(masses, _LEAST_MASS * graph.degrees)
+        self._diagonal = graph.degrees + self._masses
         self._parts = _dissected(graph, positions, vertices)
         # The part of each vertex; behind all parts where nothing is solved.
         self._part_of = np.full(len(positions) + 1, len(self._parts), np.intp)

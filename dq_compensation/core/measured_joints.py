@@ -650,7 +650,7 @@ class MeasuredJoints:
             None where more has changed than the skin of some bones.
         """
         limbs, known = self.limbs, edit.before
-        if not skin.has_bones_of(known):
+        if skin.influences.width < 2 or not skin.has_bones_of(known):
             return None
         ropes = rope_joints(skin, limbs, edit=edit)
         vertices, signs = edit.vertices, _ropes_of_bodies[skin.body][0]

@@ -15,7 +15,6 @@ from typing import cast
 
 import bpy
 
-from ..errors import BindingError
 from ..modifier.installation import remove_unused, show_armature_result
 from ..modifier.modifier_inputs import keep_values
 from ..modifier.modifier_stack import (
@@ -234,10 +233,11 @@ def _note(update: Update, found: _Concerned, *, playing: bool) -> None:
         found.used.add(uid)
     match changed:
         case bpy.types.Mesh() if uid not in _written:
-            # Animated shape keys come without the shading flag; edits and sliders with it.
-            if update.shading:
+            # Animated shape keys come without the shading flag; edits and sliders with it, but for
+            # strokes since Blender 5.
+            if edited := update.shading or _is_weight_painted(changed):
                 mesh_edited(changed)
-            if update.shading or not playing:
+            if edited or not playing:
                 found.named.add(uid)
         case bpy.types.Object() if not playing:
             # A palette object stands for its own armature.
@@ -253,6 +253,12 @@ def _note(update: Update, found: _Concerned, *, playing: bool) -> None:
         case bpy.types.Scene():
             # Dependencies were sorted out anew: objects or modifiers have come or gone.
             found.everything = True
+
+
+def _is_weight_painted(mesh: bpy.types.Mesh) -> bool:
+    """Whether the weights of a mesh are painted now."""
+    obj = bpy.context.view_layer.objects.active
+    return obj is not None and obj.mode == "WEIGHT_PAINT" and obj.data == mesh
 
 
 def _mark_edited_trees() -> None:
@@ -365,7 +371,9 @@ def enabling_together(
                 enabled = [obj for obj in objects if settings_of(obj).is_enabled]
                 meshes = dict.fromkeys(enabled)
                 meshes |= dict.fromkeys(other for obj in enabled for other in meshes_beside(obj))
-                flush(_reconcile(list(meshes), depsgraph, patient=False)[0])
+                written, _ = _reconcile(list(meshes), depsgraph, patient=False)
+                _waiting = before
+                flush(written)
     finally:
         _waiting = before
 
@@ -506,7 +514,7 @@ def _read_together(
     counts = Counter(map(find_rig, found))
     for obj in found:
         if counts[find_rig(obj)] > 1 and other_meshes(obj):
-            with suppress(BindingError):
+            with suppress(Exception):  # `reconcile` meets it again, and reports it
                 current_binding(obj, depsgraph, edited=True, joined=False)
 
 

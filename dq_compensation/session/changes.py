@@ -22,7 +22,7 @@ from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings, settings_of
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
-from .status import is_in_a_gesture, is_playing, status_of
+from .status import is_playing, is_posing, status_of
 
 # Settings of objects that the add-on writes, several at once: nobody follows them one by one.
 
@@ -230,7 +230,7 @@ class Changes:
     @cached_property
     def is_dragged(self) -> bool:
         """Whether a tool is dragged: nobody else edits then."""
-        return is_in_a_gesture()
+        return is_posing()
 
     @cached_property
     def enabled(self) -> list[bpy.types.Object]:

@@ -34,10 +34,8 @@ from .memory import memories, memory_of
 
 
 # The operators that run while a tool is dragged or a stroke drawn.
-_GESTURES = (
-    *("TRANSFORM_OT_", "PAINT_OT_", "SCULPT_OT_", "POSE_OT_", "MESH_OT_", "ARMATURE_OT_"),
-    "OBJECT_OT_",
-)
+_POSING = ("TRANSFORM_OT_", "POSE_OT_")
+_GESTURES = (*_POSING, "PAINT_OT_", "SCULPT_OT_", "MESH_OT_", "ARMATURE_OT_", "OBJECT_OT_")
 _final_render_runs = False
 
 
@@ -47,13 +45,18 @@ def is_playing() -> bool:
     return any(window.screen.is_animation_playing for window in windows)
 
 
-def is_in_a_gesture() -> bool:
+def is_in_a_gesture(kinds: tuple[str, ...] = _GESTURES) -> bool:
     """Whether a tool is being dragged, or a stroke drawn, in any window."""
     return any(
-        operator.bl_idname.startswith(_GESTURES)
+        operator.bl_idname.startswith(kinds)
         for window in bpy.context.window_manager.windows
         for operator in window.modal_operators
     )
+
+
+def is_posing() -> bool:
+    """Whether bones or objects are being dragged, in any window."""
+    return is_in_a_gesture(_POSING)
 
 
 def set_final_render_runs(runs: bool) -> None:

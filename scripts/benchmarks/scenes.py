@@ -305,7 +305,7 @@ class Clock:
 def pretend(done: str) -> None:
     """Let the add-on believe that the timeline plays, or that a bone is dragged."""
     changes.is_playing = lambda: done == PLAYBACK
-    changes.is_in_a_gesture = lambda: done == POSE
+    changes.is_posing = lambda: done == POSE
 
 
 def edits_of(character: Character) -> dict[str, Callable[[int], None]]:

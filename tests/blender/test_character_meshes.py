@@ -43,7 +43,7 @@ from tests.blender.softness_scenes import copy_of, counted_computations, groups_
 from tests.human_body import HEAD_AND_FEET, human_arrays
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, build_limb, pose_limb
-from tests.replaced_functions import count_calls
+from tests.replaced_functions import count_calls, replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -366,6 +366,27 @@ def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPat
         check()
         assert [len(joined) for joined, *_ in calls.arguments] == [8]
         calls.clear()
+
+
+def test_an_unknown_error_of_one_edited_mesh_is_said_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new_file()
+    (body, head, *_), _ = dressed_limb()
+    api.enable([body, head])
+
+    def failing(obj: bpy.types.Object, *args: Any, **options: Any) -> Binding:
+        if obj.original == head:
+            raise RuntimeError("odd")
+        return bind(obj, *args, **options)
+
+    replace_everywhere(monkeypatch, bind, failing)
+    for obj in (body, head):
+        obj.data.vertices[0].co.x += 0.01
+        obj.data.update()
+    bpy.context.view_layer.update()
+    check()
+    assert "odd" in (status.status_of(head).failure or "")
 
 
 def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

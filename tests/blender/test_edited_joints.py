@@ -12,12 +12,14 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.swing_joints import SwingJoints
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
+from dq_compensation.scene.blender.armature import object_to_armature
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import current_binding
@@ -186,3 +188,19 @@ def test_no_earlier_state_is_kept() -> None:
     binding.measured(settings)
     gc.collect()
     assert [each() is None for each in earlier] == [True, True, True, False]
+
+
+def test_joints_of_another_place_are_not_kept() -> None:
+    obj, on, off = game(), Settings(use_ball_joints=True), Settings(use_ball_joints=False)
+    first = bind(obj)
+    first.measured(off)
+    first.measured(on)
+    obj.matrix_world = Matrix.Translation((0.0, 0.05, 0.1)) @ obj.matrix_world
+    bpy.context.view_layer.update()
+    rig = obj.find_armature()
+    assert rig is not None
+    first.measured(on, object_to_armature(obj, rig))
+    obj.vertex_groups[obj.data.vertices[100].groups[0].group].add([100], 0.37, "REPLACE")
+    found, anew = bind(obj, known=first), bind(obj)
+    assert_equal(found.measured(on), anew.measured(on))
+    assert_equal(found.measured(off), anew.measured(off))

@@ -24,7 +24,7 @@ from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings, armature_with_settings
 from dq_compensation.session.status import current_binding
-from tests.blender.enabled_scenes import check, distance, enable, error, ours
+from tests.blender.enabled_scenes import check, distance, enable, error, ours, select
 from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb
 from tests.replaced_functions import count_calls
@@ -268,3 +268,23 @@ def test_an_animated_modifier_and_a_setting_right_after_it_are_both_followed(
     bpy.context.scene.frame_set(5)
     check()
     assert distance(evaluated_positions(obj), api.evaluate(obj)) <= 1e-3
+
+
+def test_a_stroke_on_a_bone_is_followed(limb: tuple[Object, Object]) -> None:
+    """Since Blender 5 a stroke names the mesh without saying that more than its shape changed.
+
+    Here the change of the mode names it so.
+    """
+    obj, _ = limb
+    select(obj)
+    handlers: Any = bpy.app.handlers.depsgraph_update_post
+    kept = handlers[:]
+    handlers.clear()
+    obj.vertex_groups["Lower"].add([260], 0.3, "REPLACE")
+    bpy.context.view_layer.update()
+    handlers[:] = kept
+    bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+    bpy.context.view_layer.update()
+    check()
+    assert_as_bound_anew(obj)
+    assert_as_written_anew(obj)

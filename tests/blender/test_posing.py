@@ -62,13 +62,13 @@ def test_a_pose_that_is_dragged_looks_at_no_bones(
 ) -> None:
     """The first pose after it sees what a script has edited meanwhile."""
     meshes, rig = body
-    monkeypatch.setattr(changes, "is_in_a_gesture", lambda: True)
+    monkeypatch.setattr(changes, "is_posing", lambda: True)
     pose_limb(rig, bend=1.0)
     assert not calls
     rig.data.bones["Hand"].use_deform = False
     pose_limb(rig, bend=0.9)
     assert not calls
-    monkeypatch.setattr(changes, "is_in_a_gesture", lambda: False)
+    monkeypatch.setattr(changes, "is_posing", lambda: False)
     pose_limb(rig, bend=0.8)
     assert calls["reconcile"] == len(meshes)
 

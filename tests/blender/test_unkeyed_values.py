@@ -255,3 +255,58 @@ def test_a_pose_without_a_key_stays(operation: str, tmp_path: Path) -> None:
         now = dict(shown)
         scene.frame_set(3)
         assert {key.name: key.value for key in keys.key_blocks[1:]} == now
+
+
+def test_what_a_custom_property_drives_follows_it(empty_file: None) -> None:
+    obj, rig = build_posed_limb()
+    enable(obj)
+    rig["mood"] = 0.0
+    driver: Any = rig.pose.bones["Hand"].driver_add("location", 2).driver
+    driver.type = "SUM"
+    target = driver.variables.new().targets[0]
+    target.id, target.data_path = rig, '["mood"]'
+    for frame in (1, 6):
+        rig.keyframe_insert('["mood"]', frame=frame)
+    bpy.context.scene.frame_set(3)
+    rig["mood"] = 0.75
+    rig.update_tag()
+    bpy.context.view_layer.update()
+    before = evaluated_positions(obj)
+    api.evaluate_frames(obj, [1, 2, 5])
+    bpy.context.view_layer.update()
+    assert rig["mood"] == 0.75
+    np.testing.assert_allclose(evaluated_positions(obj), before, atol=TOLERANCE)
+
+
+def test_a_keyed_matrix_and_another_rotation_mode_stay(empty_file: None) -> None:
+    obj, rig = build_posed_limb()
+    enable(obj)
+    bone = rig.pose.bones["Lower"]
+    bone.rotation_mode = "XYZ"
+    for frame in (1, 6):
+        bone.rotation_euler.x = 0.2 * frame
+        for path in ("rotation_mode", "rotation_euler", "rotation_quaternion"):
+            bone.keyframe_insert(path, frame=frame)
+        obj.keyframe_insert("matrix_parent_inverse", frame=frame)
+    bpy.context.scene.frame_set(3)
+    bone.rotation_mode = "QUATERNION"
+    bone.rotation_quaternion = (0.9, 0.1, 0.3, 0.2)
+    before = tuple(bone.rotation_quaternion), tuple(bone.rotation_euler)
+    api.evaluate_frames(obj, [1, 2, 5])
+    assert bone.rotation_mode == "QUATERNION"
+    assert (tuple(bone.rotation_quaternion), tuple(bone.rotation_euler)) == before
+
+
+def test_what_is_keyed_between_frames_is_played(empty_file: None) -> None:
+    obj, rig = build_posed_limb()
+    enable(obj)
+    for frame in (1, 6):
+        rig.keyframe_insert("location", frame=frame)
+    scene = bpy.context.scene
+    scene.frame_set(3)
+    for frame, _ in zip((1, 3, 5), api.iterate_frames(obj, [1, 3, 5]), strict=True):
+        rig.location = (float(frame), 0.0, 0.0)
+        rig.keyframe_insert("location", frame=frame)
+    now = tuple(rig.location)
+    scene.frame_set(3)
+    assert now == tuple(rig.location)

@@ -436,3 +436,38 @@ def test_clothes_of_the_same_weights_change_as_the_body() -> None:
     )
     expected = soft[faces[:, :3]].mean(axis=1)
     assert np.abs(with_rows(dense(own), found) - expected).max() < 2e-4
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-7, 1e-5])
+@pytest.mark.parametrize("share", [1.0, 0.01])
+def test_a_tiny_island_keeps_weights_that_are_some(size: float, share: float) -> None:
+    """Its areas are below the rounding of the pulls: the system would not say what it solves.
+
+    Args:
+        share: of the bones that do not keep their weights.
+    """
+    side = 12
+    x, y = (each.reshape(-1) for each in np.meshgrid(*2 * [np.arange(side)], indexing="ij"))
+    positions = size * np.stack((x, y, 0 * x), axis=1) / side
+    corners = (x * side + y)[(x < side - 1) & (y < side - 1)]
+    faces = np.stack((corners, corners + side, corners + side + 1, corners + 1), axis=1)
+    first = share * (0.1 + 0.8 * x / (side - 1))
+    weights = np.stack((np.full(side**2, 1.0 - share), first, share - first), axis=1)
+    influences = influences_of(weights)
+    surface = SkinSurface.of(positions, influences, np.arange(0, faces.size, 4), faces.reshape(-1))
+    steps = soft_weights(
+        surface,
+        influences,
+        np.full(side**2, 0.3),
+        np.ones(side**2),
+        np.array([True, False, False]),
+        most=4,
+        limbs=np.arange(3),
+    )
+    soft = run(steps)
+    assert len(soft.vertices) == side**2
+    found = with_rows(weights, soft)
+    assert np.isfinite(found).all()
+    # Weights are float32.
+    assert np.abs(found[:, 0] - (1.0 - share)).max() <= 1e-6
+    assert np.abs(found.sum(axis=1) - 1.0).max() <= 1e-6

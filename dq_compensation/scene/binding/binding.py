@@ -73,6 +73,10 @@ class _Found:
     joints: MeasuredJoints | None
     acting: AnyCompensation
 
+    def is_of(self, place: Float64s, strengths: JointStrengths, extent: float) -> bool:
+        """Whether it was found at this place, with these strengths, of a skin of this size."""
+        return self.strengths == strengths and same_place(self.place, place, extent)
+
 
 @dataclass(frozen=True, eq=False)
 class _Before:
@@ -505,8 +509,7 @@ class Binding:
         key = (*(getattr(settings, name) for name in others), kinds)
         known = self._compensations.get(key)
         # While a strength is dragged, only the last one is kept.
-        is_known = known is not None and known.strengths == strengths
-        if known is not None and is_known and same_place(known.place, to_armature, self.extent):
+        if known is not None and known.is_of(to_armature, strengths, self.extent):
             return known.acting
         ball_joints, joints = settings.use_ball_joints, None
         at_rest = self.skin(settings, to_armature)
@@ -514,7 +517,8 @@ class Binding:
         if settings.curve == "MEASURED":
             before = self._before[0].compensations.get(key) if self._before else None
             edit = self._edit_of(at_rest, settings)
-            if before and before.joints and before.strengths == strengths and edit:
+            fits = before is not None and before.is_of(to_armature, strengths, self.extent)
+            if before and before.joints and fits and edit:
                 was = edit.before.with_whole_limbs
                 edit = replace(edit, before=was if ball_joints else was.without_sides)
                 joints = before.joints.after(edit, skin, strengths)

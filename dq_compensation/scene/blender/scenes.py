@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -48,21 +49,29 @@ def object_millimetres(obj: bpy.types.Object, scene: bpy.types.Scene) -> float:
 def values_kept(also: Mapping[bpy.types.ID, Collection[str]] = _NOTHING) -> Generator[None]:
     """Put back, after the block, the values of all that actions play: some are not keyed.
 
+    What got or lost keys in the block plays them.
+
     Args:
         also: data paths of data-blocks that the block lets other actions play.
     """
     kept = {
-        place: {path: _value(owner, path) for path in paths}
+        place: {path: (keys, _value(owner, path)) for path, keys in paths.items()}
         for place, (owner, paths) in _played_paths(also).items()
     }
     try:
         yield
     finally:
-        for place, (owner, _) in _played_paths(also).items():
-            for path, value in kept.get(place, {}).items():
-                if value is not None and _value(owner, path) not in {None, value}:
-                    with suppress(AttributeError, TypeError, ValueError):  # which is read-only
-                        _set_value(owner, path, value)
+        for place, (owner, paths) in _played_paths(also).items():
+            known = kept.get(place, {})
+            # Blender turns rotations into those of another mode that is set.
+            for path in sorted(known, key=lambda path: not path.endswith("rotation_mode")):
+                keys, value = known[path]
+                same = value is None or paths.get(path, keys) != keys
+                if same or _value(owner, path) in (None, value):
+                    continue
+                with suppress(AttributeError, TypeError, ValueError):  # which is read-only
+                    _set_value(owner, path, value)
+                    owner.update_tag()  # of custom properties Blender takes no notice by itself
 
 
 def evaluate_unkeyed() -> None:
@@ -73,18 +82,20 @@ def evaluate_unkeyed() -> None:
 
 def _played_paths(
     also: Mapping[bpy.types.ID, Collection[str]],
-) -> dict[tuple[int, bool], tuple[bpy.types.ID, set[str]]]:
-    """The data-blocks that play actions, and the data paths, by session_uid.
+) -> dict[tuple[int, bool], tuple[bpy.types.ID, Counter[str]]]:
+    """The data-blocks that play actions, and the data paths with their keys, by session_uid.
 
     A node tree that belongs to a material or the like has the session_uid of that.
     """
-    found: dict[tuple[int, bool], tuple[bpy.types.ID, set[str]]] = {}
+    found: dict[tuple[int, bool], tuple[bpy.types.ID, Counter[str]]] = {}
     users: Any = bpy.data.user_map(subset=bpy.data.actions)
     for user in {*also, *chain.from_iterable(users.values())}:
         for owner in (user, getattr(user, "node_tree", None)):
             if owner is not None and owner.library is None:
-                paths = {each.data_path for one in played_actions(owner) for each in one.curves}
-                found[user.session_uid, owner is not user] = owner, paths | {*also.get(owner, ())}
+                paths = Counter[str](dict.fromkeys(also.get(owner, ()), 0))
+                for curve in chain.from_iterable(one.curves for one in played_actions(owner)):
+                    paths[curve.data_path] += len(curve.keyframe_points)
+                found[user.session_uid, owner is not user] = owner, paths
     return found
 
 
