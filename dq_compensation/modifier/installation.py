@@ -18,9 +18,8 @@ from ..scene.binding.content import (
     acting_soft_copy,
     acts,
     differing_in_renders,
-    digest,
+    digest_of_found_weights,
     keeps_soft_weights,
-    read_soft_weights,
     signature_before,
     soft_copy,
     step_of,
@@ -230,8 +229,9 @@ def _write(
         return ensure_palette(rig, binding, named) if named else None, None, 1
     hidden = None
     # Objects that share the mesh may need other attributes in it.
+    bound = _bound_to(skinned) if others else ()
     differs = any(
-        _bound_to(other) != _bound_to(skinned)
+        _bound_to(other) != bound
         or not are_measured_alike(skinned, settings, base, other)
         for other in others
     )
@@ -360,8 +360,7 @@ def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
     # Those of equal meshes at one place may differ by what is solved: the record does not say it.
     copy, count = acting_soft_copy(skinned), len(skinned.mesh.vertices)
-    soft = None if copy is None else read_soft_weights(copy, count)
-    weights = None if soft is None else digest(soft.vertices, soft.groups, soft.weights)
+    weights = None if copy is None else digest_of_found_weights(copy, count)
     return *bound, weights, by_itself, signature_before(skinned)
 
 

@@ -509,7 +509,9 @@ def soften_copies(
         if skinned is not None and copy is not None:
             _write_soft_copy(skinned, copy, binding, soft)
             keep_record(mesh_of(copy), RECORD_PROPERTY, record)
-            keep_record(mesh_of(copy), FEATURES_PROPERTY, {"bones": features})
+            weights = digest(soft.bones, soft.weights)
+            found_of_copy = {"bones": features, "weights": weights}
+            keep_record(mesh_of(copy), FEATURES_PROPERTY, found_of_copy)
 
 
 def _all_vertices(binding: Binding) -> Indices:

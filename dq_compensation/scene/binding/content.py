@@ -57,7 +57,8 @@ OTHER_MESHES = "other meshes"
 
 # A custom property of the copy's mesh: what its weights were made from.
 RECORD_PROPERTY = "dq_compensation_soft_weights_of"
-# Likewise, the bones that kept their weights as parts of a face.
+# Likewise, what was found: the bones that kept their weights as parts of a face, and the digest of
+# the weights.
 FEATURES_PROPERTY = "dq_compensation_features"
 # Attributes of its points: of a vertex that varies the first one of its steps, and where it is.
 STEPS, REST = ".dqs_steps", ".dqs_rest"
@@ -102,6 +103,15 @@ def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupW
     own = found.vertices < vertex_count
     of_vertices = found.vertices[own], found.groups[own], found.weights[own]
     return VertexGroupWeights(*of_vertices, vertex_count)
+
+
+def digest_of_found_weights(copy: bpy.types.Object, vertex_count: int) -> str:
+    """The digest of the weights in a soft copy, as it was kept; equal ones have the same."""
+    kept = record_in(mesh_of(copy), FEATURES_PROPERTY).get("weights")
+    if kept is not None:
+        return kept
+    found = read_soft_weights(copy, vertex_count)  # written by an earlier version
+    return digest(found.vertices, found.groups, found.weights)
 
 
 def write_points(copy: bpy.types.Object, rest: Float32s, varying: Indices) -> Indices:
