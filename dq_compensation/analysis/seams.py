@@ -148,8 +148,7 @@ def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
         return None
     kept &= np.isin(places, first.edges[matched])
     pairs = first.vertices[rows[kept]], second.vertices[columns[kept]]
-    starts = np.array([0, len(one.positions)])
-    differences = _differences((one, other), starts, pairs[0], pairs[1] + starts[1])
+    differences = _differences((one, other), pairs[0], pairs[1] + len(one.positions))
     apart = np.linalg.norm(one.positions[pairs[0]] - other.positions[pairs[1]], axis=1)
     return Seam(*pairs, apart.astype(np.float64), differences)
 
@@ -172,7 +171,7 @@ def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     one, other = _pairs(positions[vertices], SEAM_APART * extent(positions))
     apart = of_mesh[one] != of_mesh[other]
     one, other = vertices[one[apart]], vertices[other[apart]]
-    alike = _differences(meshes, starts, one, other) <= SEAM_ALIKE
+    alike = _differences(meshes, one, other) <= SEAM_ALIKE
     one, other = points[one[alike]], points[other[alike]]
     label = islands(np.stack((one, other), axis=1), len(positions))
     return np.unique(label[points], return_inverse=True)[1].reshape(-1)
@@ -194,11 +193,10 @@ def _pairs(positions: Floats, apart: float) -> tuple[Indices, Indices]:
     return np.concatenate(first), np.concatenate(second)
 
 
-def _differences(
-    meshes: Sequence[SeamMesh], starts: Integers, one: Indices, other: Indices
-) -> Floats:
+def _differences(meshes: Sequence[SeamMesh], one: Indices, other: Indices) -> Floats:
     """Shape (p,), the largest difference between the weights of two vertices of a pair."""
-    ours, theirs = (_influences_at(meshes, starts, vertices) for vertices in (one, other))
+    every = Influences.joined([mesh.influences for mesh in meshes])
+    ours, theirs = every.at(one), every.at(other)
     differ = (ours.bones != theirs.bones) | (ours.weights != theirs.weights)
     rows = np.flatnonzero(differ.any(axis=1))  # few: a mesh that is cut has the same on both sides
     bones = np.concatenate((ours.bones[rows], theirs.bones[rows]), axis=1)
@@ -209,14 +207,3 @@ def _differences(
     found = np.zeros(len(one))
     np.maximum.at(found, keys // count, np.abs(sums))
     return found
-
-
-def _influences_at(meshes: Sequence[SeamMesh], starts: Integers, vertices: Indices) -> Influences:
-    """The influences of some vertices of several meshes, one mesh behind the other."""
-    shape = len(vertices), max(mesh.influences.width for mesh in meshes)
-    bones, weights = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
-    for mesh, start in zip(meshes, starts, strict=False):
-        rows = np.flatnonzero((vertices >= start) & (vertices < start + len(mesh.positions)))
-        at = mesh.influences.at(vertices[rows] - start)
-        bones[rows, : at.width], weights[rows, : at.width] = at.bones, at.weights
-    return Influences(bones, weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -123,6 +123,17 @@ class Influences:
     def at(self, vertices: Integers) -> Influences:
         """The influences of some vertices, without their blending order."""
         return Influences(self.bones[vertices], self.weights[vertices])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Influences]) -> Influences:
+        """The influences of several meshes on the same bones, one behind the other."""
+        width = max(part.width for part in parts)
+        spaces = [((0, 0), (0, width - part.width)) for part in parts]
+        pairs = list(zip(parts, spaces, strict=True))
+        return cls(
+            np.concatenate([np.pad(part.bones, space) for part, space in pairs]),
+            np.concatenate([np.pad(part.weights, space) for part, space in pairs]),
+        )
 
     def differing(self, others: Influences) -> Indices:
         """The vertices whose bones or weights are not those of others, of as many vertices."""

@@ -357,13 +357,13 @@ class SkinAtRest:
 
     def find_after(self, edit: SkinEdit) -> None:
         """Find leaves and moments of a skin without a body by those from before an edit."""
-        known = edit.before.leaves, edit.touched(edit.before, self)
+        known = edit.before.leaves, edit.touched(self)
         leaves = Leaves.of(self.positions, self.influences, self.skeleton, self.kinds, known)
         vars(self)["leaves"] = leaves
         now, before = self.with_whole_limbs, edit.before.with_whole_limbs
         same_limbs = np.array_equal(leaves.limbs, edit.before.limbs_of_bones)
         if same_limbs and "moments" in vars(before):
-            bones = edit.touched(before, now)
+            bones = replace(edit, before=before).touched(now)
             some = now.at(now.influences.moved_by(bones))
             anew = _moments(some, now.middle)
             vars(now)["moments"] = np.where(bones[:, None], anew, before.moments)
@@ -476,11 +476,11 @@ class SkinEdit:
             return None
         return cls(before, vertices)
 
-    def touched(self, before: SkinAtRest, now: SkinAtRest) -> Booleans:
-        """Shape (B,): the bones that move the vertices on either of the skins."""
+    def touched(self, now: SkinAtRest) -> Booleans:
+        """Shape (B,): the bones that move the vertices now, or did."""
         count = now.skeleton.bone_count
         one, other = (
-            skin.influences.at(self.vertices).moving_bones(count) for skin in (before, now)
+            skin.influences.at(self.vertices).moving_bones(count) for skin in (self.before, now)
         )
         return one | other
 

@@ -293,7 +293,7 @@ class RopeSigns:
         now = JointCandidates.of(skin.influences.at(edit.vertices), self.bones)
         joints = np.zeros(len(self.rows), np.bool_)
         joints[self.joints[was_edited]] = joints[now.joints] = True
-        bones = edit.touched(edit.before, skin)
+        bones = edit.touched(skin)
         near = edited.copy()
         near[self.vertices[joints[self.joints]]] = True
         near[skin.influences.moved_by(bones)] = True

@@ -136,9 +136,7 @@ def _dual_quaternion_maps(influences: Influences, pose: Pose) -> Float64s:
     maps[:, :, 3] = translation_from_dual_quaternion(real, dual)
     if pose.any_scaled:
         # The translation is affine in the vertex: its columns are what unit steps add to it.
-        rows = np.flatnonzero(
-            (pose.scaled[influences.bones] & (influences.weights > 0)).any(axis=1)
-        )
+        rows = influences.moved_by(pose.scaled)
         order = influences.blending_order
         some = Influences(
             influences.bones[rows],

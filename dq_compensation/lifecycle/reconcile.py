@@ -461,7 +461,7 @@ def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
 
 _MISFIT = "number of vertices"
 # The methods that find no limbs and no joints on the skin.
-_PLAIN = frozenset(("LINEAR", "DUAL_QUATERNION"))
+_PLAIN = frozenset(method for method, rules in RULES.items() if rules.needs is None)
 
 
 class State(Enum):

@@ -231,8 +231,7 @@ def _write(
     # Objects that share the mesh may need other attributes in it.
     bound = _bound_to(skinned) if others else ()
     differs = any(
-        _bound_to(other) != bound
-        or not are_measured_alike(skinned, settings, base, other)
+        _bound_to(other) != bound or not are_measured_alike(skinned, settings, base, other)
         for other in others
     )
     if binding.followed or differs:

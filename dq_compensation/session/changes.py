@@ -229,7 +229,7 @@ class Changes:
 
     @cached_property
     def is_dragged(self) -> bool:
-        """Whether a tool is dragged: nobody else edits then."""
+        """Whether bones or objects are dragged: nobody edits bones at rest then."""
         return is_posing()
 
     @cached_property

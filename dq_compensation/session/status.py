@@ -33,7 +33,8 @@ from .memory import memories, memory_of
 # Whether the user drags a tool, an animation plays, or a final render runs.
 
 
-# The operators that run while a tool is dragged or a stroke drawn.
+# The operators that run while bones or objects are dragged, and all while a tool is dragged or a
+# stroke drawn.
 _POSING = ("TRANSFORM_OT_", "POSE_OT_")
 _GESTURES = (*_POSING, "PAINT_OT_", "SCULPT_OT_", "MESH_OT_", "ARMATURE_OT_", "OBJECT_OT_")
 _final_render_runs = False

@@ -30,7 +30,6 @@ from ..core.vectors import cross
 from ..errors import UserError
 from ..painting.compensation_weights import masked_vertices
 from ..scene.binding.binding import Binding
-from ..scene.binding.character_skin import joined_influences
 from ..scene.binding.layers import LayerMesh, Layers, inner_meshes
 from ..scene.settings.object_settings import settings_of
 from ..wording import counted
@@ -183,7 +182,7 @@ class JoinedSkin:
             for s, each in zip(skins, compared, strict=True)
         ]
         positions = np.concatenate([skin.mesh.positions for skin in skins])
-        influences = joined_influences(before)
+        influences = Influences.joined(before)
         corners = np.cumsum([0, *(len(mesh.corner_vertex) for mesh in meshes)])
         vertices = np.cumsum([0, *(len(mesh.positions) for mesh in meshes)])
         surface = SkinSurface.of(
@@ -197,7 +196,7 @@ class JoinedSkin:
         if fixed:
             of_fixed = surface.point_of_vertex[vertices[count] :]
             held_points, row = np.unique(of_fixed, return_index=True)
-            acting = joined_influences([skin.influences for skin in fixed])
+            acting = Influences.joined([skin.influences for skin in fixed])
             held = held_points, acting.at(row)
         first = skins[0]
         inner = inner_meshes([skin.mesh for skin in skins])

@@ -248,7 +248,7 @@ class CharacterSkin:
         triangles = triangles[~rigid[triangles].any(axis=1)]
         if not len(triangles):
             return [_NOT_CARRIED] * len(pieces)
-        influences = joined_influences([mesh.influences for mesh in self.parts])
+        influences = Influences.joined([mesh.influences for mesh in self.parts])
         positions = np.concatenate([mesh.positions for mesh in self.parts])
         none = np.full(len(positions), -1)
         skin = LayerMesh(positions, influences, self.skeleton, triangles, none, influences)
@@ -265,9 +265,9 @@ class CharacterSkin:
         if key not in self._skins:
             inner = [self.parts[row] for row in inner_meshes(self.parts)]
             kept = _once_at_seams(inner, self._points if len(inner) == len(self.parts) else None)
-            influences = painted = joined_influences([mesh.influences for mesh in inner]).at(kept)
+            influences = painted = Influences.joined([mesh.influences for mesh in inner]).at(kept)
             if any(mesh.painted is not mesh.influences for mesh in inner):
-                painted = joined_influences([mesh.painted for mesh in inner]).at(kept)
+                painted = Influences.joined([mesh.painted for mesh in inner]).at(kept)
             skin = SkinAtRest(
                 np.concatenate([mesh.positions for mesh in inner])[kept],
                 influences,
@@ -301,15 +301,3 @@ def _once_at_seams(meshes: Sequence[LayerMesh], points: Indices | None) -> Indic
     first = np.full(int(points.max(initial=-1)) + 1, len(meshes))
     np.minimum.at(first, points, mesh_of_vertex)
     return np.flatnonzero(first[points] == mesh_of_vertex)
-
-
-def joined_influences(parts: Sequence[Influences]) -> Influences:
-    """The influences of several meshes on the same bones, one behind the other."""
-    width = max(part.width for part in parts)
-    spaces = [((0, 0), (0, width - part.width)) for part in parts]
-    pairs = list(zip(parts, spaces, strict=True))
-    bones = [np.pad(part.bones, space) for part, space in pairs]
-    return Influences(
-        np.concatenate(bones),
-        np.concatenate([np.pad(part.weights, space) for part, space in pairs]),
-    )

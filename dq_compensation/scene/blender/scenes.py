@@ -66,8 +66,8 @@ def values_kept(also: Mapping[bpy.types.ID, Collection[str]] = _NOTHING) -> Gene
             # Blender turns rotations into those of another mode that is set.
             for path in sorted(known, key=lambda path: not path.endswith("rotation_mode")):
                 keys, value = known[path]
-                same = value is None or paths.get(path, keys) != keys
-                if same or _value(owner, path) in (None, value):
+                is_played = value is None or paths.get(path, keys) != keys
+                if is_played or _value(owner, path) in (None, value):
                     continue
                 with suppress(AttributeError, TypeError, ValueError):  # which is read-only
                     _set_value(owner, path, value)
