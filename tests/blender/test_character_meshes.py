@@ -21,6 +21,7 @@ from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
+from dq_compensation.scene.binding.content import read_soft_weights
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
 from dq_compensation.session import status
 from dq_compensation.session.memory import memories
@@ -542,3 +543,22 @@ def test_equal_meshes_at_one_place_read_soft_weights_of_their_own(
     assert not calls
     for obj in (*parts, bpy.context.object):
         assert error(obj) <= SAME
+
+
+def test_objects_that_share_a_softened_mesh_are_compared_without_reading_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is read when it is bound, and when it is found to be as it was; not for each other."""
+    parts, _ = limb_in_two(0.52)
+    counts = []
+    for more in (1, 4):
+        meshes = [parts[1], *(_linked_duplicate(parts[1], f"Twin {row}") for row in range(more))]
+        api.enable(meshes, **(PLAIN | {"softness": 0.4}))
+        with monkeypatch.context() as patch:
+            calls = count_calls(patch, read_soft_weights)
+            api.change_settings(meshes, softness=0.3)
+        counts.append(calls["read_soft_weights"] / len(meshes))
+        api.disable(meshes)
+        for twin in meshes[1:]:
+            bpy.data.objects.remove(twin)
+    assert counts[1] <= counts[0]
