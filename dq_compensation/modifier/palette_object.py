@@ -47,7 +47,7 @@ from .nodes.bone_nodes import (
     with_straightness,
     with_turns_of_bones,
 )
-from .nodes.measured_nodes import PosedLimbs, rigid_limbs, with_limbs
+from .nodes.measured_nodes import rigid_limbs, with_limbs, with_posed
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
 from .nodes.own_trees import (
     TreeInput,
@@ -131,14 +131,8 @@ def _build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     parts = _Assembly(build, kind)
     shown = parts.shown()
     if kind.turns or kind.swings or kind.twists:
-        limbs = PosedLimbs(build, shown)
-        if kind.turns:
-            limbs.add_turns(parts.palette)
-        if kind.swings:
-            limbs.add_swings()
-        if kind.twists:
-            limbs.add_twists()
-        shown = limbs.points
+        made = {"turns": kind.turns, "swings": kind.swings, "twists": kind.twists}
+        shown = with_posed(build, parts.palette, shown, **made)
     build.node("NodeGroupOutput", shown)
     return in_one_group(group, name, _INPUTS)
 

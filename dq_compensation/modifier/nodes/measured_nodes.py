@@ -32,7 +32,7 @@ from ..attribute_names import (
 )
 from ..palette_points import POINTS_OF_JOINT
 from .bone_nodes import state_of
-from .node_values import Cloud, Geometry, Integer, Matrix, Scalar, TreeBuilder, Vector
+from .node_values import Cloud, Field, Geometry, Integer, Matrix, Scalar, TreeBuilder, Vector
 
 # Joints do not come apart where it is less than this, in lengths of the skeleton: it is rounding.
 _NO_GAP = 5e-7
@@ -55,71 +55,66 @@ def rigid_limbs(build: TreeBuilder, palette: Geometry, bone_rows: Scalar, length
     return build.choose(is_ray, end, (end - start) * (1.0 / length))
 
 
-class PosedLimbs:
-    """The posed points of limbs, `with_limbs` or `rigid_limbs`, and what is made of several.
+def with_posed(
+    build: TreeBuilder,
+    palette: Geometry,
+    points: Geometry,
+    *,
+    turns: bool,
+    swings: bool,
+    twists: bool,
+) -> Geometry:
+    """The points of `with_limbs` or `rigid_limbs` with what is made of several of them.
 
-    Attributes:
-        points: with what has been made so far.
+    What is on points that it is not made for means nothing.
+
+    Args:
+        palette: with LEAST_HOLD.
+        turns: store LIMB_HOLD, what limbs that turn keep of their hold on the skin, 0 to 1.
+        swings: store SWING, which takes v to s x (s x (v - J)) with the joint J and its swing s, on
+            the first one of the points of the two rows that a swing has. One matrix, since every
+            mesh fetches it.
+        twists: store TWIST, the twists at the beginning and the end of a limb, radians, as x and y,
+            on the first point of the limb's rows (`vertex_attributes`); `core.twist_limbs`.
     """
-
-    def __init__(self, build: TreeBuilder, points: Geometry) -> None:
-        self.b = build
-        self.points = points
-        # Of a row and the next three, as every point would see them.
-        self._rays = [
-            points.sample(build.position, build.index.plus(number)) for number in (1, 3, 5, 7)
-        ]
-
-    def add_turns(self, palette: Geometry) -> None:
-        """Store LIMB_HOLD: what limbs that turn keep of their hold on the skin, 0 to 1.
-
-        Args:
-            palette: with LEAST_HOLD.
-        """
-        build = self.b
+    # Of a row and the next three, as every point would see them.
+    first, second, third, fourth = (
+        points.sample(build.position, build.index.plus(number)) for number in (1, 3, 5, 7)
+    )
+    fields: dict[str, Field] = {}
+    if turns:
         # Of the child's limb, and of the parent's, by the one bone and by the other.
-        forth, of_forth, turned_back, back = self._rays
-        swing, turn = turned_back.distance(back), forth.distance(of_forth)
+        swing, turn = third.distance(fourth), first.distance(second)
         share = swing.times_plus(swing, LEAST_TURN) / turn.times_plus(turn, LEAST_TURN)
         least: Scalar = palette.sample(build.attribute(LEAST_HOLD, Scalar), build.index)
-        hold = share.mapped((0.0, 1.0 / BENT_AS_TURNED), (least, 1.0))
-        self.points = self.points.store(LIMB_HOLD, hold)
-
-    def add_swings(self) -> None:
-        """Store SWING: it takes v to s x (s x (v - J)) with the joint J and its swing s.
-
-        It is on the first one of the points of the two rows that a swing has; on others it means
-        nothing. One matrix, since every mesh fetches it.
-        """
-        build = self.b
-        before, after, _, _ = self._rays
-        ahead = (before.dot(after) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
-        swing = before.cross(after) * ahead.inverse_square_root()
+        fields[LIMB_HOLD] = share.mapped((0.0, 1.0 / BENT_AS_TURNED), (least, 1.0))
+    if swings:
+        # Of the child's limb, by the parent and by the child.
+        ahead = (first.dot(second) * 2.0 + 2.0).maximum(2.0 * SWUNG_BACK)
+        swing = first.cross(second) * ahead.inverse_square_root()
         (x, y, z), (p, q, r) = swing.components(), (swing * -1.0).components()
         across = ((0.0, z, q, 0.0), (r, 0.0, x, 0.0), (y, p, 0.0, 0.0))  # v to s x v
         from_joint = build.position.cross(swing).components()
         once = build.matrix((*across, (0.0, 0.0, 0.0, 1.0)))
         about_joint = build.matrix((*across, (*from_joint, 1.0)))
-        self.points = self.points.store(SWING, once @ about_joint)
-
-    def add_twists(self) -> None:
-        """Store TWIST: the twists at the beginning and the end of a limb, radians, as x and y.
-
-        It is on the first point of the limb's rows (`vertex_attributes`); on others it means
-        nothing. `core.twist_limbs`.
-        """
-        build = self.b
+        fields[SWING] = once @ about_joint
+    if twists:
         # The directions x and y across the limb, by the one bone and by the other.
-        x, y, turned_x, turned_y = self._rays
-        cosine = x.dot(turned_x) + y.dot(turned_y)
-        sine = y.dot(turned_x) - x.dot(turned_y)
+        cosine = first.dot(third) + second.dot(fourth)
+        sine = second.dot(third) - first.dot(fourth)
         size = build.vector(cosine, sine, 0.0).length()
-        twist = sine.arctangent(cosine) * size.smooth_step(0.0, 2.0 * SWUNG_FAR)
+        fields[TWIST] = sine.arctangent(cosine) * size.smooth_step(0.0, 2.0 * SWUNG_FAR)
+    if twists:
+        # All at once, so that each point is fetched once.
+        known = points.capture(fields)
+        points, fields = known.geometry, dict(known.fields)
         # From the rows of the bone before the limb and of its own, and from its own and the one
         # behind.
-        known = self.points.capture({"twist": twist})
-        starts, ends = (known.at("twist", build.index.plus(number)) for number in (2, 6))
-        self.points = known.geometry.store(TWIST, build.vector(starts, ends, 0.0))
+        starts, ends = (known.at(TWIST, build.index.plus(number)) for number in (2, 6))
+        fields[TWIST] = build.vector(starts, ends, 0.0)
+    for name, value in fields.items():
+        points = points.store(name, value)
+    return points
 
 
 def with_limbs(
@@ -202,7 +197,7 @@ def onto_chords(
 
     Args:
         slots: how many joints swing a vertex, at most.
-        palette: evaluated, `with_swings`.
+        palette: evaluated, `with_posed`.
         strength: painted weight and factor of the vertex.
         moved: the vertex after skinning and `back_to_limb`.
     """
@@ -278,7 +273,7 @@ def along_limbs(
     """How far vertices are to turn, where twists of limbs are spread.
 
     Args:
-        palette: evaluated, `with_twists`.
+        palette: evaluated, `with_posed`.
         slots: how many limbs turn a vertex, at most.
         spread: how much of the twists is spread.
         moved: the vertex after skinning and compensation.

@@ -219,11 +219,11 @@ class _Assembly:
             part = partial(with_examples, counts=examples)
             of_mesh = self.mesh, self.mesh, self.palette
             self.mesh = grouped(build, "DQ Compensation examples", part, *of_mesh)
-        if base == "SOFT":
-            self.mesh = self._moved_by_copy()
+        # Where the base takes the vertices, before the first *Set Position* of the tree.
+        self.base_place = self._place_by_copy() if base == "SOFT" else build.position
         if self.kind.unmasks:
             self.mesh = self._unmasked()
-        self.in_armature_space = self.to_object.inverted().transform_point(build.position)
+            self.base_place = build.position
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
@@ -244,15 +244,14 @@ class _Assembly:
             arriving = arriving.set_position(unmoved, is_kept)
         return build.choose(base_is_on, arriving, shown)
 
-    def _moved_by_copy(self) -> Geometry:
-        """The arriving mesh where the soft copy's Armature modifier takes it."""
+    def _place_by_copy(self) -> Vector:
+        """Where the soft copy's Armature modifier takes the vertices of the arriving mesh."""
         build = self.b
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
         copy, start = Geometry(build, read.outputs["Geometry"]), build.position
-        arriving = self.mesh
         if self.kind.stepped or self.kind.shaped or self.kind.unmasks or self.kind.blended:
-            known = arriving.capture({"arriving": start})
-            arriving, self.arriving_shape = known.geometry, known.fields["arriving"]
+            known = self.mesh.capture({"arriving": start})
+            self.mesh, self.arriving_shape = known.geometry, known.fields["arriving"]
         at_rest: Vector = copy.sample(start, build.index)
         moved = at_rest
         if self.kind.stepped:
@@ -262,7 +261,7 @@ class _Assembly:
             for axis, share in enumerate(shares.components()):
                 stepped: Vector = copy.sample(start, steps.plus(axis))
                 moved = moved + (stepped - at_rest) * share
-        return arriving.set_position(moved)
+        return moved
 
     def _copy_attributes(self) -> Geometry:
         """Give the arriving mesh every attribute that the tree reads, before all other nodes.
@@ -281,7 +280,7 @@ class _Assembly:
 
     def _unmasked(self) -> Geometry:
         """The mesh where the Armature modifier takes it without its vertex group."""
-        build, weight, moved = self.b, self._mask_weight(), self.b.position
+        build, weight, moved = self.b, self._mask_weight(), self.base_place
         if self.kind.base == "SOFT":
             whole, masked = moved, self.arriving_shape + (moved - self.arriving_shape) * weight
         else:
@@ -332,11 +331,12 @@ class _Assembly:
         moved = self.to_object.transform_point(self.state)
         return moved.distance(self.state) < self.aside * 1e-6
 
-    def _moved(self, *, plain: bool) -> Vector:
-        """Where vertices are, in armature space."""
+    def _in_armature_space(self, place: Vector, *, plain: bool = False) -> Vector:
+        """A place in object space."""
         if plain:
-            return self.b.position
-        return self.b.choose(self._placed_together, self.in_armature_space, self.b.position)
+            return place
+        there = self.to_object.inverted().transform_point(place)
+        return self.b.choose(self._placed_together, there, place)
 
     def _in_object_space(self, offset: Vector, *, plain: bool) -> Vector:
         """An offset in armature space."""
@@ -348,7 +348,8 @@ class _Assembly:
     def _set_position(self, deform: Motion) -> Geometry:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position))
-        far = self._masked(self.to_object.transform_point(deform(self.in_armature_space)))
+        start = self.to_object.inverted().transform_point(self.b.position)
+        far = self._masked(self.to_object.transform_point(deform(start)))
         mesh = self.mesh
         together = self._placed_together
         return self.b.choose(together, mesh.set_position(far), mesh.set_position(near))
@@ -368,15 +369,17 @@ class _Assembly:
                 else:
                     rest, is_kept = build.found_attribute(ARRIVING, Vector)
                     strength = is_kept * strength
-                if not plain:
-                    far = to_object.inverted().transform_point(rest)
-                    rest = build.choose(self._placed_together, far, rest)
-            moved = self._moved(plain=plain)
+                rest = self._in_armature_space(rest, plain=plain)
+            moved = self._in_armature_space(self.base_place, plain=plain)
             offset = self._back_to_limb(strength, rest, moved, plain=plain)
-            return self.mesh.moved_by(self._in_object_space(offset, plain=plain))
-        pair = build.attribute(POSED_PAIR, Vector)
-        pair = pair if plain else to_object.transform_direction(pair)
-        return self.mesh.moved_by(self._pair_offset(pair, strength))
+            offset = self._in_object_space(offset, plain=plain)
+        else:
+            pair = build.attribute(POSED_PAIR, Vector)
+            pair = pair if plain else to_object.transform_direction(pair)
+            offset = self._pair_offset(pair, strength)
+        if self.base_place is build.position:
+            return self.mesh.moved_by(offset)
+        return self.mesh.set_position(self.base_place + offset)
 
     def _linear(self) -> Geometry:
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
@@ -432,8 +435,7 @@ class _Assembly:
         deformed, weight = weighted.geometry, weighted.fields["weight"]
         is_blended = weight < 1.0
         together, to_object = self._placed_together, self.to_object
-        start = to_object.inverted().transform_point(self.arriving_shape)
-        start = build.choose(together, start, self.arriving_shape)
+        start = self._in_armature_space(self.arriving_shape)
         listed = ListedBones(build, self.kind.slots)
         rows, weights = listed.bones(), listed.weights()
         for first in range(0, self.kind.slots, 3):
@@ -495,7 +497,7 @@ class _Assembly:
         build, spread = self.b, self.inputs["Twist Spread"]
         if self._masks_offsets:
             spread = spread * self._mask_weight()
-        moved = self._moved(plain=plain)
+        moved = self._in_armature_space(build.position, plain=plain)
         offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
         offset = self._in_object_space(offset, plain=plain)
         first: Integer = build.attribute(numbered(TURN_LIMB, 0), Integer)
@@ -504,7 +506,7 @@ class _Assembly:
     def _swung(self, deformed: Geometry, *, plain: bool) -> Geometry:
         """The mesh with swung vertices on their chords; only these are computed."""
         build, strength = self.b, self._strength(masked=True)
-        moved = self._moved(plain=plain)
+        moved = self._in_armature_space(build.position, plain=plain)
         offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
         offset = self._in_object_space(offset, plain=plain)
         strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
@@ -588,7 +590,7 @@ class _Assembly:
 
     def _two_ways(self, sets: Cloud, quick: Motion, per_bone: Motion) -> Geometry:
         build = self.b
-        start = self.in_armature_space
+        start = self.to_object.inverted().transform_point(build.position)
         by_set, by_bone = (
             self._masked(self.to_object.transform_point(way(start))) for way in (quick, per_bone)
         )
