@@ -36,7 +36,7 @@ from ..scene.blender.armature import bone_side
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import own_modifiers, temporary_copy
 from ..scene.blender.rigging import find_rig, rig_of
-from ..scene.blender.scenes import object_millimetres
+from ..scene.blender.scenes import object_millimetres, scene_aside
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import counted, listed
@@ -327,10 +327,8 @@ def _alone(
     obj: bpy.types.Object, rig: bpy.types.Object, *, preserved: bool
 ) -> Generator[tuple[bpy.types.Scene, bpy.types.Object]]:
     """A scene with an armature and a copy of a mesh that its Armature modifier deforms."""
-    scene = bpy.data.scenes.new("DQ Compensation frame times")
-    scene.frame_current = bpy.context.scene.frame_current
-    scene.collection.objects.link(rig)
-    try:
+    with scene_aside(bpy.context.scene) as scene:
+        scene.collection.objects.link(rig)
         with temporary_copy(obj, scene) as copy:
             skinned = SkinnedObject(copy)
             let_shape_go(copy)
@@ -340,8 +338,6 @@ def _alone(
             skinned.modifier.show_viewport = True
             choose_preserve_volume(skinned, preserved=preserved)
             yield scene, copy
-    finally:
-        bpy.data.scenes.remove(scene)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from ..bake.plain_export import EXPORTERS
 from ..crowds.crowd_baking import CrowdBakeOptions
 from ..errors import UserError
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.scenes import frames_of_range
+from ..scene.blender.scenes import frame_kept, frames_of_range
 from ..scene.settings.addon_preferences import LOOKS
 from ..scene.settings.object_settings import CHARACTER_CHOICES
 from ..setup_check.catalogue import by_character, said_once
@@ -364,14 +364,12 @@ def _add_pose_options(parser: ArgumentParser) -> None:
 
 
 def _bake_pose(run: Run, objects: Objects) -> Sequence[Any]:
-    arguments, scene = run.arguments, bpy.context.scene
-    before, subframe = scene.frame_current, scene.frame_subframe
-    if arguments.frame is not None:
-        scene.frame_set(arguments.frame)
-    options = chosen(arguments, PoseOptions)
-    reports = [api.bake_pose(obj, **options) for obj in objects]
-    scene.frame_set(before, subframe=subframe)
-    return reports
+    frame, scene = run.arguments.frame, bpy.context.scene
+    options = chosen(run.arguments, PoseOptions)
+    with frame_kept(scene):
+        if frame is not None:
+            scene.frame_set(frame)
+        return [api.bake_pose(obj, **options) for obj in objects]
 
 
 def _add_frames_options(parser: ArgumentParser) -> None:

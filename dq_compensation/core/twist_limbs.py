@@ -23,8 +23,8 @@ import numpy as np
 
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from .limb_joints import SHORTEST_RAY, LimbJoints, SkinAtRest
-from .measured_joints import rope_joints
 from .pose import Pose
+from .ropes import rope_joints
 from .skeleton import Skeleton, bones_not_of, bones_of
 from .vectors import cross, dots, extent, places_in_rows, smooth_step, two_across, unit_or
 

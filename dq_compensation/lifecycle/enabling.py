@@ -17,6 +17,7 @@ from ..modifier.modifier_stack import (
     vertex_count_difference,
 )
 from ..scene.binding.binding import Binding
+from ..scene.binding.content import acts
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import deformation_refusal, find_rig
@@ -288,8 +289,10 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
         BindingError: it cannot be deformed; it is not marked then.
     """
     skinned = SkinnedObject(obj)
-    is_left_over = skinned.ours is not None or bool(skinned.before_enable.replaced_modifier)
-    if is_left_over and not skinned.has_linked_mesh:
+    before, armature = skinned.before_enable, skinned.find_modifier()
+    if skinned.ours is not None or before.replaced_modifier:
+        # An override has read what is left over from its file, again after Disable.
+        before.base_let_go |= skinned.has_linked_mesh and armature is not None and acts(armature)
         put_armature_modifier_back(skinned)
     forget_status(obj)
     _give_coming_settings(obj, by_script=by_script)

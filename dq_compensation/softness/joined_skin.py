@@ -23,7 +23,7 @@ from ..analysis.soft_weights import (
 from ..arrays import Booleans, Float64s, Indices, Int32s, Int64s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
-from ..core.measured_joints import rope_shares
+from ..core.ropes import rope_shares
 from ..core.skeleton import BoneKinds, LimbAxis, Skeleton, bones_of
 from ..core.topology import MeshArrays
 from ..core.vectors import cross

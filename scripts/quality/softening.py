@@ -13,7 +13,7 @@ from dq_compensation.analysis.soft_weights import (
 )
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest
-from dq_compensation.core.measured_joints import rope_shares
+from dq_compensation.core.ropes import rope_shares
 from dq_compensation.steps import run_through, with_progress
 from quality.body import Body
 

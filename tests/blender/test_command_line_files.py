@@ -216,6 +216,20 @@ def test_a_pose_of_another_frame_becomes_a_key(
     assert bpy.context.scene.frame_current == 3
 
 
+def test_a_pose_without_a_key_is_saved_after_the_pose_of_another_frame(
+    command: CommandLine, limb_file: Path, tmp_path: Path
+) -> None:
+    rig = open_again(limb_file).parent
+    rig.keyframe_insert("location", frame=1)
+    bpy.context.view_layer.update()
+    rig.location.z = 0.5
+    bpy.ops.wm.save_mainfile()
+    target = tmp_path / "pose.blend"
+    words = ("bake", "pose", "--file", limb_file, "--frame", LAST, "--output", target)
+    assert command(*words).code == 0
+    assert open_again(target).parent.location.z == 0.5
+
+
 def test_correctives_and_bones_are_baked_with_the_apis_defaults(
     command: CommandLine, limb_file: Path, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import edit_mode, evaluated_positions
 from tests.blender.softness_scenes import MOVED, TOLERANCE, soft_limb
 from tests.kept_files import new_file
-from tests.limb import pose_limb
+from tests.limb import build_posed_limb, pose_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -79,6 +79,31 @@ def test_what_matched_when_it_was_saved_matches_when_it_is_opened(
     select(body)
     assert bpy.ops.dqc.refresh() == {"FINISHED"}
     assert distance(evaluated_positions(body), shown) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("method", "preserved"), [("SPHERICAL_JOINT", False), ("COMPENSATED", True)]
+)
+def test_an_override_that_was_disabled_can_be_enabled_and_disabled_again(
+    tmp_path: Path, method: str, *, preserved: bool
+) -> None:
+    """What was there before *Enable* is read from its file again."""
+    obj, rig = build_posed_limb()
+    api.enable(obj, method=method)
+    check()
+    body = _in_a_shot(tmp_path, obj, rig, fully=True)
+    shown = evaluated_positions(body)
+    api.disable(body)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    body = _open_shot(tmp_path)
+    body.modifiers["Armature"].use_deform_preserve_volume = preserved
+    plain = evaluated_positions(body)
+    assert distance(plain, shown) > MOVED
+    api.enable(body)
+    assert problem_of(body) is None
+    assert distance(evaluated_positions(body), shown) <= TOLERANCE
+    api.disable(body)
+    assert distance(evaluated_positions(body), plain) <= TOLERANCE
 
 
 def test_what_still_fits_stays_on_and_the_panel_says_what_is_newer(tmp_path: Path) -> None:

@@ -206,6 +206,7 @@ OPERATIONS: dict[str, Callable[[Object, Object, Path], object]] = {
     "cache_take": lambda _, rig, __: api.cache_take(rig),
     "evaluate_frames": lambda obj, _, __: api.evaluate_frames(obj, [1, 2, 5.5]),
     "export_plain": lambda obj, _, folder: api.export_plain(obj, folder / "limb.glb"),
+    "report": lambda obj, _, __: api.report(obj, speed=True),
 }
 
 
@@ -278,14 +279,16 @@ def test_what_a_custom_property_drives_follows_it(empty_file: None) -> None:
     np.testing.assert_allclose(evaluated_positions(obj), before, atol=TOLERANCE)
 
 
-def test_a_keyed_matrix_and_another_rotation_mode_stay(empty_file: None) -> None:
+@pytest.mark.parametrize("are_keyed", [True, False])
+def test_a_keyed_matrix_and_another_rotation_mode_stay(empty_file: None, are_keyed: bool) -> None:
     obj, rig = build_posed_limb()
     enable(obj)
     bone = rig.pose.bones["Lower"]
     bone.rotation_mode = "XYZ"
+    paths = ("rotation_mode", *(("rotation_euler", "rotation_quaternion") if are_keyed else ()))
     for frame in (1, 6):
         bone.rotation_euler.x = 0.2 * frame
-        for path in ("rotation_mode", "rotation_euler", "rotation_quaternion"):
+        for path in paths:
             bone.keyframe_insert(path, frame=frame)
         obj.keyframe_insert("matrix_parent_inverse", frame=frame)
     bpy.context.scene.frame_set(3)
@@ -297,10 +300,13 @@ def test_a_keyed_matrix_and_another_rotation_mode_stay(empty_file: None) -> None
     assert (tuple(bone.rotation_quaternion), tuple(bone.rotation_euler)) == before
 
 
-def test_what_is_keyed_between_frames_is_played(empty_file: None) -> None:
+@pytest.mark.parametrize("keyed_before", [(1, 6), (1, 3, 5)])
+def test_what_is_keyed_between_frames_is_played(
+    empty_file: None, keyed_before: tuple[int, ...]
+) -> None:
     obj, rig = build_posed_limb()
     enable(obj)
-    for frame in (1, 6):
+    for frame in keyed_before:
         rig.keyframe_insert("location", frame=frame)
     scene = bpy.context.scene
     scene.frame_set(3)

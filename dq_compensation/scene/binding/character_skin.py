@@ -22,7 +22,7 @@ from ...analysis.soft_weights import limb_radii
 from ...arrays import Booleans, Float64s, Indices, Int64s
 from ...core.influences import Influences
 from ...core.limb_joints import LimbJoints, SkinAtRest, SkinEdit
-from ...core.measured_joints import rope_joints
+from ...core.ropes import rope_joints
 from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, nearest_within, smooth_step

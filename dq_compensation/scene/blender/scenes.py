@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from collections import Counter
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -19,6 +18,8 @@ from .animation_curves import animated_paths, played_actions
 from .rna_properties import data_used_by
 
 _NOTHING: Mapping[bpy.types.ID, Collection[str]] = MappingProxyType({})
+# The keys of a data path: how many each curve has, and its value in the current frame.
+_Keys = list[tuple[int, float]]
 
 # Millimetres of the world: the scene's unit, and the size of an object's own units.
 
@@ -49,7 +50,7 @@ def object_millimetres(obj: bpy.types.Object, scene: bpy.types.Scene) -> float:
 def values_kept(also: Mapping[bpy.types.ID, Collection[str]] = _NOTHING) -> Generator[None]:
     """Put back, after the block, the values of all that actions play: some are not keyed.
 
-    What got or lost keys in the block plays them.
+    What got or lost keys in the block, or other ones, plays them.
 
     Args:
         also: data paths of data-blocks that the block lets other actions play.
@@ -82,19 +83,25 @@ def evaluate_unkeyed() -> None:
 
 def _played_paths(
     also: Mapping[bpy.types.ID, Collection[str]],
-) -> dict[tuple[int, bool], tuple[bpy.types.ID, Counter[str]]]:
+) -> dict[tuple[int, bool], tuple[bpy.types.ID, dict[str, _Keys]]]:
     """The data-blocks that play actions, and the data paths with their keys, by session_uid.
 
-    A node tree that belongs to a material or the like has the session_uid of that.
+    A node tree that belongs to a material or the like has the session_uid of that. Where a rotation
+    mode is played, Blender turns the rotations, also those without keys.
     """
-    found: dict[tuple[int, bool], tuple[bpy.types.ID, Counter[str]]] = {}
+    found: dict[tuple[int, bool], tuple[bpy.types.ID, dict[str, _Keys]]] = {}
     users: Any = bpy.data.user_map(subset=bpy.data.actions)
+    frame = bpy.context.scene.frame_current_final
     for user in {*also, *chain.from_iterable(users.values())}:
         for owner in (user, getattr(user, "node_tree", None)):
             if owner is not None and owner.library is None:
-                paths = Counter[str](dict.fromkeys(also.get(owner, ()), 0))
+                paths: dict[str, _Keys] = {path: [] for path in also.get(owner, ())}
                 for curve in chain.from_iterable(one.curves for one in played_actions(owner)):
-                    paths[curve.data_path] += len(curve.keyframe_points)
+                    keys = len(curve.keyframe_points), curve.evaluate(frame)
+                    paths.setdefault(curve.data_path, []).append(keys)
+                for path in [path for path in paths if path.endswith("rotation_mode")]:
+                    for name in ("euler", "quaternion", "axis_angle"):
+                        paths.setdefault(path.removesuffix("mode") + name, [])
                 found[user.session_uid, owner is not user] = owner, paths
     return found
 

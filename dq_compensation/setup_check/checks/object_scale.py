@@ -29,7 +29,7 @@ from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
-from ..fixes.bone_dependents import length_readers, modifiers_with
+from ..fixes.bone_dependents import length_readers, modifiers_by_object
 from ..fixes.object_transforms import (
     Matrix,
     clear_scale,
@@ -72,11 +72,13 @@ class MeshScalePlan:
     """The changes of applying the scale of a mesh object, planned before anything is written.
 
     Attributes:
+        subject: of the check or the fix.
         change: shape (4, 4), linear; what the vertices are multiplied by.
         parent_inverse: shape (4, 4); the new one.
         location: shape (3,); the new one.
     """
 
+    subject: Subject
     obj: bpy.types.Object
     change: Matrix
     parent_inverse: Matrix
@@ -92,7 +94,7 @@ class MeshScalePlan:
                 "Modifiers with lengths in the object's units look different afterwards: "
                 f"{listed(other_units)}."
             )
-        return " ".join((*parts, *_unkept_dependents(self.obj)))
+        return " ".join((*parts, *_unkept_dependents(self.subject, self.obj)))
 
 
 def mesh_scale(obj: bpy.types.Object) -> Float64s:
@@ -103,7 +105,9 @@ def mesh_scale(obj: bpy.types.Object) -> Float64s:
     return scale_of(local_matrix(obj))
 
 
-def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None) -> MeshScalePlan:
+def plan_mesh_scale(
+    subject: Subject, obj: bpy.types.Object, parent_inverse: Matrix | None = None
+) -> MeshScalePlan:
     """See that the scale of a mesh object can be applied, and how.
 
     With the parent inverse P and the object's own transform T R S, O = A P T R S. Afterwards it is
@@ -135,7 +139,7 @@ def plan_mesh_scale(obj: bpy.types.Object, parent_inverse: Matrix | None = None)
         location = np.linalg.solve(rigid[:3, :3], before[:3, 3] - rigid[:3, 3])
     change = np.eye(4)
     change[:3, :3] = np.linalg.solve(rigid[:3, :3] @ rotation, before[:3, :3])
-    return MeshScalePlan(obj, change, rigid, location - np.array(obj.delta_location))
+    return MeshScalePlan(subject, obj, change, rigid, location - np.array(obj.delta_location))
 
 
 def apply_mesh_scale(plan: MeshScalePlan) -> None:
@@ -396,7 +400,7 @@ def _takes_scale(constraint: Any, scale: Float64s) -> bool:
     return constraint.type in _WORLD_SCALE or any(name.startswith("SCALE") for name in by_scale)
 
 
-def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
+def _unkept_dependents(subject: Subject, obj: bpy.types.Object) -> list[str]:
     """What will look different of what follows the scale of an object; sentences."""
     owners = {
         bone
@@ -423,7 +427,7 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
                 owners.add(name)
             if spaces[1] != "WORLD" or other.library is not None:
                 local.add(name)
-    found = [*length_readers(obj), *_modifiers_by_scale(obj)]
+    found = [*length_readers(obj), *_modifiers_by_scale(subject, obj)]
     if owners:
         found.append(
             f"Constraints take the world scale of {obj.name} for {listed(sorted(owners))}: look "
@@ -437,10 +441,10 @@ def _unkept_dependents(obj: bpy.types.Object) -> list[str]:
     return found
 
 
-def _modifiers_by_scale(obj: bpy.types.Object) -> list[str]:
+def _modifiers_by_scale(subject: Subject, obj: bpy.types.Object) -> list[str]:
     """A sentence on modifiers of other objects that take the scale of an object, if any."""
-    scale = mesh_scale(obj)
-    names = {other.name for other, each in modifiers_with(obj) if _acts_by_scale(each, scale)}
+    scale, users = mesh_scale(obj), subject.once(modifiers_by_object).get(obj.session_uid, ())
+    names = {name for name, modifier in users if _acts_by_scale(modifier, scale)}
     if not names:
         return []
     return [f"Modifiers of {listed(sorted(names))} take the scale of {obj.name}: look there."]
@@ -538,14 +542,15 @@ class ArmatureScalePlan:
         return " ".join(parts + self.unkept)
 
 
-def plan_armature_scale(obj: bpy.types.Object) -> ArmatureScalePlan:
+def plan_armature_scale(subject: Subject, obj: bpy.types.Object) -> ArmatureScalePlan:
     """How the scale of an armature object can be applied; FixError if it cannot be."""
     require_free_scale(obj)
     require_children_can_follow(obj)
     scale = own_scale(obj)
     curves = list(_curves(obj, scale))
     _require_linear(obj, [curve for curve, _ in curves])
-    return ArmatureScalePlan(obj, scale, curves, _meshes(obj, scale), _unkept(obj, scale))
+    meshes = list(_meshes(subject, obj, scale))
+    return ArmatureScalePlan(obj, scale, curves, meshes, _unkept(subject, obj, scale))
 
 
 def apply_armature_scale(plan: ArmatureScalePlan) -> None:
@@ -606,9 +611,8 @@ def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
             )
 
 
-def _meshes(obj: bpy.types.Object, scale: Float64s) -> list[MeshScalePlan]:
+def _meshes(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> Iterator[MeshScalePlan]:
     """The meshes below an armature, deformed by it, whose scale can be applied with it."""
-    found: list[MeshScalePlan] = []
     for child in kept_children(obj):
         modifier = armature_modifier(child) if child.type == "MESH" else None
         if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
@@ -616,13 +620,12 @@ def _meshes(obj: bpy.types.Object, scale: Float64s) -> list[MeshScalePlan]:
         # As it will be when children have been kept in place.
         inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
         with suppress(FixError):
-            plan = plan_mesh_scale(child, inverse)
+            plan = plan_mesh_scale(subject, child, inverse)
             if not plan.question:
-                found.append(plan)
-    return found
+                yield plan
 
 
-def _unkept(obj: bpy.types.Object, scale: Float64s) -> list[str]:
+def _unkept(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> list[str]:
     """The sentences on everything that will look different."""
     found = []
     pose: Any = obj.pose
@@ -642,7 +645,7 @@ def _unkept(obj: bpy.types.Object, scale: Float64s) -> list[str]:
     driven = sorted({curve.bone for curve in bone_drivers(obj) if curve.channel in changed})
     if driven:
         found.append(f"Drivers still give the former numbers for {listed(driven)}.")
-    return found + _unkept_dependents(obj)
+    return found + _unkept_dependents(subject, obj)
 
 
 _IN_MESH = "Write the scale into the mesh and all its shape keys; nothing moves"
@@ -658,10 +661,10 @@ def find(subject: Subject) -> Iterator[Issue]:
     scale = mesh_scale(obj)
     if not is_one(scale):
         where = "by its parent inverse " if is_one(own_scale(obj)) else ""
-        fix = _fix("apply_mesh_scale", _IN_MESH, plan_mesh_scale, obj)
+        fix = _fix("apply_mesh_scale", _IN_MESH, plan_mesh_scale, subject, obj)
         yield _issue("mesh", f"{obj.name} is scaled {where}by", scale, fix)
     if armature is not None and not is_one(scale := own_scale(armature)):
-        fix = _fix("apply_armature_scale", _IN_BONES, plan_armature_scale, armature)
+        fix = _fix("apply_armature_scale", _IN_BONES, plan_armature_scale, subject, armature)
         yield _issue("armature", f"{armature.name} is scaled by", scale, fix)
     yield from _from_above(obj if armature is None else armature, subject.depsgraph)
 
@@ -703,11 +706,12 @@ def _issue(key: str, subject: str, scale: Float64s, fix: Fix) -> Issue:
 def _fix(
     name: str,
     description: str,
-    plan: Callable[[bpy.types.Object], MeshScalePlan | ArmatureScalePlan],
+    plan: Callable[[Subject, bpy.types.Object], MeshScalePlan | ArmatureScalePlan],
+    subject: Subject,
     obj: bpy.types.Object,
 ) -> Fix:
     try:
-        return Fix(name, "Apply Scale", description, plan(obj).question)
+        return Fix(name, "Apply Scale", description, plan(subject, obj).question)
     except FixError:  # it is not offered
         return Fix(name, "Apply Scale", description)
 
@@ -715,7 +719,7 @@ def _fix(
 def _apply_to_mesh(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     scale, keys = mesh_scale(obj), subject.mesh.shape_keys
-    plan = plan_mesh_scale(obj)
+    plan = plan_mesh_scale(subject, obj)
     yield
     apply_mesh_scale(plan)
     shapes = f" and {len(keys.key_blocks)} shape keys" if keys is not None else ""
@@ -724,7 +728,7 @@ def _apply_to_mesh(subject: Subject, _issue: Issue) -> Repair:
 
 def _apply_to_armature(subject: Subject, _issue: Issue) -> Repair:
     armature = subject.rig
-    plan = plan_armature_scale(armature)
+    plan = plan_armature_scale(subject, armature)
     yield
     apply_armature_scale(plan)
     keys = f", {counted(plan.key_count, 'key')}" if plan.key_count else ""

@@ -28,7 +28,7 @@ from ...analysis.transitions import (
 )
 from ...arrays import Booleans, Float64s, Indices
 from ...core.limb_joints import LimbJoints
-from ...core.measured_joints import rope_joints
+from ...core.ropes import rope_joints
 from ...errors import UserError, raise_refusal
 from ...scene.binding.content import acting_soft_copy
 from ...scene.blender.armature import flipped_name

@@ -522,9 +522,13 @@ def _modifiers() -> Iterator[tuple[bpy.types.Object, Any, list[bpy.types.Object]
             yield other, modifier, [each for each in objects if each != other]
 
 
-def modifiers_with(obj: bpy.types.Object) -> Iterator[tuple[bpy.types.Object, Any]]:
-    """The modifiers of other objects that have an object in a field, with these other objects."""
-    yield from ((other, modifier) for other, modifier, held in _modifiers() if obj in held)
+def modifiers_by_object() -> dict[int, list[tuple[str, Any]]]:
+    """By the session_uid of objects: modifiers of others that have them in a field, and whose."""
+    found: dict[int, list[tuple[str, Any]]] = {}
+    for other, modifier, held in _modifiers():
+        for obj in held:
+            found.setdefault(obj.session_uid, []).append((other.name, modifier))
+    return found
 
 
 def follow(
