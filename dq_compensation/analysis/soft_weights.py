@@ -259,7 +259,7 @@ _ROUGHLY_STILL = 1e-3
 _LEAST_REACH = 2e-5
 # Parts of the surface that are solved in one step, of some 10 ms.
 _PARTS_OF_A_STEP = 32
-# Radii are smoothed over this part of themselves: they jump where bones take over.
+# Radii are smoothed over this part of themselves.
 _RADII_BY = 0.5
 # Weights below this fade away.
 _LEAST_WEIGHT = 5e-3
@@ -313,7 +313,8 @@ def soft_weights(
 
     Args:
         influences: shapes (v, j), of all vertices.
-        radii, amounts: shape (v,), the amounts 0 where weights stay.
+        radii: shape (n,), of the surface's points, of `smooth_radii`.
+        amounts: shape (v,), 0 where weights stay.
         kept: shape (B,), bones whose weights stay.
         most: limbs that a vertex follows; see `cut_weights`.
         limbs: shape (B,), the bone whose limb each bone is of: the weights of a limb change as if
@@ -328,7 +329,7 @@ def soft_weights(
     of_points = influences.at(at)
     shares, start = _free(of_points, kept)
     of_limbs = _of_limbs(of_points.bones, start, limbs)
-    lengths = _lengths(surface, *of_limbs, radii[at], amounts[at])
+    lengths = _lengths(surface, *of_limbs, radii, amounts[at])
     if fixed is not None:
         lengths[fixed[0]] = 0.0
         of_points = of_points.with_rows(*fixed)
@@ -476,13 +477,16 @@ def _of_limbs(bones: Integers, start: Floats, limbs: Integers) -> tuple[Integers
     return bones, start
 
 
+def smooth_radii(surface: SkinSurface, radii: Floats) -> Float64s:
+    """`limb_radii` of the points of a surface, shape (n,), without jumps where bones take over."""
+    largest = max(float(radii.max(initial=0.0)), 1e-30)
+    return surface.diffused(radii / largest, _RADII_BY * radii) * largest
+
+
 def _lengths(
     surface: SkinSurface, bones: Integers, start: Floats, radii: Floats, amounts: Floats
 ) -> Float64s:
     """Shape (n,), how far weights are diffused at each point: l of `soft_weights`."""
-    largest = max(float(radii.max(initial=0.0)), 1e-30)
-    parts = radii / largest
-    radii = surface.diffused(parts, _RADII_BY * radii) * largest
     strongest = np.argmax(start, axis=1)
     bone = np.take_along_axis(bones, strongest[:, None], axis=1)[:, 0]
     whole = np.take_along_axis(start, strongest[:, None], axis=1)[:, 0]

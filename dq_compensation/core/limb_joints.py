@@ -254,6 +254,8 @@ def _from_limb(away: Floats, ways: Floats) -> Floats:
 _FEW_EDITED = 0.25
 # What is known of a skin whatever its bones are.
 _OF_WEIGHTS = ("middle", "moments", "moves")
+# What a skin and its skeleton are given as arrays.
+_OF_ONE, _OF_SKELETON = ("positions", "mesh_parents", "sides"), ("parents", "rest", "tails")
 # What is known of each bone of a skin.
 _OF_BONES = ("mesh_parents", "sides", "moves", "body_parents", "limbs_of_bones")
 
@@ -324,14 +326,22 @@ class SkinAtRest:
         """The same skin as if all its bones were in the middle."""
         return self if self.sides is None else replace(self, sides=None)
 
+    def is_equal_to(self, other: SkinAtRest) -> bool:
+        """Whether all that is known of two skins without a body is the same, but for names."""
+        pairs = [(getattr(self, name), getattr(other, name)) for name in _OF_ONE]
+        for owner, others, names in (
+            (self.influences, other.influences, ("bones", "weights")),
+            (self.skeleton, other.skeleton, _OF_SKELETON),
+        ):
+            pairs += [(getattr(owner, name), getattr(others, name)) for name in names]
+        same = (self.limb_axis, self.kinds) == (other.limb_axis, other.kinds)
+        return same and all(one is two or np.array_equal(one, two) for one, two in pairs)
+
     def has_bones_of(self, other: SkinAtRest) -> bool:
         """Whether all that is known of the bones of two skins is the same, but for names."""
         bones, others = self.skeleton, other.skeleton
         pairs = (
-            *(
-                (getattr(bones, name), getattr(others, name))
-                for name in ("parents", "rest", "tails")
-            ),
+            *((getattr(bones, name), getattr(others, name)) for name in _OF_SKELETON),
             *((getattr(self, name), getattr(other, name)) for name in _OF_BONES),
         )
         same = (self.limb_axis, self.kinds) == (other.limb_axis, other.kinds)

@@ -167,7 +167,12 @@ def rope_joints(
     body = skin.body
     if body not in _ropes_of_bodies:
         painted = body.as_painted
+        alike = (each for each in _ropes_of_bodies if each.as_painted.is_equal_to(painted))
+        other = None if painted is body else next(alike, None)  # with other soft weights
         before = None if edit is None else _ropes_of_bodies.get(edit.before.body)
+        if other is not None:
+            _ropes_of_bodies[body] = _ropes_of_bodies[other]
+            return _ropes_of_bodies[body][1]
         if edit is not None and before is not None and painted is skin:
             signs = before[0].after(edit, skin)
         else:

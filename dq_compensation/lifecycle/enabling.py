@@ -46,6 +46,7 @@ from ..session.status import (
     tag_redraw,
 )
 from ..softness.softening import forget_soft_weights
+from ..steps import Progress
 from ..viewport.gpu_objects import drawing_refusal
 from .character_settings import (
     armature_changed,
@@ -61,6 +62,7 @@ from .character_settings import (
 )
 from .following import (
     changing_together,
+    check_all,
     enabling_together,
     finish,
     finish_others,
@@ -69,7 +71,7 @@ from .following import (
     mesh_read,
     waits_for_others,
 )
-from .following_softness import stop_waiting, waiting_objects
+from .following_softness import await_first, soften_waiting, stop_waiting, waiting_objects
 from .reconcile import Comparison, State, compare_with_file, reconcile
 
 # Gives characters that are enabled for the first time the settings of new characters.
@@ -247,6 +249,16 @@ def as_before_after_an_error(
     except BaseException:
         take_back(objects)
         raise
+
+
+def soften_enabled() -> Generator[Progress, None, list[str]]:
+    """Compute the first soft weights of what was just enabled, and show it with these."""
+    try:
+        yield from soften_waiting()
+    finally:
+        await_first(False)
+    check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
+    return []
 
 
 def stay_as_painted(objects: Iterable[bpy.types.Object]) -> list[str]:

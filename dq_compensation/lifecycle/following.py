@@ -51,7 +51,7 @@ from ..session.status import (
     status_of,
     tag_redraw,
 )
-from ..softness.softening import softness_refusal, with_softness
+from ..softness.softening import ReadSkins, softness_refusal, with_softness
 from .following_softness import (
     SOFTNESS_IS_OLD,
     soften_what_has_waited,
@@ -274,6 +274,7 @@ def _forget_others(uids: set[int]) -> None:
     if keep_only(Status, uids):
         remove_unused()
     keep_only(Binding, uids)
+    keep_only(ReadSkins, uids)
 
 
 def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:

@@ -28,7 +28,7 @@ from ..scene.binding.content import (
 )
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import PAINTED, kept_record
 from ..session.changes import Followers, is_new, remember_new
 from ..session.known_objects import enabled_objects
@@ -56,6 +56,7 @@ _FIXED = (
 
 # Whether more of a character changes, and whether soft weights wait for that.
 _changes_follow = _have_waited = False
+_first_are_awaited = False
 
 
 @contextmanager
@@ -67,6 +68,25 @@ def softness_waits() -> Generator[None]:
         yield
     finally:
         _changes_follow = before
+
+
+def await_first(awaits: bool) -> None:
+    """Add no modifier to what is enabled before its first soft weights are there, or do so again.
+
+    Else one is made for the painted weights, and another one a moment later.
+    """
+    global _first_are_awaited
+    before, _first_are_awaited = _first_are_awaited, awaits
+    if before and not awaits and waiting_objects():
+        check_soon(0.0)
+
+
+def awaits_first(skinned: SkinnedObject) -> bool:
+    """Whether an object gets its modifier together with its first soft weights."""
+    acting = Settings.of(skinned.obj)
+    is_new = _first_are_awaited and skinned.ours is None and status_of(skinned.obj).softness.is_old
+    # Others have no other modifier with soft weights.
+    return is_new and acting.compensates and not acting.by_example
 
 
 def soften_what_has_waited() -> bool:

@@ -103,7 +103,7 @@ from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
 from ..wording import counted, listed
 from .character_settings import begin_character, has_settings, stay_with_character
-from .following_softness import about_linked_weights, follow_softness
+from .following_softness import about_linked_weights, awaits_first, follow_softness
 
 # The notes on an enabled object in the panel: what its deformation leaves out.
 
@@ -680,7 +680,7 @@ def _act_on(
     moved = found.parts == (PLACE,) or (leaves and not found.parts)
     if patient and moved and _has_moved_since(skinned, "CHECK"):
         return binding, True
-    if found.state is State.OUT_OF_DATE:
+    if found.state is State.OUT_OF_DATE and not awaits_first(skinned):
         # What was bound without reading has the place and the vertices of an earlier moment.
         is_old = not read and (leaves or not {PLACE, _MISFIT}.isdisjoint(found.parts))
         binding = _bring_up_to_date(skinned, depsgraph, found, None if is_old else binding)

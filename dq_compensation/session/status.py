@@ -13,7 +13,7 @@ import bpy
 
 from ..arrays import Float32s, Float64s
 from ..errors import BindingError
-from ..scene.binding.bind import bind, renamed
+from ..scene.binding.bind import bind, renamed, with_other_soft_weights
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
 from ..scene.binding.content import (
@@ -352,7 +352,9 @@ def current_binding(
             forget_characters()
         elif not edited or obj.session_uid in (_read or ()):
             structure = structure_of(skinned)
-            found = known if known.structure == structure else renamed(known, skinned, structure)
+            same = known if known.structure == structure else None
+            changed = known, skinned, structure
+            found = same or renamed(*changed) or with_other_soft_weights(*changed)
     if found is None:
         found = bind(obj, depsgraph, known)
         if _read is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -18,6 +19,7 @@ from ..analysis.soft_weights import (
     feature_bones,
     followed_weights,
     limb_radii,
+    smooth_radii,
     soft_weights,
 )
 from ..arrays import Booleans, Float64s, Indices, Int32s, Int64s, Integers
@@ -37,19 +39,22 @@ from ..wording import counted
 
 @dataclass(frozen=True, eq=False)
 class Skin:
-    """A mesh on its skeleton, as softening reads it.
+    """A mesh on its skeleton, as softening reads it. It holds no Blender references.
 
     Attributes:
+        uid, name: session_uid and name of the object.
         mesh: as it is now, armature space, at rest.
         painted: its influences before an earlier softening, or as they are now.
         amounts: shape (n,), 0 to 1, how much of the softening each vertex gets.
         locked: shape (B,), bones that keep their weights.
-        lies_on: the mesh below it that the user has chosen; None: it is found.
+        lies_on: session_uid of the mesh below it that the user has chosen; 0: it is found.
         pieces: shape (n,), of `Binding.pieces_of`: a rigid piece changes as one, or not at all.
         kinds: what the user takes bones for.
+        joined: the last one that begins with it, if any.
     """
 
-    obj: bpy.types.Object
+    uid: int
+    name: str
     mesh: LayerMesh
     skeleton: Skeleton
     sides: NDArray[np.int8]
@@ -58,9 +63,10 @@ class Skin:
     painted: Influences
     amounts: Float64s
     locked: Booleans
-    lies_on: bpy.types.Object | None
+    lies_on: int
     pieces: Int64s
     kinds: BoneKinds
+    joined: list[JoinedSkin] = field(default_factory=list, repr=False, init=False)
 
     @classmethod
     def of(cls, obj: bpy.types.Object, binding: Binding, only: Integers | None) -> Skin:
@@ -90,10 +96,12 @@ class Skin:
         if chosen is not None:
             amounts[np.setdiff1d(np.arange(len(amounts)), chosen)] = 0.0
         settings, faces, sides = settings_of(obj), binding.mesh_arrays, binding.bone_sides
-        bones, below = (binding.skeleton, sides, settings.limb_axis), settings.lies_on
+        bones = binding.skeleton, sides, settings.limb_axis
+        lies_on = 0 if settings.lies_on is None else settings.lies_on.session_uid
         kinds = binding.kinds_of(settings.bone_kinds)
         pieces = binding.pieces_of(kinds)
-        return cls(obj, mesh, *bones, faces, mesh.painted, amounts, locked, below, pieces, kinds)
+        own = obj.session_uid, obj.name, mesh
+        return cls(*own, *bones, faces, mesh.painted, amounts, locked, lies_on, pieces, kinds)
 
     @property
     def still(self) -> Booleans:
@@ -111,11 +119,11 @@ class Skin:
         """Why there is nothing to soften, or None."""
         moving = len(np.unique(self.influences.bones[self.influences.weights > 0.0]))
         if moving < 2:
-            follows = f"{self.obj.name} follows {counted(moving, 'bone')}"
+            follows = f"{self.name} follows {counted(moving, 'bone')}"
             return f"{follows}: no weights change from one bone to another there."
         first, second, third = np.moveaxis(self.mesh.positions[self.mesh.triangles], 1, 0)
         if not cross(second - first, third - first).any():
-            return f"{self.obj.name} has no faces with an area. Weights are softened over faces."
+            return f"{self.name} has no faces with an area. Weights are softened over faces."
         return None
 
     def followed(self, body: Skin, change: SoftWeights | None, most: int) -> SoftWeights:
@@ -168,11 +176,18 @@ class JoinedSkin:
 
     @classmethod
     def of(cls, skins: Sequence[Skin], fixed: Sequence[Skin] = ()) -> JoinedSkin:
-        """Join meshes, none of which lies on another one.
+        """Join meshes, none of which lies on another one; the same again for the very same ones.
 
         Args:
             fixed: those that keep the weights that they have; so do seams with them.
         """
+        known = skins[0].joined
+        if not (known and known[0].skins == (*skins, *fixed)):
+            known[:] = [cls._of(skins, fixed)]
+        return known[0]
+
+    @classmethod
+    def _of(cls, skins: Sequence[Skin], fixed: Sequence[Skin]) -> JoinedSkin:
         count, skins = len(skins), [*skins, *fixed]
         before = [skin.influences for skin in skins[:count]] + [skin.painted for skin in fixed]
         # Seams with meshes that were softened elsewhere are where both were painted alike.
@@ -221,9 +236,6 @@ class JoinedSkin:
         Args:
             most: limbs that a vertex follows.
         """
-        radii = limb_radii(self.skin.positions, self.skin.influences, self.skin.skeleton)
-        # The weights of ropes are wide; they stay.
-        spread = 1.0 - rope_shares(self.skin)
         results = dict[int, SoftWeights]()
         for chosen, still in self._parts_by_locks():
             pairs = zip(self.skins, chosen, strict=True)
@@ -234,8 +246,8 @@ class JoinedSkin:
             steps = soft_weights(
                 self.surface,
                 self.influences,
-                radii,
-                spread * np.concatenate(amounts),
+                self._radii,
+                self._spread * np.concatenate(amounts),
                 still | self.features,
                 most=most,
                 limbs=self.limbs,
@@ -244,6 +256,18 @@ class JoinedSkin:
             soft = yield from steps
             results |= {row: self._of_mesh(row, soft) for row in np.flatnonzero(chosen).tolist()}
         return [results[row] for row in range(len(self.skins))]
+
+    @cached_property
+    def _radii(self) -> Float64s:
+        """Shape (n,), of the points."""
+        skin = self.skin
+        radii = limb_radii(skin.positions, skin.influences, skin.skeleton)
+        return smooth_radii(self.surface, radii[self.surface.vertices])
+
+    @cached_property
+    def _spread(self) -> Float64s:
+        """Shape (v,), how much of the amounts counts: the weights of ropes are wide; they stay."""
+        return 1.0 - rope_shares(self.skin)
 
     def _parts_by_locks(self) -> list[tuple[Booleans, Booleans]]:
         """The meshes that share bones with fixed weights, (k,) bool, and these, (B,) bool.
@@ -320,10 +344,10 @@ def softened_together(
         row = next(row for row, skin in enumerate(skins) if skin is body)
         bodies = np.array([-1 if skin is body else row for skin in skins], np.intp)
         layers = Layers(bodies, np.zeros(len(skins), np.bool_))
-    objects = [skin.obj for skin in skins] if body is None else []
+    uids = [skin.uid for skin in skins] if body is None else []
     for row, skin in enumerate(skins):
-        if skin.lies_on in objects:
-            layers.choose(row, objects.index(skin.lies_on))
+        if skin.lies_on in uids:
+            layers.choose(row, uids.index(skin.lies_on))
     each = np.append(amounts, np.full(len(fixed), np.nan))
     layers.bodies[layers.copies & (each != each[layers.bodies])] = -1
     bare, found = layers.bodies < 0, dict[int, Softened]()

@@ -10,33 +10,38 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..arrays import Indices, Integers
+from ..arrays import Float32s, Indices, Int32s, Integers
 from ..core.influences import Influences
 from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     FEATURES_PROPERTY,
+    OTHER_MESHES,
     RECORD_PROPERTY,
+    SOFT_WEIGHTS,
     digest,
     digest_of_bones,
     followed_modifiers,
     reshaping_modifiers,
     soft_copy,
+    structure_of,
     write_points,
 )
 from ..scene.binding.shape_key_offsets import ShapeKeys, written_by_drivers
 from ..scene.blender.animation_curves import animated_paths
-from ..scene.blender.armature import deforming_bones
+from ..scene.blender.armature import deforming_bones, object_to_armature
 from ..scene.blender.mesh import (
     AttributeType,
+    VertexGroupWeights,
     mesh_of,
     other_users,
     read_attribute,
     read_positions,
     read_weights,
+    write_weights,
 )
-from ..scene.blender.own_objects import keep_record
+from ..scene.blender.own_objects import keep_record, text_in
 from ..scene.blender.rigging import (
     VISIBILITY,
     deformation_refusal,
@@ -60,6 +65,7 @@ from ..scene.vertex_groups import (
 )
 from ..scene.vertex_groups import restore_refusal as kept_refusal
 from ..scene.vertex_groups import restore_weights as restore_kept
+from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
 from .joined_skin import Skin, Softened, softened_together
@@ -214,16 +220,17 @@ def soften_weights(
         steps = softened_together(
             members, amounts, options.influences, None if body is None else skins[body], kept
         )
-        doing = f"Softening {listed([skin.obj.name for skin in members])}"
+        doing = f"Softening {listed([skin.name for skin in members])}"
         part = number / len(characters), 1.0 / len(characters)
         softened += yield from with_progress(steps, doing, *part)
     reports: dict[bpy.types.Object, SofteningReport] = {}
+    object_of = {obj.session_uid: obj for obj in objects}
     for each in softened:
-        cut = replace(each, soft=each.soft.cut(options.influences))
-        obj, changed = each.skin.obj, _write(cut)
+        obj, cut = object_of[each.skin.uid], replace(each, soft=each.soft.cut(options.influences))
+        changed = _write(obj, cut)
         if only is None and settings_of(obj).softness:
             settings_of(obj).softness = 0.0  # it would soften what is soft
-        by = "" if each.body is None else each.body.obj.name
+        by = "" if each.body is None else each.body.name
         count = len(each.skin.amounts)
         reports[obj] = SofteningReport(obj.name, changed, count, by, _left_as_they_were(each))
     return [reports[obj] for obj in objects]
@@ -294,11 +301,10 @@ def _body_of(objects: Sequence[bpy.types.Object], name: str) -> bpy.types.Object
     return body
 
 
-def _write(softened: Softened) -> int:
+def _write(obj: bpy.types.Object, softened: Softened) -> int:
     """Write new weights, and keep the present ones if none are kept; returns how many vertices."""
     skin, soft = softened.skin, softened.soft
-    obj, groups = skin.obj, skin.obj.vertex_groups
-    names = skin.skeleton.names
+    groups, names = obj.vertex_groups, skin.skeleton.names
     of_both = (skin.influences.bones, skin.influences.weights), (soft.bones, soft.weights)
     moving = np.unique(np.concatenate([bones[weights > 0.0] for bones, weights in of_both]))
     moving = moving[~skin.locked[moving]]
@@ -378,22 +384,25 @@ def softness_refusal(skinned: SkinnedObject) -> str | None:
 def content_digests(skinned: SkinnedObject) -> tuple[str, str]:
     """The digests of what soft weights are made from, and of the vertices whose shape varies."""
     obj, mesh = skinned.obj, skinned.mesh
+    weights = read_weights(mesh)
+    keys = ShapeKeys.read(obj, weights)
+    rest = read_positions(mesh) if keys is None else keys.basis
+    corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
+    painted = _digest_of_painted(skinned, weights, rest, corners)
+    return painted, digest(_varying(skinned, keys))
+
+
+def _digest_of_painted(
+    skinned: SkinnedObject, weights: VertexGroupWeights, rest: Float32s, corners: Int32s
+) -> str:
     others = skinned.settings.softness_group, skinned.modifier.vertex_group
     names = [*skinned.armature.bones.keys(), *others]
     place = {name: index for index, name in enumerate(names)}
-    groups = np.array([place.get(each.name, -1) for each in obj.vertex_groups] or [-1])
-    weights = read_weights(mesh)
+    groups = np.array([place.get(each.name, -1) for each in skinned.obj.vertex_groups] or [-1])
     bones = groups[weights.groups]
     read = bones >= 0
-    keys = ShapeKeys.read(obj, weights)
-    painted = digest(
-        weights.vertices[read],
-        bones[read],
-        weights.weights[read],
-        read_positions(mesh) if keys is None else keys.basis,
-        read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops)),
-    )
-    return painted, digest(_varying(skinned, keys))
+    painted = weights.vertices[read], bones[read], weights.weights[read]
+    return digest(*painted, rest, corners)
 
 
 def _varying(skinned: SkinnedObject, keys: ShapeKeys | None) -> Indices:
@@ -492,9 +501,7 @@ def soften_copies(
     }
     first = {obj: row for row, obj in enumerate(firsts.values())}
     row_of = [first[alike[obj]] for obj in records]
-    bindings = [bind(obj, follow=False, painted=True) for obj in first]
-    skins = [Skin.of(*pair, _all_vertices(pair[1])) for pair in zip(first, bindings, strict=True)]
-    skins = [replace(s, lies_on=alike.get(s.lies_on, s.lies_on)) for s in skins]
+    bindings, skins = _read_skins({obj: records[obj] for obj in first}, alike)
     below = [(obj, bind(obj, follow=False)) for obj in fixed]
     kept = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in below]
     softness = [records[obj]["softness"] for obj in first]
@@ -512,6 +519,66 @@ def soften_copies(
             weights = digest(soft.bones, soft.weights)
             found_of_copy = {"bones": features, "weights": weights}
             keep_record(mesh_of(copy), FEATURES_PROPERTY, found_of_copy)
+
+
+@dataclass(frozen=True)
+class ReadSkins:
+    """What soft weights were computed from last: a slider that moves leaves it as it is.
+
+    Attributes:
+        key: what it was read for.
+        bindings, skins: of the meshes of one character, as they are painted.
+    """
+
+    key: object
+    bindings: list[Binding]
+    skins: list[Skin]
+
+
+def _read_skins(
+    records: Mapping[bpy.types.Object, dict[str, Any]],
+    alike: Mapping[bpy.types.Object, bpy.types.Object],
+) -> tuple[list[Binding], list[Skin]]:
+    """The painted meshes that are softened together; the same again while they are the same.
+
+    Args:
+        alike: the object that stands for one which others may lie on.
+    """
+    objects, key = [SkinnedObject(obj) for obj in records], list[object]()
+    lies_on = [alike.get(below := each.settings.lies_on, below) for each in objects]
+    for skinned, below in zip(objects, lies_on, strict=True):
+        used = skinned.obj, skinned.mesh, skinned.rig, below
+        uids = [each and each.session_uid for each in used]
+        digests = {**records[skinned.obj], **structure_of(skinned)}
+        for name in (SOFT_WEIGHTS, "softness", OTHER_MESHES):
+            digests.pop(name, None)
+        place = object_to_armature(skinned.obj, skinned.rig).tolist()
+        kept = text_in(skinned.mesh, PAINTED.record), skinned.settings.limb_axis
+        key.append((uids, digests, place, kept))
+    uid, memory = objects[0].obj.session_uid, memories(ReadSkins)
+    known = memory.get(uid)
+    memory.clear()
+    if known is None or known.key != key:
+        bindings = [bind(each.obj, follow=False, painted=True) for each in objects]
+        skins = [
+            replace(
+                Skin.of(each.obj, binding, _all_vertices(binding)),
+                lies_on=0 if below is None else below.session_uid,
+            )
+            for each, binding, below in zip(objects, bindings, lies_on, strict=True)
+        ]
+        known = ReadSkins(key, bindings, skins)
+        if not all(map(_is_of_record, objects, bindings, records.values())):
+            return bindings, skins  # of an edit that the records do not know yet
+    memory[uid] = known
+    return known.bindings, known.skins
+
+
+def _is_of_record(skinned: SkinnedObject, binding: Binding, record: dict[str, Any]) -> bool:
+    """Whether a binding has read just the painted weights that a record is about."""
+    weights, corners = binding.weights_of_mesh, binding.mesh_arrays.corner_vertex
+    assert weights is not None
+    return record["painted"] == _digest_of_painted(skinned, weights, binding.rest, corners)
 
 
 def _all_vertices(binding: Binding) -> Indices:
@@ -550,7 +617,7 @@ def _write_soft_copy(
         vertices, weights = np.append(vertices, inside), np.append(weights, masked[inside])
         groups = np.append(groups, np.full(len(inside), group))
     points, rows = _rows_of_points(vertex_of_point, vertices)
-    write_rows(copy, points, groups[rows], weights[rows].clip(0.0, 1.0))
+    write_weights(mesh_of(copy), points, groups[rows], weights[rows].clip(0.0, 1.0))
     mesh_of(copy).update()
     copy.update_tag()
 

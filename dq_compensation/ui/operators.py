@@ -13,15 +13,14 @@ from bpy.props import BoolProperty, StringProperty
 from bpy.types import Context, Event, KeyMap, KeyMapItem, Menu, Object, Operator, UILayout
 
 from ..errors import UserError, raise_refusal
-from ..lifecycle import enabling
+from ..lifecycle import enabling, following_softness
 from ..lifecycle.character_settings import (
     has_settings,
     moving_settings,
     use_character_settings,
     use_own_settings,
 )
-from ..lifecycle.following import check_all, end_comparison
-from ..lifecycle.following_softness import soften_waiting, waiting_objects
+from ..lifecycle.following import end_comparison
 from ..lifecycle.reconcile import older_than_its_file
 from ..modifier.modifier_stack import show_plain
 from ..scene.binding.content import other_renders_warning
@@ -51,7 +50,6 @@ from ..ui_shared.reporting import (
     Outcome,
     Refusing,
     RunsInSteps,
-    Steps,
     draw_words,
     reports_errors,
 )
@@ -97,17 +95,20 @@ stack, and Disable restores every setting"""
         return _join(reasons[:3]) or NOTHING_SELECTED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        result = self.execute(context)
-        if not any(obj.session_uid in self._enabled for obj in waiting_objects()):
-            return result
-        self._interactive = True
-        return self.run(context, self._softened())
+        runs = False
+        following_softness.await_first(True)
+        try:
+            result = self.execute(context)
+            waiting = following_softness.waiting_objects()
+            runs = any(obj.session_uid in self._enabled for obj in waiting)
+        finally:
+            following_softness.await_first(runs)
+        self._interactive = runs
+        return self.run(context, enabling.soften_enabled()) if runs else result
 
-    @staticmethod
-    def _softened() -> Steps:
-        yield from soften_waiting()
-        check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
-        return []
+    def _end(self, context: Context) -> None:
+        super()._end(context)
+        following_softness.await_first(False)
 
     def _stop(self, context: Context) -> OperatorResult:
         self._end(context)

@@ -25,10 +25,13 @@ from dq_compensation.lifecycle.following_softness import (
     waiting_objects,
 )
 from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
+from dq_compensation.softness.softening import soften_copies
 from dq_compensation.steps import Progress, run_through
 from dq_compensation.ui.operators import DQC_OT_enable
 from tests.blender.enabled_scenes import (
@@ -53,7 +56,7 @@ from tests.blender.softness_scenes import (
 )
 from tests.kept_files import new_file
 from tests.limb import pose_limb
-from tests.replaced_functions import replace_everywhere
+from tests.replaced_functions import count_calls, replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon", "window")
 
@@ -395,9 +398,22 @@ def _new_limb() -> Scene:
     return obj, rig
 
 
-def _press_enable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the button does, run to its end; without a window Blender invokes no operator."""
+def _press_enable(monkeypatch: pytest.MonkeyPatch, stopped_after: int | None = None) -> None:
+    """What the button does, run to its end; without a window Blender invokes no operator.
+
+    Args:
+        stopped_after: press Esc after so many steps.
+    """
     execute = DQC_OT_enable.execute
+
+    def run(self: DQC_OT_enable, context: bpy.types.Context, steps: Any) -> object:
+        self._steps = steps
+        for _ in range(stopped_after or 0):
+            next(steps)
+        return self._stop(context)
+
+    if stopped_after is not None:
+        monkeypatch.setattr(DQC_OT_enable, "run", run)
 
     def pressed(self: DQC_OT_enable, context: bpy.types.Context) -> object:
         monkeypatch.setattr(DQC_OT_enable, "execute", execute)
@@ -438,6 +454,76 @@ def test_enable_makes_them_in_its_own_step_of_undo(monkeypatch: pytest.MonkeyPat
     assert_shows(obj, soft)
     assert computed == {"Limb": 1}
     painted_in_a_window(obj)
+
+
+def test_enable_adds_its_modifier_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not made for the painted weights first."""
+    obj, _ = _new_limb()
+    calls = count_calls(monkeypatch, install)
+    _press_enable(monkeypatch)
+    assert calls == {"install": 1}
+    assert status_of(obj).notes == []
+    check()
+    assert calls == {"install": 1}
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_enable_that_is_stopped_adds_its_modifier_as_painted(
+    after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj, _ = _new_limb()
+    plain, size = evaluated_positions(obj), size_of(obj)
+    calls = count_calls(monkeypatch, install)
+    _press_enable(monkeypatch, stopped_after=after)
+    assert calls == {"install": 1}
+    assert obj.dq_compensation.softness == 0.0
+    assert SkinnedObject(obj).ours is not None
+    assert soft_copies() == []
+    shown = evaluated_positions(obj)
+    assert distance(shown, plain, size) > MOVED
+    assert error(obj) <= TOLERANCE
+    bpy.ops.ed.undo()
+    check()
+    obj = bpy.data.objects["Limb"]
+    assert not obj.dq_compensation.enabled
+    assert distance(evaluated_positions(obj), plain, size) == 0.0
+    enable(obj)
+    assert computed_in_a_window() == 1
+    painted_in_a_window(obj)
+
+
+def test_enable_that_fails_in_its_steps_adds_its_modifier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    obj, _ = _new_limb()
+
+    def failing(*_args: object) -> Generator[Progress, None, None]:
+        yield Progress(0.0, "")
+        raise RuntimeError("as a defect does")
+
+    with monkeypatch.context() as patch:
+        replace_everywhere(patch, soften_copies, failing)
+        with pytest.raises(RuntimeError, match="as a defect does"):
+            _press_enable(monkeypatch)
+    check()
+    assert SkinnedObject(obj).ours is not None
+    assert computed_in_a_window() == 1
+    painted_in_a_window(obj)
+
+
+def test_what_joins_a_soft_character_and_is_stopped_has_its_modifier(
+    limb: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj, _ = limb
+    other = obj.copy()
+    other.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(other)
+    disable(other)
+    select(other)
+    _press_enable(monkeypatch, stopped_after=1)
+    check()
+    assert SkinnedObject(other).ours is not None
+    assert computed_in_a_window() == 0
 
 
 def test_scripts_that_enable_do_not_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from dq_compensation.analysis.soft_weights import (
     feature_bones,
     followed_weights,
     limb_radii,
+    smooth_radii,
     soft_weights,
 )
 from dq_compensation.core.influences import Influences
@@ -103,6 +104,7 @@ def softened(
     held = np.zeros(skeleton.bone_count, np.bool_)
     held[list(kept)] = True
     radii = limb_radii(positions, influences, skeleton)
+    radii = smooth_radii(surface, radii[surface.vertices])
     amounts = np.full(len(positions), amount)
     limbs = np.arange(skeleton.bone_count)
     found = run(soft_weights(surface, influences, radii, amounts, held, most=most, limbs=limbs))
@@ -122,6 +124,7 @@ def test_what_is_softened_goes_over_into_what_is_fixed(is_soft: bool) -> None:
     positions, faces, painted = tube(81, 24)
     surface, skeleton = surface_of(positions, faces, painted), limb_skeleton()
     radii, amounts = limb_radii(positions, painted, skeleton), np.full(len(positions), 0.5)
+    radii = smooth_radii(surface, radii[surface.vertices])
     whole = softened(positions, faces, painted, skeleton)
     points = np.flatnonzero(positions[surface.vertices, 2] <= -0.01)
     kept = influences_of(whole) if is_soft else painted

@@ -40,12 +40,12 @@ from ..blender.skinned_object import SkinnedObject
 from ..vertex_groups import PAINTED, kept_influences
 from .binding import Binding
 from .content import (
+    SOFT_WEIGHTS,
     Digests,
     acting_soft_copy,
     changed_digests,
     digest_of_bones,
     followed_modifiers,
-    keeps_soft_weights,
     modifiers_read,
     read_soft_weights,
     reshaping_modifiers,
@@ -280,6 +280,41 @@ def renamed(known: Binding, skinned: SkinnedObject, structure: Digests) -> Bindi
     return known.renamed(names, groups, example_items(obj), structure)
 
 
+def with_other_soft_weights(
+    known: Binding, skinned: SkinnedObject, structure: Digests
+) -> Binding | None:
+    """The binding of an object of which only soft weights are others; None if more has changed.
+
+    Args:
+        known, structure: as for `renamed`.
+    """
+    changed = {*changed_digests(known.structure, structure)}
+    if changed != {SOFT_WEIGHTS} or known.followed or known.reshaped:
+        return None
+    there = transformed_points(known.object_to_armature, known.rest)
+    soft = _soft_influences(skinned, known.skeleton, there)
+    found = replace(
+        known, influences=soft or known.painted_influences, structure=structure, whole=None
+    )
+    found.keep_part_of(known)
+    return found
+
+
+def _soft_influences(
+    skinned: SkinnedObject, skeleton: Skeleton, positions: Floats
+) -> Influences | None:
+    """The influences of the soft weights that act on an object, None without any.
+
+    Args:
+        skeleton, positions: of `modifier_influences`.
+    """
+    copy, count = acting_soft_copy(skinned), len(skinned.mesh.vertices)
+    if copy is None or len(positions) != count:
+        return None
+    soft = read_soft_weights(copy, count)
+    return modifier_influences(copy, skinned.modifier, soft, skeleton, positions)
+
+
 def _what_groups_are(groups: tuple[str, ...], names: tuple[str, ...]) -> list[int | str]:
     """The bone of each vertex group by its place, else the name of the group."""
     place = {name: index for index, name in enumerate(names)}
@@ -310,21 +345,16 @@ def _bind(
     if skeleton.bendy is None:
         skeleton = with_bendy_bones(skeleton, rig)
     weights = read_weights(mesh)
-    is_soft = keeps_soft_weights(skinned) and not painted
-    copy = acting_soft_copy(skinned) if is_soft else None
     shape_keys = None
     if skinned.mesh.shape_keys is not None:
         own = holder == obj
         shape_keys = ShapeKeys.read(obj, weights) if own else _keys_through(skinned, holder)
     rest = shape_keys.basis if shape_keys is not None else read_positions(mesh)
     there = transformed_points(to_armature, rest)
-    influences = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)
-    first = as_painted
+    first = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)
     if PAINTED.record in skinned.mesh and len(rest) == len(skinned.mesh.vertices):
         first = kept_influences(obj, skeleton.names, PAINTED)
-    if copy is not None and len(rest) == len(skinned.mesh.vertices):
-        soft = read_soft_weights(copy, len(rest))
-        influences = modifier_influences(copy, modifier, soft, skeleton, there)
+    soft = None if painted else _soft_influences(skinned, skeleton, there)
     group = holder.vertex_groups.find(modifier.vertex_group)
     mask = weights.of_group(group) if group >= 0 else None
     if mask is not None and modifier.invert_vertex_group:
@@ -337,7 +367,7 @@ def _bind(
         armature_uid=rig.session_uid,
         rest=rest,
         shape_keys=shape_keys,
-        influences=influences,
+        influences=soft or as_painted,
         painted_influences=as_painted,
         first_influences=first,
         mask=mask,

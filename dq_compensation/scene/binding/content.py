@@ -127,8 +127,8 @@ def write_points(copy: bpy.types.Object, rest: Float32s, varying: Indices) -> In
     mesh, count = mesh_of(copy), len(rest)
     steps = rest[varying][:, None] + np.eye(3) * _step(rest)
     points = np.concatenate((rest, steps.reshape(-1, 3))).astype(np.float32)
-    copy.vertex_groups.clear()
     mesh.clear_geometry()
+    copy.vertex_groups.clear()  # of no vertex, that costs nothing
     mesh.vertices.add(len(points))
     mesh.vertices.foreach_set("co", points.reshape(-1))
     if len(varying):

@@ -14,7 +14,7 @@ import numpy as np
 from bmesh.types import BMDeformVert
 from numpy.typing import DTypeLike, NDArray
 
-from ...arrays import Booleans, Float32s, Int32s
+from ...arrays import Booleans, Float32s, Floats, Int32s, Integers
 from ...core.topology import MeshArrays
 
 # Bulk reading of mesh attributes and collections into NumPy arrays, and writing of attributes.
@@ -262,3 +262,32 @@ def read_weights(mesh: bpy.types.Mesh) -> VertexGroupWeights:
         reader.free()
     vertices = np.repeat(np.arange(len(rows), dtype=np.int32), counts)
     return VertexGroupWeights(vertices, groups, weights, len(mesh.vertices))
+
+
+def write_weights(
+    mesh: bpy.types.Mesh, vertices: Integers, groups: Integers, weights: Floats
+) -> None:
+    """Write the weights of a mesh that has none, through bmesh: several times faster than groups.
+
+    All other layers are written anew: for meshes of ours, which have next to nothing else. The
+    entries of a vertex get the order of their groups.
+
+    Args:
+        vertices, groups, weights: shape (m,), one for each (vertex, group) pair, in any order;
+            weights above 0.
+    """
+    order = np.lexsort((groups, vertices))
+    ends = np.cumsum(np.bincount(vertices, minlength=len(mesh.vertices))).tolist()
+    numbers, values = groups[order].tolist(), weights[order].tolist()
+    writer, first = bmesh.new(), 0
+    try:
+        writer.from_mesh(mesh, face_normals=False, vertex_normals=False)
+        layer = writer.verts.layers.deform.verify()
+        for vertex, end in zip(writer.verts, ends, strict=True):
+            entries = vertex[layer]
+            for row in range(first, end):
+                entries[numbers[row]] = values[row]
+            first = end
+        writer.to_mesh(mesh)
+    finally:
+        writer.free()
