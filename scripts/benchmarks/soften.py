@@ -4,8 +4,8 @@
 
 *Soften Weights* once: softened weights are weights. It is compared with the same where each bone is
 solved on the whole skin, and a dressed human with one mesh of as many vertices; these ratios have
-targets. *Softness* is computed once, too, when the character is enabled, but costs
-something in each frame: posed frames are compared with the same weights painted in.
+targets. *Softness* is computed once, too, when the character is enabled or its slider moves, but
+costs something in each frame: posed frames are compared with the same weights painted in.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def soften_benchmark() -> None:
         record(title, ratio, target)
         _subdivide(body)
     _first_enable(target=2.1)
+    _slider(target=1.0)
     _dressed(target=1.3)
     _softness_in_frames(target=1.5)
     _softness_in_frames(finer=True, target=1.2)
@@ -86,6 +87,27 @@ def _first_enable(*, target: float, rounds: int = 3) -> None:
         ratios.append((time.perf_counter() - restored) / (softened - start))
     title = f"enable {len(body.data.vertices):,} vertices, Soft with Twist"
     ratio = statistics.median(ratios)
+    print(f"  {title:<48}{ratio:6.2f} (target: {target}), of softening alone")
+    record(title, ratio, target)
+
+
+def _slider(*, target: float, rounds: int = 5) -> None:
+    """Time from a new value of *Softness* to the picture, against *Soften Weights*."""
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    body, _ = build_human()
+    start = time.perf_counter()
+    api.soften_weights(body)
+    softened = time.perf_counter() - start
+    api.restore_weights(body)
+    api.enable(body, use_ball_joints=True, softness=0.5, twist_spread=1.0)
+    seconds = []
+    for softness in np.linspace(0.4, 0.6, rounds).tolist():
+        start = time.perf_counter()
+        body.dq_compensation.softness = softness
+        bpy.context.view_layer.update()
+        seconds.append(time.perf_counter() - start)
+    title = f"slider of Softness, {len(body.data.vertices):,} vertices"
+    ratio = statistics.median(seconds) / softened
     print(f"  {title:<48}{ratio:6.2f} (target: {target}), of softening alone")
     record(title, ratio, target)
 

@@ -87,7 +87,7 @@ def _a_lock(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
 
 
 def _a_kind(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
-    obj.dq_compensation.bone_kinds = "Hand: RIGID"
+    obj.dq_compensation.bone_kinds = "Hand=RIGID"
 
 
 def _an_axis(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
