@@ -195,7 +195,7 @@ class TreeKind:
         slots: how many influences it can blend: with OWN 4, 7, 10, ...; 0 where it reads no bones
             (`kind_for` leaves it at 0 for other bases).
         masked: whether the Armature modifier is limited to a vertex group.
-        unmasks: whether that of the base is undone, and done again after all else.
+        unmasks: whether what is added is computed as without the group, and masked then.
         painted: whether a vertex group scales the compensation.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.

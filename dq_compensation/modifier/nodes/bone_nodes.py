@@ -321,7 +321,7 @@ def _example_alphas(
         solution = build.attribute(numbered(EXAMPLE_SOLUTION, three), Vector)
         counted: Vector = held.sample(solution, build.index) * known.fields["near"]
         alpha = build.total(counted, bone)
-        alphas.append(alpha.maximum(build.zero()).minimum((1.0, 1.0, 1.0)))
+        alphas.append(alpha.maximum((0.0, 0.0, 0.0)).minimum((1.0, 1.0, 1.0)))
     total = reduce(add, (alpha.dot((1.0, 1.0, 1.0)) for alpha in alphas))
     share = 1.0 / total.maximum(1.0)
     fields = {f"{three}": alpha * share for three, alpha in enumerate(alphas)}

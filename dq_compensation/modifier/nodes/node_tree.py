@@ -198,6 +198,7 @@ class _Assembly:
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
         self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in inputs}
+        self.mask: Scalar | None = None
 
     @cached_property
     def bones(self) -> Cloud:
@@ -221,9 +222,8 @@ class _Assembly:
             self.mesh = grouped(build, "DQ Compensation examples", part, *of_mesh)
         if base == "SOFT":
             self.mesh = self._moved_by_copy()
-        if self.kind.unmasks:
-            self.mesh = self._unmasked()
-        self.in_armature_space = self.to_object.inverted().transform_point(build.position)
+        self.place = self._unmasked() if self.kind.unmasks else build.position
+        self.in_armature_space = self.to_object.inverted().transform_point(self.place)
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
@@ -279,24 +279,30 @@ class _Assembly:
             build.connect(socket, copied)
         return points
 
-    def _unmasked(self) -> Geometry:
-        """The mesh where the Armature modifier takes it without its vertex group."""
-        build, weight, moved = self.b, self._mask_weight(), self.b.position
-        if self.kind.base == "SOFT":
-            whole, masked = moved, self.arriving_shape + (moved - self.arriving_shape) * weight
-        else:
-            arriving, is_kept = build.found_attribute(ARRIVING, Vector)
-            whole = arriving + (moved - arriving) * (1.0 / weight.maximum(_LEAST_MASK))
-            masked, weight = moved, weight * is_kept
-        known = self.mesh.capture({"whole": whole, "masked": masked, "weight": weight})
-        self.unmasked = known.fields
-        return known.geometry.set_position(known.fields["whole"])
+    def _unmasked(self) -> Vector:
+        """Where the Armature modifier takes vertices without its vertex group.
 
-    def _masked_again(self, deformed: Geometry) -> Geometry:
-        """A mesh that was unmasked, with the mask's share of what has moved it since."""
-        known = self.unmasked
-        moved = (self.b.position - known["whole"]) * known["weight"]
-        return deformed.set_position(known["masked"] + moved)
+        They stay where it takes them with the group, and offsets are masked, too: so this holds
+        after each offset.
+        """
+        build, weight = self.b, self._mask_weight()
+        if self.kind.base == "SOFT":
+            self.arriving_place = self.arriving_shape
+        else:
+            self.arriving_place, is_kept = build.found_attribute(ARRIVING, Vector)
+            weight = weight * is_kept
+        known = self.mesh.capture({"weight": weight})
+        self.mesh, self.mask = known.geometry, known.fields["weight"]
+        if self.kind.base == "SOFT":
+            self.mesh = self.mesh.set_position(self._as_masked(build.position))
+        way = build.position - self.arriving_place
+        return self.arriving_place + way * (1.0 / self.mask.maximum(_LEAST_MASK))
+
+    def _as_masked(self, place: Vector) -> Vector:
+        """Where the mask leaves vertices that go to a place; in object space."""
+        if self.mask is None:
+            return place
+        return self.arriving_place + (place - self.arriving_place) * self.mask
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""
@@ -307,6 +313,8 @@ class _Assembly:
 
     def _mask_weight(self) -> Scalar:
         """The weight of the Armature modifier's vertex group, or 1 - weight."""
+        if self.mask is not None:
+            return self.mask
         weight = self._group("Mask")
         return weight + self.inputs["Invert Mask"] * (1.0 - weight * 2.0)
 
@@ -335,11 +343,12 @@ class _Assembly:
     def _moved(self, *, plain: bool) -> Vector:
         """Where vertices are, in armature space."""
         if plain:
-            return self.b.position
-        return self.b.choose(self._placed_together, self.in_armature_space, self.b.position)
+            return self.place
+        return self.b.choose(self._placed_together, self.in_armature_space, self.place)
 
     def _in_object_space(self, offset: Vector, *, plain: bool) -> Vector:
-        """An offset in armature space."""
+        """An offset in armature space, as far as the mask lets it through."""
+        offset = offset if self.mask is None else offset * self.mask
         if plain:
             return offset
         turned = self.to_object.transform_direction(offset)
@@ -402,10 +411,8 @@ class _Assembly:
         return self._turned(deformed, plain=plain) if self.kind.turns else deformed
 
     def _finished_on_base(self, deformed: Geometry) -> Geometry:
-        """What is added to the base, blended to LINEAR by the blend group, and masked again."""
-        if self.kind.blended:
-            deformed = self._blended(deformed)
-        return self._masked_again(deformed) if self.kind.unmasks else deformed
+        """What is added to the base, blended to LINEAR by the blend group."""
+        return self._blended(deformed) if self.kind.blended else deformed
 
     def _blended(self, deformed: Geometry) -> Geometry:
         """The mesh blended to LINEAR: by Blender, or by soft weights.
@@ -419,7 +426,7 @@ class _Assembly:
         linear, _ = build.found_attribute(LINEAR, Vector)
         arriving, is_kept = build.found_attribute(ARRIVING, Vector)
         weight = self._group("Blend Group")
-        blended = linear + (build.position - arriving) * weight
+        blended = self._as_masked(linear) + (build.position - arriving) * weight
         return deformed.set_position(blended, is_kept * (weight < 1.0))
 
     def _blended_softly(self, deformed: Geometry) -> Geometry:
@@ -445,10 +452,12 @@ class _Assembly:
             part: Vector = reduce(add, places)
             if first == 0:
                 part = build.choose(together, to_object.transform_point(part), part)
+                part = self._as_masked(part)
                 blended = part + (build.position - part) * weight
                 deformed = deformed.set_position(blended, is_blended)
             else:
                 part = build.choose(together, to_object.transform_direction(part), part)
+                part = part if self.mask is None else part * self.mask
                 deformed = deformed.moved_by(part * (1.0 - weight), is_blended * (shares[0] > 0.0))
         return deformed
 
@@ -525,6 +534,7 @@ class _Assembly:
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""
         amount: Scalar = self.b.attribute(AMOUNT, Scalar)
+        strength = strength if self.mask is None else strength * self.mask
         of_pair = self.palette.sample(offset, self.b.attribute(PAIR, Integer))
         return of_pair * (amount * strength)
 
