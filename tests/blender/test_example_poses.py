@@ -15,7 +15,12 @@ from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.authoring import mirror_example, remove_example
 from dq_compensation.examples.posed_copy import apply_copy, go_to_pose, positions_in
 from dq_compensation.lifecycle.following import mesh_edited
-from dq_compensation.modifier.attribute_names import ARRIVING, EXAMPLE_OFFSETS, numbered
+from dq_compensation.modifier.attribute_names import (
+    ARRIVING,
+    EXAMPLE_OFFSETS,
+    EXAMPLES_REACH,
+    numbered,
+)
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.mesh import AttributeType, read_attribute
 from dq_compensation.scene.copies import posed_copy_of
@@ -308,8 +313,7 @@ def test_poses_of_many_bones_add_up_where_they_meet(addon: None, human: Human) -
     obj, rng = human.mesh_object, np.random.default_rng(0)
     settings_for(human, "SPHERICAL_JOINT")
     add_examples(human, twists=False)
-    # Poses of both bones, and more of one than a vector has numbers, move every vertex; a key that
-    # was computed, by what rounding leaves of nothing.
+    # Poses of both bones, and more of one than a vector has numbers, move every vertex.
     for number, degrees in enumerate((30.0, 60.0, 90.0, 120.0)):
         turn(human, SHOULDER, degrees, "X")
         add_example(human, SHOULDER, f"{number}", api.evaluate(obj))
@@ -322,6 +326,18 @@ def test_poses_of_many_bones_add_up_where_they_meet(addon: None, human: Human) -
         turn(human, SHOULDER, shoulder)
         computed = api.evaluate(obj)
         assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)
+
+
+def test_what_rounding_leaves_in_a_key_moves_no_vertex(addon: None, human: Human) -> None:
+    obj, rng = human.mesh_object, np.random.default_rng(0)
+    flexing(human)
+    moved = human.arrays.vertices + 1e-7 * rng.uniform(size=human.arrays.vertices.shape)
+    moved[7, 0] += 0.05
+    key = obj.data.shape_keys.key_blocks[1]
+    key.points.foreach_set("co", moved.astype(np.float32).ravel())
+    enable(obj)
+    reach = read_attribute(obj.data, EXAMPLES_REACH, AttributeType.INTEGER, len(moved))
+    assert np.flatnonzero(reach).tolist() == [7]
 
 
 def test_the_offsets_of_poses_that_do_not_act_are_not_read(addon: None, human: Human) -> None:
