@@ -15,7 +15,8 @@ import json
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, Literal
 
 import bpy
@@ -165,15 +166,21 @@ class _Assembly:
         if self.kind.bendy or self.kind.bones:
             return self._of_any_bones()
         build, palette, length = self.b, self.palette, self.length
-        doubts = stretched_edges(build, palette, length)
-        place = self._rigid_limbs() if self.kind.joints else state_of(build, length)
-        shown = build.points(self.points, place)
+        doubts: list[Scalar] = []
+        if self.kind.joints:
+            doubts.append(stretched_edges(build, palette, length))
+            shown = build.points(self.points, self._rigid_limbs())
+        else:
+            shown = build.points(self.points, state_of(build, length))
         if self.kind.pairs or self.kind.examples:
-            of_bones = (palette, self.bone_rows)
-            turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
-            doubts = doubts + turned.geometry.statistic(turned.fields["mirrored"], "Max")
+            part = partial(bone_turns, stretches_seen=self.kind.joints)
+            of_bones = (palette, self.bone_rows, length)
+            turned = grouped(build, "DQ Compensation bone turns", part, *of_bones)
+            doubts.append(turned.geometry.statistic(turned.fields["scaled"], "Max"))
             shown = self._with_turns(shown, turned)
-        return build.choose(doubts, shown, self._of_any_bones())
+        if not doubts:
+            return shown
+        return build.choose(reduce(add, doubts), shown, self._of_any_bones())
 
     def _rigid_limbs(self) -> Vector:
         return rigid_limbs(self.b, self.palette, self.bone_rows, self.length)

@@ -68,12 +68,17 @@ def stretched_edges(build: TreeBuilder, palette: Geometry, length: Scalar) -> Sc
     return palette.statistic(off, "Sum", "EDGE")
 
 
-def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar) -> Cloud:
+def bone_turns(
+    build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar, *, stretches_seen: bool
+) -> Cloud:
     """The rotations of bones that are not scaled, bendy or mirrored.
 
+    Args:
+        stretches_seen: whether `stretched_edges` tells of scaled bones: mirrored ones are left.
+
     Returns:
-        a point for each of the rows with the fields `turn`, and `mirrored`: 1 where a bone is
-        mirrored, which `stretched_edges` does not see, so that its turn means nothing; else 0.
+        a point for each of the rows with the fields `turn`, and `scaled`: 1 where a bone is scaled
+        or mirrored, so that its turn means nothing; else 0.
     """
     first = build.index * 4.0
     # Blender copies a mesh that comes into a modifier, with all its vertex groups, for each *Sample
@@ -81,8 +86,13 @@ def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar) -> Cloud:
     places = palette.capture({"place": build.position})
     origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
     x, y, z = (corner - origin for corner in corners)
-    mirrored = x.dot(y.cross(z)) < 0.0
-    return build.points(rows).capture({"turn": rotation_to(y, z), "mirrored": mirrored})
+    if stretches_seen:
+        scaled = x.dot(y.cross(z)) < 0.0
+    else:
+        shrink = 1.0 / length
+        x, y, z = (axis * shrink for axis in (x, y, z))
+        scaled = _is_scaled((x, y, z))
+    return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": scaled})
 
 
 def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
