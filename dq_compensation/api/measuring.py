@@ -429,10 +429,10 @@ def _modifiers(obj: bpy.types.Object) -> list[str]:
 def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -> list[str]:
     """Why the node modifier skins the mesh in the place of the Armature modifier."""
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
-    kind = kind_for(deformation, examples, "OWN", masked=False, shape_varies=False, sets=0)
+    kind = kind_for(deformation, None, "OWN", masked=False, shape_varies=False, sets=0)
     reasons = {
         "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
-        "example poses": kind.examples is not None,
+        "example poses": examples is not None,
         f"the blend group {settings.blend_group}": kind.blended,
     }
     return [

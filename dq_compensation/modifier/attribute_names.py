@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from ..arrays import Float32s
 from ..core.deform import RULES, Deformation, Method
 from ..core.measured_joints import MeasuredJoints
 from ..scene.binding.shape_key_offsets import Examples
@@ -58,18 +59,22 @@ SET_JOINT = f"{PREFIX}set_joint"  # 1 the joint is shared, 0 it is not
 SET_REFERENCE = f"{PREFIX}set_reference"  # palette row of the controlling bone, -1 without one
 SET_SIZE = f"{PREFIX}set_size"  # the number of bones
 
-# The example poses, see `core.example_poses`: of every vertex the offset of each,
-EXAMPLE_OFFSET = f"{PREFIX}example_offset"
-# whether any has one;
+# The example poses, see `core.example_poses`: of every vertex how many bones have poses that move
+# it; for each of these the first row of the bone in the tables below, and the offsets of its poses,
+# times their factors: the columns of matrices, three poses in each.
 EXAMPLES_REACH = f"{PREFIX}examples_reach"
-# a table of their rotations (rest, then the poses of a bone, for every bone with examples), a
-# matrix for each: its limb and the palette row of the bone; its direction and the row of the
-# parent; its rotation (x, y, z, w); its falloff, and 1 where the rotation counts, 0 the direction;
-EXAMPLE_ROTATIONS = f"{PREFIX}example_rotations"
-# and a table of the poses, matrices of one number after the other: the row of its bone's rest in
-# the table above, its factor, what each row from there on counts, and the poses of its bone, where
-# -1 is none.
-EXAMPLE_POSES = f"{PREFIX}example_poses"
+EXAMPLE_BONE = f"{PREFIX}example_bone"
+EXAMPLE_OFFSETS = f"{PREFIX}example_offsets"
+# Tables with a row for rest, then one for each pose of a bone, for every bone with examples: the
+# limb at rest; the direction; the palette rows of the bone and its parent, and the falloff; what
+# the row counts for the poses of its bone, three in each; and where rotations count for any bone,
+# the rotation, and 1 where it counts, 0 where the direction does.
+EXAMPLE_LIMB = f"{PREFIX}example_limb"
+EXAMPLE_DIRECTION = f"{PREFIX}example_direction"
+EXAMPLE_BONES = f"{PREFIX}example_bones"
+EXAMPLE_SOLUTION = f"{PREFIX}example_solution"
+EXAMPLE_ROTATION = f"{PREFIX}example_rotation"
+EXAMPLE_TWISTS = f"{PREFIX}example_twists"
 
 # Of the palette, row by row: of each bone its own axes at rest and where its first point is,
 PALETTE_REST = f"{PREFIX}palette_rest"
@@ -146,37 +151,39 @@ class ExampleCounts:
     """How many example poses a tree knows.
 
     Attributes:
-        poses: of all bones.
+        bones: that have any.
         most: poses of one bone.
+        reach: bones whose poses move one vertex, at most.
         twisting: whether full rotations count for any bone.
     """
 
     bones: int
-    poses: int
     most: int
+    reach: int
     twisting: bool
 
     @classmethod
-    def of(cls, examples: Examples) -> ExampleCounts:
-        """Count the example poses that act on a mesh."""
+    def of(cls, examples: Examples, offsets: Float32s) -> ExampleCounts:
+        """Count the example poses that act on a mesh; `offsets` as of `Examples.reached`."""
         poses = examples.poses
         bones, _, most = poses.solution.shape
-        return cls(bones, poses.pose_count, most, bool(poses.twists.any()))
+        reach = int(examples.reached(offsets).sum(axis=0).max(initial=0))
+        return cls(bones, most, reach, bool(poses.twists.any()))
 
     @property
     def key(self) -> str:
         """Their part in the key of a tree."""
         twisting = " twisting" * self.twisting
-        return f" examples {self.bones} {self.poses} {self.most}{twisting}"
+        return f" examples {self.bones} {self.most} {self.reach}{twisting}"
 
     @property
-    def pose_matrices(self) -> int:
-        """How many matrices hold the numbers of a pose in the table of poses."""
-        return -(-(2 * self.most + 3) // 16)
+    def threes(self) -> int:
+        """How many vectors hold a number for each pose of a bone."""
+        return -(-self.most // 3)
 
     @property
     def table_rows(self) -> int:
-        """The rows of the larger one of the two tables: rest and the poses of every bone."""
+        """The rows of the tables: rest and the poses of every bone."""
         return self.bones * (self.most + 1)
 
 
@@ -188,7 +195,7 @@ class TreeKind:
         slots: how many influences it can blend: with OWN 4, 7, 10, ...; 0 where it reads no bones
             (`kind_for` leaves it at 0 for other bases).
         masked: whether the Armature modifier is limited to a vertex group.
-        unmasks: whether that of the base is undone, and done again after all else.
+        unmasks: whether what is added is computed as without the group, and masked then.
         painted: whether a vertex group scales the compensation.
         scattered: whether so few vertices share a set of bones that sets save nothing.
         measured: whether COMPENSATED is MEASURED.
@@ -264,7 +271,7 @@ class TreeKind:
 
 def kind_for(
     deformation: Deformation,
-    examples: Examples | None,
+    examples: ExampleCounts | None,
     base: Base,
     *,
     masked: bool,
@@ -308,7 +315,7 @@ def kind_for(
         blended=blended,
         sampled=sampled,
         switched=adds and base == "ARMATURE" and not base_is_on,
-        examples=ExampleCounts.of(examples) if examples is not None else None,
+        examples=examples,
     )
 
 

@@ -131,7 +131,7 @@ def install(
     shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
     kind = kind_for(
         deformation,
-        examples,
+        _counted(examples, binding),
         base,
         masked=bool(mask) or inverted,
         shape_varies=binding.shape_varies,
@@ -186,6 +186,11 @@ def install(
     return modifier
 
 
+def _counted(examples: Examples | None, binding: Binding) -> ExampleCounts | None:
+    keys = binding.shape_keys
+    return None if examples is None or keys is None else ExampleCounts.of(examples, keys.offsets)
+
+
 def _influences_listed(deformation: Deformation, base: Base) -> int:
     """The most influences of a vertex whose bones a tree on another base than OWN reads, or 0."""
     if not skins_vertices(deformation, base):
@@ -213,11 +218,11 @@ def _write(
     obj, rig = skinned.obj, skinned.rig
     others = _other_users(skinned) if skinned.mesh.users > 1 else []
     if examples is not None:
-        counts = ExampleCounts.of(examples)
-        if counts.table_rows > len(skinned.mesh.vertices):
+        bones, rows, _ = examples.poses.solution.shape
+        if bones * rows > len(skinned.mesh.vertices):
             raise BindingError(
-                f"{obj.name} has fewer vertices than it takes to keep its {counts.poses} example "
-                "poses. Remove some."
+                f"{obj.name} has fewer vertices than it takes to keep its {len(examples.rows)} "
+                "example poses. Remove some."
             )
     # Bones that are named are known again after a renaming.
     named = named_bones(obj) & set(binding.skeleton.names)

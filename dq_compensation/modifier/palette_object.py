@@ -167,8 +167,9 @@ class _Assembly:
         else:
             shown = build.points(self.points, state_of(build, length))
         if self.kind.pairs or self.kind.examples:
+            part = partial(bone_turns, stretches_seen=self.kind.joints)
             of_bones = (palette, self.bone_rows, length)
-            turned = grouped(build, "DQ Compensation bone turns", bone_turns, *of_bones)
+            turned = grouped(build, "DQ Compensation bone turns", part, *of_bones)
             doubts.append(turned.geometry.statistic(turned.fields["scaled"], "Max"))
             shown = self._with_turns(shown, turned)
         if not doubts:

@@ -23,9 +23,14 @@ from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of, write_attribute
 from .attribute_names import (
     AMOUNT,
-    EXAMPLE_OFFSET,
-    EXAMPLE_POSES,
-    EXAMPLE_ROTATIONS,
+    EXAMPLE_BONE,
+    EXAMPLE_BONES,
+    EXAMPLE_DIRECTION,
+    EXAMPLE_LIMB,
+    EXAMPLE_OFFSETS,
+    EXAMPLE_ROTATION,
+    EXAMPLE_SOLUTION,
+    EXAMPLE_TWISTS,
     EXAMPLES_REACH,
     JOINT_DISTANCE,
     JOINT_ROWS,
@@ -57,7 +62,7 @@ from .attribute_names import (
 )
 from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
 
-# The attributes of example poses in a mesh for the modifier display: offsets and two tables.
+# The attributes of example poses in a mesh for the modifier display: offsets and tables.
 
 
 def _example_tables(
@@ -69,33 +74,44 @@ def _example_tables(
         offsets: shape (m, n, 3), of the mesh's shape keys.
         row_of_bone: the palette row of each bone.
     """
-    poses, counts = examples.poses, ExampleCounts.of(examples)
+    poses, counts = examples.poses, ExampleCounts.of(examples, offsets)
     count, size, most = poses.solution.shape
-    rotations = np.zeros((count, size, 4, 4), np.float32)
-    rotations[:, :, 0, :3] = poses.limbs[:, None]
-    rotations[:, :, 0, 3] = row_of_bone[poses.bones][:, None]
-    rotations[:, :, 1, :3] = poses.directions
-    parents = np.where(poses.is_root, IDENTITY_ROW, row_of_bone[poses.parents])
-    rotations[:, :, 1, 3] = parents[:, None]
-    rotations[:, :, 2] = np.roll(poses.rotations, -1, axis=-1)
-    rotations[:, :, 3, 0] = poses.falloff
-    rotations[:, :, 3, 1] = poses.twists[:, None]
-    bone, column = np.divmod(poses.rows, most)
-    # The poses are listed bone by bone.
-    first, of_bone = np.searchsorted(bone, np.arange(count)), np.bincount(bone, minlength=count)
-    number = np.arange(most)
-    siblings = np.where(number < of_bone[:, None], first[:, None] + number, -1)
-    parts = (bone * size, examples.factors, poses.solution[bone, :, column], siblings[bone])
-    numbers = np.column_stack(parts).astype(np.float32)
-    filled = np.pad(numbers, ((0, 0), (0, 16 * counts.pose_matrices - numbers.shape[1])))
-    values: dict[str, NDArray[Any]] = {
-        EXAMPLE_ROTATIONS: rotations.reshape(-1, 16),
-        EXAMPLES_REACH: offsets[examples.rows].any(axis=(0, 2)).astype(np.int32),
+    rows = np.zeros((count, size, 3))
+    rows[:, :, 0] = row_of_bone[poses.bones][:, None]
+    rows[:, :, 1] = np.where(poses.is_root, IDENTITY_ROW, row_of_bone[poses.parents])[:, None]
+    rows[:, :, 2] = poses.falloff
+    tables = {
+        EXAMPLE_LIMB: np.repeat(poses.limbs, size, axis=0),
+        EXAMPLE_DIRECTION: poses.directions,
+        EXAMPLE_BONES: rows,
     }
-    for place in range(counts.pose_matrices):
-        values[numbered(EXAMPLE_POSES, place)] = filled[:, 16 * place : 16 * place + 16]
-    for number, row in enumerate(examples.rows):
-        values[numbered(EXAMPLE_OFFSET, number)] = offsets[row]
+    if counts.twisting:
+        exists = poses.rotations.any(axis=2, keepdims=True)
+        tables[EXAMPLE_ROTATION] = np.where(exists, poses.rotations, (1.0, 0.0, 0.0, 0.0))
+        tables[EXAMPLE_TWISTS] = np.repeat(poses.twists.astype(np.float32), size)
+    reached = examples.reached(offsets)
+    # The bones of each vertex come first; the poses are listed bone by bone.
+    bones, reach = np.argsort(~reached, axis=0, kind="stable"), reached.sum(axis=0)
+    number, vertices = np.full((count, 3 * counts.threes), -1), np.arange(len(reach))
+    number[np.divmod(poses.rows, most)] = np.arange(poses.pose_count)
+    scaled = offsets[examples.rows] * examples.factors[:, None, None]
+    values: dict[str, NDArray[Any]] = {EXAMPLES_REACH: reach.astype(np.int32)}
+    for slot in range(counts.reach):
+        acts = slot < reach
+        values[numbered(EXAMPLE_BONE, slot)] = (size * bones[slot] * acts).astype(np.int32)
+        for three in range(counts.threes):
+            columns = np.zeros((len(reach), 4, 4), np.float32)
+            for column in range(3):
+                pose = number[bones[slot], 3 * three + column]
+                shown = (acts & (pose >= 0))[:, None]
+                columns[:, column, :3] = np.where(shown, scaled[pose, vertices], 0.0)
+            values[numbered(numbered(EXAMPLE_OFFSETS, slot), three)] = columns.reshape(-1, 16)
+    for three in range(counts.threes):
+        part = poses.solution[:, :, 3 * three : 3 * three + 3]
+        filled = np.pad(part, ((0, 0), (0, 0), (0, 3 - part.shape[2])))
+        tables[numbered(EXAMPLE_SOLUTION, three)] = filled
+    for name, table in tables.items():
+        values[name] = table.astype(np.float32).reshape(count * size, -1)
     return values
 
 

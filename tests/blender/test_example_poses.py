@@ -15,8 +15,14 @@ from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.authoring import mirror_example, remove_example
 from dq_compensation.examples.posed_copy import apply_copy, go_to_pose, positions_in
 from dq_compensation.lifecycle.following import mesh_edited
-from dq_compensation.modifier.attribute_names import EXAMPLE_OFFSET, numbered
+from dq_compensation.modifier.attribute_names import (
+    ARRIVING,
+    EXAMPLE_OFFSETS,
+    EXAMPLES_REACH,
+    numbered,
+)
 from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.blender.mesh import AttributeType, read_attribute
 from dq_compensation.scene.copies import posed_copy_of
 from human.model import Rig
 from tests.blender.conftest import Human
@@ -281,6 +287,59 @@ def test_the_modifier_shows_what_numpy_computes(
         assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)
 
 
+@pytest.mark.parametrize("bone", [ELBOW["default"], SHOULDER])
+def test_a_mirrored_bone_acts_as_numpy_computes(addon: None, human: Human, bone: str) -> None:
+    settings_for(human, "COMPENSATED")
+    add_examples(human, twists=True)
+    enable(human.mesh_object)
+    turn(human, ELBOW["default"], 80.0)
+    turn(human, SHOULDER, 30.0, "Z")
+    # No edge of a palette's points has another length.
+    human.armature_object.pose.bones[bone].scale = (-1.0, 1.0, 1.0)
+    bpy.context.view_layer.update()
+    # Blender's own result of such bones is another one: the shape that arrives there is compared.
+    binding, graph = bind(human.mesh_object), bpy.context.evaluated_depsgraph_get()
+    mesh = human.mesh_object.evaluated_get(graph).data
+    shape = read_attribute(mesh, ARRIVING, AttributeType.VECTOR, len(mesh.vertices))
+    matrices = binding.pose_matrices(human.armature_object.evaluated_get(graph))
+    examples = binding.examples()
+    alphas = examples.values(Pose.from_matrices(matrices, binding.skeleton))
+    assert alphas.max() > 0.1
+    offsets = np.tensordot(alphas, binding.shape_keys.offsets[examples.rows], 1)
+    assert largest(shape, human.arrays.vertices + offsets) < 1e-4 * size_of(human)
+
+
+def test_poses_of_many_bones_add_up_where_they_meet(addon: None, human: Human) -> None:
+    obj, rng = human.mesh_object, np.random.default_rng(0)
+    settings_for(human, "SPHERICAL_JOINT")
+    add_examples(human, twists=False)
+    # Poses of both bones, and more of one than a vector has numbers, move every vertex.
+    for number, degrees in enumerate((30.0, 60.0, 90.0, 120.0)):
+        turn(human, SHOULDER, degrees, "X")
+        add_example(human, SHOULDER, f"{number}", api.evaluate(obj))
+    for key in obj.data.shape_keys.key_blocks[1:-1]:
+        moved = human.arrays.vertices + 0.01 * rng.normal(size=human.arrays.vertices.shape)
+        key.points.foreach_set("co", moved.astype(np.float32).ravel())
+    enable(obj)
+    for elbow, axis, shoulder in IN_AND_BETWEEN:
+        turn(human, ELBOW["default"], elbow, axis)
+        turn(human, SHOULDER, shoulder)
+        computed = api.evaluate(obj)
+        assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)
+
+
+def test_what_rounding_leaves_in_a_key_moves_no_vertex(addon: None, human: Human) -> None:
+    obj, rng = human.mesh_object, np.random.default_rng(0)
+    flexing(human)
+    moved = human.arrays.vertices + 1e-7 * rng.uniform(size=human.arrays.vertices.shape)
+    moved[7, 0] += 0.05
+    key = obj.data.shape_keys.key_blocks[1]
+    key.points.foreach_set("co", moved.astype(np.float32).ravel())
+    enable(obj)
+    reach = read_attribute(obj.data, EXAMPLES_REACH, AttributeType.INTEGER, len(moved))
+    assert np.flatnonzero(reach).tolist() == [7]
+
+
 def test_the_offsets_of_poses_that_do_not_act_are_not_read(addon: None, human: Human) -> None:
     bone, obj = ELBOW["default"], human.mesh_object
     settings_for(human, "SPHERICAL_JOINT")
@@ -292,8 +351,8 @@ def test_the_offsets_of_poses_that_do_not_act_are_not_read(addon: None, human: H
     turn(human, bone, 0.0)
     shown = human.evaluated_positions()
     # Not a number times nothing is not a number: it would show if it were added.
-    offsets = obj.data.attributes[numbered(EXAMPLE_OFFSET, 0)]
-    offsets.data.foreach_set("vector", np.full(3 * len(obj.data.vertices), np.nan))
+    offsets = obj.data.attributes[numbered(numbered(EXAMPLE_OFFSETS, 0), 0)]
+    offsets.data.foreach_set("value", np.full(16 * len(obj.data.vertices), np.nan))
     obj.data.update_tag()
     assert np.array_equal(human.evaluated_positions(), shown)
     turn(human, bone, 50.0)

@@ -18,9 +18,14 @@ from ..attribute_names import (
     BONE,
     BONE_MATRIX,
     BONE_TURN,
-    EXAMPLE_OFFSET,
-    EXAMPLE_POSES,
-    EXAMPLE_ROTATIONS,
+    EXAMPLE_BONE,
+    EXAMPLE_BONES,
+    EXAMPLE_DIRECTION,
+    EXAMPLE_LIMB,
+    EXAMPLE_OFFSETS,
+    EXAMPLE_ROTATION,
+    EXAMPLE_SOLUTION,
+    EXAMPLE_TWISTS,
     EXAMPLES_REACH,
     PALETTE_END,
     PALETTE_LENGTH,
@@ -63,8 +68,13 @@ def stretched_edges(build: TreeBuilder, palette: Geometry, length: Scalar) -> Sc
     return palette.statistic(off, "Sum", "EDGE")
 
 
-def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar) -> Cloud:
+def bone_turns(
+    build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scalar, *, stretches_seen: bool
+) -> Cloud:
     """The rotations of bones that are not scaled, bendy or mirrored.
+
+    Args:
+        stretches_seen: whether `stretched_edges` tells of scaled bones: mirrored ones are left.
 
     Returns:
         a point for each of the rows with the fields `turn`, and `scaled`: 1 where a bone is scaled
@@ -75,8 +85,14 @@ def bone_turns(build: TreeBuilder, palette: Geometry, rows: Scalar, length: Scal
     # Index*; this one it copies once, where another node reads the palette, too.
     places = palette.capture({"place": build.position})
     origin, *corners = (places.at("place", first + float(corner)) for corner in range(4))
-    x, y, z = ((corner - origin) * (1.0 / length) for corner in corners)
-    return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": _is_scaled((x, y, z))})
+    x, y, z = (corner - origin for corner in corners)
+    if stretches_seen:
+        scaled = x.dot(y.cross(z)) < 0.0
+    else:
+        shrink = 1.0 / length
+        x, y, z = (axis * shrink for axis in (x, y, z))
+        scaled = _is_scaled((x, y, z))
+    return build.points(rows).capture({"turn": rotation_to(y, z), "scaled": scaled})
 
 
 def posed_bones(build: TreeBuilder, palette: Geometry) -> Cloud:
@@ -255,13 +271,11 @@ def _unit_or_zero(vector: Vector) -> Vector:
 # Nodes for example poses: the weight of each, and the mesh with their offsets.
 #
 # They equal `core.example_poses.ExamplePoses.alphas`. All of it runs on a few points, but for the
-# sum of the offsets.
+# sum of the offsets. Vectors have the numbers of three poses.
 
 
-# An example that acts less moves no vertex that anyone could see: it is left out.
+# Examples that act less move no vertex that anyone could see: they are left out.
 _NOTHING = 1e-5
-# So many are added in one step, or left out: about those of a bone, which act together.
-_TOGETHER = 4
 
 
 def with_examples(
@@ -281,56 +295,64 @@ def with_examples(
     """
     alphas = _example_alphas(build, held, palette, counts)
 
-    def of_vertex(name: str, kind: type[Integer | Vector]) -> Any:
+    def of_vertex(name: str, kind: type[Integer | Matrix]) -> Any:
         value = build.attribute(name, kind)
         return held.sample(value, build.index) if sampled else value
 
-    reached = of_vertex(EXAMPLES_REACH, Integer)
-    for first in range(0, counts.poses, _TOGETHER):
-        numbers = range(first, min(first + _TOGETHER, counts.poses))
-        alpha = [alphas.at("alpha", build.constant(number)) for number in numbers]
-        offsets = [of_vertex(numbered(EXAMPLE_OFFSET, number), Vector) for number in numbers]
-        moved = mesh.moved_by(reduce(add, map(Vector.__mul__, offsets, alpha)), reached)
-        mesh = build.choose(reduce(Scalar.maximum, alpha) > _NOTHING, mesh, moved)
-    return mesh
+    reach, moved = of_vertex(EXAMPLES_REACH, Integer), mesh
+    for slot in range(counts.reach):
+        row = of_vertex(numbered(EXAMPLE_BONE, slot), Integer)
+        offsets = numbered(EXAMPLE_OFFSETS, slot)
+        parts = [
+            of_vertex(numbered(offsets, three), Matrix).transform_direction(
+                alphas.at(f"{three}", row)
+            )
+            for three in range(counts.threes)
+        ]
+        moved = moved.moved_by(reduce(add, parts), reach > slot if slot else reach)
+    acting = alphas.geometry.statistic(alphas.fields["all"], "Max")
+    return build.choose(acting > _NOTHING, mesh, moved)
 
 
 def _example_alphas(
-    build: TreeBuilder, mesh: Geometry, palette: Geometry, counts: ExampleCounts
+    build: TreeBuilder, held: Geometry, palette: Geometry, counts: ExampleCounts
 ) -> Cloud:
-    """The weight of each example, `alpha` on a point for each pose; the mesh has their tables."""
+    """The weights of examples, for the poses of each bone on the rows of the bone.
+
+    Returns:
+        the fields `0`, `1`, ...: the weights of three poses each; and `all`, their sum.
+    """
     rows = build.points(build.constant(counts.table_rows))
-    near = rows.capture({"near": _nearness(build, mesh, palette, counts)})
-    numbers: list[Scalar] = []
-    for place in range(counts.pose_matrices):
-        of_pose = build.attribute(numbered(EXAMPLE_POSES, place), Matrix)
-        numbers += [each for part in mesh.sample(of_pose, build.index).entries() for each in part]
-    first, factor, *others = numbers
-    weights, siblings = others[: counts.most + 1], others[counts.most + 1 :][: counts.most]
-    rows_near = [near.at("near", first + float(number)) for number in range(counts.most + 1)]
-    alpha = reduce(add, map(Scalar.__mul__, rows_near, weights))
-    poses = build.points(build.constant(counts.poses))
-    clamped = poses.capture({"alpha": alpha.maximum(0.0).minimum(1.0)})
-    acting = [clamped.at("alpha", each.maximum(0.0)) * (each > -0.5) for each in siblings]
-    total = reduce(add, acting)
-    own = clamped.fields["alpha"] / total.maximum(1.0)
-    return clamped.geometry.capture({"alpha": own * factor})
+    known = rows.capture({"near": _nearness(build, held, palette, counts)})
+    size = counts.most + 1
+    bone = build.index.times_plus(1.0 / size, 0.5 / size)
+    alphas: list[Vector] = []
+    for three in range(counts.threes):
+        solution = build.attribute(numbered(EXAMPLE_SOLUTION, three), Vector)
+        counted: Vector = held.sample(solution, build.index) * known.fields["near"]
+        alpha = build.total(counted, bone)
+        alphas.append(alpha.maximum((0.0, 0.0, 0.0)).minimum((1.0, 1.0, 1.0)))
+    total = reduce(add, (alpha.dot((1.0, 1.0, 1.0)) for alpha in alphas))
+    share = 1.0 / total.maximum(1.0)
+    fields = {f"{three}": alpha * share for three, alpha in enumerate(alphas)}
+    return known.geometry.capture({**fields, "all": total})
 
 
 def _nearness(
-    build: TreeBuilder, mesh: Geometry, palette: Geometry, counts: ExampleCounts
+    build: TreeBuilder, held: Geometry, palette: Geometry, counts: ExampleCounts
 ) -> Scalar:
     """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
-    row: Matrix = mesh.sample(build.attribute(EXAMPLE_ROTATIONS, Matrix), build.index)
-    (*limb, bone_row), (*example_direction, parent_row), rotation, others = row.entries()
+
+    def of_row(name: str, kind: type[Scalar | Vector | Rotation]) -> Any:
+        return held.sample(build.attribute(name, kind), build.index)
+
+    bone_row, parent_row, falloff = of_row(EXAMPLE_BONES, Vector).components()
     turn = build.attribute(BONE_TURN, Rotation)
     bone, parent = palette.sample(turn, bone_row), palette.sample(turn, parent_row)
-    direction = bone.rotate(build.vector(*limb))
-    apart = direction.dot(parent.rotate(build.vector(*example_direction))).arccosine()
-    falloff, twists, *_ = others
+    example = parent.rotate(of_row(EXAMPLE_DIRECTION, Vector))
+    apart = bone.rotate(of_row(EXAMPLE_LIMB, Vector)).dot(example).arccosine()
     if counts.twisting:
-        x, y, z, w = rotation
-        example = parent.after(build.rotation(w, x, y, z))
+        example = parent.after(of_row(EXAMPLE_ROTATION, Rotation))
         turned = example.inverted().after(bone).quaternion().w.absolute().arccosine() * 2.0
-        apart = apart + (turned - apart) * twists
+        apart = apart + (turned - apart) * of_row(EXAMPLE_TWISTS, Scalar)
     return (apart * apart * falloff).exponential()

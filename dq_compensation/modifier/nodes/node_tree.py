@@ -198,6 +198,7 @@ class _Assembly:
         outputs = build.node("NodeGroupInput").outputs
         self.arriving = self.mesh = Geometry(build, outputs["Geometry"])
         self.inputs = {each.name: Scalar(build, outputs[each.name]) for each in inputs}
+        self.mask: Scalar | None = None
 
     @cached_property
     def bones(self) -> Cloud:
@@ -214,16 +215,18 @@ class _Assembly:
         # How far the skeleton reaches; and how far that point is off its axis.
         self.length, self.aside, _ = self.state.components()
         self.to_object = Matrix(build, placed.outputs["Transform"])
+        self.to_armature = self.to_object.inverted()
         examples, base = self.kind.examples, self.kind.base
         if examples is not None and base != "ARMATURE":
             part = partial(with_examples, counts=examples)
             of_mesh = self.mesh, self.mesh, self.palette
             self.mesh = grouped(build, "DQ Compensation examples", part, *of_mesh)
-        # Where the base takes the vertices, before the first *Set Position* of the tree.
+        # Where the base takes the vertices, before the first *Set Position* of the tree; and where
+        # they are after any, without the mask.
         self.base_place = self._place_by_copy() if base == "SOFT" else build.position
+        self.place = build.position
         if self.kind.unmasks:
-            self.mesh = self._unmasked()
-            self.base_place = build.position
+            self.base_place = self.place = self._unmasked()
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
         # Where other vertices arrive than the attributes were written for, they pass; the mark
@@ -278,24 +281,30 @@ class _Assembly:
             build.connect(socket, copied)
         return points
 
-    def _unmasked(self) -> Geometry:
-        """The mesh where the Armature modifier takes it without its vertex group."""
-        build, weight, moved = self.b, self._mask_weight(), self.base_place
-        if self.kind.base == "SOFT":
-            whole, masked = moved, self.arriving_shape + (moved - self.arriving_shape) * weight
-        else:
-            arriving, is_kept = build.found_attribute(ARRIVING, Vector)
-            whole = arriving + (moved - arriving) * (1.0 / weight.maximum(_LEAST_MASK))
-            masked, weight = moved, weight * is_kept
-        known = self.mesh.capture({"whole": whole, "masked": masked, "weight": weight})
-        self.unmasked = known.fields
-        return known.geometry.set_position(known.fields["whole"])
+    def _unmasked(self) -> Vector:
+        """Where the Armature modifier takes vertices without its vertex group.
 
-    def _masked_again(self, deformed: Geometry) -> Geometry:
-        """A mesh that was unmasked, with the mask's share of what has moved it since."""
-        known = self.unmasked
-        moved = (self.b.position - known["whole"]) * known["weight"]
-        return deformed.set_position(known["masked"] + moved)
+        They stay where it takes them with the group, and offsets are masked, too: so this holds
+        after each offset.
+        """
+        build, weight = self.b, self._mask_weight()
+        if self.kind.base == "SOFT":
+            self.arriving_place = self.arriving_shape
+        else:
+            self.arriving_place, is_kept = build.found_attribute(ARRIVING, Vector)
+            weight = weight * is_kept
+        known = self.mesh.capture({"weight": weight})
+        self.mesh, self.mask = known.geometry, known.fields["weight"]
+        if self.kind.base == "SOFT":
+            self.mesh = self.mesh.set_position(self._as_masked(self.base_place))
+        way = build.position - self.arriving_place
+        return self.arriving_place + way * (1.0 / self.mask.maximum(_LEAST_MASK))
+
+    def _as_masked(self, place: Vector) -> Vector:
+        """Where the mask leaves vertices that go to a place; in object space."""
+        if self.mask is None:
+            return place
+        return self.arriving_place + (place - self.arriving_place) * self.mask
 
     def _masked(self, moved: Vector) -> Vector:
         """Blend with the undeformed positions by the mask; in object space."""
@@ -306,6 +315,8 @@ class _Assembly:
 
     def _mask_weight(self) -> Scalar:
         """The weight of the Armature modifier's vertex group, or 1 - weight."""
+        if self.mask is not None:
+            return self.mask
         weight = self._group("Mask")
         return weight + self.inputs["Invert Mask"] * (1.0 - weight * 2.0)
 
@@ -335,11 +346,12 @@ class _Assembly:
         """A place in object space."""
         if plain:
             return place
-        there = self.to_object.inverted().transform_point(place)
+        there = self.to_armature.transform_point(place)
         return self.b.choose(self._placed_together, there, place)
 
     def _in_object_space(self, offset: Vector, *, plain: bool) -> Vector:
-        """An offset in armature space."""
+        """An offset in armature space, as far as the mask lets it through."""
+        offset = offset if self.mask is None else offset * self.mask
         if plain:
             return offset
         turned = self.to_object.transform_direction(offset)
@@ -348,7 +360,7 @@ class _Assembly:
     def _set_position(self, deform: Motion) -> Geometry:
         """Deform in armature space; when that is object space, without going there and back."""
         near = self._masked(deform(self.b.position))
-        start = self.to_object.inverted().transform_point(self.b.position)
+        start = self.to_armature.transform_point(self.b.position)
         far = self._masked(self.to_object.transform_point(deform(start)))
         mesh = self.mesh
         together = self._placed_together
@@ -377,7 +389,7 @@ class _Assembly:
             pair = build.attribute(POSED_PAIR, Vector)
             pair = pair if plain else to_object.transform_direction(pair)
             offset = self._pair_offset(pair, strength)
-        if self.base_place is build.position:
+        if self.base_place is self.place:
             return self.mesh.moved_by(offset)
         return self.mesh.set_position(self.base_place + offset)
 
@@ -405,10 +417,8 @@ class _Assembly:
         return self._turned(deformed, plain=plain) if self.kind.turns else deformed
 
     def _finished_on_base(self, deformed: Geometry) -> Geometry:
-        """What is added to the base, blended to LINEAR by the blend group, and masked again."""
-        if self.kind.blended:
-            deformed = self._blended(deformed)
-        return self._masked_again(deformed) if self.kind.unmasks else deformed
+        """What is added to the base, blended to LINEAR by the blend group."""
+        return self._blended(deformed) if self.kind.blended else deformed
 
     def _blended(self, deformed: Geometry) -> Geometry:
         """The mesh blended to LINEAR: by Blender, or by soft weights.
@@ -422,7 +432,7 @@ class _Assembly:
         linear, _ = build.found_attribute(LINEAR, Vector)
         arriving, is_kept = build.found_attribute(ARRIVING, Vector)
         weight = self._group("Blend Group")
-        blended = linear + (build.position - arriving) * weight
+        blended = self._as_masked(linear) + (build.position - arriving) * weight
         return deformed.set_position(blended, is_kept * (weight < 1.0))
 
     def _blended_softly(self, deformed: Geometry) -> Geometry:
@@ -447,10 +457,12 @@ class _Assembly:
             part: Vector = reduce(add, places)
             if first == 0:
                 part = build.choose(together, to_object.transform_point(part), part)
+                part = self._as_masked(part)
                 blended = part + (build.position - part) * weight
                 deformed = deformed.set_position(blended, is_blended)
             else:
                 part = build.choose(together, to_object.transform_direction(part), part)
+                part = part if self.mask is None else part * self.mask
                 deformed = deformed.moved_by(part * (1.0 - weight), is_blended * (shares[0] > 0.0))
         return deformed
 
@@ -497,7 +509,7 @@ class _Assembly:
         build, spread = self.b, self.inputs["Twist Spread"]
         if self._masks_offsets:
             spread = spread * self._mask_weight()
-        moved = self._in_armature_space(build.position, plain=plain)
+        moved = self._in_armature_space(self.place, plain=plain)
         offset = along_limbs(build, self.palette, self.kind.turns, spread, moved)
         offset = self._in_object_space(offset, plain=plain)
         first: Integer = build.attribute(numbered(TURN_LIMB, 0), Integer)
@@ -506,7 +518,7 @@ class _Assembly:
     def _swung(self, deformed: Geometry, *, plain: bool) -> Geometry:
         """The mesh with swung vertices on their chords; only these are computed."""
         build, strength = self.b, self._strength(masked=True)
-        moved = self._in_armature_space(build.position, plain=plain)
+        moved = self._in_armature_space(self.place, plain=plain)
         offset = onto_chords(build, self.palette, self.kind.swung, strength, moved)
         offset = self._in_object_space(offset, plain=plain)
         strongest: Scalar = build.attribute(numbered(SWING_AMOUNT, 0), Scalar)
@@ -527,6 +539,7 @@ class _Assembly:
     def _pair_offset(self, offset: Vector, strength: Scalar) -> Vector:
         """The share of the offset of its pair of bones that each vertex takes."""
         amount: Scalar = self.b.attribute(AMOUNT, Scalar)
+        strength = strength if self.mask is None else strength * self.mask
         of_pair = self.palette.sample(offset, self.b.attribute(PAIR, Integer))
         return of_pair * (amount * strength)
 
@@ -590,7 +603,7 @@ class _Assembly:
 
     def _two_ways(self, sets: Cloud, quick: Motion, per_bone: Motion) -> Geometry:
         build = self.b
-        start = self.to_object.inverted().transform_point(build.position)
+        start = self.to_armature.transform_point(build.position)
         by_set, by_bone = (
             self._masked(self.to_object.transform_point(way(start))) for way in (quick, per_bone)
         )

@@ -106,6 +106,7 @@ class Scalar(Socket):
     cosine = _math("COSINE")
     exponential = _math("EXPONENT")
     square_root = _math("SQRT")
+    arccosine = _math("ARCCOSINE")  # numbers beyond -1 and 1 count as these
     inverse_square_root = _math("INVERSE_SQRT")
 
     def clamped(self, least: Scalar, most: Scalar) -> Scalar:
@@ -134,10 +135,6 @@ class Scalar(Socket):
         node = "ShaderNodeMapRange"
         return self.builder.value(Scalar, node, self, start, end, 0.0, 1.0, **shape)
 
-    def arccosine(self) -> Scalar:
-        """The angle, radians, with this cosine; numbers beyond -1 and 1 count as these."""
-        return _math("ARCCOSINE")(self.minimum(1.0).maximum(-1.0))
-
 
 class Integer(Scalar):
     """An integer per element; what is computed with it is a `Scalar`.
@@ -156,7 +153,7 @@ class Integer(Scalar):
 def _vector_math(operation: str) -> Callable[..., Vector]:
     """A method that gives the result of an operation of the node *Vector Math*, a vector."""
 
-    def method(self: Vector, *others: Vector) -> Vector:
+    def method(self: Vector, *others: Vector | tuple[float, float, float]) -> Vector:
         return self.builder.value(
             Vector, "ShaderNodeVectorMath", self, *others, operation=operation
         )
@@ -182,6 +179,8 @@ class Vector(Socket):
     __sub__ = _vector_math("SUBTRACT")
     cross = _vector_math("CROSS_PRODUCT")
     normalized = _vector_math("NORMALIZE")  # zero stays zero
+    minimum = _vector_math("MINIMUM")  # of each component
+    maximum = _vector_math("MAXIMUM")
     dot = _measure("DOT_PRODUCT")
     distance = _measure("DISTANCE")
     length = _measure("LENGTH")
@@ -477,6 +476,11 @@ class TreeBuilder(TreeNodes):
     def constant(self, number: int) -> Scalar:
         """An integer that is the same everywhere."""
         return self.value(Scalar, "FunctionNodeInputInt", integer=number)
+
+    def total(self, value: Vector, group: Scalar) -> Vector:
+        """The sum of a field over the elements with the same integer."""
+        node, settings = "GeometryNodeAccumulateField", {"data_type": "FLOAT_VECTOR"}
+        return self.value(Vector, node, value, group, output="Total", **settings)
 
     def points(self, count: Scalar, position: Vector | None = None) -> Geometry:
         """A cloud of that many points, all at the origin or each at a position."""

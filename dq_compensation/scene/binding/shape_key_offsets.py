@@ -10,7 +10,7 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ...arrays import Float32s, Floats, Indices, Int32s
+from ...arrays import Booleans, Float32s, Floats, Indices, Int32s
 from ...core.dual_quaternion import (
     concatenate_quaternions,
     normalized_quaternions,
@@ -26,6 +26,9 @@ from ..blender.mesh import VertexGroupWeights, mesh_of, read_property
 from ..settings.object_settings import settings_of
 
 Follow = Callable[[Float32s], Float32s]
+
+# Offsets of examples that are a smaller share of the largest one are none.
+_NOTHING = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,6 +326,20 @@ class Examples:
             np.array([key_names.index(item.key) for _, item in kept], np.intp),
             tuple(problems),
         )
+
+    def reached(self, offsets: Float32s) -> Booleans:
+        """Which vertices the poses of each bone with examples move, shape (E, n).
+
+        Offsets that are nothing beside the largest one do not count: keys that were computed have
+        such everywhere.
+
+        Args:
+            offsets: shape (m, n, 3), of the shape keys.
+        """
+        sizes = np.abs(offsets[self.rows]).max(axis=2)
+        bone = self.poses.rows // self.poses.solution.shape[2]
+        moved = sizes > _NOTHING * sizes.max(initial=0.0)
+        return np.array([moved[bone == each].any(axis=0) for each in range(len(self.poses.bones))])
 
     def values(self, pose: Pose) -> Float32s:
         """The current weight of each example, times the artist's factors; shape (N,)."""
