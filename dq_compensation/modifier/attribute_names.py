@@ -80,6 +80,8 @@ PALETTE_PARTNER = f"{PREFIX}palette_partner"
 PALETTE_GROUP = f"{PREFIX}palette_group"  # the vertex group that moves it, -1 for none.
 # Of the points that the evaluated palette has: what is kept at least of LIMB_HOLD.
 LEAST_HOLD = f"{PREFIX}least_hold"
+# With bendy bones: x the first of the palette's points for it, y 1 where it is the joint of a limb.
+JOINT_POINTS = f"{PREFIX}joint_points"
 # Of its edges.
 REST_LENGTH = f"{PREFIX}rest_length"
 # The tables that meshes have asked for, see `vertex_attributes`:
@@ -103,6 +105,7 @@ OF_PALETTE = frozenset(
     {PALETTE_REST, PALETTE_LENGTH, PALETTE_END, PALETTE_PARTNER, PALETTE_GROUP, JOINT_ROWS}
     | {
         LEAST_HOLD,
+        JOINT_POINTS,
         PAIR_ROWS,
         BONE,
         BONE_MATRIX,
@@ -125,7 +128,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 32
+TREE_VERSION = 33
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
