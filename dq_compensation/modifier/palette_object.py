@@ -47,7 +47,7 @@ from .nodes.bone_nodes import (
     with_straightness,
     with_turns_of_bones,
 )
-from .nodes.measured_nodes import rigid_limbs, with_limbs, with_posed
+from .nodes.measured_nodes import rigid_limbs, with_bendy_limbs, with_limbs, with_posed
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
 from .nodes.own_trees import (
     TreeInput,
@@ -82,7 +82,7 @@ from .palette_points import (
 # A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
 #
 # Where no bone is scaled or bendy and no joint comes apart, that takes a few nodes: they are asked
-# first, in each frame.
+# first, in each frame. With bendy bones joints have more points, and no matrices.
 
 
 @dataclass(frozen=True)
@@ -157,32 +157,41 @@ class _Assembly:
 
     def shown(self) -> Geometry:
         """The points with what meshes read of them, swings and twists apart."""
-        if self.kind.bendy or self.kind.bones:
-            return self._of_any_bones()
-        build, palette, length = self.b, self.palette, self.length
+        build, kind, palette, length = self.b, self.kind, self.palette, self.length
+        if kind.bendy and kind.joints:
+            of_limbs = (palette, build.points(self.points), self.bone_rows)
+            shown = grouped(build, "DQ Compensation joints", with_bendy_limbs, *of_limbs)
+            read = kind.bones or kind.pairs or kind.examples
+            return self._of_any_bones(shown) if read else shown
+        if kind.bendy or kind.bones:
+            return self._of_any_bones(build.points(self.points, state_of(build, length)))
         doubts: list[Scalar] = []
-        if self.kind.joints:
+        if kind.joints:
             doubts.append(stretched_edges(build, palette, length))
             shown = build.points(self.points, self._rigid_limbs())
         else:
             shown = build.points(self.points, state_of(build, length))
-        if self.kind.pairs or self.kind.examples:
-            part = partial(bone_turns, stretches_seen=self.kind.joints)
+        if kind.pairs or kind.examples:
+            part = partial(bone_turns, stretches_seen=kind.joints)
             of_bones = (palette, self.bone_rows, length)
             turned = grouped(build, "DQ Compensation bone turns", part, *of_bones)
             doubts.append(turned.geometry.statistic(turned.fields["scaled"], "Max"))
             shown = self._with_turns(shown, turned)
         if not doubts:
             return shown
-        return build.choose(reduce(add, doubts), shown, self._of_any_bones())
+        cloud = build.points(self.points, state_of(build, length))
+        return build.choose(reduce(add, doubts), shown, self._of_any_bones(cloud))
 
     def _rigid_limbs(self) -> Vector:
         return rigid_limbs(self.b, self.palette, self.bone_rows, self.length)
 
-    def _of_any_bones(self) -> Geometry:
-        """The points for meshes where bones may be scaled or bendy, and joints come apart."""
+    def _of_any_bones(self, cloud: Geometry) -> Geometry:
+        """The points for meshes where bones may be scaled or bendy, and joints come apart.
+
+        Args:
+            cloud: the points; with bendy bones they have what meshes read of joints.
+        """
         build, kind, palette, length = self.b, self.kind, self.palette, self.length
-        cloud = build.points(self.points, state_of(build, length))
         last = self.bone_rows - 1.0
         part = partial(bone_matrices, bendy=kind.bendy)
         bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)
@@ -190,24 +199,23 @@ class _Assembly:
         if kind.bones or kind.pairs or kind.examples:
             of_bones = (palette, bones, any_scaled, last)
             bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
-        if kind.bendy:
+        if kind.bendy and kind.pairs:
             bones = grouped(build, "DQ Compensation bendy bones", with_straightness, palette, bones)
         shown = bones.geometry
         if kind.bones:
             named = Cloud(shown, bones.fields)
             shown = grouped(build, "DQ Compensation dual quaternions", with_bones, named)
-        if kind.joints:
-            part = partial(with_limbs, bendy=kind.bendy)
+        if kind.joints and not kind.bendy:
             named = Cloud(shown, bones.fields)
             of_joints = (palette, named, any_scaled, length)
-            limbs = grouped(build, "DQ Compensation joints", part, *of_joints)
-            if kind.bones and not kind.bendy:
+            limbs = grouped(build, "DQ Compensation joints", with_limbs, *of_joints)
+            if kind.bones:
                 rigid = shown.set_position(self._rigid_limbs())
                 limbs = build.choose(stretched_edges(build, palette, length), rigid, limbs)
             shown = limbs
         if kind.pairs or kind.examples:
             turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
-            straight = {name: bones.fields[name] for name in ("straight",) if kind.bendy}
+            straight = {name: bones.fields[name] for name in bones.fields if name == "straight"}
             shown = self._with_turns(shown, Cloud(turned.geometry, {**turned.fields, **straight}))
         return shown
 
@@ -291,7 +299,7 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
         or nodes != palette.modifiers[-1]
     ):
         return False
-    kind, tree = _kind_for(palette, tables, computed_for(palette)), nodes.node_group
+    kind, tree = _kind_for(tables, computed_for(palette)), nodes.node_group
     if kind is None or tree is None:
         return kind is None and tree is None
     return is_unedited(tree, kind.key)
@@ -378,7 +386,7 @@ def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> N
     nodes, tables = _modifier_of(palette, "NODES"), PaletteTables(mesh_of(palette))
     assert nodes is not None
     write_joints(palette)
-    kind = _kind_for(palette, tables, reads)
+    kind = _kind_for(tables, reads)
     tree = ensure_tree(kind.key, partial(_build_palette_tree, kind)) if kind is not None else None
     use_tree(nodes, tree)
     palette[_MESH_PROPERTY] = _mesh_digest(palette, tables)
@@ -396,11 +404,9 @@ def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> N
             palette.update_tag()
 
 
-def _kind_for(
-    palette: bpy.types.Object, tables: PaletteTables, reads: Collection[str]
-) -> PaletteKind | None:
+def _kind_for(tables: PaletteTables, reads: Collection[str]) -> PaletteKind | None:
     """The kind of tree that a palette needs for its tables; None where nobody reads anything."""
-    bone_rows, joints, pairs = tables.counts.tolist()
+    _, joints, pairs = tables.counts.tolist()
     if not (reads or joints or pairs):
         return None
     rows = tables.rows(JOINT_ROWS)
@@ -409,7 +415,7 @@ def _kind_for(
     of_parent, of_child = rows[:, 12:15].any(axis=1), rows[:, 8:11].any(axis=1)
     turns = ~of_parent & (np.linalg.norm(rows[:, 8:11], axis=1) < SHORTENED)
     return PaletteKind(
-        bendy=len(palette.vertex_groups) + 1 < bone_rows,
+        bendy=tables.limbs >= 0,
         bones="bones" in reads,
         examples="examples" in reads,
         joints=joints > 0,

@@ -20,6 +20,9 @@ moved by the bone of the limb. Where no bone is scaled, they are all that is nee
 swing has two rows, one after the other: the child's limb as the parent moves it, and as the child
 moves it. A limb that twists has seven: its axis, and directions across it as three bones move them.
 
+Bendy bones curve and stretch in most poses: with them, rows of limbs have all that is needed of a
+joint in any pose, `_bendy_joints`.
+
 Edges join the points of each bone, and the first two points of each joint. Their lengths differ
 from those at rest where a bone is scaled and where a joint comes apart. For swings and twists that
 does not matter: their edges join the two points of the limb.
@@ -34,11 +37,13 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Float32s, Float64s, Floats, Int32s, Int64s
+from ..arrays import Booleans, Float32s, Float64s, Floats, Int32s, Int64s
 from ..core.skeleton import Skeleton
+from ..core.vectors import cross, dots, unit_or
 from ..scene.blender.armature import armature_of, deforming_bones
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute, write_attribute
 from .attribute_names import (
+    JOINT_POINTS,
     JOINT_ROWS,
     LEAST_HOLD,
     PAIR_ROWS,
@@ -64,9 +69,14 @@ from .attribute_names import (
 
 # A custom property of a palette's mesh: the rows of bones, joints and pairs.
 COUNTS_PROPERTY = "dq_compensation_palette_rows"
+# And of a palette with bendy bones how many joints are of limbs.
+_LIMBS_PROPERTY = "dq_compensation_palette_limbs"
 # The points of the evaluated palette: the first one says what holds for all of it. Behind it and
 # another one are two for each joint, at its place and with the ray of its limb as a position.
 POINTS_OF_JOINT = 2
+# The points of a row of JOINT_ROWS in the palette, for each of these two. With bendy bones those of
+# limbs have more.
+_POINTS, _BENDY_POINTS = (2, 2), (10, 8)
 # The direction of the first one: in no plane and along no axis that anybody turns or scales an
 # object about. What leaves this point in place moves nothing.
 OFF_ALL_AXES = (1.0, 0.61, 0.37)
@@ -86,6 +96,7 @@ class PaletteTables:
         mesh: of the palette.
         counts: shape (3,), the rows of bones, joints and pairs. Zeros where the mesh has no tables,
             or where the property is damaged.
+        limbs: how many rows of joints are of limbs with further points; -1 without bendy bones.
     """
 
     def __init__(self, mesh: bpy.types.Mesh) -> None:
@@ -95,12 +106,15 @@ class PaletteTables:
         if not known or any(not 0 <= count <= 4 * len(mesh.vertices) for count in counts):
             counts = np.zeros(3)
         self.counts: Int64s = counts.astype(np.int64)
+        limbs = mesh.get(_LIMBS_PROPERTY)
+        self.limbs = limbs if isinstance(limbs, int) else -1
 
     @property
     def point_count(self) -> int:
         """How many points a palette needs for so many rows."""
         bones, joints, pairs = self.counts.tolist()
-        return max(4 * (bones + bool(joints) + joints), pairs)
+        further = sum(_BENDY_POINTS) - sum(_POINTS)
+        return max(4 * (bones + bool(joints) + joints) + further * max(self.limbs, 0), pairs)
 
     def rows(self, name: str) -> Rows:
         """The rows of a table, shape (k, 16)."""
@@ -141,6 +155,8 @@ class PaletteTables:
         """Write a whole table, with as many points as it takes."""
         mesh, before = self.mesh, len(self.mesh.vertices)
         self.counts[_PLACES[name]] = len(rows)
+        if name == JOINT_ROWS and self.limbs >= 0:
+            self.limbs = int(_of_limbs(rows).sum())
         if self.point_count > before:
             mesh.vertices.add(self.point_count - before)
             # New points are like the first one, which does not move.
@@ -152,7 +168,7 @@ class PaletteTables:
         table = np.zeros((len(mesh.vertices), 16), np.float32)
         table[: len(rows)] = rows
         write_attribute(mesh, name, table)
-        mesh[COUNTS_PROPERTY] = self.counts.tolist()
+        mesh[COUNTS_PROPERTY], mesh[_LIMBS_PROPERTY] = self.counts.tolist(), self.limbs
         mesh.update()
 
 
@@ -255,6 +271,7 @@ def write_bones(
         else:
             rows += _ends(bones[name], skeleton, place[name], length, group.index)
     tables.counts[:] = (len(rows), *map(len, kept.values()))
+    tables.limbs = 0 if any(partner for *_, partner in rows) else -1
     _write_points(palette, tables, rows)
     for name, table in kept.items():
         tables.write(name, table)
@@ -270,6 +287,7 @@ PALETTE_ATTRIBUTES = {
     PALETTE_END: ("FLOAT_VECTOR", "POINT"),
     PALETTE_PARTNER: ("INT", "POINT"),
     LEAST_HOLD: ("FLOAT", "POINT"),
+    JOINT_POINTS: ("FLOAT_VECTOR", "POINT"),
     JOINT_ROWS: ("FLOAT4X4", "POINT"),
     PAIR_ROWS: ("FLOAT4X4", "POINT"),
     REST_LENGTH: ("FLOAT", "EDGE"),
@@ -344,30 +362,135 @@ def write_joints(palette: bpy.types.Object) -> None:
     if len(mesh.edges) == len(_BONE_EDGES) * bones + joints:
         return
     rows = tables.rows(JOINT_ROWS).reshape(-1, 4, 4)
-    length = tables.points(PALETTE_LENGTH)[0]
-    of_joints = np.repeat(rows[:, :1, :3], 4, axis=1)
-    of_joints[:, 3] += length * rows[:, 1, :3]
-    moving = tables.points(PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
+    bendy, points = tables.limbs >= 0, tables.points("position")
+    places, moving, counts = (_bendy_joints if bendy else _rigid_joints)(rows, tables)
     first = 4 * bones + 4
-    numbers = first + np.arange(4 * joints).reshape(-1, 4)
-    points = tables.points("position")
+    firsts = first + np.cumsum(counts) - counts
     if joints:
-        points[4 * bones] = length * np.array(OFF_ALL_AXES)
-    points[numbers] = of_joints
+        length = tables.points(PALETTE_LENGTH)[0]
+        points[first - 4] = length * np.array(OFF_ALL_AXES)
+        if bendy:  # as `bone_nodes.state_of` has it with LIMB_STATE, and the spread
+            points[first - 4 : first - 2] = (length, 0.0, 0.0), (_spread(tables), 0.0, 0.0)
+    points[first : first + len(places)] = places
     write_attribute(mesh, "position", points)
     write_attribute(mesh, LEAST_HOLD, _least_holds(rows, len(points)))
+    write_attribute(mesh, JOINT_POINTS, _joint_points(rows, first, firsts, len(points)))
     for group in np.unique(moving[moving >= 0]).tolist():
-        palette.vertex_groups[group].add(numbers[moving == group].tolist(), 1.0, "REPLACE")
+        numbers = first + np.flatnonzero(moving == group)
+        palette.vertex_groups[group].add(numbers.tolist(), 1.0, "REPLACE")
     of_bones = 4 * np.arange(bones)[:, None, None] + _BONE_EDGES
-    # Swings and twists name no limb of the parent.
-    one_limb = ~rows[:, 3, :3].any(axis=1)
-    ends = np.where(one_limb[:, None], numbers[:, 2:], numbers[:, :2])
-    edges = np.concatenate((of_bones.reshape(-1, 2), ends))
+    two = np.where(_of_limbs(rows)[:, None], (0, 1), (2, 3))
+    edges = np.concatenate((of_bones.reshape(-1, 2), firsts[:, None] + two))
     mesh.edges.add(len(edges) - len(mesh.edges))
     mesh.edges.foreach_set("vertices", np.ascontiguousarray(edges, np.int32).reshape(-1))
     lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
     write_attribute(mesh, REST_LENGTH, lengths, "EDGE")
     mesh.update()
+
+
+def _of_limbs(rows: Float32s) -> Booleans:
+    """Whether rows of joints are of limbs: those of turns, swings and twists name no parent's."""
+    return rows.reshape(-1, 4, 4)[:, 3, :3].any(axis=1)
+
+
+# The row of bones that moves each of some points, shape (k,), and the points, (k, 3).
+_Moved = tuple[Int64s, Float64s]
+# The places of points of joints, (m, 3), the groups that move them, (m,), -1 for none; and how many
+# each row has, shape (k,).
+_JointPoints = tuple[Float64s, Int64s, Int64s]
+
+
+def _rigid_joints(rows: Float32s, tables: PaletteTables) -> _JointPoints:
+    """The points of rows of joints, shape (k, 4, 4), without bendy bones."""
+    places = np.repeat(rows[:, :1, :3].astype(np.float64), sum(_POINTS), axis=1)
+    places[:, 3] += tables.points(PALETTE_LENGTH)[0] * rows[:, 1, :3]
+    moving = tables.points(PALETTE_GROUP)[rows[:, [0, 1, 2, 2], 3].astype(np.int64)]
+    return places.reshape(-1, 3), moving.reshape(-1), np.full(len(rows), sum(_POINTS))
+
+
+def _spread(tables: PaletteTables) -> float:
+    """How far points may be from others that the same end of any bendy bone moves."""
+    return float(tables.points(PALETTE_LENGTH)[: int(tables.counts[0])].min())
+
+
+def _joint_points(rows: Float32s, first: int, firsts: Int64s, point_count: int) -> Float32s:
+    """JOINT_POINTS of rows of joints, shape (k, 4, 4).
+
+    Args:
+        first: before the points of all rows.
+        firsts: of each row, shape (k,).
+    """
+    found = np.zeros((point_count, 3), np.float32)
+    found[:POINTS_OF_JOINT, 0] = first - 4
+    limbs, behind = _of_limbs(rows), slice(POINTS_OF_JOINT, POINTS_OF_JOINT * (1 + len(rows)))
+    ray = firsts + np.where(limbs, _BENDY_POINTS[0], _POINTS[0])
+    found[behind, 0] = np.stack((firsts, ray), axis=1).reshape(-1)
+    found[behind, 1][::POINTS_OF_JOINT] = limbs
+    return found
+
+
+def _bendy_joints(rows: Float32s, tables: PaletteTables) -> _JointPoints:
+    """The points of rows of joints, shape (k, 4, 4), where there are bendy bones.
+
+    What an end of a bendy bone moves is beyond it: beside the bone, segments in the middle would
+    move it, too. A direction leads from a point that is there.
+
+    Ten points are of the joint. 0: where the child moves it. 1, moved by the parent, as 8 and 9: 8
+    is as far from it as the joint, on the other side, 9 along the parent's limb. 2 to 4, moved by
+    the child: a point, and two more across the child's limb. 5 to 7, of the bone whose limb it is,
+    in a line: head, tail, and, moved as the head, a point before it. Eight are of the ray. 0 and 1:
+    along the limb. 2 to 4, moved by the parent's start: across the parent's limb. 5 to 7: tail,
+    head, and a point beyond the tail. Rows of no limb have the first two of both.
+    """
+    held = rows.astype(np.float64)
+    (head, ray, other, before), bones = held[:, :, :3].transpose(1, 0, 2), held[:, :, 3]
+    child, parent, limb, start = bones.astype(np.int64).T
+    base = tables.points(PALETTE_REST).reshape(-1, 4, 4)[:, 3, :3].astype(np.float64)
+    end, length = tables.points(PALETTE_END), tables.points(PALETTE_LENGTH)[:, None]
+    partner, spread = tables.points(PALETTE_PARTNER), _spread(tables)
+    of_child = (limb == child)[:, None]
+    forth, back = np.where(of_child, (ray, other), (other, ray))
+
+    beyond = unit_or(base[parent] - end[parent], 0.0)
+    ahead = dots(head - end[parent], beyond).clip(0.0)
+    from_parent = base[parent] + ahead[:, None] * beyond
+    # Of bones that are not bendy what is asked does not matter: the points stay in a line.
+    bendy = partner[limb] != 0
+    first = np.where(partner[limb] < 0, limb - 1, limb)
+    first_end, last_end = end[first], np.where(bendy[:, None], end[first + bendy], (1.0, 0.0, 0.0))
+    reach = length[limb] * unit_or(last_end - first_end, 0.0)
+    none = np.zeros(len(rows), np.int64)
+    first, last = np.where(bendy, first, none), np.where(bendy, first + 1, none)
+
+    points = [
+        (child, head),
+        (parent, from_parent),
+        *_across(child, forth, base, spread),
+        (first, first_end),
+        (last, last_end),
+        (first, first_end - reach),
+        (parent, 2.0 * from_parent - head),
+        (parent, from_parent + length[parent] * back),
+        (limb, base[limb]),
+        (limb, base[limb] + length[limb] * ray),
+        *_across(start, before, base, spread),
+        (last, last_end),
+        (first, first_end),
+        (last, last_end + reach),
+    ]
+    limbs = _of_limbs(rows)
+    kept = np.ones((len(rows), len(points)), np.bool_)
+    kept[~limbs, 2:10] = kept[~limbs, 12:] = False
+    movers, places = (np.stack(part, axis=1) for part in zip(*points, strict=True))
+    return places[kept], tables.points(PALETTE_GROUP)[movers[kept]], kept.sum(axis=1)
+
+
+def _across(row: Int64s, along: Float64s, base: Float64s, spread: float) -> list[_Moved]:
+    """Points moved by rows of bones: the first one, and others at right angles to unit vectors."""
+    other = np.where(np.abs(along[:, :1]) > 0.7, (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
+    one = unit_or(cross(along, other), 0.0)
+    corners = (np.zeros_like(one), one, cross(along, one))
+    return [(row, base[row] + spread * corner) for corner in corners]
 
 
 def _least_holds(rows: Floats, point_count: int) -> Float32s:

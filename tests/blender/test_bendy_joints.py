@@ -16,6 +16,7 @@ from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.palette_points import bone_groups
 from tests.blender.enabled_scenes import check, distance, enable, error
+from tests.blender.scene_builders import edit_mode
 from tests.blender.test_bendy_bones import automatic, by_handles, curved_at_rest, eased
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, pose_limb, straighten_handles
@@ -76,6 +77,71 @@ def test_the_fade_is_seen() -> None:
         )
         moved.append(float(np.linalg.norm(apart, axis=1).max()))
     assert 0.2 * moved[0] < moved[1] < 0.8 * moved[0]
+
+
+def apart(armature: bpy.types.Object) -> None:
+    """The forearm is pulled off the upper arm, along it and aside."""
+    straighten_handles(armature)
+    armature.pose.bones["Lower"].location = (0.03, 0.05, 0.02)
+
+
+@pytest.mark.parametrize("mapping", ["STRAIGHT", "CURVED"])
+@pytest.mark.parametrize("shape", [straighten_handles, slightly_curved, scaled, eased, apart])
+def test_limbs_that_begin_beside_a_bendy_bone(
+    shape: Callable[[bpy.types.Object], None], mapping: str
+) -> None:
+    """The parent's end moves the joint there; its segments in the middle would move other points.
+
+    The joint is in the middle of the upper arm and off its axis.
+    """
+    new_file()
+    obj, armature = build_bendy_limb(7, mapping)
+    with edit_mode(armature):
+        lower = armature.data.edit_bones["Lower"]
+        lower.use_connect = False
+        lower.head.x -= 0.2
+        lower.head.z += 0.05
+    shape(armature)
+    armature.pose.bones["Upper"].bbone_rollout = 0.8
+    if shape is apart:
+        armature.pose.bones["Lower"].location.y += 0.05
+    bpy.context.view_layer.update()
+    enable(obj)
+    assert error(obj) <= 1e-4
+
+
+@pytest.mark.parametrize("behind_scaled", [False, True])
+def test_a_joint_of_bendy_bones_comes_apart(behind_scaled: bool) -> None:
+    """Also behind a scaled bone."""
+    new_file()
+    obj, armature = build_bendy_limb(7, "STRAIGHT")
+    with edit_mode(armature):
+        armature.data.edit_bones["Lower"].use_connect = False
+    apart(armature)
+    if behind_scaled:
+        armature.pose.bones["Upper"].scale = (1.3, 1.0, 0.8)
+    bpy.context.view_layer.update()
+    enable(obj)
+    assert error(obj) <= 1e-4
+    moved = api.evaluate(obj)
+    armature.pose.bones["Lower"].location = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    assert error(obj) <= 1e-4
+    assert distance(moved, api.evaluate(obj)) > 0.03
+
+
+def test_limbs_that_are_asked_for_later_keep_the_points_of_others() -> None:
+    """Rows of limbs have more points than others, and new ones come behind them."""
+    new_file()
+    obj, armature = build_bendy_limb(7, "STRAIGHT")
+    scaled(armature)
+    twin = obj.copy()
+    twin.data = obj.data.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    enable(obj)
+    twin.dq_compensation.use_ball_joints = True
+    enable(twin)
+    assert max(error(obj), error(twin)) <= 1e-4
 
 
 @pytest.mark.parametrize("curve", CURVES)

@@ -9,11 +9,13 @@ from functools import reduce
 from operator import add
 
 from ...core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
+from ...core.pose import CURVED, STRAIGHT
 from ...core.swing_joints import SWUNG_BACK
 from ...core.twist_limbs import SWUNG_FAR
 from ..attribute_names import (
     AMOUNT,
     JOINT_DISTANCE,
+    JOINT_POINTS,
     JOINT_ROWS,
     LEAST_HOLD,
     LIMB_HOLD,
@@ -117,14 +119,66 @@ def with_posed(
     return points
 
 
+def with_bendy_limbs(
+    build: TreeBuilder, palette: Geometry, points: Geometry, bone_rows: Scalar
+) -> Geometry:
+    """Points as of `with_limbs`, with LIMB_STATE, where there are bendy bones.
+
+    These are scaled or curved in most poses; to make it of matrices takes longer.
+
+    Args:
+        palette: with the points of `write_joints`, as its Armature modifier leaves it.
+        points: as many as there are to be.
+        bone_rows: how many rows the bones have.
+    """
+    index = build.index
+    # As in `bone_turns`.
+    first_point: Vector = build.attribute(JOINT_POINTS, Vector)
+    known = palette.capture({"place": build.position, "first": first_point})
+    first, of_limb, _ = known.at("first", index).components()
+
+    def moved(number: int, places: Cloud = known) -> Vector:
+        return places.at("place", first + float(number))
+
+    spread, _, _ = known.at("place", bone_rows * 4.0 + 1.0).components()
+    start, end = moved(0), moved(1)
+    ray = end - start
+    ray = ray.normalized() * (ray.length() > spread * SHORTEST_RAY)
+    back = moved(9) - end
+    back = back.normalized() * (back.length() > spread * SHORTEST_RAY)
+    p, q = moved(3) - moved(2), moved(4) - moved(2)
+    long, wide, slant = p.dot(p), q.dot(q), p.dot(q) * 2.0
+    difference = long - wide
+    root = slant.times_plus(slant, difference * difference).square_root()
+    chord, behind = moved(6) - moved(5), moved(5) - moved(7)
+    cosine = chord.normalized().dot(behind.normalized())
+    known = points.capture(
+        {
+            "place": build.choose(index.modulo(2.0), start, ray),
+            "apart": (start - end + (moved(8) - end)) * of_limb,
+            "back": back,
+            "both": build.vector(long + wide + root, cosine * -1.0, 0.0),
+        }
+    )
+    place, apart, back, both = known.fields.values()
+    ray, other = (known.at(name, index.plus(1)) for name in ("place", "both"))
+    reach = apart.dot(ray).maximum(0.0)
+    along = apart.dot(back)
+    gap = apart.distance(back * along)
+    gap = gap.minimum(gap * 2.0 - along.absolute() * LOOSENED)
+    thick, curved, _ = both.maximum(other).components()
+    size = thick.square_root() * (0.5**0.5 / spread)
+    straight = (curved * -1.0).smooth_step(CURVED, STRAIGHT)
+    posed = known.geometry.set_position(place - ray * reach)
+    return posed.store(LIMB_STATE, build.vector(size, gap, straight))
+
+
 def with_limbs(
     build: TreeBuilder,
     palette: Geometry,
     bones: Cloud,
     any_scaled: Scalar,
     length: Scalar,
-    *,
-    bendy: bool,
 ) -> Geometry:
     """Points with each joint and one of its two limbs, in the pose: two for each of JOINT_ROWS.
 
@@ -132,15 +186,13 @@ def with_limbs(
     the first one is at the joint, or where the limb begins beyond it (`PosedJoints.reaches`). The
     position of the second one is a ray, the direction of the limb. Only where it matters for any
     limb there is LIMB_STATE, too: how thick the limb is scaled, `PosedJoints.gaps`, and how
-    straight the limb is.
+    straight the limb is: here all are.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
-        bones: `bone_nodes.bone_matrices`, or `with_straightness`; as many points as there are to
-            be.
+        bones: `bone_nodes.bone_matrices`; as many points as there are to be.
         any_scaled: whether any bone is scaled.
         length: of the skeleton, as `bone_nodes.palette_state`.
-        bendy: whether there are bendy bones.
     """
     index = build.index
     row_number = (index * (1.0 / POINTS_OF_JOINT)).floored() - 1.0
@@ -165,15 +217,14 @@ def with_limbs(
     known = bones.geometry.capture({"place": place, "gap": gap})
     place, gap = known.fields["place"], known.fields["gap"]
     comes_apart = known.geometry.statistic(gap.absolute(), "Max") > length * _NO_GAP
-    matters = build.constant(1) if bendy else any_scaled.maximum(comes_apart)
+    matters = any_scaled.maximum(comes_apart)
     state = state_of(build, length, matters)
     posed = known.geometry.set_position(build.choose(build.index < 0.5, place, state))
     size = _thickness(build, of_joint, forth).maximum(
         _thickness(build, bones.at("matrix", before_joint), before)
     )
     size = build.choose(any_scaled, 1.0, size)
-    straight = bones.at("straight", limb) if bendy else 1.0
-    states = posed.store(LIMB_STATE, build.vector(size, gap, straight))
+    states = posed.store(LIMB_STATE, build.vector(size, gap, 1.0))
     return build.choose(matters, posed, states)
 
 
