@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.analysis.soft_weights import feature_bones, smooth_radii
-from dq_compensation.core import measured_joints
+from dq_compensation.core import ropes as rope_signs
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import equality_digest
 from dq_compensation.scene.blender.mesh import mesh_of, read_weights, write_weights
@@ -40,7 +40,7 @@ def test_a_slider_that_moves_reads_no_mesh_and_joins_none(
     obj, _ = limb
     before = evaluated_positions(obj)
     calls = count_calls(monkeypatch, bind, feature_bones, smooth_radii)
-    ropes = count_calls(monkeypatch, measured_joints._alone, within=measured_joints)
+    ropes = count_calls(monkeypatch, rope_signs._alone, within=rope_signs)
     for softness in (0.8, 0.3, 1.0):
         obj.dq_compensation.softness = softness
     assert not calls
