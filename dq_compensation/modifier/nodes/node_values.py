@@ -178,7 +178,6 @@ class Vector(Socket):
     __add__ = _vector_math("ADD")
     __sub__ = _vector_math("SUBTRACT")
     cross = _vector_math("CROSS_PRODUCT")
-    maximum = _vector_math("MAXIMUM")
     normalized = _vector_math("NORMALIZE")  # zero stays zero
     minimum = _vector_math("MINIMUM")  # of each component
     maximum = _vector_math("MAXIMUM")
