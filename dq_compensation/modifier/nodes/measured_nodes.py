@@ -106,7 +106,6 @@ def with_posed(
         sine = second.dot(third) - first.dot(fourth)
         size = build.vector(cosine, sine, 0.0).length()
         fields[TWIST] = sine.arctangent(cosine) * size.smooth_step(0.0, 2.0 * SWUNG_FAR)
-    if twists:
         # All at once, so that each point is fetched once.
         known = points.capture(fields)
         points, fields = known.geometry, dict(known.fields)
