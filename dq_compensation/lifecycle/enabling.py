@@ -210,9 +210,7 @@ def enable_all(
                 else:
                     done.append(obj)
         for obj in done:
-            reason = status_of(obj).failure or status_of(obj).problem
-            # One that does not fit may do so in another frame.
-            if reason and not vertex_count_difference(SkinnedObject(obj), depsgraph):
+            if reason := _not_deformed(obj, depsgraph):
                 refused[obj] = reason
         if refused:
             take_back(refused)
@@ -251,14 +249,33 @@ def as_before_after_an_error(
         raise
 
 
-def soften_enabled() -> Generator[Progress, None, list[str]]:
-    """Compute the first soft weights of what was just enabled, and show it with these."""
+def soften_enabled(uids: Collection[int]) -> Generator[Progress, None, list[str]]:
+    """Compute the first soft weights of what was just enabled, and show it with these.
+
+    Args:
+        uids: the session_uid of these objects.
+
+    Returns:
+        why some cannot be deformed: they are disabled.
+    """
     try:
         yield from soften_waiting()
     finally:
-        await_first(False)
-    check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
-    return []
+        await_first()
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    check_all(depsgraph, patient=False)
+    enabled = [obj for obj in enabled_objects() if obj.session_uid in uids]
+    if refused := {obj: why for obj in enabled if (why := _not_deformed(obj, depsgraph))}:
+        disable(*refused)
+    return list(refused.values())
+
+
+def _not_deformed(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> str | None:
+    """Why an object that was just enabled cannot be deformed, or None."""
+    reason = status_of(obj).failure or status_of(obj).problem
+    # One that does not fit may do so in another frame.
+    fits = not reason or not vertex_count_difference(SkinnedObject(obj), depsgraph)
+    return reason if fits else None
 
 
 def stay_as_painted(objects: Iterable[bpy.types.Object]) -> list[str]:
@@ -286,6 +303,7 @@ def stay_as_painted(objects: Iterable[bpy.types.Object]) -> list[str]:
     remove_unused()
     settings_changed(*fresh)
     stop_waiting()
+    check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
     return [obj.name for obj in fresh]
 
 

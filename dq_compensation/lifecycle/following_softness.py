@@ -56,7 +56,8 @@ _FIXED = (
 
 # Whether more of a character changes, and whether soft weights wait for that.
 _changes_follow = _have_waited = False
-_first_are_awaited = False
+# The session_uid of objects that get their modifier together with their first soft weights.
+_awaiting_first: frozenset[int] = frozenset()
 
 
 @contextmanager
@@ -70,23 +71,27 @@ def softness_waits() -> Generator[None]:
         _changes_follow = before
 
 
-def await_first(awaits: bool) -> None:
-    """Add no modifier to what is enabled before its first soft weights are there, or do so again.
+def await_first(uids: frozenset[int] = frozenset()) -> None:
+    """Add no modifier to these objects, and no others, before their first soft weights are there.
 
     Else one is made for the painted weights, and another one a moment later.
+
+    Args:
+        uids: their session_uid.
     """
-    global _first_are_awaited
-    before, _first_are_awaited = _first_are_awaited, awaits
-    if before and not awaits and waiting_objects():
+    global _awaiting_first
+    before, _awaiting_first = _awaiting_first, uids
+    if before and not uids and waiting_objects():
         check_soon(0.0)
 
 
 def awaits_first(skinned: SkinnedObject) -> bool:
     """Whether an object gets its modifier together with its first soft weights."""
-    acting = Settings.of(skinned.obj)
-    is_new = _first_are_awaited and skinned.ours is None and status_of(skinned.obj).softness.is_old
+    obj, acting = skinned.obj, Settings.of(skinned.obj)
+    if obj.session_uid not in _awaiting_first or skinned.ours is not None:
+        return False
     # Others have no other modifier with soft weights.
-    return is_new and acting.compensates and not acting.by_example
+    return status_of(obj).softness.is_old and acting.compensates and not acting.by_example
 
 
 def soften_what_has_waited() -> bool:

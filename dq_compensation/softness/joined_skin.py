@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import bpy
@@ -50,7 +50,6 @@ class Skin:
         lies_on: session_uid of the mesh below it that the user has chosen; 0: it is found.
         pieces: shape (n,), of `Binding.pieces_of`: a rigid piece changes as one, or not at all.
         kinds: what the user takes bones for.
-        joined: the last one that begins with it, if any.
     """
 
     uid: int
@@ -66,7 +65,6 @@ class Skin:
     lies_on: int
     pieces: Int64s
     kinds: BoneKinds
-    joined: list[JoinedSkin] = field(default_factory=list, repr=False, init=False)
 
     @classmethod
     def of(cls, obj: bpy.types.Object, binding: Binding, only: Integers | None) -> Skin:
@@ -176,18 +174,11 @@ class JoinedSkin:
 
     @classmethod
     def of(cls, skins: Sequence[Skin], fixed: Sequence[Skin] = ()) -> JoinedSkin:
-        """Join meshes, none of which lies on another one; the same again for the very same ones.
+        """Join meshes, none of which lies on another one.
 
         Args:
             fixed: those that keep the weights that they have; so do seams with them.
         """
-        known = skins[0].joined
-        if not (known and known[0].skins == (*skins, *fixed)):
-            known[:] = [cls._of(skins, fixed)]
-        return known[0]
-
-    @classmethod
-    def _of(cls, skins: Sequence[Skin], fixed: Sequence[Skin]) -> JoinedSkin:
         count, skins = len(skins), [*skins, *fixed]
         before = [skin.influences for skin in skins[:count]] + [skin.painted for skin in fixed]
         # Seams with meshes that were softened elsewhere are where both were painted alike.
@@ -324,6 +315,7 @@ def softened_together(
     most: int,
     body: Skin | None = None,
     fixed: Sequence[Skin] = (),
+    known: dict[tuple[Skin, ...], JoinedSkin] | None = None,
 ) -> Generator[float, None, list[Softened]]:
     """The new weights of meshes of one character: clothes change as the body below them does.
 
@@ -334,6 +326,7 @@ def softened_together(
             what is found.
         fixed: meshes that keep the weights that they have; others may lie on them, or meet them:
             seams then have their weights.
+        known: what was joined of these very skins before; it gets what is joined now.
     """
     if body is not None and body not in skins:
         return [Softened(each, each.followed(body, None, most), body, ()) for each in skins]
@@ -351,17 +344,23 @@ def softened_together(
     each = np.append(amounts, np.full(len(fixed), np.nan))
     layers.bodies[layers.copies & (each != each[layers.bodies])] = -1
     bare, found = layers.bodies < 0, dict[int, Softened]()
+    every = dict[tuple[Skin, ...], JoinedSkin]()
     kept = [skins[row] for row in range(count, len(skins)) if bare[row]]
     bare[count:] = False
     # What is softened by another amount cannot meet it.
     for amount in np.unique(each[bare]).tolist():
         rows = np.flatnonzero(bare & (each == amount)).tolist()
-        joined = JoinedSkin.of([skins[row] for row in rows], kept)
+        parts = [skins[row] for row in rows]
+        joined = (known or {}).get((*parts, *kept)) or JoinedSkin.of(parts, kept)
+        every[(*parts, *kept)] = joined
         changes = yield from joined.softened(amount, most)
         for row, soft in zip(rows, changes, strict=False):
             moves = skins[row].influences.moving_bones(joined.skin.skeleton.bone_count)
             features = np.flatnonzero(moves & joined.features).tolist()
             found[row] = Softened(skins[row], soft, None, tuple(features))
+    if known is not None:
+        known.clear()
+        known.update(every)
     for row in layers.order:
         if row not in found and row < count:
             below = int(layers.bodies[row])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import bpy
@@ -68,7 +68,7 @@ from ..scene.vertex_groups import restore_weights as restore_kept
 from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
-from .joined_skin import Skin, Softened, softened_together
+from .joined_skin import JoinedSkin, Skin, Softened, softened_together
 
 _REFUSAL_BAKED = (
     "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
@@ -463,7 +463,10 @@ def forget_soft_weights(skinned: SkinnedObject) -> None:
 
 
 def _soft_influences(
-    skins: Sequence[Skin], softness: Sequence[float], fixed: Sequence[Skin] = ()
+    skins: Sequence[Skin],
+    softness: Sequence[float],
+    fixed: Sequence[Skin] = (),
+    joined: dict[tuple[Skin, ...], JoinedSkin] | None = None,
 ) -> Generator[float, None, list[tuple[Influences, tuple[int, ...]]]]:
     """The influences of meshes of one character, and the bones that are parts of a face.
 
@@ -474,7 +477,7 @@ def _soft_influences(
     yield 0.0
     if not softens:
         return [(skin.influences, ()) for skin in skins]
-    found = yield from softened_together(skins, softness, _INFLUENCES, fixed=fixed)
+    found = yield from softened_together(skins, softness, _INFLUENCES, fixed=fixed, known=joined)
     return [(each.influences, each.features) for each in found]
 
 
@@ -501,16 +504,17 @@ def soften_copies(
     }
     first = {obj: row for row, obj in enumerate(firsts.values())}
     row_of = [first[alike[obj]] for obj in records]
-    bindings, skins = _read_skins({obj: records[obj] for obj in first}, alike)
+    read = _read_skins({obj: records[obj] for obj in first}, alike)
     below = [(obj, bind(obj, follow=False)) for obj in fixed]
     kept = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in below]
     softness = [records[obj]["softness"] for obj in first]
-    found = yield from with_progress(_soft_influences(skins, softness, kept), doing)
+    steps = _soft_influences(read.skins, softness, kept, read.joined)
+    found = yield from with_progress(steps, doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     objects = {obj.session_uid: obj for obj in bpy.data.objects}
     for uid, row, record in zip(uids, row_of, records.values(), strict=True):
-        binding, (soft, features) = bindings[row], found[row]
+        binding, (soft, features) = read.bindings[row], found[row]
         skinned = SkinnedObject(objects[uid]) if uid in objects else None
         copy = soft_copy(skinned) if skinned is not None else None
         if skinned is not None and copy is not None:
@@ -521,24 +525,26 @@ def soften_copies(
             keep_record(mesh_of(copy), FEATURES_PROPERTY, found_of_copy)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReadSkins:
     """What soft weights were computed from last: a slider that moves leaves it as it is.
 
     Attributes:
         key: what it was read for.
         bindings, skins: of the meshes of one character, as they are painted.
+        joined: what was joined of the skins; they do not know it, so that all is freed at once.
     """
 
     key: object
     bindings: list[Binding]
     skins: list[Skin]
+    joined: dict[tuple[Skin, ...], JoinedSkin] = field(default_factory=dict)
 
 
 def _read_skins(
     records: Mapping[bpy.types.Object, dict[str, Any]],
     alike: Mapping[bpy.types.Object, bpy.types.Object],
-) -> tuple[list[Binding], list[Skin]]:
+) -> ReadSkins:
     """The painted meshes that are softened together; the same again while they are the same.
 
     Args:
@@ -569,9 +575,9 @@ def _read_skins(
         ]
         known = ReadSkins(key, bindings, skins)
         if not all(map(_is_of_record, objects, bindings, records.values())):
-            return bindings, skins  # of an edit that the records do not know yet
+            return known  # of an edit that the records do not know yet
     memory[uid] = known
-    return known.bindings, known.skins
+    return known
 
 
 def _is_of_record(skinned: SkinnedObject, binding: Binding, record: dict[str, Any]) -> bool:

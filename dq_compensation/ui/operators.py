@@ -95,20 +95,26 @@ stack, and Disable restores every setting"""
         return _join(reasons[:3]) or NOTHING_SELECTED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        runs = False
-        following_softness.await_first(True)
+        uids = frozenset(obj.session_uid for obj in self._wanted(context))
+        following_softness.await_first(uids)
         try:
             result = self.execute(context)
             waiting = following_softness.waiting_objects()
-            runs = any(obj.session_uid in self._enabled for obj in waiting)
+            self._interactive = any(obj.session_uid in self._enabled for obj in waiting)
         finally:
-            following_softness.await_first(runs)
-        self._interactive = runs
-        return self.run(context, enabling.soften_enabled()) if runs else result
+            if not self._interactive:
+                following_softness.await_first()
+        if not self._interactive:
+            return result
+        return self.run(context, enabling.soften_enabled(self._enabled))
+
+    def _report(self, sentences: list[str]) -> None:
+        if sentences:
+            self.report({"WARNING"}, _join(sentences))
 
     def _end(self, context: Context) -> None:
         super()._end(context)
-        following_softness.await_first(False)
+        following_softness.await_first()
 
     def _stop(self, context: Context) -> OperatorResult:
         self._end(context)
@@ -118,8 +124,12 @@ stack, and Disable restores every setting"""
         self.report({"WARNING"}, f"Stopped: {now}")
         return {"FINISHED"}
 
+    @staticmethod
+    def _wanted(context: Context) -> list[Object]:
+        return [obj for obj in meshes_of_characters(context) if not settings_of(obj).is_enabled]
+
     def execute(self, context: Context) -> OperatorResult:
-        wanted = [obj for obj in meshes_of_characters(context) if not settings_of(obj).is_enabled]
+        wanted = self._wanted(context)
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
         self._enabled = frozenset(obj.session_uid for obj in done)

@@ -15,7 +15,7 @@ from dq_compensation import api
 from dq_compensation.examples.authoring import mirror_example
 from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.modifier.modifier_stack import base_of, reads_of
+from dq_compensation.modifier.modifier_stack import attribute_object_of, base_of, reads_of
 from dq_compensation.modifier.nodes.node_tree import EARLIER_READS_BONES, READS_PROPERTY
 from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.binding.bind import bind
@@ -240,6 +240,30 @@ def test_without_ours_blender_s_own_result_is_left_and_exports_find_a_skin(
     assert not [each.name for each in shape_keepers(obj) if each.show_viewport]
     assert obj.modifiers["Armature"].show_viewport
     assert obj.modifiers["Armature"].show_render
+
+
+@pytest.mark.parametrize("softness", [0.0, 0.5])
+@pytest.mark.parametrize("base", ["COMPENSATED", "SPHERICAL_JOINT"])
+def test_full_rotations_count_where_a_mesh_is_shared(
+    human: Human, base: str, softness: float
+) -> None:
+    obj = human.mesh_object
+    enable(obj)
+    settings_for(human, base)
+    obj.dq_compensation.softness = softness
+    add_examples(human, twists=True)
+    twin = linked_copy(obj)
+    enable(twin)
+    twin.dq_compensation.by_itself = True
+    twin.dq_compensation.twist_spread = 1.0
+    twin.dq_compensation.example_base = "COMPENSATED"
+    check()
+    assert any(attribute_object_of(ours(each)) for each in (obj, twin))
+    for elbow, twist, shoulder in IN_AND_BETWEEN:
+        turn(human, ELBOW["default"], elbow, twist)
+        turn(human, SHOULDER, shoulder)
+        assert error(obj) < 1e-4
+        assert error(twin) < 1e-4
 
 
 @pytest.mark.parametrize("base", ["COMPENSATED", "SPHERICAL_JOINT"])

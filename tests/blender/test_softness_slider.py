@@ -5,6 +5,8 @@ What is kept gives the same weights, bit by bit, as what is read anew.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import bpy
@@ -180,3 +182,19 @@ def test_weights_are_written_as_they_are_read(limb: Scene) -> None:
     values = np.empty(wanted.vertex_count, np.int32)
     mesh.attributes["Kept"].data.foreach_get("value", values)
     assert (values == np.arange(wanted.vertex_count)).all()
+
+
+def test_what_is_kept_is_freed_at_once_when_weights_change(limb: Scene) -> None:
+    """It may be large: no cycle may keep it until Python collects cycles."""
+    obj, _ = limb
+    (read,) = memories(ReadSkins).values()
+    joined = list(map(weakref.ref, read.joined.values()))
+    assert joined
+    del read
+    gc.disable()
+    try:
+        obj.vertex_groups[0].add([0], 0.4, "REPLACE")
+        check()
+        assert [each() for each in joined] == [None] * len(joined)
+    finally:
+        gc.enable()

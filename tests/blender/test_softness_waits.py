@@ -511,6 +511,24 @@ def test_enable_that_fails_in_its_steps_adds_its_modifier(
     painted_in_a_window(obj)
 
 
+def test_enable_takes_back_what_fails_once_it_is_soft(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    obj, _ = _new_limb()
+    with monkeypatch.context() as patch:
+        replace_everywhere(patch, install, _failing)
+        _press_enable(monkeypatch)
+    assert "as a defect does" in capfd.readouterr().out
+    assert not obj.dq_compensation.enabled
+    assert soft_copies() == []
+    _press_enable(monkeypatch)
+    painted_in_a_window(obj)
+
+
+def _failing(*_args: object, **_named: object) -> None:
+    raise RuntimeError("as a defect does")
+
+
 def test_what_joins_a_soft_character_and_is_stopped_has_its_modifier(
     limb: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -521,8 +539,8 @@ def test_what_joins_a_soft_character_and_is_stopped_has_its_modifier(
     disable(other)
     select(other)
     _press_enable(monkeypatch, stopped_after=1)
-    check()
     assert SkinnedObject(other).ours is not None
+    check()
     assert computed_in_a_window() == 0
 
 

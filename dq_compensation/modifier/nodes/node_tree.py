@@ -53,7 +53,9 @@ from . import own_trees
 from .bone_nodes import palette_state, posed_bones, with_examples
 from .measured_nodes import along_limbs, back_to_limb, onto_chords
 from .node_values import (
+    KINDS,
     Cloud,
+    Field,
     Geometry,
     Integer,
     Matrix,
@@ -168,10 +170,9 @@ def _build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     return tree
 
 
-def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector | Matrix]]:
+def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Field]]:
     """The attributes of vertices that a tree and the groups in it read, by their names."""
-    kinds = {"FLOAT_VECTOR": Vector, "FLOAT4X4": Matrix}
-    found: dict[str, type[Scalar | Vector | Matrix]] = {}
+    found: dict[str, type[Field]] = {}
     nodes: list[Any] = list(tree.nodes)
     for node in nodes:
         if node.type == "GROUP":
@@ -179,7 +180,7 @@ def _attributes_read(tree: bpy.types.NodeTree) -> dict[str, type[Scalar | Vector
         elif node.bl_idname == "GeometryNodeInputNamedAttribute":
             name = node.inputs["Name"].default_value
             if name.startswith(PREFIX) and name not in OF_PALETTE | OF_EVALUATED:
-                found[name] = kinds.get(node.data_type, Scalar)
+                found[name] = KINDS[node.data_type]
     return found
 
 

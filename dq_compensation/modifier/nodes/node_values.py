@@ -405,6 +405,8 @@ _DATA_TYPES: dict[type, str] = {
     Matrix: "FLOAT4X4",
     Rotation: "QUATERNION",
 }
+KINDS: dict[str, type[Field]] = {name: kind for kind, name in _DATA_TYPES.items()}
+"""What attributes of each of Blender's types are as fields."""
 _ITEM_TYPES: dict[type, str] = {
     Scalar: "FLOAT",
     Integer: "INT",
