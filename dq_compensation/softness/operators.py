@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import bpy
 from bpy.types import Context, Event, Object, Operator, UILayout
@@ -120,6 +120,11 @@ class DQC_OT_update_softness(RunsInSteps):
     bl_idname = "dqc.update_softness"
     bl_label = "Update Softness"
     gives_way = True
+    # Whether more has become outdated while it runs.
+    is_asked_again: ClassVar[bool] = False
+    # None: nobody knows yet.
+    _mouse_is_held: bool | None = None
+    _rests = False
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True
@@ -128,7 +133,38 @@ class DQC_OT_update_softness(RunsInSteps):
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         resume()
+        DQC_OT_update_softness.is_asked_again = False
         return self.run(context, self._softened())
+
+    def modal(self, context: Context, event: Event) -> OperatorResult:
+        """Compute, and stay until the mouse lets go of the slider.
+
+        When a modal operator ends, Blender puts a mouse that is held back to where it was pressed,
+        and the slider with it.
+        """
+        last, before = (event.type, event.value), (event.type_prev, event.value_prev)
+        if last[0] == "MOUSEMOVE":
+            self._mouse_is_held = before == ("LEFTMOUSE", "PRESS")
+        elif last == ("LEFTMOUSE", "RELEASE"):
+            self._mouse_is_held = False
+        elif self._mouse_is_held is None:
+            # A timer comes with the last event but one. A wheel is never released.
+            self._mouse_is_held = before[1] == "RELEASE" or before[0].startswith("WHEEL")
+        if self._rests and event.type == "ESC":
+            return {"PASS_THROUGH"}
+        return super().modal(context, event)
+
+    def _advance(self, context: Context) -> list[str] | None:
+        if self._rests:
+            if not self.is_asked_again:
+                return None if self._mouse_is_held else []
+            DQC_OT_update_softness.is_asked_again = False
+            self._steps, self._rests = self._softened(), False
+        ended = super()._advance(context)
+        if ended is None or not self._mouse_is_held:
+            return ended
+        self._rests = True
+        return None
 
     @staticmethod
     def _softened() -> Steps:
@@ -146,6 +182,7 @@ class DQC_OT_update_softness(RunsInSteps):
 def _start() -> None:
     """Run the operator in the first window, unless something runs."""
     windows = bpy.context.window_manager.windows
+    DQC_OT_update_softness.is_asked_again = True
     if bpy.app.background or is_running() or not len(windows):
         return
     with bpy.context.temp_override(window=windows[0]):

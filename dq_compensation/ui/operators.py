@@ -67,6 +67,10 @@ def enabled_characters(context: Context) -> list[Object]:
     return [obj for obj in enabled if enabling.linked_refusal(obj) is None]
 
 
+def _not_enabled(context: Context) -> list[Object]:
+    return [obj for obj in meshes_of_characters(context) if not settings_of(obj).is_enabled]
+
+
 def _join(sentences: list[str]) -> str:
     return " ".join(text if text.endswith(".") else f"{text}." for text in sentences)
 
@@ -95,7 +99,7 @@ stack, and Disable restores every setting"""
         return _join(reasons[:3]) or NOTHING_SELECTED
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        uids = frozenset(obj.session_uid for obj in self._wanted(context))
+        uids = frozenset(obj.session_uid for obj in _not_enabled(context))
         following_softness.await_first(uids)
         try:
             result = self.execute(context)
@@ -124,12 +128,8 @@ stack, and Disable restores every setting"""
         self.report({"WARNING"}, f"Stopped: {now}")
         return {"FINISHED"}
 
-    @staticmethod
-    def _wanted(context: Context) -> list[Object]:
-        return [obj for obj in meshes_of_characters(context) if not settings_of(obj).is_enabled]
-
     def execute(self, context: Context) -> OperatorResult:
-        wanted = self._wanted(context)
+        wanted = _not_enabled(context)
         local = [obj for obj in wanted if obj.library is None]
         done, refused = enabling.enable_all(local, context.evaluated_depsgraph_get())
         self._enabled = frozenset(obj.session_uid for obj in done)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import bpy
@@ -31,6 +32,7 @@ from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
+from dq_compensation.softness.operators import DQC_OT_update_softness
 from dq_compensation.softness.softening import soften_copies
 from dq_compensation.steps import Progress, run_through
 from dq_compensation.ui.operators import DQC_OT_enable
@@ -656,3 +658,57 @@ def test_what_must_not_wait_settles_first(
     api.soften_weights(softer, amount=1.0)
     check()
     assert distance(found, evaluated_positions(softer), size) <= TOLERANCE
+
+
+def _event(kind: str, value: str = "NOTHING", before: tuple[str, str] = ("NONE", "NOTHING")) -> Any:
+    (type_prev, value_prev), ctrl = before, False
+    return SimpleNamespace(**locals(), type=kind)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        _event("TIMER", before=("LEFTMOUSE", "RELEASE")),
+        _event("TIMER", before=("WHEELUPMOUSE", "PRESS")),
+        _event("MOUSEMOVE", before=("LEFTMOUSE", "PRESS")),
+    ],
+)
+def test_it_runs_until_the_mouse_lets_go_of_the_slider(
+    softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch, first: Any
+) -> None:
+    """Else Blender puts the mouse back to where it was pressed, and the slider with it."""
+    timer, still = _event("TIMER", before=("LEFTMOUSE", "RELEASE")), {"RUNNING_MODAL"}
+
+    def drag(self: DQC_OT_update_softness, context: bpy.types.Context) -> set[str]:
+        self._steps = self._softened()
+        self.modal(context, first)
+        assert self.modal(context, timer) == self.modal(context, timer) == still
+        assert not waiting_objects()
+        softer.dq_compensation.softness = 0.9
+        check()
+        assert self.modal(context, timer) == still
+        assert waiting_objects() == [softer]  # it may move on
+        DQC_OT_update_softness.is_asked_again = True
+        assert self.modal(context, timer) == still
+        assert not waiting_objects()
+        assert self.modal(context, _event("ESC", "PRESS")) == {"PASS_THROUGH"}
+        self.modal(context, _event("LEFTMOUSE", "RELEASE"))
+        assert self.modal(context, timer) == {"FINISHED"}
+        return {"FINISHED"}
+
+    monkeypatch.setattr(DQC_OT_update_softness, "execute", drag)
+    assert bpy.ops.dqc.update_softness() == {"FINISHED"}
+    painted_in_a_window(softer)
+
+
+@pytest.mark.parametrize("before", [("NONE", "NOTHING"), ("LEFTMOUSE", "PRESS"), ("RET", "PRESS")])
+def test_it_ends_at_once_where_nothing_is_held(
+    softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch, before: tuple[str, str]
+) -> None:
+    def run(self: DQC_OT_update_softness, context: bpy.types.Context) -> set[str]:
+        self._steps = self._softened()
+        return cast("set[str]", self.modal(context, _event("TIMER", before=before)))
+
+    monkeypatch.setattr(DQC_OT_update_softness, "execute", run)
+    assert bpy.ops.dqc.update_softness() == {"FINISHED"}
+    assert not waiting_objects()
