@@ -169,7 +169,9 @@ def rope_joints(
         painted = body.as_painted
         alike = (each for each in _ropes_of_bodies if each.as_painted.is_equal_to(painted))
         other = None if painted is body else next(alike, None)  # with other soft weights
-        before = None if edit is None else _ropes_of_bodies.get(edit.before.body)
+        before = None
+        if edit is not None and edit.before.whole is None:  # else they are of other vertices
+            before = _ropes_of_bodies.get(edit.before)
         if other is not None:
             _ropes_of_bodies[body] = _ropes_of_bodies[other]
             return _ropes_of_bodies[body][1]

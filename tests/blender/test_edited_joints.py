@@ -6,7 +6,7 @@ import gc
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import bpy
@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
+from dq_compensation.core.limb_joints import SkinEdit
 from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.core.ropes import rope_joints
 from dq_compensation.core.swing_joints import SwingJoints
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
@@ -204,3 +206,17 @@ def test_joints_of_another_place_are_not_kept() -> None:
     found, anew = bind(obj, known=first), bind(obj)
     assert_equal(found.measured(on), anew.measured(on))
     assert_equal(found.measured(off), anew.measured(off))
+
+
+def test_a_mesh_that_is_left_alone_forgets_the_ropes_of_its_character() -> None:
+    """They are of other vertices than its own."""
+    obj, settings = game(), SETTINGS["balls"]
+    skin = bind(obj).skin(settings).with_whole_limbs
+    limbs, every = MeasuredJoints.of(skin).limbs, np.arange(len(skin.positions))
+    together = replace(skin, whole=skin.at(np.tile(every, 2)))
+    rope_joints(together, limbs)
+    obj.vertex_groups[obj.data.vertices[100].groups[0].group].add([100], 0.37, "REPLACE")
+    alone = bind(obj).skin(settings).with_whole_limbs
+    edit = SkinEdit(together, np.array([100]))
+    found = rope_joints(alone, limbs, edit=edit)
+    np.testing.assert_array_equal(found, rope_joints(replace(alone), limbs))
