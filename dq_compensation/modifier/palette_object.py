@@ -215,8 +215,10 @@ class _Assembly:
             shown = limbs
         if kind.pairs or kind.examples:
             turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
-            straight = {name: bones.fields[name] for name in bones.fields if name == "straight"}
-            shown = self._with_turns(shown, Cloud(turned.geometry, {**turned.fields, **straight}))
+            known = turned.fields
+            if "straight" in bones.fields:
+                known = {**known, "straight": bones.fields["straight"]}
+            shown = self._with_turns(shown, Cloud(turned.geometry, known))
         return shown
 
     def _with_turns(self, shown: Geometry, turned: Cloud) -> Geometry:

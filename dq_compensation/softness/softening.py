@@ -39,7 +39,7 @@ from ..scene.blender.mesh import (
     read_attribute,
     read_positions,
     read_weights,
-    write_weights,
+    write_first_weights,
 )
 from ..scene.blender.own_objects import keep_record, text_in
 from ..scene.blender.rigging import (
@@ -623,7 +623,7 @@ def _write_soft_copy(
         vertices, weights = np.append(vertices, inside), np.append(weights, masked[inside])
         groups = np.append(groups, np.full(len(inside), group))
     points, rows = _rows_of_points(vertex_of_point, vertices)
-    write_weights(mesh_of(copy), points, groups[rows], weights[rows].clip(0.0, 1.0))
+    write_first_weights(mesh_of(copy), points, groups[rows], weights[rows].clip(0.0, 1.0))
     mesh_of(copy).update()
     copy.update_tag()
 

@@ -17,7 +17,7 @@ from dq_compensation.analysis.soft_weights import feature_bones, smooth_radii
 from dq_compensation.core import ropes as rope_signs
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import equality_digest
-from dq_compensation.scene.blender.mesh import mesh_of, read_weights, write_weights
+from dq_compensation.scene.blender.mesh import mesh_of, read_weights, write_first_weights
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import current_binding
 from dq_compensation.softness.softening import ReadSkins
@@ -177,7 +177,9 @@ def test_weights_are_written_as_they_are_read(limb: Scene) -> None:
     for group in obj.vertex_groups:
         other.vertex_groups.new(name=group.name)
     order = np.random.default_rng(0).permutation(len(wanted.vertices))
-    write_weights(mesh, *(each[order] for each in (wanted.vertices, wanted.groups, wanted.weights)))
+    write_first_weights(
+        mesh, *(each[order] for each in (wanted.vertices, wanted.groups, wanted.weights))
+    )
     assert groups_of(other) == groups_of(obj)
     values = np.empty(wanted.vertex_count, np.int32)
     mesh.attributes["Kept"].data.foreach_get("value", values)

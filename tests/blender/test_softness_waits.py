@@ -45,7 +45,7 @@ from tests.blender.enabled_scenes import (
     error,
     select,
 )
-from tests.blender.scene_builders import edit_mode, evaluated_positions
+from tests.blender.scene_builders import edit_mode, evaluated_positions, linked_copy
 from tests.blender.softness_scenes import (
     AMOUNT,
     MOVED,
@@ -531,15 +531,19 @@ def _failing(*_args: object, **_named: object) -> None:
     raise RuntimeError("as a defect does")
 
 
+def _joining(obj: bpy.types.Object) -> bpy.types.Object:
+    """Another mesh of its character, selected, before *Enable*."""
+    other = linked_copy(obj, own_data=True)
+    disable(other)
+    select(other)
+    return other
+
+
 def test_what_joins_a_soft_character_and_is_stopped_has_its_modifier(
     limb: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     obj, _ = limb
-    other = obj.copy()
-    other.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(other)
-    disable(other)
-    select(other)
+    other = _joining(obj)
     _press_enable(monkeypatch, stopped_after=1)
     assert SkinnedObject(other).ours is not None
     check()
@@ -581,11 +585,7 @@ def test_what_joins_a_soft_character_and_is_stopped_leaves_its_settings(
     limb: Scene, soft: Positions
 ) -> None:
     obj, rig = limb
-    other = obj.copy()
-    other.data = obj.data.copy()
-    bpy.context.scene.collection.objects.link(other)
-    disable(other)
-    select(other)
+    other = _joining(obj)
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     assert other in waiting_objects()
     assert stay_as_painted([other]) == []

@@ -264,10 +264,10 @@ def read_weights(mesh: bpy.types.Mesh) -> VertexGroupWeights:
     return VertexGroupWeights(vertices, groups, weights, len(mesh.vertices))
 
 
-def write_weights(
+def write_first_weights(
     mesh: bpy.types.Mesh, vertices: Integers, groups: Integers, weights: Floats
 ) -> None:
-    """Write the weights of a mesh that has none, through bmesh: several times faster than groups.
+    """Give a mesh without weights its weights, through bmesh: several times faster than groups.
 
     All other layers are written anew: for meshes of ours, which have next to nothing else. The
     entries of a vertex get the order of their groups.
