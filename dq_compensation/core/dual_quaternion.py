@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Booleans, Floats
+from ..arrays import Booleans, Floats, Integers
 from .vectors import cross
 
 
@@ -86,16 +86,18 @@ for _entry, _sign, _row, _column in (
     _OUTER[_entry, 4 * _column + _row] = _sign
 
 
-def quaternions_from_matrices(matrices: Floats) -> Floats:
+def quaternions_from_matrices(matrices: Floats, taken: Integers | None = None) -> Floats:
     """Rotation matrices (B, 3, 3) to unit quaternions (B, 4) with w >= 0.
 
-    Takes the longest row of 4 q q^T, so that it is accurate at every angle, 180 degrees too.
+    Args:
+        taken: shape (B,), the row of 4 q q^T that is taken, 0 for w to 3 for z; by default the
+            longest one, so that it is accurate at every angle, 180 degrees too.
     """
     count = len(matrices)
     outer = matrices.reshape(count, 9) @ _OUTER.astype(matrices.dtype, copy=False)
     outer[:, ::5] += 1
-    largest = outer[:, ::5].argmax(axis=1)
-    rows = outer.reshape(count, 4, 4)[np.arange(count), largest]
+    taken = outer[:, ::5].argmax(axis=1) if taken is None else taken
+    rows = outer.reshape(count, 4, 4)[np.arange(count), taken]
     rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     rows *= np.where(rows[:, :1] < 0, -1, 1).astype(rows.dtype)
     return rows

@@ -12,13 +12,19 @@ import numpy as np
 from ..arrays import Booleans, Float64s, Floats
 from ..errors import PoseError
 from ..wording import listed
-from .dual_quaternion import dual_from_translation, quaternions_from_matrices
+from .dual_quaternion import (
+    dual_from_translation,
+    matrices_from_quaternions,
+    quaternions_from_matrices,
+)
 from .skeleton import Skeleton
 from .vectors import cross, dots, smooth_step, unit_or
 
 # A matrix whose columns' dot products differ from the identity's by more than this has a scale;
 # the same limit as in Blender's mat4_to_dquat.
 NOT_ORTHONORMAL = 1e-5
+# Likewise of the lengths of a posed bone's axes: the square of how far they are from 1 together.
+_STRETCHED_AXES = 1e-8
 # An axis that is scaled to less than this has no direction: what is left of it is rounding.
 NO_LENGTH = 1e-5
 _IDENTITY = np.eye(3)
@@ -37,12 +43,15 @@ class Pose:
         duals: shape (R, 4), float64; the dual parts of the rigid transforms. The rigid transform
             of a scaled bone rotates, and takes the bone's head to where it is posed, as Blender's.
         scaled: shape (R,), bool; where the matrix is not its rigid part alone.
+        preserving: shape (R, 4, 4), float64; what Preserve Volume makes of `matrices`: others only
+            where the axes of a bone at rest are not orthonormal, as in files of Blender 2.7.
     """
 
     matrices: Float64s
     rotations: Float64s
     duals: Float64s
     scaled: Booleans
+    preserving: Float64s
 
     @property
     def any_scaled(self) -> bool:
@@ -93,9 +102,17 @@ class Pose:
             translations[which] += posed_heads - carried_heads
         rotations = quaternions_from_matrices(rotation_matrices)
         duals = dual_from_translation(rotations, translations)
-        return cls(
-            matrices, np.asarray(rotations, np.float64), np.asarray(duals, np.float64), scaled
-        )
+        preserving, skewed = matrices, skeleton.skewed_rows
+        if len(skewed):
+            at_rest = skeleton.frames[skewed]
+            lengths = np.linalg.norm(matrices[skewed, :3, :3] @ at_rest[:, :3, :3], axis=1)
+            split = scaled[skewed] | (np.sum((lengths - 1.0) ** 2, axis=1) > _STRETCHED_AXES)
+            skewed, at_rest = skewed[split], at_rest[split]
+            preserving = matrices.copy()
+            preserving[skewed] = _preserving(matrices[skewed], at_rest)
+            scaled[skewed] = True
+        rotations, duals = np.asarray(rotations, np.float64), np.asarray(duals, np.float64)
+        return cls(matrices, rotations, duals, scaled, preserving)
 
 
 def is_scaled(linear: Floats) -> Booleans:
@@ -108,12 +125,42 @@ def is_scaled(linear: Floats) -> Booleans:
     return stretched | ((x_cross_y * z).sum(axis=0) < 0.0)
 
 
+def _preserving(matrices: Float64s, rest: Float64s) -> Float64s:
+    """What Preserve Volume makes of the matrices of bones whose axes at rest are not orthonormal.
+
+    Blender's mat4_to_dquat makes the posed axes orthonormal, X. The rigid part X A^-1 of D is then
+    no rotation, as the scale A X^-1 D A A^-1 about the head h expects. It rotates by the quaternion
+    q of that all the same, so that v goes to q A X^-1 D (v - h) + D h + (q - X A^-1) h.
+
+    Args:
+        matrices, rest: shape (s, 4, 4), D and A.
+
+    Returns:
+        shape (s, 4, 4).
+    """
+    heads, axes = rest[:, :3, 3:], rest[:, :3, :3]
+    rigid = _orthonormal_axes(matrices[:, :3, :3] @ axes) @ np.linalg.inv(axes)
+    turned = matrices_from_quaternions(_quaternions_as_blender(rigid))
+    found = matrices.copy()
+    found[:, :3, :3] = turned @ np.linalg.inv(rigid) @ matrices[:, :3, :3]
+    kept = matrices[:, :3, :3] - found[:, :3, :3] + turned - rigid
+    found[:, :3, 3] += (kept @ heads)[:, :, 0]
+    return found
+
+
+def _quaternions_as_blender(matrices: Float64s) -> Floats:
+    """Unit quaternions (s, 4) of matrices (s, 3, 3) near rotations, as of Blender's mat3_to_quat.
+
+    Of a matrix that is no rotation each row of 4 q q^T says another one: it takes this one.
+    """
+    matrices = matrices / np.linalg.norm(matrices, axis=1, keepdims=True)
+    x, y, z = matrices[:, 0, 0], matrices[:, 1, 1], matrices[:, 2, 2]
+    rows = np.where(z < 0.0, np.where(x > y, 1, 2), np.where(x < -y, 3, 0))
+    return quaternions_from_matrices(matrices, rows)
+
+
 def _rigid_parts(linear: Float64s, rest: Float64s) -> Floats:
     """The rotations that Blender's mat4_to_dquat takes for the rigid parts of scaled bones.
-
-    The posed axes of the bone are made orthogonal: Y stays, then X as far as it can, else Z. A bone
-    that is scaled to nothing gets the armature's own axes. Where a single axis is scaled to
-    nothing, rounding decides what Blender takes for its direction; here it has none.
 
     Args:
         linear: shape (s, 3, 3), of D_b.
@@ -122,7 +169,16 @@ def _rigid_parts(linear: Float64s, rest: Float64s) -> Floats:
     Returns:
         shape (s, 3, 3), rotations, as exact as `rest`.
     """
-    posed = linear @ rest
+    return _orthonormal_axes(linear @ rest) @ rest.transpose(0, 2, 1)
+
+
+def _orthonormal_axes(posed: Float64s) -> Floats:
+    """The posed axes of bones made orthonormal; shapes (s, 3, 3), columns.
+
+    Y stays, then X as far as it can, else Z. A bone that is scaled to nothing gets the armature's
+    own axes. Where a single axis is scaled to nothing, rounding decides what Blender takes for its
+    direction; here it has none.
+    """
     x, z = posed[:, :, 0], posed[:, :, 2]
     y = unit_or(posed[:, :, 1], 0.0, NO_LENGTH)
     x_exists = dots(x, x) >= NO_LENGTH**2
@@ -135,7 +191,7 @@ def _rigid_parts(linear: Float64s, rest: Float64s) -> Floats:
     new_z = np.where(x_serves[:, None], from_x, np.where(z_serves[:, None], from_z, from_y))
     axes = np.stack((cross(y, new_z), y, new_z), axis=2)
     axes[~np.any(new_z != 0.0, axis=1)] = _IDENTITY
-    return axes @ rest.transpose(0, 2, 1)
+    return axes
 
 
 # Tells how straight the limbs of bendy bones are in a pose: compensation is for straight ones.

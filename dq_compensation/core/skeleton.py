@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Booleans, Float64s, Floats, Int32s, Int64s, Integers
-from .vectors import extent, unit_or
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Integers
+from .vectors import dots, extent, unit_or
 
 LimbAxis = Literal["AUTO", "X", "Y", "Z", "-X", "-Y", "-Z"]
 LIMB_AXES: tuple[LimbAxis, ...] = get_args(LimbAxis)
@@ -25,6 +25,11 @@ JointStrengths = tuple[tuple[int, float], ...]
 """How much of the compensation acts at the heads of some bones, 0 to 1, by their indices, rising.
 
 At all other heads all of it does."""
+# Products of a bone's axes that are farther from those of orthonormal ones are no rounding.
+_SKEW = 2e-5
+# The cosine of 50 degrees: where a bendy bone leaves the line from head to tail by more, the curved
+# mapping moves what is beyond its end by other segments, too. It has no limb then.
+_CURVED_AT_REST = 0.6427876
 # The limb of a bone that has no length.
 _NO_LIMB = np.array([0.0, 1.0, 0.0])
 
@@ -147,12 +152,19 @@ class Skeleton:
 
     @cached_property
     def frames(self) -> Float64s:
-        """Shape (R, 4, 4), the rest frame of each row of a pose, orthonormal."""
+        """Shape (R, 4, 4), the rest frame of each row of a pose; the axes of segments are unit."""
         if self.bendy is None:
             return self.rest
         frames = self.bendy.frames.copy()
         frames[:, :3, :3] = unit_or(frames[:, :3, :3].transpose(0, 2, 1), 0.0).transpose(0, 2, 1)
         return np.concatenate((self.rest, frames))
+
+    @cached_property
+    def skewed_rows(self) -> Indices:
+        """The rows of a pose whose axes at rest are not orthonormal."""
+        axes = self.frames[:, :3, :3]
+        skews = np.abs(axes.transpose(0, 2, 1) @ axes - np.eye(3)).max(axis=(1, 2), initial=0.0)
+        return np.flatnonzero(skews > _SKEW)
 
     @cached_property
     def start_rows(self) -> Int32s:
@@ -169,6 +181,17 @@ class Skeleton:
         if self.bendy is not None:
             rows[self.bendy.bones] += self.bendy.segments
         return rows
+
+    @cached_property
+    def curved_at_rest(self) -> Booleans:
+        """Shape (B,), the bendy bones of the curved mapping that at rest are curved too far."""
+        found = np.zeros(self.bone_count, np.bool_)
+        if self.bendy is not None:
+            bones = self.bendy.bones[self.bendy.curved]
+            chords = unit_or(self.tails[bones] - self.heads[bones], 0.0)
+            ends = (self.frames[rows[bones], :3, 1] for rows in (self.start_rows, self.end_rows))
+            found[bones] = np.minimum(*(dots(end, chords) for end in ends)) < _CURVED_AT_REST
+        return found
 
     def joined_parents(self, mesh_parents: Int32s) -> Int32s:
         """The parents, shape (B,); where the mesh shows another parent, that one.

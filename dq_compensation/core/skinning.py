@@ -145,7 +145,7 @@ def _move_as_scaled(
     which = np.flatnonzero(pose.scaled[bones])
     if not len(which):
         return
-    matrices = pose.matrices[:, :3, :].astype(positions.dtype, copy=False)[bones[which]]
+    matrices = pose.preserving[:, :3, :].astype(positions.dtype, copy=False)[bones[which]]
     points = positions[which]
     taken = np.einsum("mij,mj->mi", matrices[:, :, :3], points) + matrices[:, :, 3]
     real = bone_real[which]
