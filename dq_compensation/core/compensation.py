@@ -170,6 +170,7 @@ class PublishedCompensation:
             of_bones = strength_of_bones(strengths, skeleton.bone_count)
             amounts *= of_bones[children].astype(amounts.dtype)
         if skeleton.bendy is not None:
+            amounts[skeleton.curved_at_rest[bones].any(axis=1)] = 0.0
             above = skeleton.ancestry.kinship(bones, bones[:, ::-1]) > 0
             bones = np.where(above, skeleton.end_rows[bones], skeleton.start_rows[bones])
         return cls(skeleton, skeleton.limb_directions(skin.limb_axis), bones, children, amounts)

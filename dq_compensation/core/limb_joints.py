@@ -646,6 +646,12 @@ class LimbJoints:
         confidence = np.where(is_child & long, confidence, 0.0)
         return cls(bones, parents, heads, forth, -before, confidence, shorter, skeleton)
 
+    @property
+    def acting(self) -> Booleans:
+        """Shape (J,): where neither bone is `Skeleton.curved_at_rest`."""
+        curved = self.skeleton.curved_at_rest
+        return ~(curved[self.children] | curved[self.parents])
+
     @cached_property
     def aside(self) -> Float64s:
         """Shape (J,), 0 to 1: how much the child's limb points aside from the parent's at rest."""

@@ -119,7 +119,7 @@ class MeasuredJoints:
         shares = np.where(beside_child, below, above) / both
         others = np.maximum(1.0 - both, 0.0) / (0.5 * np.minimum(below, above) + _FEW)
         fades *= np.maximum(1.0 - others, 0.0) * limbs.hinge_confidence[found]
-        fades *= smooth_step(shares, 0.0, _TOGETHER)
+        fades *= smooth_step(shares, 0.0, _TOGETHER) * limbs.acting[found]
         if swings is not None:
             fades *= swings.hinged[rows]
         joints[rows] = found

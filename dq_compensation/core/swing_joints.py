@@ -143,6 +143,7 @@ class SwingJoints:
         used, rows = np.unique(joints[seen], return_inverse=True)
         gains = amounts[seen] * bones.lengths[joints[seen]] ** 2
         acting = strength_of_bones(strengths, skeleton.bone_count)[limbs.children[used]]
+        acting *= limbs.acting[used]
         found, counting = _strongest(
             len(positions), vertices[seen], rows.reshape(-1), amounts[seen], gains, acting
         )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import bpy
 import numpy as np
 import pytest
+from mathutils import Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
@@ -189,6 +190,34 @@ def test_the_modifier_display_equals_numpy(straight: bool, method: str, curve: s
     shown = api.evaluate(obj, method=method, evaluator="MODIFIER")
     found = api.evaluate(obj, method=method)
     assert np.linalg.norm(shown - found, axis=1).max() < 1e-4 * 1.5
+
+
+@pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
+@pytest.mark.parametrize("angle", [0.7, 1.5])
+def test_a_limb_that_custom_handles_curve_at_rest(angle: float, curve: str) -> None:
+    """Up to 50 degrees it is compensated; beyond, the curved mapping knows no ends of it.
+
+    1e-4 of the size: what the displays may differ by.
+    """
+    obj, armature = bendy_limb(6, "CURVED")
+    straighten_handles(armature)
+    with edit_mode(armature):
+        lower = armature.data.edit_bones["Lower"]
+        for name, place in (("Start", lower.head), ("End", lower.tail)):
+            handle = armature.data.edit_bones.new(name)
+            handle.parent, handle.use_deform, handle.head = lower, False, place
+            turned = angle if name == "Start" else 0.0
+            handle.tail = place + Vector((0.2 * np.cos(turned), 0.0, 0.2 * np.sin(turned)))
+    lower = armature.data.bones["Lower"]
+    lower.bbone_handle_type_start = lower.bbone_handle_type_end = "TANGENT"
+    lower.bbone_custom_handle_start = armature.data.bones["Start"]
+    lower.bbone_custom_handle_end = armature.data.bones["End"]
+    obj.dq_compensation.curve = curve
+    enable(obj)
+    found = api.evaluate(obj)
+    assert np.linalg.norm(evaluated_positions(obj) - found, axis=1).max() < 1e-4 * 1.5
+    moved = np.linalg.norm(found - api.evaluate(obj, method="DUAL_QUATERNION"), axis=1).max()
+    assert moved > 0.003 if angle < 0.9 else moved == 0.0
 
 
 def test_rigify_elbows_and_knees_bulge_less() -> None:
