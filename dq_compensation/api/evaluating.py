@@ -12,19 +12,25 @@ import bpy
 import gpu
 import numpy as np
 
-from ..arrays import Float32s
+from ..arrays import Float32s, Float64s, Floats
 from ..bake.bake_source import REFUSAL_REST
 from ..bake.motion_test import MotionPose, MotionTest
 from ..bake.shape_key_bakes import offsets_memory
-from ..core.vectors import transformed_points
+from ..core.deform import RULES
+from ..core.pose import Pose
+from ..core.skinning import dual_quaternion_skinning
+from ..core.vectors import extent, transformed_points
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.installation import evaluate_by_modifier
-from ..modifier.modifier_stack import mixing_refusal
+from ..modifier.modifier_stack import base_for, mixing_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
+from ..scene.binding.content import acting_soft_copy, step_of
 from ..scene.binding.numpy_evaluator import evaluate as evaluate_binding
-from ..scene.blender.armature import armature_of
+from ..scene.binding.numpy_evaluator import shape_key_values
+from ..scene.blender.armature import armature_of, object_to_armature
+from ..scene.blender.mesh import mesh_of, read_positions
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import frame_kept, frame_refusal
 from ..scene.blender.skinned_object import SkinnedObject
@@ -40,6 +46,23 @@ from .arguments import (
     require_choice,
     require_number,
     require_progress,
+)
+
+# What the matrices of a bendy bone's segments differ by while it is straight.
+_STRAIGHT = 1e-5
+# In parts of the size: evaluators may differ by 1e-4.
+_NEARLY_ENOUGH = 5e-5
+_NEARLY = (
+    "Shape keys or modifiers move vertices of {obj} along bendy bones, which the display Modifier "
+    "follows only nearly with Softness. Set Softness to 0, or choose the evaluator 'MODIFIER'."
+)
+_ENABLED_ALONE = (
+    "{obj} has Softness and bendy bones, which the display Modifier bends once it is enabled. "
+    "Enable it, or choose the evaluator 'NUMPY'."
+)
+_STRAIGHTENED = (
+    "{obj} has {cause}, with which the display Modifier moves bendy bones as straight ones. "
+    "{remedy}, or choose the evaluator 'MODIFIER'."
 )
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
@@ -265,6 +288,10 @@ def _local_positions(
     """Object space; see `evaluate`."""
     if evaluator != "MODIFIER" and (reason := mixing_refusal(SkinnedObject(obj))):
         raise BindingError(f"{reason} Or choose the evaluator 'MODIFIER'.")
+    if settings_of(obj).display == "MODIFIER":
+        raise_refusal(_turned_off(obj, depsgraph))
+        if reason := _bent_otherwise(obj, binding, depsgraph, settings, evaluator):
+            raise BindingError(reason)
     if evaluator == "NUMPY":
         armature = rig_of(obj).evaluated_get(depsgraph)
         return evaluate_binding(binding, settings, obj.evaluated_get(depsgraph), armature)
@@ -274,6 +301,83 @@ def _local_positions(
         deformed = deformed_object(obj, binding, depsgraph, settings)
         return np.ascontiguousarray(deformed.read_positions()[0])
     return evaluate_by_modifier(obj, binding, settings)
+
+
+def _turned_off(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> str | None:
+    """Why the display Modifier does not deform an enabled object now, or None."""
+    skinned = SkinnedObject(obj)
+    name = skinned.modifier.name
+    if (
+        not (skinned.settings.is_enabled and skinned.before_enable.base_left_on)
+        or obj.evaluated_get(depsgraph).modifiers[name].show_viewport
+    ):
+        return None
+    return f"{name} is turned off in the viewport, so {obj.name} is not deformed there. Turn it on."
+
+
+def _bent_otherwise(
+    obj: bpy.types.Object,
+    binding: Binding,
+    depsgraph: bpy.types.Depsgraph,
+    settings: Settings,
+    evaluator: Evaluator,
+) -> str | None:
+    """Why the display Modifier bends bendy bones otherwise than an evaluator does, or None.
+
+    Nodes that skin vertices move them as straight bones.
+    """
+    skinned, binding = SkinnedObject(obj), binding.as_skinned(settings)
+    if not binding.bends or RULES[settings.acting_method].straightens:
+        return None
+    posed = binding.pose_matrices(skinned.rig.evaluated_get(depsgraph))
+    if np.abs(posed - posed[binding.skeleton.bone_of_row]).max() <= _STRAIGHT:
+        return None
+    deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    is_enabled, blended = skinned.settings.is_enabled, deformation.blend is not None
+    if base_for(skinned, deformation, examples, soft=binding.is_soft) != "OWN":
+        is_exact = evaluator == "MODIFIER" or not binding.is_soft
+        is_off = not is_exact and _is_off_soft_copy(skinned, binding, depsgraph, settings, posed)
+        return _NEARLY.format(obj=obj.name) if is_off else None
+    if evaluator == "MODIFIER":
+        # It has no soft copy yet.
+        is_other = binding.is_soft and not (is_enabled or blended)
+        return _ENABLED_ALONE.format(obj=obj.name) if is_other else None
+    if not (blended or is_enabled):
+        return None
+    cause, remedy = "an animated Preserve Volume", "Remove that animation"
+    if blended:
+        cause, remedy = "Softness and a Blend Group", "Do without one of the two"
+    return _STRAIGHTENED.format(obj=obj.name, cause=cause, remedy=remedy)
+
+
+def _is_off_soft_copy(
+    skinned: SkinnedObject,
+    binding: Binding,
+    depsgraph: bpy.types.Depsgraph,
+    settings: Settings,
+    posed: Float64s,
+) -> bool:
+    """Whether the soft copy takes vertices elsewhere than the bendy bones of a pose do.
+
+    It takes each by an affine map, and bendy bones have another one from place to place.
+    """
+    copy, count = acting_soft_copy(skinned), binding.vertex_count
+    if copy is None or (step := step_of(copy, count)) == 0.0:
+        return False
+    obj, rig = (each.evaluated_get(depsgraph) for each in (skinned.obj, skinned.rig))
+    there, pose = object_to_armature(obj, rig), Pose.from_matrices(posed, binding.skeleton)
+    shape = binding.shape(shape_key_values(binding, settings, obj, pose))
+    rest = read_positions(mesh_of(copy))[:count]
+
+    def moved(points: Floats) -> Floats:
+        return dual_quaternion_skinning(
+            transformed_points(there, points), None, binding.skinning_of(points, there), pose
+        )[0]
+
+    start, shares = moved(rest), (shape - rest) / step
+    steps = ((moved(rest + step * axis) - start) for axis in np.eye(3))
+    nearly = start + sum(way * share[:, None] for way, share in zip(steps, shares.T, strict=True))
+    return bool(np.abs(nearly - moved(shape)).max() > _NEARLY_ENOUGH * extent(start))
 
 
 def _bound(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
