@@ -216,7 +216,8 @@ def _write(
         BindingError: the mesh has too few vertices for the examples; nothing has changed then.
     """
     obj, rig = skinned.obj, skinned.rig
-    others = _other_users(skinned) if skinned.mesh.users > 1 else []
+    is_linked = skinned.mesh.library is not None
+    others = _other_users(skinned) if skinned.mesh.users > 1 and not is_linked else []
     if examples is not None:
         bones, rows, _ = examples.poses.solution.shape
         if bones * rows > len(skinned.mesh.vertices):
@@ -229,7 +230,7 @@ def _write(
     reads: set[str] = {"bones"} if skins_vertices(deformation, base) else set()
     reads |= {"examples"} if examples is not None else set()
     if deformation.compensation is None and not reads:
-        if not others:
+        if not (others or is_linked):
             replace_attributes(skinned.mesh, {})
         return ensure_palette(rig, binding, named) if named else None, None, 1
     hidden = None
@@ -239,7 +240,7 @@ def _write(
         _bound_to(other) != bound or not are_measured_alike(skinned, settings, base, other)
         for other in others
     )
-    if binding.followed or differs:
+    if binding.followed or differs or is_linked:
         hidden = ensure_attribute_object(skinned, binding.vertex_count)
     palette = ensure_palette(
         rig,
@@ -407,9 +408,10 @@ def replace_armature_modifier(
         )
     else:
         take_over_modifier(skinned, base_of(nodes), settings)
-        if is_new:
-            for each in (nodes, *modifiers_before(skinned.obj)):
-                set_modifier(each, show_viewport=True, show_render=True)
+    if is_new:
+        # Of an override that could not be deformed here they are off.
+        for each in (nodes, *modifiers_before(skinned.obj)):
+            set_modifier(each, show_viewport=True, show_render=True)
 
 
 def show_armature_result(skinned: SkinnedObject, *, in_viewport: bool) -> None:
