@@ -69,7 +69,13 @@ from .modifier_stack import (
     take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import let_shape_go, modifiers_before, remove_tree, use_tree
+from .nodes.own_trees import (
+    let_shape_go,
+    modifiers_before,
+    move_beside,
+    remove_tree,
+    use_tree,
+)
 from .palette_object import compute_what_is_read, computed_for, ensure_palette
 from .vertex_attributes import measured_bones, replace_attributes, straight_bones, write_attributes
 from .written_record import (
@@ -123,11 +129,10 @@ def install(
     copy = ensure_soft_copy(skinned) if base == "SOFT" else None
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
     leaves_nothing = skinned.ours is None and not skinned.before_enable.parted
-    modifier = skinned.ours or _add_modifier(obj, armature)
-    if not (only_content and base == base_of(modifier)):
+    known = skinned.ours
+    if known is None or not (only_content and base == base_of(known)):
         only_content = False
         take_over_modifier(skinned, base, settings)
-        _name_for(modifier, base)
     shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
     kind = kind_for(
         deformation,
@@ -147,9 +152,11 @@ def install(
         unmasks=kind.unmasks and not binding.is_mixed,
         slots=kind.slots or _influences_listed(deformation, base),
     )
+    tree = ensure_tree(kind)
+    modifier = known or _add_modifier(obj, armature, tree)
+    _name_for(modifier, base)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
-    tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     use_tree(modifier, tree)
     values: dict[str, object] = {
@@ -326,14 +333,16 @@ def remove_unused() -> None:
             note_removed()
 
 
-def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.types.NodesModifier:
+def _add_modifier(
+    obj: bpy.types.Object, armature: bpy.types.Modifier, tree: bpy.types.NodeTree
+) -> bpy.types.NodesModifier:
     active = obj.modifiers.active
     modifier = cast("bpy.types.NodesModifier", obj.modifiers.new(_MODIFIER_NAME, "NODES"))
-    place = obj.modifiers.find(armature.name) + 1
-    obj.modifiers.move(obj.modifiers.find(modifier.name), place)  # pinned ones are behind it
-    modifier.show_expanded = False
+    use_tree(modifier, tree)  # at once: by the tree it is known as ours, whatever fails
     if active is not None:
         obj.modifiers.active = active
+    move_beside(armature, modifier)
+    modifier.show_expanded = False
     return modifier
 
 

@@ -40,6 +40,7 @@ from .nodes.own_trees import (
     keep_shape,
     linear_modifiers,
     modifiers_before,
+    move_beside,
     shape_is_kept,
 )
 
@@ -120,12 +121,7 @@ def put_in_place(skinned: SkinnedObject, examples: ExampleCounts | None) -> None
         return
     for copy in copies:
         obj.modifiers.remove(copy)
-    start = obj.modifiers.find(ours.name)
-    place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name) + 1
-    # Moving it away from before the base moves the base up.
-    place -= int(start < place)
-    if start != place:
-        obj.modifiers.move(start, place)
+    move_beside(cast("bpy.types.Modifier", _last_of_base(skinned)), ours)
     base = base_of(ours)
     if base != "ARMATURE" or SKIN_NAME in obj.modifiers:
         show_skin(skinned, base)
@@ -221,6 +217,10 @@ def _keep_hooks(obj: bpy.types.Object) -> None:
         if not group or hook.vertex_group != group:
             group, masking = _free_name(obj, hook), hook.vertex_group
             inverted = hook.invert_vertex_group
+        # First: whatever fails, `release_hooks` knows what there was.
+        keep_record(
+            obj, HOOKS_PROPERTY, record | {str(hook.persistent_uid): (group, masking, inverted)}
+        )
         count = len(mesh_of(obj).vertices)
         vertices = np.array(hook.vertex_indices[:], np.int64)
         numbers = np.full((count, 1), -1)
@@ -233,9 +233,6 @@ def _keep_hooks(obj: bpy.types.Object) -> None:
         write_entries(obj, [group], numbers, weights[:, None])
         hook.vertex_indices_set([])
         hook.vertex_group, hook.invert_vertex_group = group, False
-        keep_record(
-            obj, HOOKS_PROPERTY, record | {str(hook.persistent_uid): (group, masking, inverted)}
-        )
 
 
 def release_hooks(obj: bpy.types.Object) -> None:
@@ -252,7 +249,8 @@ def release_hooks(obj: bpy.types.Object) -> None:
         hook, group = hooks.get(uid), obj.vertex_groups.get(name)
         if group is None:
             continue
-        if hook is not None and hook.vertex_group in {name, ""}:
+        is_ours = hook is not None and not _is_by_number(hook)
+        if hook is not None and is_ours and hook.vertex_group in {name, ""}:
             weights = read_weights(mesh_of(obj))
             hook.vertex_indices_set(weights.vertices[weights.groups == group.index].tolist())
             if hook.vertex_group:
@@ -348,8 +346,7 @@ def show_skin(skinned: SkinnedObject, base: Base | None) -> None:
         skin = obj.modifiers.new(SKIN_NAME, "ARMATURE")
         for name, value in (_SKIN | {"object": skinned.rig, "show_expanded": False}).items():
             setattr(skin, name, value)
-        place = obj.modifiers.find(cast("Any", skinned.ours).name) + 1
-        obj.modifiers.move(obj.modifiers.find(skin.name), place)  # pinned ones are behind it
+        move_beside(cast("bpy.types.Modifier", skinned.ours), skin)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
 
