@@ -222,7 +222,8 @@ def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> No
 
     Args:
         objects: mesh objects, or armatures for all their meshes.
-        look: the settings of a preset: method, curve, ball joints, softness, spread of twists.
+        look: the settings of a preset: method, factor, curve, ball joints, softness, spread of
+            twists.
         settings: of the objects, by their names; see `CharacterSettings`. They count more than the
             look.
 

@@ -218,6 +218,8 @@ def about_twists(obj: bpy.types.Object) -> str:
 def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[str]:
     """The note that the user has turned our modifier off, and where."""
     before = skinned.before_enable
+    if not before.replaced_modifier:
+        return []  # it does not fit, so we have turned it off
     viewport = not (ours.show_viewport or before.hidden)
     renders = not (ours.show_render or before.passing_in_renders)
     if not (viewport or renders):

@@ -69,7 +69,13 @@ from .modifier_stack import (
     take_over_modifier,
 )
 from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import let_shape_go, modifiers_before, remove_tree, use_tree
+from .nodes.own_trees import (
+    let_shape_go,
+    modifiers_before,
+    move_beside,
+    remove_tree,
+    use_tree,
+)
 from .palette_object import compute_what_is_read, computed_for, ensure_palette
 from .vertex_attributes import measured_bones, replace_attributes, straight_bones, write_attributes
 from .written_record import (
@@ -123,11 +129,10 @@ def install(
     copy = ensure_soft_copy(skinned) if base == "SOFT" else None
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
     leaves_nothing = skinned.ours is None and not skinned.before_enable.parted
-    modifier = skinned.ours or _add_modifier(obj, armature)
-    if not (only_content and base == base_of(modifier)):
+    known = skinned.ours
+    if known is None or not (only_content and base == base_of(known)):
         only_content = False
         take_over_modifier(skinned, base, settings)
-        _name_for(modifier, base)
     shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
     kind = kind_for(
         deformation,
@@ -147,9 +152,11 @@ def install(
         unmasks=kind.unmasks and not binding.is_mixed,
         slots=kind.slots or _influences_listed(deformation, base),
     )
+    tree = ensure_tree(kind)
+    modifier = known or _add_modifier(obj, armature, tree)
+    _name_for(modifier, base)
     if base == "ARMATURE":
         modifier.show_in_editmode = armature.show_in_editmode
-    tree = ensure_tree(kind)
     made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
     use_tree(modifier, tree)
     values: dict[str, object] = {
@@ -216,7 +223,8 @@ def _write(
         BindingError: the mesh has too few vertices for the examples; nothing has changed then.
     """
     obj, rig = skinned.obj, skinned.rig
-    others = _other_users(skinned) if skinned.mesh.users > 1 else []
+    is_linked = skinned.mesh.library is not None
+    others = _other_users(skinned) if skinned.mesh.users > 1 and not is_linked else []
     if examples is not None:
         bones, rows, _ = examples.poses.solution.shape
         if bones * rows > len(skinned.mesh.vertices):
@@ -229,7 +237,7 @@ def _write(
     reads: set[str] = {"bones"} if skins_vertices(deformation, base) else set()
     reads |= {"examples"} if examples is not None else set()
     if deformation.compensation is None and not reads:
-        if not others:
+        if not (others or is_linked):
             replace_attributes(skinned.mesh, {})
         return ensure_palette(rig, binding, named) if named else None, None, 1
     hidden = None
@@ -239,7 +247,7 @@ def _write(
         _bound_to(other) != bound or not are_measured_alike(skinned, settings, base, other)
         for other in others
     )
-    if binding.followed or differs:
+    if binding.followed or differs or is_linked:
         hidden = ensure_attribute_object(skinned, binding.vertex_count)
     palette = ensure_palette(
         rig,
@@ -325,14 +333,16 @@ def remove_unused() -> None:
             note_removed()
 
 
-def _add_modifier(obj: bpy.types.Object, armature: bpy.types.Modifier) -> bpy.types.NodesModifier:
+def _add_modifier(
+    obj: bpy.types.Object, armature: bpy.types.Modifier, tree: bpy.types.NodeTree
+) -> bpy.types.NodesModifier:
     active = obj.modifiers.active
     modifier = cast("bpy.types.NodesModifier", obj.modifiers.new(_MODIFIER_NAME, "NODES"))
-    place = obj.modifiers.find(armature.name) + 1
-    obj.modifiers.move(obj.modifiers.find(modifier.name), place)  # pinned ones are behind it
-    modifier.show_expanded = False
+    use_tree(modifier, tree)  # at once: by the tree it is known as ours, whatever fails
     if active is not None:
         obj.modifiers.active = active
+    move_beside(armature, modifier)
+    modifier.show_expanded = False
     return modifier
 
 
@@ -407,9 +417,10 @@ def replace_armature_modifier(
         )
     else:
         take_over_modifier(skinned, base_of(nodes), settings)
-        if is_new:
-            for each in (nodes, *modifiers_before(skinned.obj)):
-                set_modifier(each, show_viewport=True, show_render=True)
+    if is_new:
+        # Of an override that could not be deformed here they are off.
+        for each in (nodes, *modifiers_before(skinned.obj)):
+            set_modifier(each, show_viewport=True, show_render=True)
 
 
 def show_armature_result(skinned: SkinnedObject, *, in_viewport: bool) -> None:

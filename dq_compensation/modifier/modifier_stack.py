@@ -40,6 +40,7 @@ from .nodes.own_trees import (
     keep_shape,
     linear_modifiers,
     modifiers_before,
+    move_beside,
     shape_is_kept,
 )
 
@@ -95,9 +96,9 @@ def is_in_place(skinned: SkinnedObject) -> bool:
     keeps = KEEPER_PROPERTY in tree or "NODES" in kinds or bool(linear_modifiers(obj))
     if keeps and not shape_is_kept(obj, modifier, ours[0]):
         return False
-    base, is_linked = base_of(ours[0]), skinned.mesh.library is not None
+    base = base_of(ours[0])
     looks = base != "ARMATURE" or SKIN_NAME in obj.modifiers
-    if looks and not is_linked and not _skin_is_shown(skinned, base):
+    if looks and not skinned.has_linked_mesh and not _skin_is_shown(skinned, base):
         return False
     return "HOOK" not in kinds or not _endangered(obj)
 
@@ -120,12 +121,7 @@ def put_in_place(skinned: SkinnedObject, examples: ExampleCounts | None) -> None
         return
     for copy in copies:
         obj.modifiers.remove(copy)
-    start = obj.modifiers.find(ours.name)
-    place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name) + 1
-    # Moving it away from before the base moves the base up.
-    place -= int(start < place)
-    if start != place:
-        obj.modifiers.move(start, place)
+    move_beside(cast("bpy.types.Modifier", _last_of_base(skinned)), ours)
     base = base_of(ours)
     if base != "ARMATURE" or SKIN_NAME in obj.modifiers:
         show_skin(skinned, base)
@@ -136,7 +132,8 @@ def put_in_place(skinned: SkinnedObject, examples: ExampleCounts | None) -> None
 def installation_refusal(skinned: SkinnedObject) -> str | None:
     """Why the node modifier cannot be added to an object that can be bound, or None."""
     obj = skinned.obj
-    if obj.library is not None or skinned.mesh.library is not None:
+    is_linked = skinned.mesh.library is not None
+    if obj.library is not None or (is_linked and obj.override_library is not None):
         return (
             f"The mesh of {obj.name} is linked from another file. Enable {obj.name} in that file, "
             "or make object and mesh local (Object, Relations, Make Local, Selected Objects and "
@@ -144,6 +141,14 @@ def installation_refusal(skinned: SkinnedObject) -> str | None:
         )
     stack, base = list(obj.modifiers), _last_of_base(skinned)
     after = stack[stack.index(base) + 1 :] if base is not None else []
+    hooks = [each.name for each in after if is_linked and _is_by_number(each)]
+    if names := listed(hooks):
+        return (
+            f"{names} of {obj.name} moves vertices by their numbers, which takes a vertex group "
+            "once it stands behind DQ Compensation, and the mesh is linked from another file. Make "
+            f"it local (Object, Relations, Make Local, Selected Objects and Data), or move {names} "
+            "above the Armature modifier."
+        )
     wanting = [each.name for each in after if each.type in _WANT_ORIGINAL_DATA]
     if not wanting:
         return None
@@ -212,6 +217,10 @@ def _keep_hooks(obj: bpy.types.Object) -> None:
         if not group or hook.vertex_group != group:
             group, masking = _free_name(obj, hook), hook.vertex_group
             inverted = hook.invert_vertex_group
+        # First: whatever fails, `release_hooks` knows what there was.
+        keep_record(
+            obj, HOOKS_PROPERTY, record | {str(hook.persistent_uid): (group, masking, inverted)}
+        )
         count = len(mesh_of(obj).vertices)
         vertices = np.array(hook.vertex_indices[:], np.int64)
         numbers = np.full((count, 1), -1)
@@ -224,21 +233,24 @@ def _keep_hooks(obj: bpy.types.Object) -> None:
         write_entries(obj, [group], numbers, weights[:, None])
         hook.vertex_indices_set([])
         hook.vertex_group, hook.invert_vertex_group = group, False
-        keep_record(
-            obj, HOOKS_PROPERTY, record | {str(hook.persistent_uid): (group, masking, inverted)}
-        )
 
 
 def release_hooks(obj: bpy.types.Object) -> None:
-    """Give the Hooks their vertices by number again, and the group that they had."""
+    """Give the Hooks their vertices by number again, and the group that they had.
+
+    Where the mesh is linked, its groups stay, and so do the Hooks.
+    """
     record = record_in(obj, HOOKS_PROPERTY)
     del obj[HOOKS_PROPERTY]
+    if mesh_of(obj).library is not None:
+        return
     hooks = {str(each.persistent_uid): each for each in _hooks(obj)}
     for uid, (name, masking, inverted) in record.items():
         hook, group = hooks.get(uid), obj.vertex_groups.get(name)
         if group is None:
             continue
-        if hook is not None and hook.vertex_group in {name, ""}:
+        is_ours = hook is not None and not _is_by_number(hook)
+        if hook is not None and is_ours and hook.vertex_group in {name, ""}:
             weights = read_weights(mesh_of(obj))
             hook.vertex_indices_set(weights.vertices[weights.groups == group.index].tolist())
             if hook.vertex_group:
@@ -263,10 +275,14 @@ def _endangered(obj: bpy.types.Object) -> list[bpy.types.HookModifier]:
             below_ours = True
         elif each.type not in MOVING and (each.show_viewport or each.show_render):
             break
-        elif each.type == "HOOK" and below_ours:
-            hook = cast("Any", each)
-            found += [hook] if len(hook.vertex_indices) else []
+        elif below_ours and _is_by_number(each):
+            found.append(cast("Any", each))
     return found
+
+
+def _is_by_number(modifier: bpy.types.Modifier) -> bool:
+    """Whether a modifier is a Hook that knows its vertices by their numbers."""
+    return modifier.type == "HOOK" and bool(len(cast("Any", modifier).vertex_indices))
 
 
 def _free_name(obj: bpy.types.Object, hook: bpy.types.HookModifier) -> str:
@@ -330,8 +346,7 @@ def show_skin(skinned: SkinnedObject, base: Base | None) -> None:
         skin = obj.modifiers.new(SKIN_NAME, "ARMATURE")
         for name, value in (_SKIN | {"object": skinned.rig, "show_expanded": False}).items():
             setattr(skin, name, value)
-        place = obj.modifiers.find(cast("Any", skinned.ours).name) + 1
-        obj.modifiers.move(obj.modifiers.find(skin.name), place)  # pinned ones are behind it
+        move_beside(cast("bpy.types.Modifier", skinned.ours), skin)
     if active is not None and active in obj.modifiers.values():
         obj.modifiers.active = active
 
@@ -699,7 +714,7 @@ def ensure_attribute_object(skinned: SkinnedObject, count: int) -> bpy.types.Obj
     obj, known = skinned.obj, attribute_object_of(skinned.ours)
     others = (each for each in bpy.data.objects if each != obj and each.type == "MESH")
     of_others = (attribute_object_of(ours) for each in others for ours in own_modifiers(each))
-    if known is None or known.library is not None or known in of_others:
+    if known is None or mesh_of(known).library is not None or known in of_others:
         known = new_hidden(f"DQ Compensation attributes: {obj.name}", ATTRIBUTE_OBJECT_PROPERTY)
         remember_new(known)
     mesh = mesh_of(known)
@@ -730,7 +745,8 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
     That of another object gives its weights.
     """
     obj, known = skinned.obj, soft_copy(skinned)
-    if known is not None and known.library is None and placed_at(known) in {obj, None}:
+    is_own = known is not None and mesh_of(known).library is None
+    if is_own and placed_at(known) in {obj, None}:
         copy = known
     else:
         name = f"DQ Compensation soft weights: {obj.name}"

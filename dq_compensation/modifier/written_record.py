@@ -109,7 +109,8 @@ def remember(
     written = record_in(mesh, CONTENT_PROPERTY)
     of_object = {OTHER_MESHES: binding.content[OTHER_MESHES], **attributes}
     content = written | binding.content | of_object
-    if shares := not reads_mesh and skinned.mesh.users > 1:
+    is_linked = skinned.mesh.library is not None
+    if shares := not reads_mesh and (is_linked or skinned.mesh.users > 1):
         content = written
     elif not reads_mesh:
         content = {name: each for name, each in content.items() if name not in of_object}
@@ -158,7 +159,7 @@ def changed_parts(
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
     known = record_in(skinned.obj, STATE_PROPERTY)
-    if not known and skinned.mesh.library is not None:
+    if not known and skinned.has_linked_mesh:
         return ()  # made by an earlier version, in a file that cannot be written
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure

@@ -93,6 +93,10 @@ def test_the_look_is_the_preset_whose_values_the_character_has(rig: Object) -> N
     assert shown_look() == "Custom"
     rig.dq_compensation.softness = 0.5
     assert shown_look() == "Soft"
+    rig.dq_compensation.factor = 0.0  # nothing is compensated
+    assert shown_look() == "Custom"
+    choose("Soft")
+    assert rig.dq_compensation.factor == 1.0
     rig.dq_compensation.curve = "FITTED"
     assert shown_look() == "Custom"
 

@@ -155,10 +155,16 @@ def use_tree(nodes: bpy.types.NodesModifier, tree: bpy.types.NodeTree | None) ->
 
 
 def new_with_key(key: str, build: Callable[[], bpy.types.NodeTree]) -> bpy.types.NodeTree:
-    """A new tree that `ensure_tree` finds by its key."""
-    tree = build()
-    tree[TREE_PROPERTY] = key
-    tree[NODES_PROPERTY] = _nodes_digest(tree, {})
+    """A new tree that `ensure_tree` finds by its key; after an error nothing of it is left."""
+    before = {each.session_uid for each in bpy.data.node_groups}
+    try:
+        tree = build()
+        tree[TREE_PROPERTY] = key
+        tree[NODES_PROPERTY] = _nodes_digest(tree, {})
+    except BaseException:
+        for each in [each for each in bpy.data.node_groups if each.session_uid not in before]:
+            bpy.data.node_groups.remove(each)
+        raise
     return tree
 
 
@@ -233,6 +239,25 @@ _BACK_KEY = f"{TREE_VERSION} linear, and back to the arriving shape"
 # and True where it reads what Blender's LINEAR makes of that.
 KEEPER_PROPERTY = "dq_compensation_reads_shape"
 READS_LINEAR_PROPERTY = "dq_compensation_reads_linear"
+
+
+def move_beside(
+    neighbour: bpy.types.Modifier, modifier: bpy.types.Modifier, *, behind: bool = True
+) -> None:
+    """Move a modifier of ours right before or behind another one of its object.
+
+    It is pinned to the end of the stack (*Pin to Last*) where that one is: Blender keeps these
+    behind all others.
+    """
+    modifiers = cast("bpy.types.Object", modifier.id_data).modifiers
+    if modifier.use_pin_to_last != neighbour.use_pin_to_last:
+        modifier.use_pin_to_last = neighbour.use_pin_to_last
+    stack = list(modifiers)
+    start, place = stack.index(modifier), stack.index(neighbour) + behind
+    # Moving it away from before the neighbour moves that up.
+    place -= int(start < place)
+    if start != place:
+        modifiers.move(start, place)
 
 
 def shape_keepers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
@@ -381,8 +406,7 @@ def _add_before(
         use_tree(cast("bpy.types.NodesModifier", added), tree)
     added.show_expanded = False
     added.show_in_editmode = armature.show_in_editmode
-    stack = list(obj.modifiers)
-    obj.modifiers.move(stack.index(added), stack.index(armature))  # pinned ones are behind it
+    move_beside(armature, added, behind=False)
 
 
 def _linear_like(armature: bpy.types.ArmatureModifier, group: str) -> dict[str, object]:

@@ -108,8 +108,11 @@ class SkinnedObject:
 
     @property
     def has_linked_mesh(self) -> bool:
-        """Whether our modifier came with a mesh from another file, as in a library override.
+        """Whether object and mesh are of another file, or of a library override, with our modifier.
 
-        What it reads from the mesh cannot be written here: it is shown or hidden, but stays.
+        It reads the mesh, which cannot be written here: it is shown or hidden, but stays. An object
+        of this file gets what it reads in an object of its own instead.
         """
-        return self.mesh.library is not None and self.ours is not None
+        obj = self.obj
+        is_own = obj.library is None and obj.override_library is None
+        return self.mesh.library is not None and not is_own and self.ours is not None

@@ -24,7 +24,7 @@ UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True, "example_base"
 
 Look = Literal["AS_PAINTED", "SOFT", "SOFT_WITH_TWIST"]
 NewLook = Look | Literal["AS_SET_BELOW"]
-_LOOK = {"method": "COMPENSATED", "curve": "MEASURED", "use_ball_joints": True}
+_LOOK = {"method": "COMPENSATED", "factor": 1.0, "curve": "MEASURED", "use_ball_joints": True}
 LOOKS: dict[Look, dict[str, Any]] = {
     "AS_PAINTED": _LOOK | {"softness": 0.0, "twist_spread": 0.0},
     "SOFT": _LOOK | {"softness": 0.5, "twist_spread": 0.0},

@@ -109,7 +109,8 @@ def _first_turned_off(subject: Subject) -> bpy.types.Modifier | None:
         # With the GPU display it is hidden in the viewport for as long as we draw.
         if ours is None or settings.display == "GPU" or settings.native.passing_in_renders:
             return None
-        deforming = [armature, ours] if settings.native.base_left_on else [ours]
+        if settings.native.replaced_modifier:  # else ours does not fit, and is off for that
+            deforming = [armature, ours] if settings.native.base_left_on else [ours]
     off = (m for m in deforming if m is not None and not (m.show_viewport and m.show_render))
     return next(off, None)
 
