@@ -16,6 +16,7 @@ from ..modifier.modifier_stack import (
     show_ours,
     vertex_count_difference,
 )
+from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import acts
 from ..scene.blender.mesh import mesh_of
@@ -347,6 +348,8 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
 def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
     """Read everything of an enabled object again, and add our modifier if it was removed."""
     forget_status(skinned.obj)
+    if origin_of(skinned.obj) is Origin.DEVELOPMENT and not skinned.has_linked_mesh:
+        put_armature_modifier_back(skinned)
     was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
     if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
         put_armature_modifier_back(skinned)
