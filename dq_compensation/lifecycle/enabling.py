@@ -24,7 +24,7 @@ from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
-from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
+from ..scene.settings.addon_preferences import settings_of_new_characters
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
     CHARACTER_SETTINGS,
@@ -99,7 +99,7 @@ def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[s
     if settings.is_property_set("is_enabled"):
         return {}
     if wanted is None:
-        wanted = UNLIKE_OLD_CHARACTERS if by_script else settings_of_new_characters()
+        wanted = {} if by_script else settings_of_new_characters()
     return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
 
 
