@@ -78,8 +78,7 @@ def bone_settings(obj: Object, bone: str) -> DQCompensationExampleBone:
         if known.name == bone:
             return known
     made = bones.add()
-    # Files from before there was a choice have the other kind, which is the property's default.
-    made.name, made.support_kind = bone, "JOINT"
+    made.name = bone
     return made
 
 

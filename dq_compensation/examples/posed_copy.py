@@ -467,7 +467,7 @@ def _applied(obj: Object, item: ExampleItem, found: Capture) -> tuple[str, bool]
 def other_bases(obj: Object) -> dict[int, str]:
     """The examples that were sculpted on another base, by their places.
 
-    Each with its base, `items.base_now` then. Those of earlier versions do not know theirs.
+    Each with its base, `authoring.base_now` then, where that is known.
     """
     now = authoring.base_now(obj)
     made_on = ((index, item.made_on) for index, item in enumerate(settings_of(obj).examples))

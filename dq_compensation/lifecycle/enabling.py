@@ -16,6 +16,7 @@ from ..modifier.modifier_stack import (
     show_ours,
     vertex_count_difference,
 )
+from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import acts
 from ..scene.blender.mesh import mesh_of
@@ -23,7 +24,7 @@ from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import deformation_refusal, find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
-from ..scene.settings.addon_preferences import UNLIKE_OLD_CHARACTERS, settings_of_new_characters
+from ..scene.settings.addon_preferences import settings_of_new_characters
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
     CHARACTER_SETTINGS,
@@ -98,7 +99,7 @@ def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[s
     if settings.is_property_set("is_enabled"):
         return {}
     if wanted is None:
-        wanted = UNLIKE_OLD_CHARACTERS if by_script else settings_of_new_characters()
+        wanted = {} if by_script else settings_of_new_characters()
     return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
 
 
@@ -347,6 +348,8 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
 def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
     """Read everything of an enabled object again, and add our modifier if it was removed."""
     forget_status(skinned.obj)
+    if origin_of(skinned.obj) is Origin.DEVELOPMENT and not skinned.has_linked_mesh:
+        put_armature_modifier_back(skinned)
     was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
     if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
         put_armature_modifier_back(skinned)

@@ -29,7 +29,7 @@ from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import hide_earlier_records, is_palette, keep_apart
+from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
@@ -282,8 +282,6 @@ def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
     enabled = enabled_objects()
     _forget_others({obj.session_uid for obj in enabled})
     keep_apart()
-    for owner in {each for obj in enabled for each in (obj, obj.data) if each is not None}:
-        hide_earlier_records(owner)
     keep_only(_Edited, {obj.data.session_uid for obj in enabled if obj.data is not None})
     written, waits = _reconcile(enabled, depsgraph, patient=patient)
     flush(written)

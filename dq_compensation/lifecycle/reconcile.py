@@ -14,8 +14,9 @@ changes. So:
 - `reconcile` acts on what it found. OUT_OF_DATE: it writes everything again. BLOCKED: it gives the
   object back to the Armature modifier until the reason is gone. WRONG_VERTEX_COUNT: a modifier
   before ours adds vertices, so ours lets the mesh pass and the Armature modifier is shown. MISSING:
-  the user has applied or removed our modifier; only *Refresh* adds it again. Then it hides or shows
-  Blender's own surface, for the GPU display.
+  the user has applied or removed our modifier; only *Refresh* adds it again. OF_ANOTHER_VERSION: it
+  is left alone; that of a development build is turned off. Then it hides or shows Blender's own
+  surface, for the GPU display.
 - `lifecycle.following` calls it when Blender has evaluated an edit, before the picture is drawn.
 
 The panel, Setup Check, Refresh and the drawing all read what it leaves in `session.status`.
@@ -36,6 +37,7 @@ from ..core.deform import RULES
 from ..core.twist_limbs import Reason
 from ..errors import BindingError
 from ..modifier.installation import (
+    leave_to_armature_modifier,
     put_armature_modifier_back,
     replace_armature_modifier,
     show_armature_result,
@@ -54,9 +56,12 @@ from ..modifier.nodes.own_trees import let_shape_go, shape_keepers, show_shape_w
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.written_record import (
     PLACE,
+    Origin,
     changed_parts,
     changed_parts_of_linked_mesh,
     newer_parts_of_linked_mesh,
+    origin_of,
+    origin_refusal,
     was_applied,
 )
 from ..scene.binding.binding import Binding
@@ -470,6 +475,7 @@ class State(Enum):
     """The states of an enabled object."""
 
     CURRENT = auto()
+    OF_ANOTHER_VERSION = auto()
     OUT_OF_DATE = auto()
     WRONG_VERTEX_COUNT = auto()
     MISSING = auto()
@@ -564,6 +570,8 @@ def reconcile(
     """
     show_ours()
     status, skinned = status_of(obj), SkinnedObject(obj)
+    if reason := origin_refusal(skinned):
+        return _leave_alone(skinned, reason)
     # While bones have new names in Edit Mode, bones and groups disagree: it is shown at rest.
     rig = skinned.find_rig() if skinned.ours is not None else None
     rests = (
@@ -609,6 +617,22 @@ def reconcile(
     _remember_state(skinned, binding, read=deep)
     status.waits = waits or still_moving
     return replace(found, waits=status.waits)
+
+
+def _leave_alone(skinned: SkinnedObject, reason: str) -> Comparison:
+    """Show why an object is left as another version of the add-on has saved it.
+
+    The Armature modifier deforms one of a development build, but for linked ones.
+    """
+    status = status_of(skinned.obj)
+    is_linked = skinned.obj.library is not None or skinned.has_linked_mesh
+    if origin_of(skinned.obj) is Origin.DEVELOPMENT and not is_linked:
+        leave_to_armature_modifier(skinned)
+    status.problem, status.binding, status.notes = reason, None, []
+    status.compared, status.waits = True, False
+    note_change()
+    _remember_state(skinned, None, read=True)
+    return Comparison(State.OF_ANOTHER_VERSION, reason)
 
 
 def _with_meanwhile(found: Comparison) -> str:

@@ -29,6 +29,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (
     TREE_PROPERTY,
     is_hidden,
+    is_own_modifier,
     own_modifiers,
     remove_hidden,
     temporary_copy,
@@ -61,6 +62,7 @@ from .modifier_stack import (
     reads_of,
     release_hooks,
     replaced_modifier,
+    restore,
     restore_modifier,
     set_modifier,
     show_replaced,
@@ -373,8 +375,8 @@ def _bound_to(skinned: SkinnedObject) -> tuple[object, ...]:
     mask = (armature.vertex_group, armature.invert_vertex_group)
     bound = armature.object, armature.use_vertex_groups, armature.use_bone_envelopes, mask
     # Those of equal meshes at one place may differ by what is solved: the record does not say it.
-    copy, count = acting_soft_copy(skinned), len(skinned.mesh.vertices)
-    weights = None if copy is None else digest_of_found_weights(copy, count)
+    copy = acting_soft_copy(skinned)
+    weights = None if copy is None else digest_of_found_weights(copy)
     return *bound, weights, by_itself, signature_before(skinned)
 
 
@@ -435,6 +437,20 @@ def show_armature_result(skinned: SkinnedObject, *, in_viewport: bool) -> None:
     else:
         renders = bool(differing_in_renders(skinned))
         show_replaced(skinned, viewport=in_viewport, renders=renders)
+
+
+def leave_to_armature_modifier(skinned: SkinnedObject) -> None:
+    """Turn our modifiers off, and show the Armature modifier as the user had it.
+
+    Nothing of ours is removed. Again it does nothing: what the user turns on then stays on.
+    """
+    restore(skinned)
+    if not skinned.before_enable.replaced_modifier:
+        return
+    for each in skinned.obj.modifiers:
+        if is_own_modifier(each):
+            set_modifier(each, show_viewport=False, show_render=False)
+    restore_modifier(skinned)
 
 
 def put_armature_modifier_back(skinned: SkinnedObject) -> None:

@@ -34,7 +34,7 @@ from ..session.status import compared
 from ..wording import listed
 from .attribute_names import MISFIT, Base, ExampleCounts
 from .modifier_inputs import get_input
-from .nodes.node_tree import BASE_PROPERTY, EARLIER_READS_BONES, READS_PROPERTY
+from .nodes.node_tree import BASE_PROPERTY, READS_PROPERTY
 from .nodes.own_trees import (
     KEEPER_PROPERTY,
     keep_shape,
@@ -69,8 +69,7 @@ def reads_of(modifier: bpy.types.NodesModifier) -> set[str]:
     """What a modifier of ours, or that which keeps the shape for it, reads of bones."""
     tree = cast("bpy.types.NodeTree", modifier.node_group)
     found = set(str(tree.get(READS_PROPERTY, "")).split())
-    skins = base_of(modifier) == "OWN" or EARLIER_READS_BONES in tree  # as in earlier versions
-    return found | {"bones"} if skins else found
+    return found | {"bones"} if base_of(modifier) == "OWN" else found
 
 
 def _last_of_base(skinned: SkinnedObject) -> bpy.types.Modifier | None:

@@ -316,7 +316,7 @@ def _mesh_digest(palette: bpy.types.Object, tables: PaletteTables) -> str:
 
 
 def edition_of(palette: bpy.types.Object | None) -> str | None:
-    """The edition of a palette's tables; None in files of earlier versions."""
+    """The edition of a palette's tables; None without a palette."""
     mesh = palette.data if palette is not None else None
     return mesh.get(_EDITION_PROPERTY) if mesh is not None else None
 

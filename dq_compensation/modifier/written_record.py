@@ -4,12 +4,16 @@ Two records of digests, each in the data-block with what was made, so that undo 
 them together. That of the mesh is about its attributes (`scene.binding.content`: vertices, weights,
 example shapes), that of the object about all else that its modifier depends on, the modifier's own
 parts included. A part whose digest is another one now has changed, or was edited by hand.
+
+The record of the object has a *stamp*, the version of trees and records that it was written by. One
+with a lower stamp is brought up to date; one without a stamp, or with a higher one, is not read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, cast
 
@@ -70,15 +74,51 @@ _ATTRIBUTES = "attributes"
 _EDITION = "edition"
 MEASURED = "measured by"
 VERSION = "version of the add-on"
+STAMP = "stamp"
 
 # Of the object's record: the content, where objects share a mesh of which it reads no attributes.
 # That of the mesh is about one that does, perhaps on another armature.
 _CONTENT = "content"
 
 _ALWAYS_RECORDED = ("curve", "limb_axis", "vertex_group", "blend_group")
-# The words of older settings in the two records; a newer one has its name.
-_MEASURED_WORDS = {"use_mesh_joints": "alone", "use_ball_joints": "ball joints"}
-_STATE_WORDS = _MEASURED_WORDS | {"use_mesh_joints": "without joints of the mesh"}
+
+
+class Origin(Enum):
+    """The version of the add-on that has made the modifier of an object."""
+
+    READABLE = auto()
+    DEVELOPMENT = auto()
+    NEWER = auto()
+
+
+def origin_of(obj: bpy.types.Object) -> Origin:
+    """Which version has made the modifier of an object, by the stamp of its record.
+
+    Without a record, or with a damaged one, the modifier is made anew.
+    """
+    record = record_in(obj, STATE_PROPERTY)
+    stamp = record.get(STAMP)
+    if not isinstance(stamp, int):
+        return Origin.DEVELOPMENT if record else Origin.READABLE
+    return Origin.NEWER if stamp > TREE_VERSION else Origin.READABLE
+
+
+def origin_refusal(skinned: SkinnedObject) -> str | None:
+    """Why the modifier of an object is left alone, because of the version that made it; or None."""
+    obj, origin = skinned.obj, origin_of(skinned.obj)
+    if origin is Origin.READABLE:
+        return None
+    library = obj.library or (skinned.mesh.library if skinned.has_linked_mesh else None)
+    if origin is Origin.NEWER:
+        return (
+            f"{obj.name} was enabled by a newer version of DQ Compensation and is left as it was "
+            "saved. Update DQ Compensation to change it."
+        )
+    made = f"{obj.name} was enabled by a development build of DQ Compensation, before 1.0.0"
+    if library is not None:
+        file = bpy.path.basename(library.filepath)
+        return f"{made}. It is shown as it was saved. Open {file}, press Refresh and save it."
+    return f"{made}. The Armature modifier deforms it. Press Refresh to deform it again."
 
 
 def remember(
@@ -119,7 +159,7 @@ def remember(
         keep_record(mesh, CONTENT_PROPERTY, content)
     known = record_in(obj, STATE_PROPERTY) | {_ATTRIBUTES: _attributes_of(mesh)}
     state = known if only_content else _state(skinned, settings, binding.structure)
-    record: dict[str, object] = {**state, **of_object}
+    record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
     record.pop(_CONTENT, None)
     if shares:
         record[_CONTENT] = binding.content
@@ -159,11 +199,11 @@ def changed_parts(
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
     known = record_in(skinned.obj, STATE_PROPERTY)
-    if not known and skinned.has_linked_mesh:
-        return ()  # made by an earlier version, in a file that cannot be written
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure
     found = [*changed_digests(known, _state(skinned, settings, structure))]
+    if known.get(STAMP) != TREE_VERSION:
+        found.append(VERSION)
     if _CONTENT in known and _ATTRIBUTES in found:
         found.remove(_ATTRIBUTES)
     hidden = None if skinned.ours is None else get_inputs(skinned.ours).get(ATTRIBUTES_INPUT)
@@ -222,7 +262,7 @@ def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict
     object in memory as it is.
     """
     if _EDITION not in known or _EDITION not in written:
-        return False  # none is read, or they are of an earlier version
+        return False  # none is read
     if any(name in known and known[name] != written.get(name) for name in (_EDITION, MEASURED)):
         return True
     # Other methods do not measure: the mesh may still have the place of one that did.
@@ -259,15 +299,14 @@ def are_measured_alike(
 
 def _measuring_of(settings: Settings) -> str:
     """The settings of the measurement."""
-    options = _options(settings, _MEASURED_WORDS)
-    return " ".join((settings.curve, settings.limb_axis, *options))
+    return " ".join((settings.curve, settings.limb_axis, *_options(settings)))
 
 
-def _options(settings: Settings, words: dict[str, str]) -> list[str]:
-    """The settings that a record need not have, as those of earlier versions: acting ones."""
+def _options(settings: Settings) -> list[str]:
+    """The acting settings whose values are not those of new objects."""
     spread = ["spreads twists"] * (settings.twist_spread > 0.0)
     return spread + [
-        words.get(name, f"{name} {value}")
+        f"{name} {value}"
         for name, value in settings.changed.items()
         if name not in _ALWAYS_RECORDED
     ]
@@ -276,7 +315,7 @@ def _options(settings: Settings, words: dict[str, str]) -> list[str]:
 def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     """The joints that MEASURED acts at: from the hierarchy, and from the mesh.
 
-    None where it is not used, or was measured by an earlier version.
+    None where it is not used.
     """
     counts = record_in(obj, STATE_PROPERTY).get("joints")
     return None if counts is None else (counts[0], counts[1])
@@ -298,7 +337,7 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
-        *_options(settings, _STATE_WORDS),
+        *_options(settings),
     )
     modifier, rig = skinned.ours, skinned.find_rig()
     if modifier is None or rig is None:
@@ -329,7 +368,6 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
         "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
         _ATTRIBUTES: _attributes_of(skinned.mesh if hidden is None else mesh_of(hidden)),
         BASE: digest(*base),
-        VERSION: digest(TREE_VERSION),
         "soft copy": digest(is_own_copy),
     }
 
@@ -464,10 +502,7 @@ def _features(skinned: SkinnedObject) -> list[int]:
 
 
 def found_bones(*objects: bpy.types.Object) -> FoundBones:
-    """What the bones of enabled objects of one character were taken for.
-
-    Earlier versions remember less.
-    """
+    """What the bones of enabled objects of one character were taken for."""
     return _together(*(text_in(obj, BONES_PROPERTY) for obj in objects))
 
 

@@ -14,7 +14,6 @@ from ..scene.settings.addon_preferences import (
     MAX_CROWD_MEGABYTES,
     MAX_FIGURES,
     NEW,
-    UNLIKE_OLD_CHARACTERS,
     preferences,
 )
 from ..scene.settings.object_settings import CharacterChoices
@@ -55,7 +54,7 @@ def _redraw(_owner: object, _context: Context) -> None:
     tag_redraw()
 
 
-@with_setting_properties(CharacterChoices, FOR_NEW_CHARACTERS, NEW, UNLIKE_OLD_CHARACTERS)
+@with_setting_properties(CharacterChoices, FOR_NEW_CHARACTERS, NEW)
 class DQCompensationPreferences(AddonPreferences):
     """The user's settings for all files."""
 

@@ -249,7 +249,7 @@ def with_option_properties(*tasks: type) -> Callable[[_Class], _Class]:
 
 
 def with_setting_properties(
-    declaration: type, names: Iterable[str], prefix: str = "", defaults: Mapping[str, Any] = _NONE
+    declaration: type, names: Iterable[str], prefix: str = ""
 ) -> Callable[[_Class], _Class]:
     """Decorate an operator or the preferences: it has the properties of settings, and its own.
 
@@ -257,16 +257,9 @@ def with_setting_properties(
 
     Args:
         prefix: before the names of the properties.
-        defaults: of some of them, in the place of the settings' own.
     """
     settings = declared_in(declaration)
-    others = {name: {"default": defaults[name]} if name in defaults else {} for name in names}
-    return _with_properties(
-        {
-            prefix + name: settings[name].property_elsewhere(**other)
-            for name, other in others.items()
-        }
-    )
+    return _with_properties({prefix + name: settings[name].property_elsewhere() for name in names})
 
 
 def _with_properties(properties: Mapping[str, Any]) -> Callable[[_Class], _Class]:

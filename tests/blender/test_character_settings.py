@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import bpy
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle import reconcile
 from dq_compensation.lifecycle.character_settings import (
     is_alike,
     use_character_settings,
@@ -393,13 +391,10 @@ def test_settings_are_saved_and_loaded(character: Character, tmp_path: Path) -> 
     assert error(sleeve) < TOLERANCE
 
 
-def saved_collection(character: Character, path: Path, *, is_old: bool = False) -> None:
+def saved_collection(character: Character, path: Path) -> None:
     character[0].dq_compensation.factor = 0.5
     collected("Hero", *character)
-    if is_old:
-        save_as_before(path, *character)
-    else:
-        bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
     bpy.ops.wm.read_homefile(use_empty=True)
 
 
@@ -473,108 +468,6 @@ def test_renamed_bones_are_renamed_in_the_settings_of_the_character(character: C
     check()
     assert [each.dq_compensation.joints_left_out for each in (rig, limb, sleeve)] == ["Fist"] * 3
     assert go_along(rig, limb, sleeve) == [True, True]
-
-
-def save_as_before(path: Path, *objects: Object) -> None:
-    """Save objects as of an earlier version: no settings on armatures, drivers read their mesh."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reconcile, "begin_character", lambda _skinned: None)
-        _make_old(*objects)
-        bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    assert not any(each.dq_compensation.character for each in objects)
-
-
-def _make_old(*objects: Object) -> None:
-    for each in objects:
-        each.dq_compensation.property_unset("character")
-        if each.type == "ARMATURE":
-            for name in CHARACTER_SETTINGS:
-                each.dq_compensation.property_unset(name)
-            continue
-        for curve in own_drivers(each):
-            curve.driver.variables[0].targets[0].id = each
-
-
-@pytest.fixture
-def old_file(tmp_path: Path) -> Callable[..., list[Object]]:
-    """A function that saves a character as of an earlier version, and opens it."""
-
-    def save(*objects: Object) -> list[Object]:
-        names = [each.name for each in objects]
-        save_as_before(tmp_path / "old.blend", *objects)
-        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "old.blend"))
-        return named(*names)
-
-    return save
-
-
-def test_the_armature_of_a_file_from_before_takes_what_most_meshes_have(
-    character: Character, old_file: Callable[..., list[Object]]
-) -> None:
-    rig, limb, sleeve = character
-    third = linked_copy(sleeve, own_data=True)
-    third.name = "Third"
-    check()
-    for mesh, factor in ((limb, 0.1), (sleeve, 0.6), (third, 0.6)):
-        mesh.dq_compensation.factor = factor
-    shapes = [api.evaluate(mesh) for mesh in (limb, sleeve, third)]
-    rig, limb, sleeve, third = old_file(rig, limb, sleeve, third)
-    assert rig.dq_compensation.factor == pytest.approx(0.6)
-    assert go_along(rig, limb, sleeve, third) == [False, True, True]
-    for mesh, shape in zip((limb, sleeve, third), shapes, strict=True):
-        np.testing.assert_allclose(api.evaluate(mesh), shape, atol=1e-6)
-        assert error(mesh) < TOLERANCE
-
-
-def test_the_first_by_name_counts_where_all_meshes_differ(
-    character: Character, old_file: Callable[..., list[Object]]
-) -> None:
-    rig, limb, sleeve = character
-    limb.dq_compensation.factor = 0.3
-    sleeve.dq_compensation.factor = 0.8
-    rig, limb, sleeve = old_file(rig, limb, sleeve)
-    assert rig.dq_compensation.factor == pytest.approx(0.3)
-    assert go_along(rig, limb, sleeve) == [True, False]
-
-
-def test_keys_of_a_file_from_before_go_on_acting(
-    character: Character, old_file: Callable[..., list[Object]]
-) -> None:
-    rig, limb, sleeve = character
-    for frame, value in ((1, 1.0), (5, 0.0)):
-        limb.dq_compensation.factor = value
-        limb.dq_compensation.keyframe_insert("factor", frame=frame)
-    sleeve.driver_add("dq_compensation.factor").driver.expression = "0.25"
-    rig, limb, sleeve = old_file(rig, limb, sleeve)
-    assert go_along(rig, limb, sleeve) == [False, False]
-    bpy.context.scene.frame_set(5)
-    assert Settings.of(limb).factor == 0.0
-    assert Settings.of(sleeve).factor == pytest.approx(0.25)
-    for mesh in (limb, sleeve):
-        assert error(mesh) < TOLERANCE
-
-
-def test_appended_characters_from_before_get_their_settings(
-    character: Character, tmp_path: Path
-) -> None:
-    saved_collection(character, tmp_path / "hero.blend", is_old=True)
-    load_collection(tmp_path / "hero.blend", "Hero", linked=False)
-    check()
-    rig, limb, sleeve = named("Limb Rig", "Limb", "Limb Sleeve")
-    assert go_along(rig, limb, sleeve) == [True, True]
-    assert rig.dq_compensation.factor == 0.5
-
-
-def test_linked_characters_from_before_are_left_as_they_are(
-    character: Character, tmp_path: Path
-) -> None:
-    saved_collection(character, tmp_path / "hero.blend", is_old=True)
-    load_collection(tmp_path / "hero.blend", "Hero")
-    check()
-    rig, limb, sleeve = named("Limb Rig", "Limb", "Limb Sleeve")
-    assert rig.dq_compensation.character == ""
-    assert go_along(rig, limb, sleeve) == [False, False]
-    assert Settings.of(limb).factor == 0.5
 
 
 def test_a_spread_that_is_keyed_on_a_mesh_acts_in_later_frames(character: Character) -> None:

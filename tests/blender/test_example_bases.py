@@ -15,8 +15,7 @@ from dq_compensation import api
 from dq_compensation.examples.authoring import mirror_example
 from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.modifier.modifier_stack import attribute_object_of, base_of, reads_of
-from dq_compensation.modifier.nodes.node_tree import EARLIER_READS_BONES, READS_PROPERTY
+from dq_compensation.modifier.modifier_stack import attribute_object_of, base_of
 from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
@@ -94,7 +93,7 @@ def test_the_operator_takes_all_over_and_says_so(human: Human) -> None:
     assert not other_bases(obj)
 
 
-def test_examples_of_earlier_files_say_nothing(human: Human) -> None:
+def test_examples_without_a_base_say_nothing(human: Human) -> None:
     obj = human.mesh_object
     sculpted(human, "SPHERICAL_JOINT")
     obj.dq_compensation.examples[0].made_on = ""
@@ -375,7 +374,7 @@ def test_examples_of_an_override_go_where_its_file_has_lost_our_modifier(
 def test_setup_check_turns_off_what_has_come_back_with_a_second_armature_modifier(
     human: Human, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As earlier versions have saved such shots: what they removed was of the override's file."""
+    """As after tools that remove a modifier of the override's file."""
     shot, name, without = shot_without_ours(human, tmp_path)
     with monkeypatch.context() as patch:
         replace_everywhere(patch, remove_modifier, lambda obj, each: obj.modifiers.remove(each))
@@ -416,12 +415,3 @@ def test_where_our_modifier_is_animated_the_panel_says_that_examples_stay(human:
     check()
     (note,) = (note for note in notes_of(obj) if "stay on" in note)
     assert "give DQ Compensation: Shape the same keys" in note
-
-
-def test_bones_that_trees_of_earlier_files_read_are_computed(human: Human) -> None:
-    """Linked trees stay as they are: they say in another property that they read bones."""
-    modifier = ours(on_compensated(human))
-    del modifier.node_group[READS_PROPERTY]
-    assert "bones" not in reads_of(modifier)
-    modifier.node_group[EARLIER_READS_BONES] = True
-    assert "bones" in reads_of(modifier)

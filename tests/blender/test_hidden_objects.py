@@ -1,4 +1,4 @@
-"""What others find of our hidden objects: no children, nothing in exports; files from before.
+"""What others find of our hidden objects: no children, nothing in exports.
 
 Distances are in parts of the object's size; 1e-4 is what all evaluators promise.
 """
@@ -7,24 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import bpy
 import numpy as np
 import pytest
 from bpy.types import Object
-from numpy.typing import NDArray
 
-import dq_compensation
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
-from dq_compensation.scene.blender.own_objects import placed_at, text_in
+from dq_compensation.scene.blender.own_objects import placed_at
 from tests.blender.enabled_scenes import check, distance, error, select, without_addon
-from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import evaluated_positions
 from tests.blender.softness_scenes import soft_limb
 from tests.kept_files import new_file
-from tests.limb import build_posed_limb, pose_limb
+from tests.limb import build_posed_limb
 
 TOLERANCE = 1e-4
 # As docs/scripting.md says.
@@ -100,22 +96,12 @@ def written(path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("ending", ["glb", "fbx", "usda", "abc", "obj"])
-@pytest.mark.parametrize("earlier", [False, True])
-def test_exports_do_not_name_us(ending: str, *, earlier: bool, tmp_path: Path) -> None:
-    """Earlier versions have kept their records as texts, which some exporters write."""
+def test_exports_do_not_name_us(ending: str, tmp_path: Path) -> None:
+    """Nor is a record of ours among the custom properties that some exporters write."""
     obj, _ = soft_limb()
     obj.modifiers.new("Hook", "HOOK").vertex_indices_set([1, 2])
     api.soften_weights(obj)
     check()
-    owners: list[Any] = [obj, obj.data]
-    texts = {(o, name) for o in owners for name in o.keys() if name[:16] == "dq_compensation_"}  # noqa: SIM118 - of an ID
-    assert len(texts) == 5
-    for owner, name in texts if earlier else ():
-        owner[name] = text_in(owner, name)
-    if earlier:
-        found = written(tmp_path / f"texts.{ending}")
-        assert (b"dq_compensation_" in found) == (ending in {"usda", "abc"})
-        check()
     found = written(tmp_path / f"limb.{ending}")
     assert b"dq_compensation" not in found
     assert b"DQ Compensation" not in found
@@ -175,112 +161,9 @@ def test_a_tool_that_duplicates_and_removes_leaves_nothing(removes_original: boo
         assert not made_by_us()
 
 
-# Files of earlier versions, in which palettes and soft copies are children.
-
-
-def saved_by_an_earlier_version(path: Path) -> NDArray[np.float32]:
-    """Write a file with the soft limb; returns its shown vertices."""
-    obj, rig = soft_and_turned()
-    collected("Character", obj, rig, bpy.data.objects["Above"])
-    check()
-    shown = evaluated_positions(obj)
-    dq_compensation.unregister()  # it would take them over as it saves
-    for hidden in hidden_objects():
-        hidden.parent = placed_at(hidden)
-        hidden.constraints.clear()
-        del hidden[HIDDEN]
-    bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=True)
-    dq_compensation.register()
-    return shown
-
-
-def assert_follows(obj: Object, rig: Object, shown: NDArray[np.float32]) -> None:
-    """It is shown as it was, and right in another pose and at another place."""
-    assert problem_of(obj) is None
-    assert distance(evaluated_positions(obj), shown) <= TOLERANCE
-    pose_limb(rig, bend=0.7)
-    rig.location.x += 2.0
-    check()
-    assert error(obj) <= TOLERANCE
-
-
-@pytest.fixture
-def earlier(tmp_path: Path) -> tuple[Path, NDArray[np.float32]]:
-    path = tmp_path / "earlier.blend"
-    shown = saved_by_an_earlier_version(path)
-    return path, shown
-
-
-Earlier = tuple[Path, NDArray[np.float32]]
-
-
-def test_an_earlier_file_is_taken_over(earlier: Earlier) -> None:
-    path, shown = earlier
-    bpy.ops.wm.open_mainfile(filepath=str(path))
-    assert_out_of_sight()
-    assert_follows(bpy.data.objects["Limb"], bpy.data.objects["Limb Rig"], shown)
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    found = without_addon(path, "[o.parent is None for o in D.objects if o.name[:3] == 'DQ ']")
-    assert found == [True, True]
-
-
-def test_an_earlier_file_is_right_without_the_addon(earlier: Earlier) -> None:
-    path, shown = earlier
-    assert distance(np.array(without_addon(path, "shown('Limb')")), shown) <= TOLERANCE
-
-
 def test_a_file_is_right_without_the_addon(tmp_path: Path) -> None:
     obj, _ = soft_and_turned()
     shown = evaluated_positions(obj)
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "new.blend"))
     found = np.array(without_addon(tmp_path / "new.blend", "shown('Limb')"))
     assert distance(found, shown) <= TOLERANCE
-
-
-def test_an_appended_character_of_an_earlier_file_is_taken_over(earlier: Earlier) -> None:
-    path, shown = earlier
-    new_file()
-    objects = load_collection(path, "Character", linked=False).objects
-    check()
-    assert_out_of_sight()
-    assert_follows(objects["Limb"], objects["Limb Rig"], shown)
-
-
-def test_a_linked_character_of_an_earlier_file_stays_as_it_is(earlier: Earlier) -> None:
-    path, shown = earlier
-    new_file()
-    objects = load_collection(path, "Character").objects
-    check()
-    assert problem_of(objects["Limb"]) is None
-    assert distance(evaluated_positions(objects["Limb"]), shown) <= TOLERANCE
-    assert {obj.parent for obj in made_by_us()} == {objects["Limb"], objects["Limb Rig"]}
-
-
-def test_an_override_of_an_earlier_file_follows_its_own_armature(earlier: Earlier) -> None:
-    path, shown = earlier
-    new_file()
-    obj, rig = overridden(load_collection(path, "Character"))
-    check()
-    assert_follows(obj, rig, shown)
-
-
-def test_an_override_goes_on_when_its_library_is_taken_over(
-    earlier: Earlier, tmp_path: Path
-) -> None:
-    library, _ = earlier
-    new_file()
-    obj, _ = overridden(load_collection(library, "Character"))
-    obj.dq_compensation.as_painted = True  # an override does not keep its own Softness
-    check()
-    shown = evaluated_positions(obj)
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "scene.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(library))
-    bpy.ops.wm.save_as_mainfile(filepath=str(library))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "scene.blend"))
-    obj = next(each for each in bpy.data.objects if each.name == "Limb" and not each.library)
-    for hidden in made_by_us():
-        owner = placed_at(hidden)
-        assert hidden.parent is None
-        assert owner is not None
-        assert owner.library == hidden.library
-    assert distance(evaluated_positions(obj), shown) <= TOLERANCE

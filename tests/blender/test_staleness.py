@@ -465,14 +465,6 @@ def test_what_was_edited_without_the_addon_is_followed(tmp_path: Path) -> None:
     is_right(obj)
 
 
-def test_a_file_of_an_earlier_version_is_followed() -> None:
-    obj, _rig = posed()
-    del obj[STATE_PROPERTY], obj.data[CONTENT_PROPERTY]
-    ours(obj).node_group["dq_compensation_tree"] = "2 COMPENSATED 4 measured"
-    check()
-    is_right(obj)
-
-
 @pytest.mark.parametrize("damage", ["", "half {", "[1, 2]"])
 @pytest.mark.parametrize("name", [STATE_PROPERTY, CONTENT_PROPERTY])
 def test_a_damaged_record_is_written_anew(name: str, damage: str) -> None:

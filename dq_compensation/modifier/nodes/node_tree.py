@@ -91,8 +91,6 @@ _LEAST_MASK = 1e-4
 # Custom properties of a tree: its base, and `TreeKind.reads`.
 BASE_PROPERTY = "dq_compensation_base"
 READS_PROPERTY = "dq_compensation_reads"
-# In files of earlier versions: True where it reads bones.
-EARLIER_READS_BONES = "dq_compensation_reads_bones"
 
 
 # Each costs 2 microseconds per mesh and frame: a tree has those that it reads.

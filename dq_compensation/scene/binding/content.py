@@ -105,13 +105,9 @@ def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupW
     return VertexGroupWeights(*of_vertices, vertex_count)
 
 
-def digest_of_found_weights(copy: bpy.types.Object, vertex_count: int) -> str:
+def digest_of_found_weights(copy: bpy.types.Object) -> str:
     """The digest of the weights in a soft copy, as it was kept; equal ones have the same."""
-    kept = record_in(mesh_of(copy), FEATURES_PROPERTY).get("weights")
-    if kept is not None:
-        return kept
-    found = read_soft_weights(copy, vertex_count)  # written by an earlier version
-    return digest(found.vertices, found.groups, found.weights)
+    return record_in(mesh_of(copy), FEATURES_PROPERTY).get("weights", "")
 
 
 def write_points(copy: bpy.types.Object, rest: Float32s, varying: Indices) -> Indices:

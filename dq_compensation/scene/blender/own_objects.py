@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import bpy
-from mathutils import Matrix
 
 from ..settings.object_settings import is_own_armature_modifier, settings_of
 from .mesh import mesh_of
@@ -17,7 +16,7 @@ from .mesh import mesh_of
 #
 # Each is a text as bytes, in a group of properties: exporters of USD and Alembic write custom
 # properties, but no groups; glTF's *Custom Properties*, which VRM's exporter turns on, has groups,
-# but no bytes. Earlier versions have written the text itself.
+# but no bytes.
 
 
 # The name of the text in its group.
@@ -56,14 +55,6 @@ def keep_record(owner: bpy.types.ID, name: str, record: Mapping[str, object]) ->
     keep_text(owner, name, json.dumps(record))
 
 
-def hide_earlier_records(owner: bpy.types.ID) -> None:
-    """Let exporters see no record of an earlier version in a datablock."""
-    for name in owner.keys() if owner.library is None else ():
-        is_ours = name.startswith("dq_compensation_")
-        if is_ours and isinstance(owner[name], str) and (record := record_in(owner, name)):
-            keep_record(owner, name, record)
-
-
 # Recognises what the add-on has made by a custom property, never by its name.
 
 
@@ -89,8 +80,7 @@ KEEPS_SHAPE_PROPERTY = "dq_compensation_keeps_shape"
 # Of every object in no collection that the add-on has made: True. Scripts of others look for it.
 HIDDEN_PROPERTY = "dq_compensation_hidden"
 
-# Of the objects that only node modifiers and settings use. Those of earlier versions, in files that
-# cannot be written, have only these.
+# Of the objects that only node modifiers and settings use.
 _HIDDEN = (PALETTE_PROPERTY, ATTRIBUTE_OBJECT_PROPERTY, SOFT_COPY_PROPERTY)
 
 # The constraint that keeps a hidden object where another one is. As a child, exporters would write
@@ -124,15 +114,8 @@ def place_at(hidden: bpy.types.Object, owner: bpy.types.Object) -> None:
 
 
 def is_placed_at(hidden: bpy.types.Object, owner: bpy.types.Object) -> bool:
-    """Whether a hidden object is kept where another one is.
-
-    In files of earlier versions it is a child; that is right where it cannot be written.
-    """
-    if hidden.parent is not None:
-        is_kept = hidden.library is not None or hidden.override_library is not None
-        inverse, own = hidden.matrix_parent_inverse, hidden.matrix_basis
-        return is_kept and hidden.parent == owner and inverse == own == Matrix.Identity(4)
-    if len(hidden.constraints) != 1:
+    """Whether a hidden object is kept where another one is."""
+    if hidden.parent is not None or len(hidden.constraints) != 1:
         return False
     constraint, wanted = hidden.constraints[0], _PLACE | {"target": owner}
     return all(getattr(constraint, name, None) == value for name, value in wanted.items())
@@ -140,8 +123,6 @@ def is_placed_at(hidden: bpy.types.Object, owner: bpy.types.Object) -> bool:
 
 def placed_at(hidden: bpy.types.Object) -> bpy.types.Object | None:
     """The object where a hidden one is kept; None without one, and when it was deleted."""
-    if hidden.parent is not None:
-        return hidden.parent
     return next((getattr(each, "target", None) for each in hidden.constraints), None)
 
 
@@ -156,20 +137,12 @@ def is_hidden(obj: bpy.types.Object) -> bool:
 
 
 def keep_apart() -> None:
-    """Take hidden objects out of collections, where appending puts them.
-
-    What an earlier version has made is a child of the object that it belongs to: no more.
-    """
+    """Take hidden objects out of collections, where appending puts them."""
     for obj in bpy.data.objects:
         if obj.library is None and (is_hidden(obj) or POSE_TABLE_PROPERTY in obj):
             for collection in obj.users_collection:
                 if collection.library is None:
                     collection.objects.unlink(obj)
-            if obj.override_library is None:
-                if HIDDEN_PROPERTY not in obj:
-                    obj[HIDDEN_PROPERTY] = True
-                if obj.parent is not None:
-                    place_at(obj, obj.parent)
 
 
 def remove_hidden(obj: bpy.types.Object) -> None:

@@ -19,8 +19,6 @@ ColourMap = Literal["VIRIDIS", "CIVIDIS", "MAGMA"]
 NEW = "new_"
 FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints", "use_ball_joints")
 """The settings of an object that a preference gives to new characters: `new_method` and so on."""
-UNLIKE_OLD_CHARACTERS: dict[str, Any] = {"use_ball_joints": True, "example_base": "COMPENSATED"}
-"""The values of new characters in place of the default of objects, which older files count on."""
 
 Look = Literal["AS_PAINTED", "SOFT", "SOFT_WITH_TWIST"]
 NewLook = Look | Literal["AS_SET_BELOW"]
@@ -43,11 +41,11 @@ def settings_of_new_characters() -> dict[str, Any]:
     """The settings that the user has chosen for new characters, by their names."""
     chosen = preferences()
     if chosen is None:
-        return UNLIKE_OLD_CHARACTERS
+        return {}
     given = {name: getattr(chosen, NEW + name) for name in FOR_NEW_CHARACTERS}
     if chosen.new_look in LOOKS:
         given = {"display": given["display"]} | LOOKS[chosen.new_look]
-    return UNLIKE_OLD_CHARACTERS | given
+    return given
 
 
 def overlay_colours() -> ColourMap:

@@ -85,7 +85,7 @@ class DQCompensationExamplePose(PropertyGroup):
         default=(1.0, 0.0, 0.0, 0.0),
         description="The bone's rotation relative to its parent, along the same axes: w, x, y, z",
     )
-    # The base and the softness on which its shape was made; empty in older files.
+    # The base and the softness on which its shape was made; empty where nobody knows them.
     made_on: str = props.StringProperty()
     factor: float = props.FloatProperty(
         description="How much of this example acts",
@@ -127,8 +127,7 @@ class DQCompensationExampleBone(PropertyGroup):
         name="Found By",
         description="How to find the vertices that the examples of this bone may move",
         items=_SUPPORT_KINDS,
-        # Files from before there was a choice keep the support that they had.
-        default="PARENT",
+        default="JOINT",
         update=calls(SHOWN_CHANGED),
     )
 

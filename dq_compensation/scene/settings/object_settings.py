@@ -230,7 +230,7 @@ class JointSettings(Declaration):
         description="Take the bulge away at shoulders, hips and feet, too, where a limb leaves the "
         "body and swings to all sides, as a ball in a socket. Posed frames take a fifth to a third "
         "longer in the modifier display",
-        default=False,
+        default=True,
         **_OF_CHARACTER,
     )
     joints_left_out: str = props.StringProperty(
@@ -321,7 +321,7 @@ class CharacterChoices(MethodSettings):
         name="Base",
         description="The method that the examples correct",
         items=_EXAMPLE_BASES,
-        default="SPHERICAL_JOINT",
+        default="COMPENSATED",
         **_OF_CHARACTER,
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ...errors import BindingError
 from ...lifecycle.enabling import refresh, refusal
 from ...lifecycle.reconcile import State, compare_with_file
+from ...modifier.written_record import Origin, origin_of, origin_refusal
 from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read
 from ...session.status import current_binding, in_character, status_of
@@ -56,6 +57,10 @@ def _find_stale_binding(subject: Subject) -> Iterator[Issue]:
         return
     # The panel, and the check of what is wrong, say what cannot be deformed at all.
     if refusal(obj):
+        return
+    if reason := origin_refusal(subject):
+        is_ours = origin_of(obj) is Origin.DEVELOPMENT and not subject.has_linked_mesh
+        yield _issue("version", reason) if is_ours else Issue("version", "ERROR", reason)
         return
     if failure := status_of(obj).failure:
         yield _issue("failed", f"Deforming {obj.name} has failed. {failure}")

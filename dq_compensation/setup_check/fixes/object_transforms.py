@@ -15,7 +15,6 @@ from ...scene.blender.animation_curves import (
     set_values,
 )
 from ...scene.blender.armature import armature_of
-from ...scene.blender.own_objects import is_hidden
 from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_editable, require_own_action
@@ -198,12 +197,8 @@ def require_children_can_follow(obj: bpy.types.Object) -> None:
 
 
 def kept_children(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The children that would move when their parent's scale is applied, by name.
-
-    In overrides of files of earlier versions hidden objects of ours are among them.
-    """
-    children = (child for child in obj.children if child.parent_type not in _VERTEX_PARENTS)
-    kept = (child for child in children if not is_hidden(child))
+    """The children that would move when their parent's scale is applied, by name."""
+    kept = (child for child in obj.children if child.parent_type not in _VERTEX_PARENTS)
     return sorted(kept, key=lambda child: child.name)
 
 
