@@ -122,7 +122,6 @@ def softness(step: Step) -> Wait:
     with bpy.context.temp_override(window=window.window):
         bpy.ops.object.mode_set(mode="OBJECT")
     yield from window.wait(20)
-    # A drag would wait until they are made.
     yield from window.over_view()
     step.settings.softness = 0.9
     yield from window.wait_until(are_made, "No soft weights are being made.")
