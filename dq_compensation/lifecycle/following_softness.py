@@ -1,8 +1,9 @@
 """Keeps the soft weights of enabled objects up to date: `Object.dq_compensation.softness`.
 
 What makes them old is seen where objects are reconciled. Computing takes a second and more: where
-there is a window it waits until a drag or a stroke rests, and the last result stays meanwhile. What
-must not wait, as renders, files and bakes, settles them first.
+there is a window it waits until a drag or a stroke rests. Meanwhile the last result stays, or the
+painted weights act where the mesh has another shape. What must not wait, as renders, files and
+bakes, settles them first.
 """
 
 from __future__ import annotations
@@ -15,17 +16,22 @@ from typing import Any
 import bpy
 
 from ..errors import UserError
+from ..modifier.installation import remove_unused
 from ..modifier.modifier_stack import ensure_soft_copy
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
 from ..scene.binding.content import (
     FOLLOWED,
+    RECORD_PROPERTY,
     digest,
     digest_of_bones,
     digest_of_modifiers_before,
     keeps_soft_weights,
     record_of,
+    soft_copy,
 )
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.own_objects import record_in
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
@@ -142,13 +148,23 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
     if known.failure and known.stopped == wanted:
         _refuse(obj, known.failure)
         return
-    ensure_soft_copy(skinned)
+    _let_fitting_copy_act(skinned, wanted["shape"])
     known.is_old = True
     if not at_once or _changes_follow:
         _have_waited |= at_once
         check_soon()
         return
     _soften_now(obj, records)
+
+
+def _let_fitting_copy_act(skinned: SkinnedObject, shape: str) -> None:
+    """Let the soft copy of an object act until it is written anew, or else the painted weights.
+
+    Its points are numbered as the vertices were, with steps where the shape has varied.
+    """
+    copy = mesh_of(ensure_soft_copy(skinned))
+    if record_in(copy, RECORD_PROPERTY).get("shape") != shape:
+        copy.pop(RECORD_PROPERTY, None)
 
 
 def _follows_others(skinned: SkinnedObject) -> bool:
@@ -194,7 +210,10 @@ def _reattach_soft_copy(obj: bpy.types.Object) -> None:
 
 def _refuse(obj: bpy.types.Object, reason: str) -> None:
     """Let the painted weights act, and say why."""
-    forget_soft_weights(SkinnedObject(obj))
+    skinned = SkinnedObject(obj)
+    if soft_copy(skinned) is not None:
+        forget_soft_weights(skinned)
+        remove_unused()  # its modifier may have read the painted weights all the time
     status_of(obj).softness.problem = reason
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import bpy
 from bpy.types import Context, Event, Object, Operator, UILayout
@@ -12,12 +12,15 @@ from ..lifecycle.following_softness import SOFTNESS_IS_OLD, resume, soften_waiti
 from ..scene.blender.mesh import mesh_of
 from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ..scene.settings.object_settings import settings_of
-from ..session.status import status_of, tag_redraw
+from ..session.changes import LOADED
+from ..session.status import DelayedCall, status_of, tag_redraw
+from ..steps import run_through
 from ..ui_shared.reporting import (
     OperatorResult,
     Refusing,
     RunsInSteps,
     Steps,
+    Work,
     is_running,
     options_from,
     reports_errors,
@@ -111,83 +114,104 @@ class DQC_OT_restore_weights(Refusing, Operator):
         return {"FINISHED"}
 
 
-# The operator that computes soft weights where *Softness* asks for them; it starts by itself.
+# Computes soft weights where *Softness* asks for them, while the user goes on working.
+#
+# By a timer: when a modal operator ends, Blender ends the grab of the mouse, and whatever the user
+# drags at that moment goes back to where it was pressed.
 
 
-class DQC_OT_update_softness(RunsInSteps):
+# Seconds between two looks while something else runs.
+_LOOK_AGAIN = 0.1
+
+_work: Work | None = None
+
+
+def _softened() -> Steps:
+    yield from soften_waiting()
+    return []
+
+
+def _go_on() -> float | None:
+    """Compute for a short time; returns the seconds until the next call."""
+    global _work
+    if _work is None and not is_running():
+        _work = Work(_softened(), DQC_OT_update_softness.bl_label)
+    if _work is None or not _work.goes_on:
+        return _LOOK_AGAIN
+    try:
+        if _work.advance() is None:
+            return 0.0
+    except BaseException:
+        _end()
+        raise
+    _end()
+    return None
+
+
+_delayed = DelayedCall(_go_on, 0.0, "TIME")
+
+
+def _end() -> None:
+    """End what is being computed."""
+    global _work
+    work, _work = _work, None
+    _delayed.cancel()
+    if work is not None:
+        work.end()
+
+
+class DQC_OT_update_softness(Operator):
     """Compute outdated soft weights again"""
 
     bl_idname = "dqc.update_softness"
     bl_label = "Update Softness"
-    gives_way = True
-    # Whether more has become outdated while it runs.
-    is_asked_again: ClassVar[bool] = False
-    # None: nobody knows yet.
-    _mouse_is_held: bool | None = None
-    _rests = False
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
-        return self.execute(context)
+        resume()
+        _delayed.request()
+        return {"FINISHED"}
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         resume()
-        DQC_OT_update_softness.is_asked_again = False
-        return self.run(context, self._softened())
-
-    def modal(self, context: Context, event: Event) -> OperatorResult:
-        """Compute, and stay until the mouse lets go of the slider.
-
-        When a modal operator ends, Blender puts a mouse that is held back to where it was pressed,
-        and the slider with it.
-        """
-        last, before = (event.type, event.value), (event.type_prev, event.value_prev)
-        if last[0] == "MOUSEMOVE":
-            self._mouse_is_held = before == ("LEFTMOUSE", "PRESS")
-        elif last == ("LEFTMOUSE", "RELEASE"):
-            self._mouse_is_held = False
-        elif self._mouse_is_held is None:
-            # A timer comes with the last event but one. A wheel is never released.
-            self._mouse_is_held = before[1] == "RELEASE" or before[0].startswith("WHEEL")
-        if self._rests and event.type == "ESC":
-            return {"PASS_THROUGH"}
-        return super().modal(context, event)
-
-    def _advance(self, context: Context) -> list[str] | None:
-        if self._rests:
-            if not self.is_asked_again:
-                return None if self._mouse_is_held else []
-            DQC_OT_update_softness.is_asked_again = False
-            self._steps, self._rests = self._softened(), False
-        ended = super()._advance(context)
-        if ended is None or not self._mouse_is_held:
-            return ended
-        self._rests = True
-        return None
-
-    @staticmethod
-    def _softened() -> Steps:
-        yield from soften_waiting()
+        run_through(_softened())
         tag_redraw()
-        return []
+        return {"FINISHED"}
 
-    def _stop(self, context: Context) -> OperatorResult:
+
+class DQC_OT_stop_softness(Operator):
+    """Stop computing soft weights, until something changes"""
+
+    bl_idname = "dqc.stop_softness"
+    bl_label = "Stop Softness"
+    bl_options = {"INTERNAL"}
+
+    @classmethod
+    def poll(cls, context: Context) -> bool:
+        return _work is not None
+
+    def execute(self, context: Context) -> OperatorResult:
         stop_waiting()
-        self._end(context)
+        _end()
         self.report({"WARNING"}, "Stopped: the soft weights are outdated")
-        return {"CANCELLED"}
+        return {"FINISHED"}
 
 
-def _start() -> None:
-    """Run the operator in the first window, unless something runs."""
-    windows = bpy.context.window_manager.windows
-    DQC_OT_update_softness.is_asked_again = True
-    if bpy.app.background or is_running() or not len(windows):
-        return
-    with bpy.context.temp_override(window=windows[0]):
-        operators: Any = bpy.ops
-        operators.dqc.update_softness("INVOKE_DEFAULT")
+def register() -> None:
+    """Let Esc stop what is computed, where nothing else takes it."""
+    configuration: Any = bpy.context.window_manager.keyconfigs.addon
+    if configuration is not None:  # not in background
+        keys = configuration.keymaps.new("Window")
+        keys.keymap_items.new(DQC_OT_stop_softness.bl_idname, "ESC", "PRESS")
+
+
+def unregister() -> None:
+    """Compute no more."""
+    _end()
+    configuration: Any = bpy.context.window_manager.keyconfigs.addon
+    if configuration is not None:
+        items = configuration.keymaps["Window"].keymap_items
+        items.remove(items.find_from_operator(DQC_OT_stop_softness.bl_idname))
 
 
 def draw_softness(layout: UILayout, owner: Object) -> None:
@@ -206,11 +230,12 @@ def softness_messages(meshes: Iterable[Object]) -> list[tuple[str, bool]]:
     return found
 
 
-FOLLOWS = ((SOFTNESS_IS_OLD, _start),)
+FOLLOWS = ((SOFTNESS_IS_OLD, _delayed.request), (LOADED, _end))
 
 
 CLASSES = (
     DQC_OT_soften_weights,
     DQC_OT_restore_weights,
     DQC_OT_update_softness,
+    DQC_OT_stop_softness,
 )

@@ -382,14 +382,14 @@ def softness_refusal(skinned: SkinnedObject) -> str | None:
 
 
 def content_digests(skinned: SkinnedObject) -> tuple[str, str]:
-    """The digests of what soft weights are made from, and of the vertices whose shape varies."""
+    """The digests of what soft weights are made from, and of the shape for the copy's points."""
     obj, mesh = skinned.obj, skinned.mesh
     weights = read_weights(mesh)
     keys = ShapeKeys.read(obj, weights)
     rest = read_positions(mesh) if keys is None else keys.basis
     corners = read_attribute(mesh, ".corner_vert", AttributeType.INTEGER, len(mesh.loops))
     painted = _digest_of_painted(skinned, weights, rest, corners)
-    return painted, digest(_varying(skinned, keys))
+    return painted, digest(rest, corners, _varying(skinned, keys))
 
 
 def _digest_of_painted(
@@ -419,11 +419,11 @@ def recorded_softness(skinned: SkinnedObject) -> float:
     return round(skinned.settings.softness, 6)
 
 
-def wanted_record(skinned: SkinnedObject, painted: str, varying: str) -> dict[str, Any]:
+def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str, Any]:
     """The record that the soft weights of an object have when they are right.
 
     Args:
-        painted, varying: its `content_digests`.
+        painted, shape: its `content_digests`.
     """
     bones, groups = skinned.armature.bones, skinned.obj.vertex_groups
     body = skinned.settings.lies_on
@@ -440,7 +440,7 @@ def wanted_record(skinned: SkinnedObject, painted: str, varying: str) -> dict[st
             "bones": digest_of_bones(skinned.rig, named=False),
             "place": _place(skinned),
             "painted": painted,
-            "varying": varying,
+            "shape": shape,
             "vertices": len(skinned.mesh.vertices),
         }
         | ({"bone kinds": kinds} if kinds else {})

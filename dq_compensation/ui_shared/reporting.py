@@ -335,59 +335,101 @@ _VIEW_EVENTS = ("MIDDLEMOUSE", "WHEEL", "TRACKPAD", "NDOF_MOTION")
 
 Steps = Generator[Progress, None, list[str]]
 
-_running: Progress | None = None
-_started = 0.0
+# What has begun and not ended. The last one goes on, and is shown.
+_works: list[Work] = []
+
+
+class Work:
+    """Steps that are taken slice by slice; Blender draws in between."""
+
+    def __init__(self, steps: Steps, doing: str) -> None:
+        self.progress = Progress(0.0, doing)
+        self._steps = steps
+        self._worked_until = self._started = time.monotonic()
+        _works.append(self)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether nothing that has begun later still runs."""
+        return _works[-1] is self
+
+    def advance(self) -> list[str] | None:
+        """Work for a short time; returns the sentences to report after the last step."""
+        start = time.monotonic()
+        drawn = start - self._worked_until
+        until = start + min(max(drawn, _SHORTEST_SLICE), _LONGEST_SLICE)
+        try:
+            while time.monotonic() < until:
+                self.progress = next(self._steps)
+        except StopIteration as end:
+            return end.value
+        text = f"{self.progress.doing}: {100.0 * self.progress.share:.0f} %"
+        _show_in_status_bar(f"{text}   {self.time_left()}   Esc: Stop")
+        tag_redraw()
+        self._worked_until = time.monotonic()
+        return None
+
+    def time_left(self) -> str:
+        """About how long it will still take, from how long its part took; for people."""
+        share = self.progress.share
+        if share <= _LEAST_SHARE:
+            return ""
+        seconds = (time.monotonic() - self._started) * (1.0 - share) / share
+        return f"{seconds:.0f} s left" if seconds < 90.0 else f"{seconds / 60.0:.0f} min left"
+
+    def end(self) -> None:
+        """Close what is still open, and show it no more."""
+        _works.remove(self)
+        _show_in_status_bar(None)
+        tag_redraw()
+        self._steps.close()
+
+
+def _show_in_status_bar(text: str | None) -> None:
+    """Show a text in the status bar, None for Blender's own; timers have no window."""
+    window = bpy.context.window or next(iter(bpy.context.window_manager.windows), None)
+    if window is not None:
+        with bpy.context.temp_override(window=window):
+            window.workspace.status_text_set(text)
 
 
 def is_running() -> bool:
     """Whether something runs in steps."""
-    return _running is not None
-
-
-def _time_left(progress: Progress) -> str:
-    """About how long the running bake will still take, from how long its part took; for people."""
-    if progress.share <= _LEAST_SHARE:
-        return ""
-    seconds = (time.monotonic() - _started) * (1.0 - progress.share) / progress.share
-    return f"{seconds:.0f} s left" if seconds < 90.0 else f"{seconds / 60.0:.0f} min left"
+    return bool(_works)
 
 
 def draw_running(layout: UILayout) -> bool:
     """Draw the progress of what runs as one row; False where nothing runs."""
-    if _running is None:
+    if not _works:
         return False
-    text = ", ".join(filter(None, (_running.doing, _time_left(_running), "Esc stops")))
-    layout.progress(factor=_running.share, text=text)
+    progress = _works[-1].progress
+    text = ", ".join(filter(None, (progress.doing, _works[-1].time_left(), "Esc stops")))
+    layout.progress(factor=progress.share, text=text)
     return True
 
 
 class RunsInSteps(Asks):
     """The base of long operators: they run steps and report the sentences of the steps.
 
+    Nothing else may change the file meanwhile.
+
     Attributes:
         stopped: the message when the user stops it after it has begun to write.
-        gives_way: whether Blender can be used meanwhile: the steps see what changes.
     """
 
     stopped = ""
-    gives_way = False
-    _steps: Steps | None = None
+    _work: Work | None = None
     _timer: Timer | None = None
-    _worked_until = 0.0
 
     def run(self, context: Context, steps: Steps) -> OperatorResult:
         """Run to the end from a script, else modally."""
         if bpy.app.background or not self._interactive or context.window is None:
             self._report(run_through(steps))
             return {"FINISHED"}
-        global _running, _started
-        _running = Progress(0.0, self.bl_label)
-        self._steps = steps
-        self._worked_until = _started = time.monotonic()
+        self._work = Work(steps, self.bl_label)
         manager = context.window_manager
         self._timer = manager.event_timer_add(0.01, window=context.window)
-        if not self.gives_way:
-            manager.progress_begin(0, 1000)
+        manager.progress_begin(0, 1000)
         manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
@@ -395,12 +437,13 @@ class RunsInSteps(Asks):
         if event.type == "ESC" and event.value == "PRESS":
             return self._stop(context)
         if event.type != "TIMER":
-            # Nothing else may change the file meanwhile, unless the steps say so. With Ctrl a wheel
-            # changes the value below the mouse.
+            # With Ctrl a wheel changes the value below the mouse.
             turns_view = event.type.startswith(_VIEW_EVENTS) and not event.ctrl
-            return {"PASS_THROUGH"} if self.gives_way or turns_view else {"RUNNING_MODAL"}
+            return {"PASS_THROUGH"} if turns_view else {"RUNNING_MODAL"}
+        if self._work is None:
+            return {"FINISHED"}
         try:
-            ended = self._advance(context)
+            ended = self._work.advance()
         except UserError as error:
             self._end(context)
             keep_values(self)
@@ -410,6 +453,7 @@ class RunsInSteps(Asks):
             self._end(context)
             raise
         if ended is None:
+            context.window_manager.progress_update(int(1000 * self._work.progress.share))
             return {"RUNNING_MODAL"}
         self._end(context)
         self._report(ended)
@@ -423,30 +467,8 @@ class RunsInSteps(Asks):
         """Blender ends the operator, as when its window is closed."""
         self._end(context)
 
-    def _advance(self, context: Context) -> list[str] | None:
-        """Work for a short time; returns the sentences to report after the last step."""
-        global _running
-        if self._steps is None:
-            return []
-        start = time.monotonic()
-        drawn = start - self._worked_until
-        until = start + min(max(drawn, _SHORTEST_SLICE), _LONGEST_SLICE)
-        try:
-            while time.monotonic() < until:
-                _running = next(self._steps)
-        except StopIteration as end:
-            return end.value
-        if _running is not None:
-            text = f"{_running.doing}: {100.0 * _running.share:.0f} %"
-            text += f"   {_time_left(_running)}   Esc: Stop"
-            context.workspace.status_text_set(text)
-            context.window_manager.progress_update(int(1000 * _running.share))
-        tag_redraw()
-        self._worked_until = time.monotonic()
-        return None
-
     def _stop(self, context: Context) -> OperatorResult:
-        untouched = _running is None or _running.stoppable
+        untouched = self._work is None or self._work.progress.stoppable
         self._end(context)
         if untouched:
             self.report({"WARNING"}, "Stopped. Nothing has changed")
@@ -456,18 +478,14 @@ class RunsInSteps(Asks):
 
     def _end(self, context: Context) -> None:
         """Close what is still open."""
-        global _running
-        steps, self._steps = self._steps, None
-        if steps is not None:
-            steps.close()
-        _running = None
+        work, self._work = self._work, None
+        if work is not None:
+            work.end()
         manager: Any = context.window_manager
         if self._timer is not None:
             manager.event_timer_remove(self._timer)
             self._timer = None
             manager.progress_end()
-            context.workspace.status_text_set(None)
-        tag_redraw()
 
 
 def draw_words(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -282,9 +283,10 @@ def test_nothing_changes_its_height_while_something_is_dragged_or_runs(
                 setattr(rig.dq_compensation, name, value)
                 assert (drawn(OPEN).height, drawn().height) == (rows, top), (mode, name, value)
         for done in (0.0, 0.5):
-            monkeypatch.setattr(reporting, "_running", Progress(done, "Baking"))
+            shown = SimpleNamespace(progress=Progress(done, "Baking"), time_left=lambda: "9 s left")
+            monkeypatch.setattr(reporting, "_works", [shown])
             assert (drawn(OPEN).height, drawn().height) == (rows, top), (mode, done)
-            monkeypatch.setattr(reporting, "_running", None)
+            monkeypatch.setattr(reporting, "_works", [])
         choose("As Painted")
     bpy.ops.object.mode_set(mode="OBJECT")
 

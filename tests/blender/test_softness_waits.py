@@ -5,6 +5,7 @@ The last ones act meanwhile. What must not wait settles them first.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,10 +33,12 @@ from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.status import status_of
-from dq_compensation.softness.operators import DQC_OT_update_softness
+from dq_compensation.softness.operators import _LOOK_AGAIN, _go_on
 from dq_compensation.softness.softening import soften_copies
 from dq_compensation.steps import Progress, run_through
 from dq_compensation.ui.operators import DQC_OT_enable
+from dq_compensation.ui_shared import reporting
+from dq_compensation.ui_shared.reporting import Work, is_running
 from tests.blender.enabled_scenes import (
     check,
     disable,
@@ -409,7 +412,7 @@ def _press_enable(monkeypatch: pytest.MonkeyPatch, stopped_after: int | None = N
     execute = DQC_OT_enable.execute
 
     def run(self: DQC_OT_enable, context: bpy.types.Context, steps: Any) -> object:
-        self._steps = steps
+        self._work = Work(steps, self.bl_label)
         for _ in range(stopped_after or 0):
             next(steps)
         return self._stop(context)
@@ -660,55 +663,82 @@ def test_what_must_not_wait_settles_first(
     assert distance(found, evaluated_positions(softer), size) <= TOLERANCE
 
 
-def _event(kind: str, value: str = "NOTHING", before: tuple[str, str] = ("NONE", "NOTHING")) -> Any:
-    (type_prev, value_prev), ctrl = before, False
-    return SimpleNamespace(**locals(), type=kind)
+@pytest.fixture
+def one_step_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slice of work is one step: the clock goes on by a second whenever it is looked at."""
+    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+    for name in ("_SHORTEST_SLICE", "_LONGEST_SLICE"):
+        monkeypatch.setattr(reporting, name, 1.5)
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        _event("TIMER", before=("LEFTMOUSE", "RELEASE")),
-        _event("TIMER", before=("WHEELUPMOUSE", "PRESS")),
-        _event("MOUSEMOVE", before=("LEFTMOUSE", "PRESS")),
-    ],
-)
-def test_it_runs_until_the_mouse_lets_go_of_the_slider(
-    softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch, first: Any
-) -> None:
-    """Else Blender puts the mouse back to where it was pressed, and the slider with it."""
-    timer, still = _event("TIMER", before=("LEFTMOUSE", "RELEASE")), {"RUNNING_MODAL"}
+def compute_on() -> None:
+    """What the timer of a session with a window does, until it stops by itself."""
+    while _go_on() is not None:
+        pass
 
-    def drag(self: DQC_OT_update_softness, context: bpy.types.Context) -> set[str]:
-        self._steps = self._softened()
-        self.modal(context, first)
-        assert self.modal(context, timer) == self.modal(context, timer) == still
-        assert not waiting_objects()
-        softer.dq_compensation.softness = 0.9
-        check()
-        assert self.modal(context, timer) == still
-        assert waiting_objects() == [softer]  # it may move on
-        DQC_OT_update_softness.is_asked_again = True
-        assert self.modal(context, timer) == still
-        assert not waiting_objects()
-        assert self.modal(context, _event("ESC", "PRESS")) == {"PASS_THROUGH"}
-        self.modal(context, _event("LEFTMOUSE", "RELEASE"))
-        assert self.modal(context, timer) == {"FINISHED"}
-        return {"FINISHED"}
 
-    monkeypatch.setattr(DQC_OT_update_softness, "execute", drag)
-    assert bpy.ops.dqc.update_softness() == {"FINISHED"}
+@pytest.mark.usefixtures("one_step_each")
+def test_a_timer_computes_it_in_slices(softer: bpy.types.Object, soft: Positions) -> None:
+    """Where a modal operator ends, Blender takes the mouse from the slider that is dragged."""
+    assert _go_on() == 0.0
+    assert is_running()
+    assert_shows(softer, soft)
+    compute_on()
+    assert not is_running()
+    assert not waiting_objects()
+    check()
     painted_in_a_window(softer)
 
 
-@pytest.mark.parametrize("before", [("NONE", "NOTHING"), ("LEFTMOUSE", "PRESS"), ("RET", "PRESS")])
-def test_it_ends_at_once_where_nothing_is_held(
-    softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch, before: tuple[str, str]
-) -> None:
-    def run(self: DQC_OT_update_softness, context: bpy.types.Context) -> set[str]:
-        self._steps = self._softened()
-        return cast("set[str]", self.modal(context, _event("TIMER", before=before)))
+@pytest.mark.usefixtures("one_step_each")
+def test_esc_stops_the_timer(softer: bpy.types.Object, soft: Positions) -> None:
+    assert not bpy.ops.dqc.stop_softness.poll()
+    _go_on()
+    assert bpy.ops.dqc.stop_softness() == {"FINISHED"}
+    assert not is_running()
+    assert computed_in_a_window() == 0
+    assert_shows(softer, soft)
+    assert not bpy.ops.dqc.stop_softness.poll()
 
-    monkeypatch.setattr(DQC_OT_update_softness, "execute", run)
-    assert bpy.ops.dqc.update_softness() == {"FINISHED"}
-    assert not waiting_objects()
+
+def _settled(obj: bpy.types.Object) -> None:
+    api.evaluate(obj)
+
+
+def _set_back(obj: bpy.types.Object) -> None:
+    obj.dq_compensation.softness = AMOUNT
+    check()
+
+
+def _loaded(_obj: bpy.types.Object) -> None:
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+
+
+@pytest.mark.usefixtures("one_step_each")
+@pytest.mark.parametrize("overtake", [_settled, _set_back, _zero, _deleted, _loaded])
+def test_no_progress_is_shown_of_what_is_overtaken(
+    softer: bpy.types.Object, overtake: Callable[[bpy.types.Object], None]
+) -> None:
+    _go_on()
+    assert is_running()
+    overtake(softer)
+    assert _go_on() is None or overtake is _loaded
+    assert not is_running()
+
+
+@pytest.mark.usefixtures("one_step_each")
+def test_it_waits_while_a_bake_runs(softer: bpy.types.Object) -> None:
+    def bake() -> Generator[Progress, None, list[str]]:
+        yield Progress(0.5, "Baking")
+        return []
+
+    _go_on()
+    baking = Work(bake(), "Baking")
+    assert (_go_on(), _go_on()) == (_LOOK_AGAIN, _LOOK_AGAIN)
+    assert baking.advance() is None
+    assert baking.advance() == []
+    baking.end()
+    assert is_running()
+    compute_on()
+    check()
+    painted_in_a_window(softer)

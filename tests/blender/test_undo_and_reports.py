@@ -26,7 +26,7 @@ ONLY_LOOK = {
     "test_motion",
 }
 # What it computes follows from the file, and is computed again after an undo.
-ONLY_LOOK |= {"update_softness"}
+ONLY_LOOK |= {"update_softness", "stop_softness"}
 
 
 def test_every_operator_that_changes_the_file_is_an_undo_step() -> None:

@@ -31,6 +31,7 @@ from steps_tools import (
     sculpt,
     soften,
     softness,
+    softness_and_twist,
     twist,
 )
 
@@ -50,6 +51,7 @@ STEPS: tuple[StepFunction, ...] = (
     paint,
     soften,
     softness,
+    softness_and_twist,
     twist,
     check,
     off_its_rig,

@@ -122,7 +122,6 @@ def softness(step: Step) -> Wait:
     with bpy.context.temp_override(window=window.window):
         bpy.ops.object.mode_set(mode="OBJECT")
     yield from window.wait(20)
-    # A drag would wait until they are made.
     yield from window.over_view()
     step.settings.softness = 0.9
     yield from window.wait_until(are_made, "No soft weights are being made.")
@@ -140,6 +139,34 @@ def softness(step: Step) -> Wait:
     step.expect(weights_of(step) == weights, "no painted weight has changed")
     yield from step.undo(lambda: step.settings.softness == 0.0, "Ctrl Z sets the slider to 0")
     step.expect_same((yield from step.look("After Ctrl Z")), painted, "Undone")
+
+
+def softness_and_twist(step: Step) -> Wait:
+    """Drag Spread Twist while soft weights are made, twice: nothing takes the mouse."""
+    window, owner = step.window, step.rig.dq_compensation
+    yield from step.enable()
+    x, y = yield from window.find("dq_compensation.twist_spread", 0.7)
+    owner.softness = 0.5
+    yield from window.wait_until(are_made, "No soft weights are being made.")
+    yield from window.move((x, y))
+    yield from window.event("LEFTMOUSE", "PRESS")
+    message = "No soft weights were made while the mouse is held."
+    yield from window.wait_until(lambda: is_made_for(step, 0.5), message)
+    for part in range(1, 11):
+        yield from window.move((x + 10 * part, y))
+    begun = owner.twist_spread
+    step.expect(0.1 < begun < 0.9, f"the slider is at {begun:.3f}")
+    owner.softness = 0.9
+    yield from window.wait_until(lambda: is_made_for(step, 0.9), message)
+    yield from window.wait(20)
+    step.expect(not are_made(), "no progress is shown any more")
+    step.expect(owner.twist_spread == begun, f"it stays at {owner.twist_spread:.3f}")
+    for part in range(11, 21):
+        yield from window.move((x + 10 * part, y))
+    yield from window.event("LEFTMOUSE", "RELEASE")
+    yield from window.wait(10)
+    step.expect(owner.twist_spread == 1.0, f"and goes on to {owner.twist_spread:.3f}")
+    step.show("The panel and the status bar")
 
 
 def is_made_for(step: Step, softness: float) -> bool:

@@ -247,6 +247,7 @@ EXCUSED = {
     "messages": "shows what the panel knows and touches no file",
     "help": "opens a web browser and touches no file",
     "test_motion": "draws in a window and touches no file; `tests/gui` presses it",
+    "stop_softness": "stops a timer that only a window has; `test_softness_waits.py` stops it",
     "preferences_reset": "changes the user's preferences and no file",
 }
 """Operators that are no action, and why."""

@@ -259,7 +259,8 @@ class _Assembly:
         if self.kind.stepped:
             steps: Integer = copy.sample(build.attribute(STEPS, Integer), build.index)
             rest: Vector = copy.sample(build.attribute(REST, Vector), build.index)
-            shares = (self.arriving_shape - rest) * (1.0 / self.inputs["Step"])
+            # A vertex without steps stays, where an edit has just begun to move it.
+            shares = (self.arriving_shape - rest) * (steps.minimum(1.0) / self.inputs["Step"])
             for axis, share in enumerate(shares.components()):
                 stepped: Vector = copy.sample(start, steps.plus(axis))
                 moved = moved + (stepped - at_rest) * share
