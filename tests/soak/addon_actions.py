@@ -310,8 +310,7 @@ def crowd_settings(rng: Random, crowd: bpy.types.Object) -> str:
         [
             ("count", (0, 1, 5)),
             ("seed", (0, 3)),
-            ("layout", ("GRID", "POINTS")),
-            ("layout_object", (None, any_mesh(rng))),
+            ("columns", (0, 3)),
             ("spacing", (0.0, 2.0)),
             ("speed_spread", (0.0, 0.5)),
             ("scale_spread", (0.0, 0.5)),
