@@ -194,8 +194,6 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "paint_done": (1, operator("paint_done")),
     "weights_fill": (2, operator("weights_fill", **_GROUPS, value=(0.0, 0.5))),
     "weights_invert": (1, operator("weights_invert", **_GROUPS)),
-    "weights_smooth": (1, operator("weights_smooth", **_GROUPS)),
-    "weights_mirror": (1, operator("weights_mirror", **_GROUPS, use_topology=(True, False))),
     "weights_from_transition": (1, operator("weights_from_transition")),
     "soften_weights": (2, operator("soften_weights", amount=(0.1, 0.8), influences=(1, 4, 8))),
     "restore_weights": (1, operator("restore_weights")),
