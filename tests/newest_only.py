@@ -125,7 +125,6 @@ NEWEST_ONLY = (
     # Crowds: what NumPy arranges, and sentences about settings.
     "tests/blender/test_crowds.py::test_asking_again*",
     "tests/blender/test_crowds.py::test_a_grid_is*",
-    "tests/blender/test_crowds.py::test_two_splines*",
     "tests/blender/test_crowd_mishaps.py*",
     "tests/gpu/test_crowd_memory.py*",
     # Other interpolations and settings of what the passes do alike on every GPU.
@@ -164,8 +163,6 @@ NEWEST_ONLY = (
     "tests/blender/test_command_line_files.py::test_correctives_and*",
     # Weights that are computed in NumPy.
     "tests/blender/test_compensation_weights.py::test_the_start_from_the_transitions*",
-    "tests/blender/test_compensation_weights.py::test_mirroring_copies_one_side*",
-    "tests/blender/test_compensation_weights.py::test_topology_mirrors*",
     "tests/blender/test_compensation_weights.py::test_only_what_the_paint_mask*",
     "tests/blender/test_compensation_weights.py::test_weights_act_at_once*GPU*",
     # Which settings the panel draws, and what it says.
@@ -203,7 +200,6 @@ NEWEST_ONLY = (
     "tests/blender/test_staleness.py::test_an_edit_is_followed_with_the_frame*",
     # Refusals and sentences: Python decides.
     "tests/blender/test_compensation_weights.py::test_refused*",
-    "tests/blender/test_compensation_weights.py::test_without_another_side*",
     "tests/blender/test_compensation_weights.py::test_filling*",
     "tests/blender/test_compensation_weights.py::test_only_a_painted_group*",
     "tests/blender/test_compensation_weights.py::test_the_blend_to_linear*",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import Influences
-from ..core.limb_joints import SkinAtRest, SkinEdit
+from ..core.limb_joints import SkinAtRest
 from ..core.measured_joints import TINY
 from ..core.skeleton import Ancestry, Skeleton
 from ..core.vectors import dots, two_across, unit_or
@@ -415,17 +415,12 @@ def mesh_parents(limbs: Limbs) -> Int32s:
     return found
 
 
-def with_limbs(
-    skin: SkinAtRest, *, use_mesh_joints: bool, edit: SkinEdit | None = None
-) -> SkinAtRest:
+def with_limbs(skin: SkinAtRest, *, use_mesh_joints: bool) -> SkinAtRest:
     """A skin with its limbs where tails do not tell them, and the joints that its mesh shows.
 
     Args:
         use_mesh_joints: whether joints count where the hierarchy knows none.
-        edit: what has changed since limbs were found with the same settings.
     """
-    if edit is not None:
-        skin.find_after(edit)
     # A twist bone may end where the next limb begins: that is no joint of theirs.
     whole, own = skin.with_whole_limbs, skin.skeleton
     limbs, parents = Limbs.of(whole), np.full(own.bone_count, -1, np.int32)

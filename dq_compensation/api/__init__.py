@@ -67,7 +67,7 @@ from .evaluating import (
     iterate_frames,
     motion_test,
 )
-from .measuring import Bend, CharacterReport, FrameTimes, JointQuality, LeftOut, report
+from .measuring import Bend, CharacterReport, JointQuality, LeftOut, report
 
 __all__ = [
     "VERSION",
@@ -85,7 +85,6 @@ __all__ = [
     "Fix",
     "FixError",
     "FixResult",
-    "FrameTimes",
     "Issue",
     "JointQuality",
     "JointReport",

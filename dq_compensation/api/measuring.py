@@ -1,12 +1,9 @@
-"""Functions for scripts, one subject: `report`, quality and speed. `api` shows it."""
+"""Functions for scripts, one subject: `report`, quality and what is slow. `api` shows it."""
 
 from __future__ import annotations
 
-import statistics
 import textwrap
-import time
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -24,30 +21,25 @@ from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.attribute_names import kind_for
-from ..modifier.installation import install, uninstall
-from ..modifier.modifier_stack import choose_preserve_volume, restore_modifier
-from ..modifier.nodes.node_tree import BASE_PROPERTY
-from ..modifier.nodes.own_trees import let_shape_go
+from ..modifier.modifier_stack import base_for
 from ..modifier.written_record import IDLE_REASONS
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import modifiers_read
 from ..scene.blender.animation_curves import drivers
 from ..scene.blender.armature import bone_side
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import own_modifiers, temporary_copy
+from ..scene.blender.own_objects import own_modifiers
 from ..scene.blender.rigging import find_rig, rig_of
-from ..scene.blender.scenes import object_millimetres, scene_aside
+from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..wording import counted, listed
 from .arguments import (
     OnProgress,
-    interrupts_wait,
     mesh_object,
     of_characters,
     require_number,
     require_progress,
-    require_type,
     several_names,
 )
 from .characters import skinned_meshes
@@ -119,7 +111,7 @@ def _length(pieces: set[int], skeleton: Skeleton) -> float:
     return float(np.linalg.norm(skeleton.tails[bones] - skeleton.heads[bones[0]], axis=1).max())
 
 
-# The report of a character: how well its joints bend, the time of a frame, and its slow parts.
+# The report of a character: how well its joints bend, and its slow parts.
 
 # As wide as the longest name of a method, and a space.
 _COLUMN = 27
@@ -179,14 +171,13 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class CharacterReport:
-    """The quality and the speed of one character.
+    """The quality of one character, and what slows it.
 
     Attributes:
         method: as the user chose it, also where the object is not enabled.
         degrees: by which the joints were bent.
         joints: those that are compensated, or would be; in the order of the bones.
         left_out: the bones behind the joints that were not bent, by the reason.
-        times: None where they were not measured.
         slow_parts: sentences about what takes time; empty without any.
     """
 
@@ -198,7 +189,6 @@ class CharacterReport:
     degrees: float
     joints: tuple[JointQuality, ...]
     left_out: tuple[LeftOut, ...]
-    times: FrameTimes | None
     slow_parts: tuple[str, ...]
 
     def facts(self) -> dict[str, Any]:
@@ -214,7 +204,6 @@ class CharacterReport:
             f"{self.object_name}, {self.vertices:,} vertices, on {self.armature_name}, "
             f"{counted(self.bones, 'bone')}, {self.method}",
             *self._joint_lines(),
-            *self._time_lines(),
             *self.slow_parts,
         ]
         return "\n".join(lines)
@@ -241,127 +230,11 @@ class CharacterReport:
             )
         return lines + notes
 
-    def _time_lines(self) -> list[str]:
-        if self.times is None:
-            return []
-        times = self.times
-        share = times.own / times.preserve_volume
-        return [
-            f"A posed frame: linear {times.linear:.2f} ms, Preserve Volume "
-            f"{times.preserve_volume:.2f} ms, {self.method} {times.own:.2f} ms ({share:.2f} times "
-            "Preserve Volume)"
-        ]
-
 
 def _shown(joint: JointQuality, bend: Bend) -> str:
     """E.g. ``+1.2 -0.3 (12 -3)``."""
     bulge, pinch = joint.percent(bend.bulge), joint.percent(bend.pinch)
     return f"+{bend.bulge:.1f} -{bend.pinch:.1f} ({bulge:.0f} {-pinch:.0f})"
-
-
-# Measures the time of a posed frame of a character, in a temporary scene.
-
-# How often each way is measured, after frames that fill the processor's caches.
-_ROUNDS, _WARM_UP = 15, 2
-# Radians; the standard deviation of the turns of every bone, about each axis.
-_TURNS = 0.05
-_ROTATIONS = {"rotation_quaternion": 4, "rotation_euler": 3}
-
-
-@dataclass(frozen=True)
-class FrameTimes:
-    """Milliseconds per posed frame of one object with its armature, the median of several frames.
-
-    Attributes:
-        linear: by Blender's Armature modifier.
-        preserve_volume: by the same with Preserve Volume.
-        own: in the modifier display, with the object's settings.
-        skins: whether our node modifier skins the mesh itself there, in the place of the Armature
-            modifier.
-    """
-
-    linear: float
-    preserve_volume: float
-    own: float
-    skins: bool
-
-
-def measure_frames(obj: bpy.types.Object, binding: Binding, settings: Settings) -> FrameTimes:
-    """Pose the armature of an object many times; its pose is as before afterwards.
-
-    Args:
-        binding: of the object as it is now.
-
-    Raises:
-        BindingError: the node modifier cannot be added.
-    """
-    rig = rig_of(obj)
-    with ExitStack() as stack:
-        ways = {
-            "linear": stack.enter_context(_alone(obj, rig, preserved=False)),
-            "preserve_volume": stack.enter_context(_alone(obj, rig, preserved=True)),
-            "own": stack.enter_context(_alone(obj, rig, preserved=True)),
-        }
-        scene, copy = ways["own"]
-        skinned = SkinnedObject(copy)
-        stack.callback(uninstall, skinned)
-        with bpy.context.temp_override(scene=scene, view_layer=scene.view_layers[0]):
-            nodes = install(skinned, binding, settings)
-        nodes.show_viewport = True
-        tree = nodes.node_group
-        skins = tree is not None and tree.get(BASE_PROPERTY) == "OWN"
-        pose = stack.enter_context(_posing(rig))
-        found: dict[str, list[float]] = {way: [] for way in ways}
-        for number in range(_WARM_UP + _ROUNDS):
-            for way, (scene, _) in ways.items():
-                pose(number)
-                begun = time.perf_counter()
-                scene.view_layers[0].update()
-                found[way].append(1e3 * (time.perf_counter() - begun))
-    median = {way: statistics.median(times[_WARM_UP:]) for way, times in found.items()}
-    return FrameTimes(**median, skins=skins)
-
-
-@contextmanager
-def _alone(
-    obj: bpy.types.Object, rig: bpy.types.Object, *, preserved: bool
-) -> Generator[tuple[bpy.types.Scene, bpy.types.Object]]:
-    """A scene with an armature and a copy of a mesh that its Armature modifier deforms."""
-    with scene_aside(bpy.context.scene) as scene:
-        scene.collection.objects.link(rig)
-        with temporary_copy(obj, scene) as copy:
-            skinned = SkinnedObject(copy)
-            let_shape_go(copy)
-            for modifier in own_modifiers(copy):
-                copy.modifiers.remove(modifier)
-            restore_modifier(skinned)
-            skinned.modifier.show_viewport = True
-            choose_preserve_volume(skinned, preserved=preserved)
-            yield scene, copy
-
-
-@contextmanager
-def _posing(rig: bpy.types.Object) -> Generator[Any]:
-    """A function that turns all bones a little, each time in another way."""
-    bones: Any = rig.pose.bones if rig.pose is not None else ()
-    before = {}
-    for name, width in _ROTATIONS.items():
-        before[name] = np.empty(width * len(bones), np.float32)
-        bones.foreach_get(name, before[name])
-
-    def pose(number: int) -> None:
-        rng = np.random.default_rng(number)
-        for name, values in before.items():
-            turned = values + rng.normal(scale=_TURNS, size=len(values))
-            bones.foreach_set(name, turned.astype(np.float32))
-        rig.update_tag(refresh={"OBJECT", "DATA"})
-
-    try:
-        yield pose
-    finally:
-        for name, values in before.items():
-            bones.foreach_set(name, values)
-        rig.update_tag(refresh={"OBJECT", "DATA"})
 
 
 # Says what makes the posed frames of a character slow, in sentences.
@@ -370,19 +243,16 @@ def _posing(rig: bpy.types.Object) -> Generator[Any]:
 _MANY_MESHES = 4
 
 
-def slow_parts(
-    obj: bpy.types.Object, binding: Binding, settings: Settings, *, skins: bool
-) -> tuple[str, ...]:
+def slow_parts(obj: bpy.types.Object, binding: Binding, settings: Settings) -> tuple[str, ...]:
     """List what a posed frame of an object spends time on, besides deforming its vertices.
 
     Args:
         binding: of the object as it is now.
-        skins: whether our node modifier skins the mesh itself, of `FrameTimes`.
     """
     return (
         *_meshes(obj),
         *_modifiers(obj),
-        *(_own_skinning(obj, binding, settings) if skins else ()),
+        *_own_skinning(obj, binding, settings),
         *_drivers(obj),
     )
 
@@ -427,8 +297,10 @@ def _modifiers(obj: bpy.types.Object) -> list[str]:
 
 
 def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -> list[str]:
-    """Why the node modifier skins the mesh in the place of the Armature modifier."""
+    """Why the node modifier skins the mesh in the place of the Armature modifier, if it does."""
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
+    if base_for(SkinnedObject(obj), deformation, examples, soft=binding.is_soft) != "OWN":
+        return []
     kind = kind_for(deformation, None, "OWN", masked=False, shape_varies=False, sets=0)
     reasons = {
         "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
@@ -466,10 +338,9 @@ def report(
     *,
     degrees: float = 90.0,
     bones: str | Iterable[str] = (),
-    speed: bool = True,
     progress: OnProgress | None = None,
 ) -> CharacterReport:
-    """Measure how well the joints of a character bend, and how long a posed frame takes.
+    """Measure how well the joints of a character bend, and find what slows it.
 
     The object may be enabled or not; without being enabled it is measured with the settings that it
     has. Its pose and its settings are as before afterwards.
@@ -479,8 +350,6 @@ def report(
         degrees: by which each joint is bent, one at a time, in the plane of its limbs.
         bones: behind the joints to measure; by default all joints, without those between the
             pieces of an arm or leg, such as twist bones: they do not bend.
-        speed: measure milliseconds, which takes a second or more; without it nothing of the scene
-            is touched.
         progress: called after each joint.
 
     Raises:
@@ -488,7 +357,6 @@ def report(
         UserError: a bone does not exist, or the angle is not from 1 to 180.
     """
     require_number("angle", degrees, 1.0, 180.0)
-    require_type("speed", speed, bool, "True or False")
     require_progress(progress)
     obj = mesh_object(obj)
     depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -496,10 +364,6 @@ def report(
     settings = Settings.of(obj.evaluated_get(depsgraph))
     wanted = _wanted(bones, binding)
     joints, left_out = _joints(obj, binding, settings, degrees, wanted, progress)
-    times = None
-    if speed:
-        with interrupts_wait():
-            times = measure_frames(obj, binding, settings)
     rig = rig_of(obj)
     return CharacterReport(
         obj.name,
@@ -510,8 +374,7 @@ def report(
         degrees,
         joints,
         left_out,
-        times,
-        slow_parts(obj, binding, settings, skins=times is not None and times.skins),
+        slow_parts(obj, binding, settings),
     )
 
 

@@ -182,7 +182,6 @@ def _add_report_options(parser: ArgumentParser) -> None:
         metavar="DEGREES",
         help="by how much each joint is bent (default: 90)",
     )
-    parser.add_argument("--no-speed", action="store_true", help="measure no milliseconds")
 
 
 def _report_characters(run: Run) -> None:
@@ -193,7 +192,6 @@ def _report_characters(run: Run) -> None:
             obj,
             degrees=arguments.bend,
             bones=arguments.bones,
-            speed=not arguments.no_speed,
             progress=run.progress,
         )
         run.console.say(f"{source}: {found.table()}")
@@ -204,11 +202,11 @@ def _report_characters(run: Run) -> None:
 
 _REPORT = Command(
     "report",
-    "measure how well the joints of characters bend, and how fast they are",
+    "measure how well the joints of characters bend, and find what slows them",
     (
         "report --file hero.blend",
         "report --file hero.blend --bones lowerarm_l lowerleg_l --bend 120",
-        "report --file 'assets/*.blend' --no-speed --json quality.json",
+        "report --file 'assets/*.blend' --json quality.json",
     ),
     _report_characters,
     _add_report_options,

@@ -19,8 +19,6 @@ from .takes import Take, chained, cross_faded, interpolated, with_common_parents
 
 # Numbers that are drawn for each figure: role, role again, phase, speed, scale, turn, place.
 _DRAWS = 8
-# The part of a step along a curve that is horizontal, below which it has no direction there.
-_UPRIGHT = 1e-6
 # Shares are met within so many figures, one after the other.
 _BLOCK = 16
 
@@ -257,41 +255,6 @@ def point_places(points: Floats) -> Float64s:
     """Places at points (I, 3), not turned: shape (I, 4, 4)."""
     found = np.tile(np.eye(4), (len(points), 1, 1))
     found[:, :3, 3] = points
-    return found
-
-
-def curve_places(splines: Sequence[tuple[Floats, bool]], count: int) -> Float64s:
-    """Places at equal distances along splines, which face where the curve goes.
-
-    The front of a character is its -Y axis. It points along the tangent in the XY plane; where the
-    curve runs along Z, figures are not turned. Half a distance is left at the ends.
-
-    Args:
-        splines: the points of each as straight lines, shape (P, 3), and whether it is closed.
-
-    Returns:
-        shape (count, 4, 4); none where the splines have no length.
-    """
-    starts, steps = [np.zeros((0, 3))], [np.zeros((0, 3))]
-    for points, closed in splines:
-        points = np.asarray(points, np.float64)  # noqa: PLW2901 - the same in float64
-        ends = np.concatenate((points[1:], points[:1])) if closed else points[1:]
-        starts.append(points[: len(ends)])
-        steps.append(ends - points[: len(ends)])
-    start, step = np.concatenate(starts), np.concatenate(steps)
-    lengths = np.linalg.norm(step, axis=1)
-    start, step, lengths = start[lengths > 0], step[lengths > 0], lengths[lengths > 0]
-    if not len(lengths):
-        return point_places(np.zeros((0, 3)))
-    passed = np.cumsum(lengths)
-    along = (np.arange(count) + 0.5) * (passed[-1] / max(count, 1))
-    at = np.minimum(np.searchsorted(passed, along, side="right"), len(lengths) - 1)
-    parts = (along - (passed[at] - lengths[at])) / lengths[at]
-    found = point_places(start[at] + parts[:, None] * step[at])
-    forward = step[at, :2] / lengths[at, None]
-    upright = np.linalg.norm(forward, axis=1) < _UPRIGHT
-    forward[upright] = 0.0, -1.0
-    found[:, :3, :3] = _turned(np.arctan2(forward[:, 0], -forward[:, 1]))[:, :3, :3]
     return found
 
 

@@ -135,15 +135,6 @@ class Influences:
             np.concatenate([np.pad(part.weights, space) for part, space in pairs]),
         )
 
-    def differing(self, others: Influences) -> Indices:
-        """The vertices whose bones or weights are not those of others, of as many vertices."""
-        width = min(self.width, others.width)
-        differ = (self.bones[:, :width] != others.bones[:, :width]).any(axis=1)
-        differ |= (self.weights[:, :width] != others.weights[:, :width]).any(axis=1)
-        for more in (self, others):
-            differ |= more.weights[:, width:].any(axis=1)
-        return np.flatnonzero(differ)
-
     def with_rows(self, vertices: Integers, others: Influences) -> Influences:
         """The same with the influences of some vertices replaced, one of `others` for each."""
         width = max(self.width, others.width)

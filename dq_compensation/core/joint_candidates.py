@@ -11,7 +11,7 @@ off: a finger without the palm, an arm from the collarbone to the hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -38,38 +38,6 @@ _BENT, _STRAIGHT = 0.8, 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class BoneRows:
-    """What candidates need of the bones and their rows, whatever they weigh.
-
-    Attributes:
-        limbs: the joints of the skeleton.
-        trees: the bones' parents, shape (B,), by the hierarchy, and with the joints of the mesh;
-            the joint at the head of each bone, shape (B,); and `_products` of both, shape (B, B).
-        rows: shape (B,), the first bone of the row that each bone is in.
-        lengths: shape (B,), of the shorter of the two limbs at the joint of each bone.
-    """
-
-    limbs: LimbJoints
-    trees: Sequence[tuple[Int32s, Indices, Float64s]]
-    rows: Indices
-    lengths: Float64s
-
-    @classmethod
-    def of(cls, skin: SkinAtRest, limbs: LimbJoints) -> BoneRows:
-        """The rows of the bones of a skin."""
-        skeleton = skin.skeleton
-        count, confidence = skeleton.bone_count, limbs.hinge_confidence
-        joints, of_mesh = np.arange(count), np.arange(count, len(limbs.children))
-        shares = _products(skeleton.parents, confidence[joints])
-        trees = [(skeleton.parents, joints.copy(), shares)]
-        if skin.mesh_parents is not None and len(of_mesh):
-            joints[limbs.children[count:]] = of_mesh
-            parents = skeleton.joined_parents(skin.mesh_parents)
-            trees.append((parents, joints, _products(parents, confidence[joints])))
-        return cls(limbs, trees, *_rows(skin, limbs, joints))
-
-
-@dataclass(frozen=True, eq=False)
 class JointCandidates:
     """Vertices and joints between the bones that move them; a pair may be there twice.
 
@@ -92,20 +60,29 @@ class JointCandidates:
     lengths: Float64s
 
     @classmethod
-    def of(cls, influences: Influences, bones: BoneRows) -> JointCandidates:
+    def of(cls, skin: SkinAtRest, limbs: LimbJoints) -> JointCandidates:
         """The candidates at the joints of the hierarchy, and at those of the mesh.
 
         Args:
-            bones: of the skin that has the influences.
+            limbs: of the bones of the skin.
         """
-        limbs = bones.limbs
-        found = [_of_tree(influences, limbs, *tree) for tree in bones.trees]
-        vertices, joints, below, above = (
+        skeleton, influences = skin.skeleton, skin.influences
+        count, confidence = skeleton.bone_count, limbs.hinge_confidence
+        joints, of_mesh = np.arange(count), np.arange(count, len(limbs.children))
+        shares = _products(skeleton.parents, confidence[joints])
+        found = [_of_tree(influences, limbs, skeleton.parents, joints, shares)]
+        if skin.mesh_parents is not None and len(of_mesh):
+            joints = joints.copy()
+            joints[limbs.children[count:]] = of_mesh
+            parents = skeleton.joined_parents(skin.mesh_parents)
+            shares = _products(parents, confidence[joints])
+            found.append(_of_tree(influences, limbs, parents, joints, shares))
+        vertices, of_vertices, below, above = (
             np.concatenate(parts) for parts in zip(*found, strict=True)
         )
-        children = limbs.children[joints]
-        rows, lengths = bones.rows[children], bones.lengths[children]
-        return cls(limbs, vertices, joints, below, above, rows, lengths)
+        children = limbs.children[of_vertices]
+        rows, lengths = _rows(skin, limbs, joints)
+        return cls(limbs, vertices, of_vertices, below, above, rows[children], lengths[children])
 
     def widths(self, positions: Floats) -> tuple[Float64s, Float64s]:
         """Over how many radii of the skin the weights of each joint cross over, shape (J,).

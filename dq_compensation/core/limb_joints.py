@@ -35,9 +35,10 @@ _OWN = 0.85
 _END = 1.05
 
 
-@dataclass(frozen=True, eq=False)
-class Leaves:
-    """The bones that lie on limbs of others, and how they were found.
+def _limbs_of_bones(
+    positions: Floats, influences: Influences, skeleton: Skeleton, kinds: BoneKinds
+) -> Int32s:
+    """Shape (B,), the bone whose limb each bone lies on: itself, but for leaves.
 
     A limb leads from the head of a bone to that of its child from which bones reach farthest.
     Another child is a leaf, with all bones below it, where their heads lie within the limb's
@@ -48,77 +49,36 @@ class Leaves:
     A bone that the user takes for a twist bone is a leaf alone, wherever it is; bones below it stay
     limbs. What is a part of a leaf with a bone that the user takes for something else is none.
 
-    Attributes:
-        limbs: shape (B,), the bone whose limb each bone lies on: itself, but for leaves.
+    Arguments as of `SkinAtRest`.
     """
-
-    limbs: Int32s
-    _moves: Booleans
-    _tree: _Branches
-    _lie_on: Booleans
-
-    @classmethod
-    def of(
-        cls,
-        positions: Floats,
-        influences: Influences,
-        skeleton: Skeleton,
-        kinds: BoneKinds = (),
-        edit: tuple[Leaves, Booleans] | None = None,
-    ) -> Leaves:
-        """Find the leaves.
-
-        Args:
-            positions: shape (n, 3), armature space, at rest.
-            influences: of the n vertices.
-            kinds: of `SkinAtRest`.
-            edit: those that were found before weights changed, all else being the same; and the
-                bones that move those vertices or did, shape (B,).
-        """
-        own = np.arange(skeleton.bone_count, dtype=np.int32)
-        moves = influences.moving_bones(skeleton.bone_count)
-        known = edit if edit is not None and np.array_equal(edit[0]._moves, moves) else None
-        tree = _Branches.of(moves, skeleton) if known is None else known[0]._tree
-        fails = np.bincount(tree.branches[~tree.near], minlength=len(own)) > 0
-        fails[tree.branches[np.isin(tree.bones, bones_not_of(kinds, "TWIST_BONE"))]] = True
-        rows = np.flatnonzero(~fails[tree.branches])
-        lie_on = np.zeros(len(tree.bones), np.bool_) if known is None else known[0]._lie_on
-        asked = _limbs_asked(tree, rows, skeleton, None if known is None else known[1])
-        if asked:
-            concerned, lie_on = np.zeros(len(own), np.bool_), lie_on.copy()
-            for limb, of_limb in asked.items():
-                concerned[[limb, tree.next_bones[limb], *tree.bones[of_limb]]] = True
-            slots = np.flatnonzero(concerned[influences.bones] & (influences.weights > 0.0))
-            vertices, bones = slots // influences.width, influences.bones.take(slots)
-            skin = _Skin(positions, vertices, bones, influences.weights.take(slots))
-            for limb, of_limb in asked.items():
-                next_bone = int(tree.next_bones[limb])
-                lie_on[of_limb] = _lie_on(limb, next_bone, tree.bones[of_limb], skin, skeleton)
-        fails[tree.branches[rows[~lie_on[rows]]]] = True
-        is_leaf = (np.bincount(tree.branches, minlength=len(own)) > 0) & ~fails
-        above = skeleton.parents
-        while (going := above >= 0).any():
-            is_leaf |= going & is_leaf[above]
-            above = np.where(going, skeleton.parents[above], -1)
-        is_leaf[bones_of(kinds, "TWIST_BONE")] = True
-        is_leaf &= skeleton.parents >= 0
-        limbs = np.where(is_leaf, skeleton.parents, own)
-        while is_leaf[limbs].any():
-            limbs = np.where(is_leaf[limbs], skeleton.parents[limbs], limbs)
-        return cls(limbs, moves, tree, lie_on)
-
-
-def _limbs_asked(
-    tree: _Branches, rows: Indices, skeleton: Skeleton, touched: Booleans | None
-) -> dict[int, Indices]:
-    """The limbs of some rows of a tree, and the rows of each; those with touched bones alone."""
-    limbs, found = skeleton.parents[tree.branches[rows]], dict[int, Indices]()
-    for limb in np.unique(limbs).tolist():
-        of_limb = rows[limbs == limb]
-        beside = (limb, tree.next_bones[limb], *tree.bones[of_limb])
-        if touched is None or touched[list(beside)].any():
-            found[limb] = of_limb
-    return found
+    own = np.arange(skeleton.bone_count, dtype=np.int32)
+    tree = _Branches.of(influences.moving_bones(skeleton.bone_count), skeleton)
+    fails = np.bincount(tree.branches[~tree.near], minlength=len(own)) > 0
+    fails[tree.branches[np.isin(tree.bones, bones_not_of(kinds, "TWIST_BONE"))]] = True
+    rows = np.flatnonzero(~fails[tree.branches])
+    if len(rows):
+        limbs = skeleton.parents[tree.branches[rows]]
+        concerned = np.zeros(len(own), np.bool_)
+        concerned[[*limbs, *tree.next_bones[limbs], *tree.bones[rows]]] = True
+        slots = np.flatnonzero(concerned[influences.bones] & (influences.weights > 0.0))
+        vertices, bones = slots // influences.width, influences.bones.take(slots)
+        skin = _Skin(positions, vertices, bones, influences.weights.take(slots))
+        for limb in np.unique(limbs).tolist():
+            of_limb = rows[limbs == limb]
+            next_bone = int(tree.next_bones[limb])
+            lie_on = _lie_on(limb, next_bone, tree.bones[of_limb], skin, skeleton)
+            fails[tree.branches[of_limb[~lie_on]]] = True
+    is_leaf = (np.bincount(tree.branches, minlength=len(own)) > 0) & ~fails
+    above = skeleton.parents
+    while (going := above >= 0).any():
+        is_leaf |= going & is_leaf[above]
+        above = np.where(going, skeleton.parents[above], -1)
+    is_leaf[bones_of(kinds, "TWIST_BONE")] = True
+    is_leaf &= skeleton.parents >= 0
+    limbs = np.where(is_leaf, skeleton.parents, own)
+    while is_leaf[limbs].any():
+        limbs = np.where(is_leaf[limbs], skeleton.parents[limbs], limbs)
+    return limbs
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,14 +210,10 @@ def _from_limb(away: Floats, ways: Floats) -> Floats:
 # The skin of one mesh at rest, and the bones that move it as a tree: what each bone hangs on.
 
 
-# Where weights of more vertices than this share of all have changed, all is found anew.
-_FEW_EDITED = 0.25
 # What is known of a skin whatever its bones are.
 _OF_WEIGHTS = ("middle", "moments", "moves")
 # What a skin and its skeleton are given as arrays.
 _OF_ONE, _OF_SKELETON = ("positions", "mesh_parents", "sides"), ("parents", "rest", "tails")
-# What is known of each bone of a skin.
-_OF_BONES = ("mesh_parents", "sides", "moves", "body_parents", "limbs_of_bones")
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,24 +258,10 @@ class SkinAtRest:
             return self
         return replace(self, influences=self.painted, painted=None)
 
-    def at(self, vertices: Integers) -> SkinAtRest:
-        """Some vertices of the same skin, as they act, with its limbs."""
-        positions, influences = self.positions[vertices], self.influences.at(vertices)
-        return replace(
-            self, positions=positions, influences=influences, painted=None, whole=self.body
-        )
-
     @cached_property
     def moves(self) -> Booleans:
         """Shape (B,), which bones move a vertex of the body."""
         return self.body.influences.moving_bones(self.skeleton.bone_count)
-
-    @cached_property
-    def leaves(self) -> Leaves:
-        """The leaves of the body."""
-        if self.whole is not None:
-            return self.whole.leaves
-        return Leaves.of(self.positions, self.influences, self.skeleton, self.kinds)
 
     @cached_property
     def without_sides(self) -> SkinAtRest:
@@ -337,20 +279,12 @@ class SkinAtRest:
         same = (self.limb_axis, self.kinds) == (other.limb_axis, other.kinds)
         return same and all(one is two or np.array_equal(one, two) for one, two in pairs)
 
-    def has_bones_of(self, other: SkinAtRest) -> bool:
-        """Whether all that is known of the bones of two skins is the same, but for names."""
-        bones, others = self.skeleton, other.skeleton
-        pairs = (
-            *((getattr(bones, name), getattr(others, name)) for name in _OF_SKELETON),
-            *((getattr(self, name), getattr(other, name)) for name in _OF_BONES),
-        )
-        same = (self.limb_axis, self.kinds) == (other.limb_axis, other.kinds)
-        return same and all(one is two or np.array_equal(one, two) for one, two in pairs)
-
-    @property
+    @cached_property
     def limbs_of_bones(self) -> Int32s:
-        """The bone whose limb each bone lies on, shape (B,)."""
-        return self.leaves.limbs
+        """The bone whose limb each bone of the body lies on, shape (B,)."""
+        if self.whole is not None:
+            return self.whole.limbs_of_bones
+        return _limbs_of_bones(self.positions, self.influences, self.skeleton, self.kinds)
 
     @cached_property
     def middle(self) -> Float64s:
@@ -363,29 +297,23 @@ class SkinAtRest:
 
         They are sums by weights: of the positions, of their squares, and of 1.
         """
-        return _moments(self, self.middle)
-
-    def find_after(self, edit: SkinEdit) -> None:
-        """Find leaves and moments of a skin without a body by those from before an edit."""
-        known = edit.before.leaves, edit.touched(self)
-        leaves = Leaves.of(self.positions, self.influences, self.skeleton, self.kinds, known)
-        vars(self)["leaves"] = leaves
-        now, before = self.with_whole_limbs, edit.before.with_whole_limbs
-        same_limbs = np.array_equal(leaves.limbs, edit.before.limbs_of_bones)
-        if same_limbs and "moments" in vars(before):
-            bones = replace(edit, before=before).touched(now)
-            some = now.at(now.influences.moved_by(bones))
-            anew = _moments(some, now.middle)
-            vars(now)["moments"] = np.where(bones[:, None], anew, before.moments)
+        points = self.positions.astype(np.float64) - self.middle  # squares of what is far are lost
+        points = np.column_stack((points, dots(points, points), np.ones(len(points))))
+        count = self.skeleton.bone_count
+        sums = np.zeros((count, 5))
+        for rows, bones, weights in self.influences.slots():
+            for column in range(5):
+                sums[:, column] += np.bincount(bones, weights * points[rows, column], count)
+        return sums
 
     def with_limbs(self, skeleton: Skeleton, mesh_parents: Int32s | None) -> SkinAtRest:
         """The same skin on bones whose limbs end elsewhere, and continue others on the mesh.
 
         Their heads and parents are the same: leaves are found by these, once.
         """
-        leaves, whole = self.leaves, vars(self).get("with_whole_limbs", self)
+        limbs, whole = self.limbs_of_bones, vars(self).get("with_whole_limbs", self)
         found = self._with(skeleton, mesh_parents)
-        vars(found)["leaves"] = leaves
+        vars(found)["limbs_of_bones"] = limbs
         if whole is not self:
             skeleton = replace(skeleton, parents=whole.skeleton.parents)
             vars(found)["with_whole_limbs"] = whole._with(skeleton, mesh_parents)
@@ -446,53 +374,6 @@ class SkinAtRest:
             sides = np.zeros(len(parents), np.int8) if sides is None else sides
             _join_limbs(parents, moves, self.influences, depths(above), sides)
         return parents.astype(np.int32)
-
-
-def _moments(skin: SkinAtRest, middle: Float64s) -> Float64s:
-    """`SkinAtRest.moments` of some vertices, about a given place."""
-    points = skin.positions.astype(np.float64) - middle  # squares of what is far would be lost
-    count, sums = skin.skeleton.bone_count, np.zeros((skin.skeleton.bone_count, 5))
-    points = np.column_stack((points, dots(points, points), np.ones(len(points))))
-    for rows, bones, weights in skin.influences.slots():
-        for column in range(5):
-            sums[:, column] += np.bincount(bones, weights * points[rows, column], count)
-    return sums
-
-
-@dataclass(frozen=True, eq=False)
-class SkinEdit:
-    """An edit of weights: what is found of other bones than they were of stays as it was.
-
-    Attributes:
-        before: the skin as it was, the same but for the weights.
-        vertices: shape (m,), rising; whose weights are other ones now.
-    """
-
-    before: SkinAtRest
-    vertices: Indices
-
-    @classmethod
-    def between(cls, before: SkinAtRest | None, now: SkinAtRest) -> SkinEdit | None:
-        """The edit from a skin, with its limbs, to another one as it is read, on the same bones.
-
-        None where there is more to it than some weights.
-        """
-        if before is None or not np.array_equal(before.positions, now.positions):
-            return None
-        if before.as_painted is not before or now.as_painted is not now:
-            return None
-        vertices = now.influences.differing(before.influences)
-        if len(vertices) > _FEW_EDITED * len(now.positions):
-            return None
-        return cls(before, vertices)
-
-    def touched(self, now: SkinAtRest) -> Booleans:
-        """Shape (B,): the bones that move the vertices now, or did."""
-        count = now.skeleton.bone_count
-        one, other = (
-            skin.influences.at(self.vertices).moving_bones(count) for skin in (self.before, now)
-        )
-        return one | other
 
 
 def _join_limbs(

@@ -24,10 +24,10 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Int32s, Integers
-from .joint_candidates import BoneRows, JointCandidates
-from .limb_joints import LimbJoints, SkinAtRest, SkinEdit
+from .joint_candidates import JointCandidates
+from .limb_joints import LimbJoints, SkinAtRest
 from .pose import Pose
-from .ropes import known_signs, rope_joints
+from .ropes import rope_joints
 from .skeleton import JointStrengths
 from .swing_joints import SwingJoints
 from .vectors import dots, smooth_step
@@ -86,28 +86,13 @@ class MeasuredJoints:
         """
         limbs = LimbJoints.of(skin.skeleton, skin.limb_axis, skin.mesh_parents)
         swings = SwingJoints.of(skin, strengths) if ball_joints else None
-        if skin.influences.width < 2 or not len(skin.positions):
-            return cls._of(skin, limbs, None, np.zeros(len(limbs.heads)), strengths, swings)
-        rows = BoneRows.of(skin, limbs)
-        candidates = JointCandidates.of(skin.influences, rows)
-        ropes = rope_joints(skin, limbs, (candidates, rows))
-        return cls._of(skin, limbs, candidates, ropes, strengths, swings)
-
-    @classmethod
-    def _of(
-        cls,
-        skin: SkinAtRest,
-        limbs: LimbJoints,
-        candidates: JointCandidates | None,
-        ropes: Float64s,
-        strengths: JointStrengths,
-        swings: SwingJoints | None,
-    ) -> MeasuredJoints:
         positions, count = skin.positions, len(skin.positions)
         joints, bones = np.zeros(count, np.int32), np.zeros(count, np.int32)
         amounts = np.zeros(count, positions.dtype)
-        if candidates is None:
-            return cls(limbs, joints, bones, amounts, ropes, swings)
+        if skin.influences.width < 2 or not count:
+            return cls(limbs, joints, bones, amounts, np.zeros(len(limbs.heads)), swings)
+        candidates = JointCandidates.of(skin, limbs)
+        ropes = rope_joints(skin, limbs, candidates)
         rows, chosen, fades = candidates.chosen(positions, ropes, strengths)
         found = candidates.joints[chosen]
         below, above = candidates.below[chosen], candidates.above[chosen]
@@ -126,39 +111,6 @@ class MeasuredJoints:
         bones[rows] = np.where(beside_child, limbs.children[found], limbs.parents[found])
         amounts[rows] = both * fades
         return cls(limbs, joints, bones, amounts, ropes, swings)
-
-    def after(
-        self, edit: SkinEdit, skin: SkinAtRest, strengths: JointStrengths = ()
-    ) -> MeasuredJoints | None:
-        """The joints of a skin after an edit, where these are those before it, as `of` finds them.
-
-        They are found anew of its vertices, and of those at joints whose `ropes` are other ones
-        now.
-
-        Returns:
-            None where more has changed than the skin of some bones.
-        """
-        limbs, known = self.limbs, edit.before
-        if skin.influences.width < 2 or not skin.has_bones_of(known):
-            return None
-        ropes = rope_joints(skin, limbs, edit=edit)
-        vertices, signs = edit.vertices, known_signs(skin)
-        is_body = skin.body is skin.as_painted
-        if (differs := ropes != self.ropes).any():
-            if not is_body:
-                return None
-            vertices = np.union1d(vertices, signs.vertices[differs[signs.joints]])
-        some, swings, some_swings = skin.at(vertices), self.swings, None
-        if swings is not None:
-            some_swings = SwingJoints.of(some, strengths, swings.bones)
-            swings = swings.with_vertices(vertices, some_swings)
-        rows = signs.bones if is_body else BoneRows.of(skin, limbs)
-        candidates = JointCandidates.of(some.influences, rows)
-        found = MeasuredJoints._of(some, limbs, candidates, ropes, strengths, some_swings)
-        joints, bones, amounts = self.joints.copy(), self.bones.copy(), self.amounts.copy()
-        joints[vertices], bones[vertices] = found.joints, found.bones
-        amounts[vertices] = found.amounts
-        return MeasuredJoints(limbs, joints, bones, amounts, ropes, swings)
 
     def towards(self, other: MeasuredJoints, shares: Floats) -> MeasuredJoints:
         """The same where skin goes over to skin whose joints were found elsewhere.

@@ -7,14 +7,13 @@ joint: nothing bulges there, and skin that went back to that line would make lum
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..arrays import Float64s, Indices
-from .joint_candidates import SHORTEST, BoneRows, JointCandidates
-from .limb_joints import LimbJoints, SkinAtRest, SkinEdit
+from .joint_candidates import SHORTEST, JointCandidates
+from .limb_joints import LimbJoints, SkinAtRest
 from .vectors import dots, smooth_step
 
 # A rope is where weights cross over as wide as this, in radii of the skin, and no skin between two
@@ -35,160 +34,40 @@ _ENOUGH = (8.0, 16.0)
 _LARGEST = 16
 
 
-@dataclass(frozen=True, eq=False)
-class RopeSigns:
-    """What shows ropes: how weights cross over at joints, and what bones have alone.
-
-    Attributes:
-        rows: shape (J,), the first bone of the row of each joint; -1 for those without candidates.
-        widths, counts: shape (J,), of `JointCandidates.widths`.
-        bends: shape (J,), how much each joint bends the skin.
-        alone: shape (B,), of `_alone`.
-        vertices, joints: shape (e,), the candidates, in any order.
-        bones: by which they were found.
-    """
-
-    rows: Indices
-    widths: Float64s
-    counts: Float64s
-    bends: Float64s
-    alone: Float64s
-    vertices: Indices
-    joints: Indices
-    bones: BoneRows
-
-    @classmethod
-    def of(cls, skin: SkinAtRest, candidates: JointCandidates, bones: BoneRows) -> RopeSigns:
-        """The signs on a skin.
-
-        Args:
-            candidates: of the skin, with the weights as they are painted, by the bones.
-        """
-        count = len(candidates.limbs.heads)
-        rows = np.full(count, -1)
-        rows[candidates.joints] = candidates.rows
-        below, above = candidates.below, candidates.above
-        bends = np.bincount(candidates.joints, below * above / (below + above), count)
-        widths, counts = candidates.widths(skin.positions)
-        found = candidates.vertices, candidates.joints
-        return cls(rows, widths, counts, bends, _alone(skin), *found, bones)
-
-    def after(self, edit: SkinEdit, skin: SkinAtRest) -> RopeSigns:
-        """The signs on a skin after an edit: found anew where they are of its vertices.
-
-        Args:
-            skin: as it is now; all that is known of its bones is the same.
-        """
-        edited = np.zeros(len(skin.positions), np.bool_)
-        edited[edit.vertices] = True
-        was_edited = edited[self.vertices]
-        now = JointCandidates.of(skin.influences.at(edit.vertices), self.bones)
-        joints = np.zeros(len(self.rows), np.bool_)
-        joints[self.joints[was_edited]] = joints[now.joints] = True
-        bones = edit.touched(skin)
-        near = edited.copy()
-        near[self.vertices[joints[self.joints]]] = True
-        near[skin.influences.moved_by(bones)] = True
-        beside = skin.at(np.flatnonzero(near))
-        candidates = JointCandidates.of(beside.influences, self.bones)
-        found = RopeSigns.of(beside, candidates, self.bones)
-        return replace(
-            self,
-            rows=np.where(joints, found.rows, self.rows),
-            widths=np.where(joints, found.widths, self.widths),
-            counts=np.where(joints, found.counts, self.counts),
-            bends=np.where(joints, found.bends, self.bends),
-            alone=np.where(bones, found.alone, self.alone),
-            vertices=np.concatenate((self.vertices[~was_edited], edit.vertices[now.vertices])),
-            joints=np.concatenate((self.joints[~was_edited], now.joints)),
-        )
-
-    def ropes(self, skin: SkinAtRest, limbs: LimbJoints) -> Float64s:
-        """Shape (J,), 0 to 1: how surely each joint is one of a rope, and not of a limb.
-
-        With the width c, and the larger share u of `alone` of its two bones, it rises
-        smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
-        have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no
-        bone of a row of several joints has an u of 0.65 to 0.85, c counts for up to 0.4 more: the
-        weights of short bones are no wider than these. Fewer than 8 vertices show no rope: fingers
-        of low-poly meshes have wide weights. What is neither limb nor rope is farther from the
-        ideal of either: so joints are of a rope as the mean of this goes from 0.2 to 0.5, over
-        the joint and two of its row on the side where it is less, by 3, 2 and 1 times how much each
-        bends the skin: one joint with wide weights makes its limb no rope.
-
-        Args:
-            skin: whose bones they are.
-        """
-        rows, widths = self.rows, self.widths
-        largest = np.maximum(self.alone[limbs.children], self.alone[limbs.parents])
-        largest[largest < 0.0] = 1.0
-        of_row = np.zeros(len(largest))
-        known = np.flatnonzero(rows >= 0)
-        np.maximum.at(of_row, rows[known], largest[known])
-        of_row[np.bincount(rows[known], minlength=len(of_row)) == 1] = 1.0
-        shared = np.where(rows >= 0, 1.0 - smooth_step(of_row[rows], *_SHARED), 0.0)
-        limbs_alone = smooth_step(largest, *_ALONE) * (1.0 - smooth_step(widths, *_VERY_WIDE))
-        wide = smooth_step(widths + _NARROWER * shared, *_WIDE)
-        wide *= smooth_step(self.counts, *_ENOUGH)
-        found = wide * (1.0 - limbs_alone)
-
-        # The joints one after the other in a row.
-        joint_at = np.full(skin.skeleton.bone_count, -1)
-        joint_at[limbs.children[known]] = known
-        before = joint_at[np.maximum(skin.body_parents[limbs.children[known]], 0)]
-        follows = (before >= 0) & (rows[before] == rows[known]) & (before != known)
-        before, behind = before[follows], known[follows]
-        means = [
-            _mean_along(found, self.bends, here, there)
-            for here, there in ((before, behind), (behind, before))
-        ]
-        several = np.union1d(before, behind)  # what is alone has no neighbours to go by
-        found[several] = smooth_step(np.minimum(*means), *_ONE_ROPE)[several]
-        for bone, kind in skin.kinds:
-            found[limbs.children == bone] = kind == "ROW"
-        return found
-
-
 def rope_joints(
-    skin: SkinAtRest,
-    limbs: LimbJoints,
-    candidates: tuple[JointCandidates, BoneRows] | None = None,
-    edit: SkinEdit | None = None,
+    skin: SkinAtRest, limbs: LimbJoints, candidates: JointCandidates | None = None
 ) -> Float64s:
-    """Shape (J,), 0 to 1: how surely each joint is one of a rope; see `RopeSigns.ropes`.
+    """Shape (J,), 0 to 1: how surely each joint is one of a rope, and not of a limb.
+
+    With the width c, and the larger share u of `_alone` of its two bones, it rises
+    smoothly as c goes from 1.1 to 1.5 radii and as u falls from 0.93 to 0.85. Bones at an end
+    have no u, and do not count. Whatever u is, it rises as c goes from 3 to 4. Where no
+    bone of a row of several joints has an u of 0.65 to 0.85, c counts for up to 0.4 more: the
+    weights of short bones are no wider than these. Fewer than 8 vertices show no rope: fingers
+    of low-poly meshes have wide weights. What is neither limb nor rope is farther from the
+    ideal of either: so joints are of a rope as the mean of this goes from 0.2 to 0.5, over
+    the joint and two of its row on the side where it is less, by 3, 2 and 1 times how much each
+    bends the skin: one joint with wide weights makes its limb no rope.
 
     They are found on all meshes of the character. Softness changes no limb into a rope: the weights
     count as they were painted.
 
     Args:
-        candidates: of the skin, if they are known, with the bones by which they were found.
-        edit: of the skin, if nothing is known of its bones that is not true after it.
+        candidates: of the skin, if they are known.
     """
     body = skin.body
     if body not in _ropes_of_bodies:
         painted = body.as_painted
         alike = (each for each in _ropes_of_bodies if each.as_painted.is_equal_to(painted))
         other = None if painted is body else next(alike, None)  # with other soft weights
-        before = None
-        if edit is not None and edit.before.whole is None:  # else they are of other vertices
-            before = _ropes_of_bodies.get(edit.before)
         if other is not None:
-            _ropes_of_bodies[body] = _ropes_of_bodies[other]
-            return _ropes_of_bodies[body][1]
-        if edit is not None and before is not None and painted is skin:
-            signs = before[0].after(edit, skin)
+            found = _ropes_of_bodies[other]
         else:
             if candidates is None or painted is not skin:
-                bones = BoneRows.of(painted, limbs)
-                candidates = JointCandidates.of(painted.influences, bones), bones
-            signs = RopeSigns.of(painted, *candidates)
-        _ropes_of_bodies[body] = signs, signs.ropes(painted, limbs)
-    return _ropes_of_bodies[body][1]
-
-
-def known_signs(skin: SkinAtRest) -> RopeSigns:
-    """The signs by which `rope_joints` found the ropes of a skin, on all meshes."""
-    return _ropes_of_bodies[skin.body][0]
+                candidates = JointCandidates.of(painted, limbs)
+            found = _ropes(painted, limbs, candidates)
+        _ropes_of_bodies[body] = found
+    return _ropes_of_bodies[body]
 
 
 def rope_shares(skin: SkinAtRest) -> Float64s:
@@ -204,7 +83,45 @@ def rope_shares(skin: SkinAtRest) -> Float64s:
 
 
 # All meshes of a character ask for the same.
-_ropes_of_bodies: WeakKeyDictionary[SkinAtRest, tuple[RopeSigns, Float64s]] = WeakKeyDictionary()
+_ropes_of_bodies: WeakKeyDictionary[SkinAtRest, Float64s] = WeakKeyDictionary()
+
+
+def _ropes(skin: SkinAtRest, limbs: LimbJoints, candidates: JointCandidates) -> Float64s:
+    """`rope_joints` of a skin with the weights as they are painted."""
+    count = len(limbs.heads)
+    rows = np.full(count, -1)  # of the joints with candidates: the first bone of the row
+    rows[candidates.joints] = candidates.rows
+    below, above = candidates.below, candidates.above
+    bends = np.bincount(candidates.joints, below * above / (below + above), count)
+    widths, counts = candidates.widths(skin.positions)
+    alone = _alone(skin)
+    largest = np.maximum(alone[limbs.children], alone[limbs.parents])
+    largest[largest < 0.0] = 1.0
+    of_row = np.zeros(len(largest))
+    known = np.flatnonzero(rows >= 0)
+    np.maximum.at(of_row, rows[known], largest[known])
+    of_row[np.bincount(rows[known], minlength=len(of_row)) == 1] = 1.0
+    shared = np.where(rows >= 0, 1.0 - smooth_step(of_row[rows], *_SHARED), 0.0)
+    limbs_alone = smooth_step(largest, *_ALONE) * (1.0 - smooth_step(widths, *_VERY_WIDE))
+    wide = smooth_step(widths + _NARROWER * shared, *_WIDE)
+    wide *= smooth_step(counts, *_ENOUGH)
+    found = wide * (1.0 - limbs_alone)
+
+    # The joints one after the other in a row.
+    joint_at = np.full(skin.skeleton.bone_count, -1)
+    joint_at[limbs.children[known]] = known
+    before = joint_at[np.maximum(skin.body_parents[limbs.children[known]], 0)]
+    follows = (before >= 0) & (rows[before] == rows[known]) & (before != known)
+    before, behind = before[follows], known[follows]
+    means = [
+        _mean_along(found, bends, here, there)
+        for here, there in ((before, behind), (behind, before))
+    ]
+    several = np.union1d(before, behind)  # what is alone has no neighbours to go by
+    found[several] = smooth_step(np.minimum(*means), *_ONE_ROPE)[several]
+    for bone, kind in skin.kinds:
+        found[limbs.children == bone] = kind == "ROW"
+    return found
 
 
 def _mean_along(found: Float64s, bends: Float64s, here: Indices, there: Indices) -> Float64s:

@@ -62,36 +62,6 @@ _BENT, _STRAIGHT = 0.8, 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class SwungLimbs:
-    """The limbs behind the joints of bones, whatever skin they have.
-
-    Attributes:
-        limbs: the joints at the heads of all bones, by the tree of those with skin.
-        parents: shape (B,), -1 for none, of that tree.
-        axes: shape (B, 3), unit, along the limbs.
-        confidence: shape (B,), how surely each continues the one before.
-        reach: shape (B,), how far the farthest end of a bone behind each joint is from it.
-        lengths: shape (B,), how far each goes on straight.
-    """
-
-    limbs: LimbJoints
-    parents: Int32s
-    axes: Float64s
-    confidence: Float64s
-    reach: Float64s
-    lengths: Float64s
-
-    @classmethod
-    def of(cls, skin: SkinAtRest) -> SwungLimbs:
-        """The limbs of the bones of a skin."""
-        skeleton, parents = skin.skeleton, skin.body_parents
-        limbs = LimbJoints.by_parents(skeleton, skin.limb_axis, parents)
-        axes, confidence = _swung_limbs(limbs, parents, skin.limb_axis)
-        lengths = _limb_lengths(limbs, parents, axes)
-        return cls(limbs, parents, axes, confidence, _reach(skeleton, parents), lengths)
-
-
-@dataclass(frozen=True, eq=False)
 class SwingJoints:
     """The joints that take skin along chords, and how much of it; once per binding.
 
@@ -109,7 +79,7 @@ class SwingJoints:
             out, so that an amount is 0 where two joints change places. m is `_LEAST`.
         hinged: shape (n,), 0 to 1, the share of pairs of bones that are of one limb: the sum of
             w_i w_j (1 - c_ij), over that of w_i w_j.
-        bones: by which they were found.
+        lengths: shape (S,), how far the limb behind each joint goes on straight.
     """
 
     skeleton: Skeleton
@@ -120,28 +90,22 @@ class SwingJoints:
     joints: Int32s
     amounts: Floats
     hinged: Floats
-    bones: SwungLimbs
+    lengths: Float64s
 
     @classmethod
-    def of(
-        cls, skin: SkinAtRest, strengths: JointStrengths = (), bones: SwungLimbs | None = None
-    ) -> SwingJoints:
-        """Find the joints; at the heads of some bones they act less.
-
-        Args:
-            bones: of the skin, if they are known.
-        """
-        positions, skeleton, bones = skin.positions, skin.skeleton, bones or SwungLimbs.of(skin)
-        limbs, axes = bones.limbs, bones.axes
-        vertices, joints, amounts, hinged = _shares(
-            skin.influences, bones.parents, bones.confidence
-        )
+    def of(cls, skin: SkinAtRest, strengths: JointStrengths = ()) -> SwingJoints:
+        """Find the joints; at the heads of some bones they act less."""
+        positions, skeleton, parents = skin.positions, skin.skeleton, skin.body_parents
+        limbs = LimbJoints.by_parents(skeleton, skin.limb_axis, parents)
+        axes, confidence = _swung_limbs(limbs, parents, skin.limb_axis)
+        lengths = _limb_lengths(limbs, parents, axes)
+        vertices, joints, amounts, hinged = _shares(skin.influences, parents, confidence)
         apart = np.linalg.norm(positions[vertices] - limbs.heads[joints], axis=1)
-        reach = np.maximum(bones.reach[joints], 1e-30)
+        reach = np.maximum(_reach(skeleton, parents)[joints], 1e-30)
         amounts = amounts * (1.0 - smooth_step(apart / reach, _NEAR, _FAR))
         seen = (amounts > _LEAST) & (reach > _SMALLEST * extent(skeleton.heads))
         used, rows = np.unique(joints[seen], return_inverse=True)
-        gains = amounts[seen] * bones.lengths[joints[seen]] ** 2
+        gains = amounts[seen] * lengths[joints[seen]] ** 2
         acting = strength_of_bones(strengths, skeleton.bone_count)[limbs.children[used]]
         acting *= limbs.acting[used]
         found, counting = _strongest(
@@ -156,7 +120,7 @@ class SwingJoints:
             found,
             counting.astype(positions.dtype),
             hinged.astype(positions.dtype),
-            bones,
+            lengths[limbs.children[used]],
         )._acting
 
     @property
@@ -175,33 +139,8 @@ class SwingJoints:
             axes=self.axes[used],
             joints=joints[:, :slots].astype(np.int32),
             amounts=self.amounts[:, :slots],
+            lengths=self.lengths[used],
         )
-
-    def with_vertices(self, vertices: Indices, others: SwingJoints) -> SwingJoints:
-        """The same with some vertices swung as others are, shape (m,): `others` has m vertices."""
-        children, first = np.unique(
-            np.concatenate((self.children, others.children)), return_index=True
-        )
-        count = len(self.joints)
-        joints, amounts = (
-            np.zeros((count, SWINGS), np.int32),
-            np.zeros((count, SWINGS), self.amounts.dtype),
-        )
-        hinged = self.hinged.copy()
-        hinged[vertices] = others.hinged
-        for each, rows in ((self, slice(None)), (others, vertices)):
-            slots = each.joints.shape[1]
-            amounts[rows], joints[rows] = 0.0, 0
-            if len(each.children):
-                joints[rows, :slots] = np.searchsorted(children, each.children)[each.joints]
-            amounts[rows, :slots] = each.amounts
-        parents, heads, axes = (
-            np.concatenate((getattr(self, name), getattr(others, name)))[first]
-            for name in ("parents", "heads", "axes")
-        )
-        return SwingJoints(
-            self.skeleton, children, parents, heads, axes, joints, amounts, hinged, self.bones
-        )._acting
 
     @property
     def joint_bones(self) -> Int32s:
@@ -235,9 +174,9 @@ class SwingJoints:
         joints = np.argsort(-amounts, axis=1, kind="stable")[:, :SWINGS]
         amounts = np.take_along_axis(amounts, joints, 1)
         slots = max(1, int(np.count_nonzero(amounts.any(axis=0))))
-        parents, heads, axes = (
+        parents, heads, axes, lengths = (
             np.concatenate([getattr(each, name) for each in both])[first]
-            for name in ("parents", "heads", "axes")
+            for name in ("parents", "heads", "axes", "lengths")
         )
         return replace(
             self,
@@ -247,6 +186,7 @@ class SwingJoints:
             axes=axes,
             joints=joints[:, :slots].astype(np.int32),
             amounts=amounts[:, :slots].astype(self.amounts.dtype),
+            lengths=lengths,
         )
 
     def posed(self, pose: Pose) -> tuple[Float64s, Float64s]:
@@ -304,10 +244,9 @@ def swung_by_long_limbs(skin: SkinAtRest, radii: Floats) -> Float64s:
         radii: shape (n,), of the limb at each vertex.
     """
     swings = SwingJoints.of(skin)
-    lengths = swings.bones.lengths[swings.children]
-    if not len(lengths):
+    if not len(swings.lengths):
         return np.zeros(len(radii))
-    found = smooth_step(lengths[swings.joints] / np.maximum(radii, 1e-30)[:, None], *_LONG)
+    found = smooth_step(swings.lengths[swings.joints] / np.maximum(radii, 1e-30)[:, None], *_LONG)
     return (found * smooth_step(swings.amounts, 0.0, _SWINGS_SURELY)).max(axis=1)
 
 

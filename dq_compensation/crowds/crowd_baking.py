@@ -21,8 +21,8 @@ from ..scene.blender.armature import world_matrix
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, text_in
 from ..scene.blender.rigging import find_rig
-from ..scene.blender.scenes import is_moving, is_reshaped, world_millimetres
-from ..scene.settings.crowd_settings import crowd_of, roles_of
+from ..scene.blender.scenes import is_moving, world_millimetres
+from ..scene.settings.crowd_settings import roles_of
 from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import Settings
 from ..session.known_objects import baked_crowd, change_count, forget_bakes
@@ -149,7 +149,7 @@ class CrowdSource:
         copied: shape (M,), bytes of a pose of each motion besides places and velocities.
         made_vertices: shape (M,), of the characters as modifiers make them; 0 without modifiers.
         left_out: modifiers that posed meshes cannot have.
-        frozen: objects that move, but not in the bake.
+        frozen: armatures that move as objects, but not in the bake.
         frame: in which they are as the bake shows them.
         made_for: the digest of it.
         problems: of the crowd.
@@ -212,7 +212,7 @@ def read_crowd(crowd: Object, depsgraph: Depsgraph) -> CrowdSource:
         UserError: it has no figures, or a mesh of a character cannot be deformed.
     """
     crowd = cast("Object", crowd.original)
-    state = figures_of_crowd(crowd, depsgraph)
+    state = figures_of_crowd(crowd)
     if not len(state.figures):
         raise UserError(" ".join(state.problems) or f"{crowd.name} has no figures to bake.")
     scene, figures = depsgraph.scene, state.figures
@@ -244,7 +244,7 @@ def read_crowd(crowd: Object, depsgraph: Depsgraph) -> CrowdSource:
         state.start_frame,
         scene.render.fps / scene.render.fps_base,
         tuple(dict.fromkeys(left)),
-        _frozen(crowd, [armature for armature, _ in objects]),
+        tuple(dict.fromkeys(rig.name for rig, _ in objects if is_moving(rig))),
         scene.frame_current,
         made_for(crowd, state, scene),
         state.problems,
@@ -341,16 +341,6 @@ def _report(
         stay = "stays" if len(source.frozen) == 1 else "stay"
         text += f" {listed(source.frozen)} {stay} as in frame {source.frame}."
     return text
-
-
-def _frozen(crowd: Object, armatures: Sequence[Object]) -> tuple[str, ...]:
-    """The names of the armatures and of the layout's object that move: the bake keeps one frame."""
-    settings = crowd_of(crowd)
-    names = [armature.name for armature in armatures if is_moving(armature)]
-    place = settings.layout_object
-    if settings.layout != "GRID" and place is not None and (is_moving(place) or is_reshaped(place)):
-        names.append(place.name)
-    return tuple(dict.fromkeys(names))
 
 
 def _figure_scales(crowd: Object, figures: Figures, depsgraph: Depsgraph) -> Float64s:

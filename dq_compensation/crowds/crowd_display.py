@@ -420,7 +420,7 @@ class Crowds:
         objects = {obj.session_uid: obj for obj in enabled}
         drawn = []
         for crowd, visible in crowds:
-            state = figures_of_crowd(crowd, depsgraph)
+            state = figures_of_crowd(crowd)
             if len(state.figures) and failure_of(crowd, state) is None:
                 drawn.append((crowd, visible, state))
         if not drawn:

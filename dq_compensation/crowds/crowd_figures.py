@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import bpy
 import numpy as np
-from bpy.types import Context, Depsgraph, Object, ViewLayer
-from mathutils import Matrix
+from bpy.types import Context, Object
 
-from ..arrays import Float64s, Int32s, Int64s
-from ..core.crowds import Figures, Variation, curve_places, figures_of, grid_places, point_places
+from ..arrays import Float64s, Int64s
+from ..core.crowds import Figures, Variation, figures_of, grid_places
 from ..core.takes import Take, node_names
 from ..errors import UserError
 from ..scene.binding.binding import Binding
-from ..scene.blender.armature import deforming_bones, is_invertible, is_place_unknown
+from ..scene.blender.armature import deforming_bones, is_place_unknown
 from ..scene.blender.own_objects import is_hidden
 from ..scene.blender.rigging import find_rig
 from ..scene.settings.addon_preferences import crowd_limits
 from ..scene.settings.crowd_settings import (
-    TYPES,
     DQCompensationCrowd,
     DQCompensationCrowdRole,
-    Layout,
     crowd_of,
     roles_of,
 )
@@ -36,7 +33,7 @@ from ..scene.settings.declaration import (
     only_with,
 )
 from ..scene.settings.take_settings import find_take
-from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes
+from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.known_objects import (
     all_crowds,
     change_count,
@@ -46,67 +43,10 @@ from ..session.known_objects import (
     note_change,
 )
 from ..session.known_takes import read_take, take_problem
-from ..session.memory import keep_only, memories, memory_of
+from ..session.memory import keep_only, memory_of
 from ..session.status import DelayedCall, check_soon, status_of, tag_redraw
 from ..viewport.gpu_objects import TEXTURE_WIDTH, row_count
 from ..wording import counted, sized
-
-# The places of the figures: points and splines of the object that the figures of a crowd stand on.
-
-_DISABLED = (
-    "{obj} is disabled in viewports or excluded, so Blender does not evaluate it. Enable it; the "
-    "eye in the Outliner may hide it."
-)
-
-Spline = tuple[Float64s, bool]
-"""The points of a spline as straight lines, shape (P, 3), and whether it is closed."""
-
-
-def _layout_refusal(obj: Object, layout: Layout, depsgraph: Depsgraph) -> str | None:
-    """The reason why figures cannot stand on an object in any case, or None; cheap."""
-    if obj.type not in TYPES[layout]:
-        kind = "a curve" if layout == "CURVE" else "a mesh or a point cloud"
-        return f"{obj.name} is not {kind}. Choose one as the layout's object."
-    if obj.hide_viewport or not _is_in_enabled_collection(obj, depsgraph.view_layer):
-        return _DISABLED.format(obj=obj.name)
-    return None
-
-
-def _is_in_enabled_collection(obj: Object, view_layer: ViewLayer | None) -> bool:
-    """Whether the collections of an object let Blender evaluate it for the viewport.
-
-    `is_evaluated` does not say: the crowd's pointer brings the object into the dependency graph, as
-    it is without modifiers.
-    """
-    collections = set(obj.users_collection)
-    left = [view_layer.layer_collection] if view_layer is not None else []
-    while left:
-        layer = left.pop()
-        if layer.collection.hide_viewport:
-            continue
-        if not layer.exclude and layer.collection in collections:
-            return True
-        left.extend(layer.children)
-    return False
-
-
-def _layout_points(obj: Object, depsgraph: Depsgraph) -> Float64s:
-    """The points of a mesh object or a point cloud behind its modifiers, object space: (P, 3).
-
-    Where modifiers leave no vertices, those of the point cloud that they make; Blender 4.2 does not
-    give it to Python.
-
-    The object has no `_layout_refusal`. Without points it is a UserError.
-    """
-    evaluated: Any = obj.evaluated_get(depsgraph)
-    data = evaluated.data
-    if not _point_count(data) and hasattr(evaluated, "evaluated_geometry"):
-        data = evaluated.evaluated_geometry().pointcloud
-    if data is None or not (count := _point_count(data)):
-        raise UserError(f"{obj.name} has no points behind its modifiers. Give it vertices.")
-    points = np.empty((count, 3), np.float32)
-    data.attributes["position"].data.foreach_get("vector", points.ravel())
-    return points.astype(np.float64)
 
 
 def longest_side(objects: Iterable[Object]) -> float:
@@ -117,130 +57,6 @@ def longest_side(objects: Iterable[Object]) -> float:
         for obj in objects
     ]
     return float(np.ptp(np.concatenate(corners), axis=0).max())
-
-
-def _point_count(data: Any) -> int:
-    position = data.attributes.get("position")
-    return 0 if position is None else len(position.data)
-
-
-def _layout_splines(obj: Object, depsgraph: Depsgraph) -> list[Spline]:
-    """The splines of a curve object behind its modifiers, object space.
-
-    The object has no `_layout_refusal`. Without a spline for figures it is a UserError.
-    """
-    evaluated = obj.evaluated_get(depsgraph)
-    mesh = evaluated.to_mesh()
-    try:
-        if mesh is None or not len(mesh.edges):
-            raise UserError(f"{obj.name} has no length. Draw a curve in it.")
-        if len(mesh.polygons):
-            raise UserError(
-                f"{obj.name} has a surface. Set its Bevel and Extrude to 0 and its Fill Mode to "
-                "None, or choose a copy without them."
-            )
-        points = np.empty((len(mesh.vertices), 3), np.float32)
-        edges = np.empty((len(mesh.edges), 2), np.int32)
-        mesh.vertices.foreach_get("co", points.ravel())
-        mesh.edges.foreach_get("vertices", edges.ravel())
-    finally:
-        evaluated.to_mesh_clear()
-    return _splines_of(points.astype(np.float64), edges)
-
-
-def _splines_of(points: Float64s, edges: Int32s) -> list[Spline]:
-    """The splines of a mesh that was made from a curve. The points of a spline are neighbours.
-
-    Args:
-        points: shape (P, 3).
-        edges: shape (E, 2), from each point to the next of its spline.
-    """
-    low, high = edges.min(axis=1), edges.max(axis=1)
-    follows = np.zeros(len(points), np.bool_)
-    follows[high[high == low + 1]] = True
-    starts = np.flatnonzero(~follows)
-    closing = set(zip(low.tolist(), high.tolist(), strict=True))
-    splines = []
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(points)], strict=True):
-        closed = end - start > 2 and (start, end - 1) in closing
-        if end - start > 1:
-            splines.append((points[start:end], closed))
-    return splines
-
-
-_LAYOUT_DELETED = "{obj} was deleted. Undo that, or choose another object to stand on."
-
-Worlds = tuple[Matrix, Matrix] | None
-"""The world matrices of a crowd and of the object that its figures stand on."""
-
-
-class LayoutPoints(dict[str, list[Spline]]):
-    """The points or splines of an object by the layout, object space."""
-
-
-def layout_worlds(crowd: Object, depsgraph: Depsgraph) -> Worlds:
-    """The world matrices of the crowd and the layout's object; None without such an object."""
-    settings = crowd_of(crowd)
-    if settings.layout == "GRID" or settings.layout_object is None:
-        return None
-    both = (crowd, settings.layout_object)
-    of_crowd, of_object = (obj.evaluated_get(depsgraph).matrix_world.copy() for obj in both)
-    return of_crowd, of_object
-
-
-def layout_signature(settings: DQCompensationCrowd, depsgraph: Depsgraph) -> tuple[object, ...]:
-    """A key that differs where `wanted_places` gives another result, but for the object's place."""
-    obj = settings.layout_object
-    if settings.layout == "GRID" or obj is None:
-        return ()
-    refusal = _layout_refusal(obj, settings.layout, depsgraph)
-    read = settings.layout in memory_of(obj, LayoutPoints)
-    return obj.session_uid, obj.name, bool(obj.users_collection), refusal, read
-
-
-def wanted_places(
-    crowd: Object, worlds: Worlds, depsgraph: Depsgraph, most: int
-) -> tuple[int, Float64s | None]:
-    """The number of figures, and the places of at most so many; None for a grid.
-
-    Raises:
-        UserError: there is nothing to stand on.
-    """
-    settings = crowd_of(crowd)
-    if settings.layout == "GRID":
-        return settings.count, None
-    obj = settings.layout_object
-    if obj is None:
-        raise UserError(f"{crowd.name} has no object to stand on. Choose one, or the layout Grid.")
-    if not obj.users_collection:
-        raise UserError(_LAYOUT_DELETED.format(obj=obj.name))
-    assert worlds is not None
-    world, world_below = (np.array(matrix, np.float64) for matrix in worlds)
-    if not is_invertible(world):
-        raise UserError(
-            f"{crowd.name} has a scale of zero on at least one axis. Give it a size again."
-        )
-    to_crowd = np.linalg.inv(world) @ world_below
-    if reason := _layout_refusal(obj, settings.layout, depsgraph):
-        raise UserError(reason)
-    splines = [
-        (points @ to_crowd[:3, :3].T + to_crowd[:3, 3], closed)
-        for points, closed in _splines(obj, settings, depsgraph)
-    ]
-    if settings.layout == "CURVE":
-        return settings.count, curve_places(splines, min(settings.count, most))
-    points = splines[0][0][: settings.count]
-    return len(points), point_places(points[:most])
-
-
-def _splines(obj: Object, settings: DQCompensationCrowd, depsgraph: Depsgraph) -> list[Spline]:
-    read, layout = memory_of(obj, LayoutPoints), settings.layout
-    if layout not in read:
-        points = layout == "POINTS"
-        read[layout] = (
-            [(_layout_points(obj, depsgraph), False)] if points else _layout_splines(obj, depsgraph)
-        )
-    return read[layout]
 
 
 # Finds the characters, meshes and takes of the roles of a crowd.
@@ -447,44 +263,30 @@ class CrowdState:
 
 
 @dataclass
-class _LayerState:
-    """The last state of a crowd in a view layer, and its sources."""
-
-    change_count: int
-    worlds: Worlds
-    signature: Signature
-    state: CrowdState
-
-
-@dataclass
 class _CrowdMemory:
-    """The states of a crowd by scene (session_uid) and view layer, and the state of the panel."""
+    """The last state of a crowd and what it was made from, and the state of the panel."""
 
-    states: dict[tuple[int, str], _LayerState] = field(default_factory=dict)
+    state: CrowdState | None = None
+    change_count: int = -1
+    signature: Signature = ()
     shown: CrowdState | None = None
 
 
-def figures_of_crowd(crowd: Object, depsgraph: Depsgraph) -> CrowdState:
+def figures_of_crowd(crowd: Object) -> CrowdState:
     """The figures of a crowd, evaluated; the same object as long as nothing has changed."""
     crowd = cast("Object", crowd.original)
-    states = memory_of(crowd, _CrowdMemory).states
-    key = (depsgraph.scene.session_uid, depsgraph.view_layer.name)
-    worlds, last = layout_worlds(crowd, depsgraph), states.get(key)
-    if last is not None and last.worlds == worlds:
-        if last.change_count == change_count():
-            return last.state
-        if last.signature == _signature(crowd, depsgraph):
-            last.change_count = change_count()
-            return last.state
-    state = _state(crowd, worlds, depsgraph)
-    # Only now: what figures stand on has been read.
-    states[key] = _LayerState(change_count(), worlds, _signature(crowd, depsgraph), state)
-    return state
+    memory = memory_of(crowd, _CrowdMemory)
+    if memory.state is None or memory.change_count != change_count():
+        signature = _signature(crowd)
+        if memory.state is None or memory.signature != signature:
+            memory.state, memory.signature = _state(crowd), signature
+        memory.change_count = change_count()
+    return memory.state
 
 
 def known_state(crowd: Object) -> CrowdState | None:
     """The last state of a crowd; None before it was drawn or asked for."""
-    return next((last.state for last in memory_of(crowd, _CrowdMemory).states.values()), None)
+    return memory_of(crowd, _CrowdMemory).state
 
 
 def role_objects(crowd: Object, state: CrowdState) -> list[tuple[Object, tuple[Object, ...]]]:
@@ -507,7 +309,7 @@ def meshes_inside(crowd: Object, state: CrowdState) -> list[Object]:
     if not len(state.figures):
         return found
     settings, into = crowd_of(crowd), crowd.matrix_world.inverted_safe()
-    around = settings.spacing / 2.0 if settings.layout == "GRID" else 0.0
+    around = settings.spacing / 2.0
     items = roles_of(crowd)
     if any(r.number >= len(items) or items[r.number].character is None for r in state.roles):
         return found  # the roles have changed since
@@ -520,24 +322,22 @@ def meshes_inside(crowd: Object, state: CrowdState) -> list[Object]:
     return list(dict.fromkeys(found))
 
 
-def _signature(crowd: Object, depsgraph: Depsgraph) -> Signature:
-    """A key that differs where `_state` gives another result, but for the layout's place."""
+def _signature(crowd: Object) -> Signature:
+    """A key that differs where `_state` gives another result."""
     settings, meshes = crowd_of(crowd), enabled_meshes()
     return (
         crowd.name,
         settings.count,
-        settings.layout,
         settings.spacing,
         settings.columns,
         settings.start_frame,
         _variation(settings),
         crowd_limits(),
-        layout_signature(settings, depsgraph),
         *(_role_signature(item, meshes) for item in roles_of(crowd)),
     )
 
 
-def _state(crowd: Object, worlds: Worlds, depsgraph: Depsgraph) -> CrowdState:
+def _state(crowd: Object) -> CrowdState:
     meshes = enabled_meshes()
     problems: list[str] = []
     roles: list[Role | None] = []
@@ -549,7 +349,7 @@ def _state(crowd: Object, worlds: Worlds, depsgraph: Depsgraph) -> CrowdState:
             roles.append(None)
     figures = Figures(np.zeros(0, np.intp), np.zeros((0, 4, 4)), np.zeros(0), np.zeros(0))
     try:
-        figures = _figures(crowd, roles, worlds, depsgraph, problems)
+        figures = _figures(crowd, roles, problems)
     except UserError as error:
         problems.append(str(error))
     taken = int(_sizes(roles)[figures.roles].sum())
@@ -565,13 +365,7 @@ def _state(crowd: Object, worlds: Worlds, depsgraph: Depsgraph) -> CrowdState:
     )
 
 
-def _figures(
-    crowd: Object,
-    roles: Sequence[Role | None],
-    worlds: Worlds,
-    depsgraph: Depsgraph,
-    problems: list[str],
-) -> Figures:
+def _figures(crowd: Object, roles: Sequence[Role | None], problems: list[str]) -> Figures:
     """The figures of all roles, as many as the limits allow; UserError where there are none."""
     settings = crowd_of(crowd)
     if not roles:
@@ -580,8 +374,7 @@ def _figures(
     if not shares.any():
         raise UserError(f"All shares of {crowd.name} are 0. Raise one.")
     most, most_bytes = crowd_limits()
-    count, places = wanted_places(crowd, worlds, depsgraph, most)
-    sizes = _sizes(roles)
+    count, sizes = settings.count, _sizes(roles)
     of_one = float(shares @ sizes / shares.sum())
     shown = min(count, most, int(most_bytes / of_one) if of_one else count)
     if shown < count:
@@ -591,10 +384,9 @@ def _figures(
             f"{'Figures' if shown == most else 'Memory'} of a Crowd in the add-on's preferences to "
             "see more."
         )
-    if places is None:
-        places = grid_places(shown, settings.spacing, settings.columns)
+    places = grid_places(shown, settings.spacing, settings.columns)
     lengths = [0.0 if role is None else float(role.first.length) for role in roles]
-    figures = figures_of(places[:shown], shares.tolist(), lengths, _variation(settings))
+    figures = figures_of(places, shares.tolist(), lengths, _variation(settings))
     # Shares are met but for a figure or two.
     taken = np.cumsum(sizes[figures.roles])
     return figures[: np.searchsorted(taken, most_bytes, side="right")]
@@ -606,7 +398,6 @@ def _sizes(roles: Sequence[Role | None]) -> Int64s:
 
 
 def _variation(settings: DQCompensationCrowd) -> Variation:
-    in_grid = settings.layout == "GRID"
     return Variation(
         settings.seed,
         settings.phase_spread,
@@ -616,7 +407,7 @@ def _variation(settings: DQCompensationCrowd) -> Variation:
         settings.scale_spread,
         settings.turn,
         settings.turn_spread,
-        settings.place_spread * settings.spacing / 2.0 if in_grid else 0.0,
+        settings.place_spread * settings.spacing / 2.0,
     )
 
 
@@ -645,26 +436,7 @@ def _on_followed_setting(*_about: object) -> None:
     note_change()
 
 
-# Points may be known longer than there is a crowd.
-@only_with(memories(LayoutPoints))
-def _forget_reshaped(changes: Changes) -> None:
-    """Forget the points of objects that have new geometry."""
-    read = memories(LayoutPoints)
-    gone = read.keys() & changes.reshaped()
-    for uid in gone:
-        del read[uid]
-    if gone:
-        note_change()
-
-
-@only_with(memories(LayoutPoints))
-def _forget_points(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """Forget the points of an object that drivers give another shape."""
-    memories(LayoutPoints).pop(owner.id_data.session_uid, None)
-
-
 def _on_other_state() -> None:
-    memories(LayoutPoints).clear()
     note_change()
     _delayed_check.request()
 
@@ -675,7 +447,7 @@ def _check() -> None:
     keep_only(_CrowdMemory, {crowd.session_uid for crowd in crowds})
     for crowd in crowds:
         if context.scene in crowd.users_scene:
-            state = figures_of_crowd(crowd, context.evaluated_depsgraph_get())
+            state = figures_of_crowd(crowd)
             memory = memory_of(crowd, _CrowdMemory)
             if memory.shown is not state:
                 memory.shown = state
@@ -685,12 +457,9 @@ def _check() -> None:
 _delayed_check = DelayedCall(_check, _PANEL_AFTER, "QUIET")
 
 FOLLOWS = (
-    (EDIT, _forget_reshaped),
     (EDIT, _on_edit),
-    (FRAME, _forget_reshaped),
     (RESTORED, _on_other_state),
     (LOADED, _on_other_state),
-    (FOLLOWED_SETTING_CHANGED, _forget_points),
     (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
     (CROWD_CHANGED, crowd_changed),
     (ROLE_CHANGED, _role_changed),

@@ -417,17 +417,11 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
 def _settings(layout: UILayout, crowd: Object) -> None:
     settings: Any = crowd_of(crowd)
     column = layout.column(align=True)
-    column.prop(settings, "count", text="At Most" if settings.layout == "POINTS" else "Figures")
+    column.prop(settings, "count")
     column.prop(settings, "seed")
     _roles(layout, settings)
-    layout.row().prop(settings, "layout", expand=True)
-    column = layout.column(align=True)
-    if settings.layout == "GRID":
-        for name in ("spacing", "columns", "place_spread"):
-            column.prop(settings, name)
-    else:
-        column.prop(settings, "layout_object")
     for names in (
+        ("spacing", "columns", "place_spread"),
         ("start_frame", "phase_spread", "speed", "speed_spread"),
         ("scale", "scale_spread", "turn", "turn_spread"),
     ):

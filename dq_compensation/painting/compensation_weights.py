@@ -1,30 +1,26 @@
-"""The vertex groups that an artist paints for the deformation: made, filled, smoothed, mirrored."""
+"""The vertex groups that an artist paints for the deformation: made, filled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import bpy
 import numpy as np
 from bpy.types import Depsgraph, Object, VertexGroup
 
-from ..analysis.mesh_graph import mirrored_weights, smoothed_weights
-from ..analysis.mirror_map import partners_by_position, partners_by_topology
 from ..analysis.transitions import transition_weights
 from ..arrays import Float32s, Indices
 from ..core.pose import Pose
-from ..core.vectors import extent, transformed_points
-from ..errors import UserError, raise_refusal
+from ..core.vectors import transformed_points
+from ..errors import raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.blender.armature import object_to_armature
 from ..scene.blender.mesh import (
     AttributeType,
     mesh_of,
     read_attribute,
-    read_edges,
-    read_positions,
     read_weights,
 )
 from ..scene.blender.rigging import rig_of
@@ -36,9 +32,6 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..scene.vertex_groups import write_groups, writing_refusal
-
-# In parts of the mesh's size: how far from its mirror image a vertex's partner may be.
-MIRROR_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -73,7 +66,6 @@ class WeightsChange:
     Attributes:
         changed: how many vertices have another weight now.
         considered: how many could have: those of the paint mask, or all.
-        unmatched: how many have no counterpart on the other side, for mirroring.
         sharing: the names of other objects that share the mesh, and so the weights.
     """
 
@@ -81,7 +73,6 @@ class WeightsChange:
     changed: int
     considered: int
     sharing: tuple[str, ...]
-    unmatched: int = 0
 
 
 def painted_group(obj: Object, kind: PaintedKind) -> VertexGroup | None:
@@ -178,61 +169,6 @@ def invert_weights(obj: Object, kind: PaintedKind) -> WeightsChange:
         UserError: there is no group, or it cannot be written. Nothing has changed then.
     """
     return _change(obj, kind, lambda weights: 1.0 - weights)
-
-
-def smooth_weights(
-    obj: Object, kind: PaintedKind, *, factor: float, iterations: int
-) -> WeightsChange:
-    """Smooth the weights along the edges; see `smoothed_weights`. Errors as `invert_weights`."""
-    mesh = mesh_of(obj)
-    edges = read_edges(mesh)
-    chosen = masked_vertices(obj)
-    return _change(
-        obj,
-        kind,
-        lambda weights: smoothed_weights(
-            weights, edges, factor=factor, iterations=iterations, vertices=chosen
-        ),
-    )
-
-
-def mirror_weights(
-    obj: Object, kind: PaintedKind, *, from_positive: bool, by_topology: bool
-) -> WeightsChange:
-    """Copy the weights of one side to the other.
-
-    Args:
-        from_positive: from positive local X to negative X, or back.
-        by_topology: find the other side by how the mesh hangs together, not by positions.
-
-    Raises:
-        UserError: as `invert_weights`, or no vertex has a counterpart.
-    """
-    raise_refusal(painting_refusal(obj, kind, needs_group=True))
-    mesh = mesh_of(obj)
-    positions = read_positions(mesh)
-    if by_topology:
-        partners = partners_by_topology(read_edges(mesh), len(positions))
-    else:
-        partners = partners_by_position(positions, MIRROR_TOLERANCE * (extent(positions) or 1.0))
-    if not np.any((partners >= 0) & (partners != np.arange(len(partners)))):
-        raise UserError(
-            f"No vertex of {obj.name} has a counterpart on the other side of its X axis. Put the "
-            "object's origin into the middle of the mesh, or turn on Topology."
-        )
-    unmatched = np.zeros(0, np.intp)
-
-    def mirrored(weights: Float32s) -> Float32s:
-        nonlocal unmatched
-        result, unmatched = mirrored_weights(
-            weights, positions, partners, from_positive=from_positive
-        )
-        return result
-
-    change = _change(obj, kind, mirrored)
-    chosen = masked_vertices(obj)
-    missing = unmatched if chosen is None else np.intersect1d(unmatched, chosen)
-    return replace(change, unmatched=len(missing))
 
 
 def weights_from_transition(

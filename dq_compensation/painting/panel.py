@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+from bpy.props import EnumProperty, FloatProperty
 from bpy.types import Context, Event, Menu, Object, Operator, UILayout
 
 from ..errors import UserError
@@ -33,19 +33,12 @@ from .compensation_weights import (
     fill_weights,
     invert_weights,
     is_painted,
-    mirror_weights,
     painted_group,
     painting_refusal,
-    smooth_weights,
     weights_from_transition,
 )
 
-# Weight Paint itself, and fills, smoothing and mirroring.
-
-DIRECTIONS = (
-    ("POSITIVE_TO_NEGATIVE", "+X to -X", "Copy the weights of the side of positive local X"),
-    ("NEGATIVE_TO_POSITIVE", "-X to +X", "Copy the weights of the side of negative local X"),
-)
+# Weight Paint itself, and fills.
 
 _COMBINE = (
     ("REPLACE", "Replace", "Replace the painted weights"),
@@ -97,8 +90,6 @@ def _message(obj: Object, change: WeightsChange, done: str) -> str:
     """A change in numbers; `done` is what happened to the vertices."""
     vertices = f"{change.changed} of {change.considered} vertices"
     message = f"{change.group} of {obj.name}: {vertices} {done}."
-    if change.unmatched:
-        message += f" {change.unmatched} have no counterpart and stayed as they were."
     if change.sharing:
         message += f" The mesh is shared: {listed(change.sharing)} changed as well."
     return message
@@ -233,59 +224,6 @@ class DQC_OT_weights_invert(_WeightsOperator, Operator):
 
     def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
         return _message(obj, invert_weights(obj, kind), "inverted")
-
-
-class DQC_OT_weights_smooth(_WeightsOperator, Operator):
-    """Smooth the weights along the edges of the mesh"""
-
-    bl_idname = "dqc.weights_smooth"
-    bl_label = "Smooth"
-    needs_group = True
-
-    factor: FloatProperty(
-        name="Factor",
-        description="How much each weight moves towards the mean of its neighbours",
-        default=0.5,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
-    )
-    iterations: IntProperty(
-        name="Iterations",
-        description="How often the weights are smoothed",
-        default=4,
-        min=1,
-        max=200,
-        soft_max=50,
-    )
-
-    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
-        change = smooth_weights(obj, kind, factor=self.factor, iterations=self.iterations)
-        return _message(obj, change, "smoothed")
-
-
-class DQC_OT_weights_mirror(_WeightsOperator, Operator):
-    """Copy the weights from one side of the character to the other"""
-
-    bl_idname = "dqc.weights_mirror"
-    bl_label = "Mirror"
-    needs_group = True
-
-    direction: EnumProperty(
-        name="Direction", description="The source and target sides", items=DIRECTIONS
-    )
-    use_topology: BoolProperty(
-        name="Topology",
-        description="Find the other side by how the mesh is connected, for characters that are "
-        "not symmetrical in shape",
-    )
-
-    def work(self, context: Context, obj: Object, kind: PaintedKind) -> str:
-        from_positive = self.direction == "POSITIVE_TO_NEGATIVE"
-        change = mirror_weights(
-            obj, kind, from_positive=from_positive, by_topology=self.use_topology
-        )
-        return _message(obj, change, "mirrored")
 
 
 class DQC_OT_weights_from_transition(_WeightsOperator, Operator):
@@ -437,13 +375,8 @@ def _changes(column: UILayout, kind: PaintedKind) -> None:
         fill: Any = row.operator("dqc.weights_fill", text=f"Fill {value:.0f}")
         fill.group, fill.value = kind, value
     invert: Any = row.operator("dqc.weights_invert")
-    smooth: Any = column.operator("dqc.weights_smooth")
-    row = column.row(align=True)
-    for direction, label, _ in DIRECTIONS:
-        mirror: Any = row.operator("dqc.weights_mirror", text=f"Mirror {label}")
-        mirror.group, mirror.direction = kind, direction
     joints: Any = column.operator("dqc.weights_from_transition")
-    invert.group = smooth.group = joints.group = kind
+    invert.group = joints.group = kind
 
 
 # What is added to Blender's own menus and panels, where riggers look for it.
@@ -509,7 +442,5 @@ CLASSES = (
     DQC_MT_weights,
     DQC_OT_weights_fill,
     DQC_OT_weights_invert,
-    DQC_OT_weights_smooth,
-    DQC_OT_weights_mirror,
     DQC_OT_weights_from_transition,
 )

@@ -288,12 +288,6 @@ class Changes:
         """The session_uid of all `updates`."""
         return frozenset(map(attrgetter("uid"), self.updates))
 
-    def reshaped(self) -> set[int]:
-        """The session_uid of the objects that have new geometry, by an animation, too."""
-        updates: Any = self.depsgraph.updates
-        flagged = (each.id for each in compress(updates, *read_properties(updates, _FLAGS[:1])))
-        return {each.original.session_uid for each in flagged if isinstance(each, bpy.types.Object)}
-
 
 def _unedited(obj: bpy.types.Object) -> list[Any]:
     """The data-blocks of an adjusted object that are as we saw them last; all of them, or none."""

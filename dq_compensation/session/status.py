@@ -413,8 +413,7 @@ def in_character(
         (s.limb_axis, s.use_mesh_joints, binding.kinds_of(s.bone_kinds)) for s in settings
     )
     if skin is None or not skin.is_of(parts, binding.skeleton, kinds):
-        known, skin = skin, CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
-        skin.comes_after(known)
+        skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
         bound = [each for each in (obj, *others) if each.name_full in found]
         linked = [each for each in bound if SkinnedObject(each).has_linked_mesh]
         apart = len(linked) < len(bound)

@@ -72,8 +72,9 @@ class Figure:
 
 def wanted_figures(crowd: bpy.types.Object) -> list[Figure]:
     """All meshes of all figures of a crowd in the current frame, by the specification."""
-    scene, depsgraph = bpy.context.scene, bpy.context.evaluated_depsgraph_get()
-    state = figures_of_crowd(crowd, depsgraph)
+    scene = bpy.context.scene
+    bpy.context.view_layer.update()
+    state = figures_of_crowd(crowd)
     assert not state.problems
     to_world, figures = np.array(crowd.matrix_world, np.float64), state.figures
     found = []

@@ -33,7 +33,8 @@ def add_crowd(count: int = 10, seed: int = 4) -> bpy.types.Object:
 
 
 def state_of(crowd: bpy.types.Object) -> CrowdState:
-    return figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
+    bpy.context.view_layer.update()
+    return figures_of_crowd(crowd)
 
 
 def problem_of(crowd: bpy.types.Object) -> str:

@@ -430,7 +430,6 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda obj: api.report(obj, bones=[["Lower"]]), r"cannot be \['Lower'\]. Give a text"),
         (lambda obj: api.report(obj, degrees=10**400), "angle 10+ cannot be used"),
         (lambda obj: api.report(obj, progress=5), "progress cannot be 5"),
-        (lambda obj: api.report(obj, speed="no"), "speed cannot be 'no'. Give True or False"),
         (lambda obj: api.evaluate_frames(obj, b"1"), "frames cannot be b'1'"),
         (lambda obj: api.bake_bones(obj, influences=10**29), "influences 10+ cannot be used"),
         (lambda obj: api.bake_bones(obj, progress=5), "progress cannot be 5"),

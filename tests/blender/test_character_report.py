@@ -35,7 +35,7 @@ def left_out_of(report: api.CharacterReport) -> dict[str, tuple[str, ...]]:
 
 def test_bulge_and_pinch_are_those_of_blender_s_modifier(limb: bpy.types.Object) -> None:
     """The joint is half of 1 m along X, and its bone turns about its own X."""
-    found = joints_of(api.report(limb, speed=False))["Lower"]
+    found = joints_of(api.report(limb))["Lower"]
     for bone in limb.parent.pose.bones:
         bone.rotation_euler = (np.pi / 2.0, 0.0, 0.0) if bone.name == "Lower" else (0.0, 0.0, 0.0)
     bpy.context.view_layer.update()
@@ -75,13 +75,10 @@ def test_nothing_is_left_behind(limb: bpy.types.Object, enabled: bool) -> None:
         return [[each.name for each in found] for found in collections] + [bones, shown]
 
     before, positions = state(), native(limb)
-    found = api.report(limb)
+    api.report(limb)
     bpy.context.view_layer.update()
     assert state() == before
     assert np.array_equal(native(limb), positions)
-    assert found.times is not None
-    assert min(found.times.linear, found.times.preserve_volume, found.times.own) > 0.0
-    assert not found.times.skins
     assert api.settings(limb).enabled == enabled
 
 
@@ -91,8 +88,8 @@ def test_numbers_have_no_exponent() -> None:
 
 
 def test_bones_are_chosen_by_name(limb: bpy.types.Object) -> None:
-    assert set(joints_of(api.report(limb, speed=False))) == {"Lower", "Hand"}
-    assert set(joints_of(api.report(limb, bones="Hand", speed=False))) == {"Hand"}
+    assert set(joints_of(api.report(limb))) == {"Lower", "Hand"}
+    assert set(joints_of(api.report(limb, bones="Hand"))) == {"Hand"}
     with pytest.raises(api.UserError, match="Limb Rig has no bone Wing"):
         api.report(limb, bones=["Hand", "Wing"])
     with pytest.raises(api.UserError, match="from 1 to 180"):
@@ -143,12 +140,11 @@ def test_the_command_prints_a_table_or_json(
     outcome = command("report", "--file", path, "--bend", 60)
     assert outcome.code == 0
     assert "Joints bent by 60 degrees" in outcome.output
-    assert "times Preserve Volume" in outcome.output
-    outcome = command("report", "--file", path, "--no-speed", "--bone", "Hand", "--json")
+    outcome = command("report", "--file", path, "--bone", "Hand", "--json")
     (facts,) = outcome.document["files"][0]["objects"]
-    assert (facts["name"], facts["times"], facts["degrees"]) == ("Limb", None, 90.0)
+    assert (facts["name"], facts["degrees"]) == ("Limb", 90.0)
     assert [joint["bone"] for joint in facts["joints"]] == ["Hand"]
-    expected = api.report(bpy.data.objects["Limb"], bones="Hand", speed=False).facts()
+    expected = api.report(bpy.data.objects["Limb"], bones="Hand").facts()
     assert facts == {"name": "Limb"} | json.loads(json.dumps(expected))
     assert command("report", "--file", path, "--bend", 500).code == 2
 
@@ -156,7 +152,7 @@ def test_the_command_prints_a_table_or_json(
 @pytest.mark.usefixtures("addon")
 def test_joints_of_twist_bones_are_measured_only_if_they_are_named() -> None:
     body, _ = new_file_with_human("default")
-    whole = api.report(body, speed=False)
+    whole = api.report(body)
     bones = set(joints_of(whole))
     assert {"lowerarm01.L", "wrist.L", "finger1-2.L", "lowerleg01.R"} <= bones
     pieces = {
@@ -167,7 +163,7 @@ def test_joints_of_twist_bones_are_measured_only_if_they_are_named() -> None:
     assert not bones & pieces
     assert set(left_out_of(whole)["pieces of an arm or a leg"]) == pieces
     assert "Not bent, as pieces of an arm or a leg: " in whole.table()
-    named = api.report(body, speed=False, bones="lowerarm02.L")
+    named = api.report(body, bones="lowerarm02.L")
     assert (set(joints_of(named)), named.left_out) == ({"lowerarm02.L"}, ())
 
 
@@ -177,12 +173,12 @@ def test_both_halves_of_a_leg_are_measured_though_numbers_tell_them_apart(addon:
         armature.data.bones[f"thigh_{side}"].name = f"leg1_{side}"
         armature.data.bones[f"calf_{side}"].name = f"leg2_{side}"
     bpy.context.view_layer.update()
-    assert {"leg2_l", "leg2_r"} <= set(joints_of(api.report(body, speed=False)))
+    assert {"leg2_l", "leg2_r"} <= set(joints_of(api.report(body)))
 
 
 def test_bones_whose_joint_cannot_be_measured_are_named_with_the_reason(addon: None) -> None:
     body, _ = new_file_with_human("game_engine")
-    whole = api.report(body, speed=False)
+    whole = api.report(body)
     hips = {"thigh_l", "thigh_r", "clavicle_l", "clavicle_r", "spine_01"}
     assert {reason: set(bones) for reason, bones in left_out_of(whole).items()} == {
         "another part of the body begins there": hips,
@@ -192,7 +188,7 @@ def test_bones_whose_joint_cannot_be_measured_are_named_with_the_reason(addon: N
     named = {bone for each in whole.left_out for bone in each.bones} | set(joints_of(whole))
     # Nothing is before the pelvis.
     assert weighted - named == {"pelvis"}
-    some = api.report(body, speed=False, bones=["thigh_l", "Root", "calf_l"])
+    some = api.report(body, bones=["thigh_l", "Root", "calf_l"])
     assert set(joints_of(some)) == {"calf_l"}
     assert left_out_of(some) == {
         "another part of the body begins there": ("thigh_l",),

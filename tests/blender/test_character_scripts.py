@@ -54,7 +54,7 @@ def test_reports_and_bakes_of_an_armature_are_lists(
 ) -> None:
     rig, limb, _sleeve = character
     said: list[float] = []
-    reports = api.report(rig, speed=False, progress=lambda share, _doing: said.append(share))
+    reports = api.report(rig, progress=lambda share, _doing: said.append(share))
     assert [each.object_name for each in reports] == ["Limb", "Sleeve"]
     assert said == sorted(said)
     assert said[-1] == 1.0

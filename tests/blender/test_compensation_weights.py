@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle import enabling
-from dq_compensation.painting.compensation_weights import MIRROR_TOLERANCE, is_painted
+from dq_compensation.painting.compensation_weights import is_painted
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import status_of
@@ -168,7 +168,7 @@ def test_what_cannot_be_painted_says_why(addon: None) -> None:
         bpy.ops.dqc.paint_weights()
     enable(body)
     with pytest.raises(RuntimeError, match="Press Paint Compensation first"):
-        bpy.ops.dqc.weights_smooth()
+        bpy.ops.dqc.weights_invert()
     with edit_mode(body), pytest.raises(RuntimeError, match="Tube is in Edit Mode"):
         bpy.ops.dqc.paint_weights()
     select()
@@ -251,60 +251,9 @@ def test_only_what_the_paint_mask_lets_through_changes(enabled_human: Human, mas
     np.testing.assert_array_equal(_weights(body), np.where(chosen, 0.5, 1.0))
     bpy.ops.dqc.weights_invert()
     np.testing.assert_array_equal(_weights(body), np.where(chosen, 0.5, 1.0))
-    bpy.ops.dqc.weights_smooth(iterations=3)
-    found = _weights(body)
-    assert (found[~chosen] == 1.0).all()
-    assert (found[chosen] > 0.5).any()
     _object_mode()
     bpy.ops.dqc.weights_fill(value=0.0)
     assert not _weights(body).any()
-
-
-@pytest.mark.parametrize("direction", ["POSITIVE_TO_NEGATIVE", "NEGATIVE_TO_POSITIVE"])
-def test_mirroring_copies_one_side_to_the_other(enabled_human: Human, direction: str) -> None:
-    body = enabled_human.mesh_object
-    bpy.ops.dqc.weights_fill()
-    weights = _random_weights(body)
-    bpy.ops.dqc.weights_mirror(direction=direction)
-    found, rest = _weights(body), rest_of(body)
-    towards = 1.0 if direction == "POSITIVE_TO_NEGATIVE" else -1.0
-    # Beside the middle every vertex is far from its mirror image.
-    far = np.abs(rest[:, 0]) > 2.0 * MIRROR_TOLERANCE * _size(enabled_human)
-    source = far & (towards * rest[:, 0] > 0.0)
-    np.testing.assert_array_equal(found[source], weights[source])
-    target = np.flatnonzero(far & (towards * rest[:, 0] < 0.0))
-    some = np.random.default_rng(1).choice(target, 200, replace=False)
-    images = rest[some] * (-1.0, 1.0, 1.0)
-    nearest = np.array([np.linalg.norm(rest - image, axis=1).argmin() for image in images])
-    np.testing.assert_array_equal(found[some], weights[nearest])
-
-
-def test_topology_mirrors_a_character_that_has_lost_its_symmetry(enabled_human: Human) -> None:
-    body = enabled_human.mesh_object
-    bpy.ops.dqc.weights_fill()
-    weights = _random_weights(body)
-    bpy.ops.dqc.weights_mirror()
-    expected = _weights(body)
-    group = body.vertex_groups["Compensation"]
-    for level in np.unique(weights):
-        group.add(np.flatnonzero(weights == level).tolist(), float(level), "REPLACE")
-    # Bent to one side, further than any tolerance; each side stays on its own.
-    bent = rest_of(body)
-    bent[:, 0] *= np.where(bent[:, 0] > 0.0, 1.3, 1.0)
-    bent[:, 1] += 0.3 * bent[:, 0]
-    body.data.vertices.foreach_set("co", bent.ravel())
-    body.data.update()
-    bpy.ops.dqc.weights_mirror(use_topology=True)
-    np.testing.assert_array_equal(_weights(body), expected)
-
-
-def test_without_another_side_mirroring_is_refused(enabled_human: Human) -> None:
-    body = enabled_human.mesh_object
-    body.data.vertices.foreach_set("co", (rest_of(body) + (10.0, 0.0, 0.0)).ravel())
-    body.data.update()
-    bpy.ops.dqc.weights_fill()
-    with pytest.raises(RuntimeError, match="No vertex of Human has a counterpart"):
-        bpy.ops.dqc.weights_mirror()
 
 
 def _bulge(human: Human) -> NDArray[np.float32]:
@@ -447,8 +396,6 @@ def _tube() -> Object:
 OPERATORS: dict[str, Callable[[], Any]] = {
     "fill": partial(bpy.ops.dqc.weights_fill, value=0.5),
     "invert": bpy.ops.dqc.weights_invert,
-    "smooth": bpy.ops.dqc.weights_smooth,
-    "mirror": bpy.ops.dqc.weights_mirror,
     "from transition": bpy.ops.dqc.weights_from_transition,
 }
 
@@ -505,6 +452,6 @@ def test_nothing_else_of_the_object_changes(enabled_tube: Object) -> None:
     bpy.ops.dqc.weights_fill(value=1.0)
     before = description(enabled_tube)
     bpy.ops.dqc.weights_from_transition()
-    bpy.ops.dqc.weights_smooth()
+    bpy.ops.dqc.weights_invert()
     bpy.ops.dqc.weights_fill(value=1.0)
     assert description(enabled_tube) == before

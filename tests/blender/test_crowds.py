@@ -6,7 +6,6 @@ import bpy
 import numpy as np
 import pytest
 from bpy.types import Object
-from numpy.typing import NDArray
 
 from dq_compensation.core.crowds import grid_places
 from dq_compensation.crowds.crowd_figures import (
@@ -17,22 +16,10 @@ from dq_compensation.crowds.crowd_figures import (
 )
 from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
 from tests.blender.crowd_scenes import LENGTH, Pair, add_crowd, playing_limb, role_of, state_of
-from tests.blender.scene_builders import evaluated_positions
 from tests.counted_work import instructions_of
-from tests.limb import pose_limb
 from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
-
-# Of positions some metres from the origin, in float32.
-EXACT = 1e-5
-
-
-def points_of(crowd: Object) -> NDArray[np.float64]:
-    """Where the figures stand in the world."""
-    bpy.context.view_layer.update()
-    world = np.array(crowd.matrix_world)
-    return state_of(crowd).figures.places[:, :3, 3] @ world[:3, :3].T + world[:3, 3]
 
 
 def test_a_crowd_is_added_at_the_cursor(limb_with_take: Pair) -> None:
@@ -117,10 +104,9 @@ def test_the_state_is_the_same_object_until_something_changes(
 
 def test_asking_again_takes_little_python(crowd: Object, monkeypatch: pytest.MonkeyPatch) -> None:
     """About 100 instructions; settings and figures are not looked at."""
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    figures_of_crowd(crowd, depsgraph)
+    figures_of_crowd(crowd)
     replace_everywhere(monkeypatch, _signature, lambda *_: pytest.fail("settings were read"))
-    work = instructions_of(lambda: figures_of_crowd(crowd, depsgraph))
+    work = instructions_of(lambda: figures_of_crowd(crowd))
     assert 0 < work < 200
 
 
@@ -128,91 +114,6 @@ def test_a_grid_is_that_of_core(crowd: Object) -> None:
     crowd_of(crowd).columns = 4
     expected = grid_places(10, crowd_of(crowd).spacing, 4)
     np.testing.assert_allclose(state_of(crowd).figures.places, expected, atol=1e-12)
-
-
-def test_figures_stand_on_points_behind_modifiers(crowd: Object) -> None:
-    """Wherever the crowd stands, as long as it has a size; as many as `count` at most."""
-    bpy.ops.mesh.primitive_cube_add(size=2.0, location=(3.0, 0.0, 0.0), scale=(1.0, 2.0, 1.0))
-    cube = bpy.context.active_object
-    array = cube.modifiers.new("Array", "ARRAY")
-    array.count, array.use_relative_offset, array.use_constant_offset = 2, False, True
-    array.constant_offset_displace = (0.0, 0.0, 5.0)
-    settings = crowd_of(crowd)
-    settings.count, settings.layout, settings.layout_object = 100, "POINTS", cube
-    crowd.location, crowd.rotation_euler, crowd.scale = (1.0, 2.0, 3.0), (0.5, 0.1, 2.0), (2, 2, 2)
-    expected = {(x, y, z) for x in (2, 4) for y in (-2, 2) for z in (-1, 1, 4, 6)}
-    assert {tuple(point) for point in np.rint(points_of(crowd)).tolist()} == expected
-    np.testing.assert_allclose(points_of(crowd), np.rint(points_of(crowd)), atol=EXACT)
-    settings.count = 5
-    assert len(points_of(crowd)) == 5
-
-
-def test_points_that_are_edited_or_animated_are_followed(crowd: Object) -> None:
-    bpy.ops.mesh.primitive_plane_add(size=2.0)
-    plane = bpy.context.active_object
-    for name in ("Basis", "Up"):
-        plane.shape_key_add(name=name)
-    key = plane.data.shape_keys.key_blocks["Up"]
-    key.points.foreach_set(
-        "co", np.array([[-1, -1, 4], [1, -1, 4], [-1, 1, 4], [1, 1, 4.0]]).ravel()
-    )
-    for frame, value in ((1, 0.0), (11, 1.0)):
-        key.value = value
-        key.keyframe_insert("value", frame=frame)
-    settings = crowd_of(crowd)
-    settings.layout, settings.layout_object = "POINTS", plane
-    bpy.context.scene.frame_set(1)
-    np.testing.assert_allclose(points_of(crowd)[:, 2], 0.0, atol=EXACT)
-    bpy.context.scene.frame_set(11)
-    np.testing.assert_allclose(points_of(crowd)[:, 2], 4.0, atol=EXACT)
-    plane.location.z = 1.0
-    np.testing.assert_allclose(points_of(crowd)[:, 2], 5.0, atol=EXACT)
-
-
-def test_points_of_a_deformed_mesh_follow_its_factor(crowd: Object, limb_with_take: Pair) -> None:
-    obj, armature = limb_with_take
-    pose_limb(armature, bend=1.2)
-    settings = crowd_of(crowd)
-    settings.count, settings.layout, settings.layout_object = 1000, "POINTS", obj
-    before = points_of(crowd)
-    obj.dq_compensation.factor = 0.0
-    found, expected = points_of(crowd), evaluated_positions(obj)
-    assert np.abs(found - before).max() > 1e-3
-    np.testing.assert_allclose(found, expected, atol=EXACT)
-
-
-def test_figures_stand_along_a_curve(crowd: Object) -> None:
-    """A circle of radius 3, of 12 segments for each quarter: off the round one by 0.2 %."""
-    bpy.ops.curve.primitive_bezier_circle_add(radius=3.0, location=(1.0, 0.0, 2.0))
-    settings = crowd_of(crowd)
-    settings.layout, settings.layout_object = "CURVE", bpy.context.active_object
-    crowd.location = (-4.0, 0.0, 0.0)
-    points = points_of(crowd) - (1.0, 0.0, 2.0)
-    assert len(points) == 10
-    np.testing.assert_allclose(np.linalg.norm(points, axis=1), 3.0, rtol=3e-3)
-    sides = np.linalg.norm(points - np.roll(points, 1, axis=0), axis=1)
-    np.testing.assert_allclose(sides, 2.0 * 3.0 * np.sin(np.pi / 10), rtol=5e-3)
-    fronts = -state_of(crowd).figures.places[:, :3, 1]
-    # Blender's circle goes clockwise.
-    np.testing.assert_allclose(
-        fronts, np.column_stack((points[:, 1], -points[:, 0], points[:, 2])) / 3.0, atol=0.1
-    )
-
-
-def test_two_splines_of_a_curve_share_the_figures(crowd: Object) -> None:
-    """Open ones, of 6 m and 2 m: half a distance is left at their ends."""
-    curve = bpy.data.curves.new("Path", "CURVE")
-    curve.dimensions = "3D"
-    for start, end in (((0, 0, 0), (6, 0, 0)), ((0, 9, 0), (0, 11, 0))):
-        spline = curve.splines.new("POLY")
-        spline.points.add(1)
-        spline.points[0].co, spline.points[1].co = (*start, 1), (*end, 1)
-    path = bpy.data.objects.new("Path", curve)
-    bpy.context.collection.objects.link(path)
-    settings = crowd_of(crowd)
-    settings.count, settings.layout, settings.layout_object = 8, "CURVE", path
-    expected = [(x + 0.5, 0, 0) for x in range(6)] + [(0, 9.5, 0), (0, 10.5, 0)]
-    np.testing.assert_allclose(points_of(crowd), expected, atol=EXACT)
 
 
 def test_a_character_that_stands_among_the_figures_can_be_hidden(crowd: Object) -> None:

@@ -114,6 +114,6 @@ def test_what_is_told_names_limbs_and_no_leaves() -> None:
     assert found_bones(obj).joints == {"Lower", "Hand"}
     assert not found_bones(obj).ball_joints
     assert not [issue for issue in api.check(obj) if issue.check != "tiny_influences"]
-    report = api.report(obj, speed=False)
+    report = api.report(obj)
     assert [joint.bone for joint in report.joints] == ["Lower", "Hand"]
     assert not report.left_out

@@ -90,7 +90,7 @@ def test_the_list_of_joints_report_and_setup_check_know_ropes(rope: bpy.types.Ob
     assert not found.joints
     assert found.ropes == {f"Bone {number}" for number in range(1, BONES)}
     assert _listed(rope) == found.ropes | {"Bone 0"}
-    report = api.report(rope, speed=False)
+    report = api.report(rope)
     assert not report.joints
     (reason,) = report.left_out
     assert "rope" in reason.reason

@@ -9,21 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bpy
-import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.crowds.crowd_figures import LayoutPoints, figures_of_crowd
-from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.declaration import FOLLOWED, FOLLOWED_SETTING_CHANGED
 from dq_compensation.session import changes
 from dq_compensation.session.known_objects import with_takes
-from dq_compensation.session.memory import memories
 from dq_compensation.takes.caching import copy_takes
 from tests.blender.crowd_scenes import add_crowd, playing_limb
 from tests.blender.enabled_scenes import enabled_character, select
 from tests.blender.example_scenes import small_character
-from tests.blender.scene_builders import link, new_file
+from tests.blender.scene_builders import new_file
 
 Object = bpy.types.Object
 
@@ -126,33 +122,16 @@ def test_a_posed_copy_is_followed_while_there_is_one() -> None:
     assert "posed_copy" not in called()
 
 
-def test_a_crowd_is_followed_and_what_it_stands_on_after_it() -> None:
+def test_a_crowd_is_followed_while_there_is_one() -> None:
     limb, _ = playing_limb()
     assert "crowd_figures" not in called() | called(FOLLOWED_SETTING_CHANGED)
     crowd = add_crowd()
     assert "crowd_figures" in called() & called(FOLLOWED_SETTING_CHANGED)
-    mesh = bpy.data.meshes.new("Floor")
-    mesh.from_pydata([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)], [], [])
-    floor = link(bpy.data.objects.new("Floor", mesh))
-    settings = crowd_of(crowd)
-    settings.layout, settings.layout_object = "POINTS", floor
-    bpy.context.view_layer.update()
-    figures_of_crowd(crowd, bpy.context.evaluated_depsgraph_get())
-    assert floor.session_uid in memories(LayoutPoints)
-    # Without the crowd nobody asks for these points, but another crowd may.
     bpy.data.objects.remove(crowd)
     bpy.context.view_layer.update()
-    mesh.vertices[1].co.x = 5.0
-    mesh.update()
-    bpy.context.view_layer.update()
-    assert floor.session_uid not in memories(LayoutPoints)
+    assert "crowd_figures" not in called()
     select(limb)
-    other = add_crowd()
-    settings = crowd_of(other)
-    settings.layout, settings.layout_object = "POINTS", floor
-    bpy.context.view_layer.update()
-    figures = figures_of_crowd(other, bpy.context.evaluated_depsgraph_get()).figures
-    assert np.ptp(np.array(figures.places)[:, 0, 3]) == pytest.approx(5.0)
+    add_crowd()
     new_file()
     enabled_character()
     assert called() == PLAIN

@@ -206,7 +206,7 @@ OPERATIONS: dict[str, Callable[[Object, Object, Path], object]] = {
     "cache_take": lambda _, rig, __: api.cache_take(rig),
     "evaluate_frames": lambda obj, _, __: api.evaluate_frames(obj, [1, 2, 5.5]),
     "export_plain": lambda obj, _, folder: api.export_plain(obj, folder / "limb.glb"),
-    "report": lambda obj, _, __: api.report(obj, speed=True),
+    "report": lambda obj, _, __: api.report(obj),
 }
 
 

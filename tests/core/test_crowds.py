@@ -1,4 +1,4 @@
-"""Crowds: programs against `core.takes`, layouts against analytic curves, draws by counting."""
+"""Crowds: programs against `core.takes`, grids and draws by counting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from dq_compensation.core.crowds import (
     Figures,
     Program,
     Variation,
-    curve_places,
     figures_of,
     grid_places,
     point_places,
@@ -268,46 +267,3 @@ def test_a_grid_is_centred(count: int, columns: int, size: tuple[int, int]) -> N
 def test_a_grid_of_none_and_of_one() -> None:
     assert grid_places(0, 1.0).shape == (0, 4, 4)
     np.testing.assert_array_equal(grid_places(1, 1.0)[0], np.eye(4))
-
-
-def circle(radius: float, count: int) -> NDArray[np.float64]:
-    angles = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
-    return radius * np.column_stack((np.cos(angles), np.sin(angles), np.zeros(count)))
-
-
-def test_figures_stand_evenly_on_a_circle_and_face_along_it() -> None:
-    """A circle of radius 2; 2,000 straight lines are off it by 2.5e-6."""
-    found = curve_places([(circle(2.0, 2000), True)], 12)
-    points = found[:, :3, 3]
-    np.testing.assert_allclose(np.linalg.norm(points, axis=1), 2.0, atol=1e-5)
-    angles = np.unwrap(np.arctan2(points[:, 1], points[:, 0]))
-    np.testing.assert_allclose(np.diff(angles), np.pi / 6.0, atol=1e-5)
-    # Anticlockwise, the front goes at right angles to the radius.
-    tangents = np.column_stack((-points[:, 1], points[:, 0], points[:, 2])) / 2.0
-    np.testing.assert_allclose(-found[:, :3, 1], tangents, atol=2e-3)
-
-
-def test_the_distances_along_several_splines_are_equal() -> None:
-    """A line of length 6 and one of length 2: six figures and two, in the middle of their parts."""
-    lines = [np.array([[0.0, 0, 0], [1, 0, 0], [6, 0, 0]]), np.array([[0.0, 9, 0], [0, 9, 2]])]
-    points = curve_places([(line, False) for line in lines], 8)[:, :3, 3]
-    np.testing.assert_allclose(points[:6, 0], [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], atol=ROUNDING)
-    np.testing.assert_allclose(points[6:, 2], [0.5, 1.5], atol=ROUNDING)
-
-
-def test_figures_stay_upright_on_slopes() -> None:
-    """A spiral stair, and a shaft straight up, where no direction counts."""
-    steps = np.linspace(0.0, 6.0, 400)
-    stair = np.column_stack((np.cos(steps), np.sin(steps), steps))
-    shaft = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
-    for found in (curve_places([(stair, False)], 9), curve_places([(shaft, False)], 3)):
-        np.testing.assert_allclose(found[:, :3, 2], [[0.0, 0.0, 1.0]] * len(found), atol=ROUNDING)
-        gram = found[:, :3, :3].transpose(0, 2, 1) @ found[:, :3, :3]
-        np.testing.assert_allclose(gram, np.tile(np.eye(3), (len(found), 1, 1)), atol=ROUNDING)
-    np.testing.assert_array_equal(found[0, :3, :3], np.eye(3))
-
-
-def test_splines_without_length_have_no_figures() -> None:
-    point = np.zeros((1, 3))
-    for splines in ([], [(point, False)], [(np.zeros((5, 3)), True)]):
-        assert curve_places(splines, 5).shape == (0, 4, 4)

@@ -13,7 +13,7 @@ from dq_compensation.analysis.limbs import with_limbs
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import deform
 from dq_compensation.core.influences import Influences
-from dq_compensation.core.limb_joints import Leaves, SkinAtRest
+from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import Skeleton
 from tests.core.random_skins import RandomSkin
 
@@ -143,7 +143,7 @@ def test_bones_below_a_leaf_are_of_the_limb_too() -> None:
     for side in (-1.0, 1.0):
         near = np.clip(side * positions[:, 0], 0.0, 1.0) * np.clip(5.5 - positions[:, 2], 0.0, 0.5)
         weights = shared(weights, LOWER, near)
-    found = Leaves.of(positions, influences_of(weights), skeleton).limbs
+    found = SkinAtRest(positions, influences_of(weights), skeleton).limbs_of_bones
     assert found.tolist() == [UPPER, LOWER, HAND, LOWER, LOWER, LOWER]
 
 
@@ -157,7 +157,7 @@ def test_a_limb_whose_own_bone_has_no_skin() -> None:
     )
     weights = shared(weights, LOWER, np.clip(positions[:, 2] / 2.0 - 2.5, 0.0, 1.0))
     weights = shared(weights, LOWER, np.ones(len(weights)))[:, [0, 1, 2, 4, 3]]
-    found = Leaves.of(positions, influences_of(weights), skeleton).limbs
+    found = SkinAtRest(positions, influences_of(weights), skeleton).limbs_of_bones
     assert found.tolist() == [UPPER, LOWER, HAND, LOWER, LOWER, 5]
 
 
@@ -168,7 +168,9 @@ def test_a_bone_on_the_side_of_the_skin_is_no_leaf() -> None:
     skeleton = arm((UPPER, (0.9, 0.0, 2.0)), tail=ACROSS)
     all_weights = np.zeros((len(weights) + 30, 4))
     all_weights[: len(weights), :3], all_weights[len(weights) :, 3] = weights, 1.0
-    found = Leaves.of(np.vstack((positions, bag)), influences_of(all_weights), skeleton).limbs
+    found = SkinAtRest(
+        np.vstack((positions, bag)), influences_of(all_weights), skeleton
+    ).limbs_of_bones
     assert found[LEAF] == LEAF
 
 
@@ -176,7 +178,7 @@ def test_fingers_that_all_hang_on_the_hand_are_no_leaves() -> None:
     """The flat hand of a headset: a finger's bones lie on one line from the wrist."""
     positions, weights = tube()
     skeleton = skeleton_of_points(HEADS, HEADS + (0.0, 0.0, 1.0), [-1, 0, 0])
-    found = Leaves.of(positions, influences_of(weights), skeleton).limbs
+    found = SkinAtRest(positions, influences_of(weights), skeleton).limbs_of_bones
     assert found.tolist() == [0, 1, 2]
 
 
@@ -186,15 +188,15 @@ def test_a_short_limb_has_no_leaves() -> None:
     skeleton = arm((UPPER, (0.0, 0.0, 2.0)), tail=ACROSS)
     weights = shared(weights, UPPER, np.clip((positions[:, 2] - 2.0) / 1.5, 0.0, 1.0))
     thick = positions * (1.7, 1.7, 1.0)
-    assert Leaves.of(positions, influences_of(weights), skeleton).limbs[LEAF] == UPPER
-    assert Leaves.of(thick, influences_of(weights), skeleton).limbs[LEAF] == LEAF
+    assert SkinAtRest(positions, influences_of(weights), skeleton).limbs_of_bones[LEAF] == UPPER
+    assert SkinAtRest(thick, influences_of(weights), skeleton).limbs_of_bones[LEAF] == LEAF
 
 
 @pytest.mark.parametrize("seed", [771, 967, 1565, 2595])
 def test_leaves_of_ropes_are_found_beyond_the_end_of_their_limb(seed: int) -> None:
     """Two or three, with most of the skin there: the middle of it lies up to 2.2 lengths along."""
     rope = RandomSkin.of(seed)
-    found = Leaves.of(rope.points, rope.influences, rope.skeleton).limbs
+    found = SkinAtRest(rope.points, rope.influences, rope.skeleton).limbs_of_bones
     row = len(rope.ends) - 1
     assert len(found) > row + 1
     np.testing.assert_array_equal(found[:row], np.arange(row))
@@ -206,7 +208,7 @@ def test_a_second_end_of_a_limb_with_skin_of_its_own_is_no_leaf() -> None:
     positions, weights = tube()
     skeleton = arm((LOWER, (0.1, 0.0, 7.9)), tail=ALONG)
     weights = shared(weights, HAND, np.where(positions[:, 0] > 0.0, 1.0, 0.0))
-    assert Leaves.of(positions, influences_of(weights), skeleton).limbs[LEAF] == LEAF
+    assert SkinAtRest(positions, influences_of(weights), skeleton).limbs_of_bones[LEAF] == LEAF
 
 
 def test_ends_without_skin_do_not_bend_the_limb() -> None:
@@ -226,12 +228,12 @@ def test_what_the_user_takes_bones_for_counts_first() -> None:
     weights = shared(weights, UPPER, np.full(len(weights), 0.1))
     weights = shared(weights, LOWER, np.clip((positions[:, 2] - 5.0) / 2.0, 0.0, 0.5))
     bones = positions, influences_of(weights), skeleton
-    assert Leaves.of(*bones).limbs.tolist() == [UPPER, LOWER, HAND, LOWER, 4, LOWER]
+    assert SkinAtRest(*bones).limbs_of_bones.tolist() == [UPPER, LOWER, HAND, LOWER, 4, LOWER]
     # A limb is none, and neither is what carries it.
-    found = Leaves.of(*bones, ((5, "LIMB"),)).limbs
+    found = SkinAtRest(*bones, kinds=((5, "LIMB"),)).limbs_of_bones
     assert found.tolist() == [UPPER, LOWER, HAND, LEAF, 4, 5]
     # A twist bone lies on the limb of its parent, wherever it is; a root on none.
-    found = Leaves.of(*bones, ((UPPER, "TWIST_BONE"), (4, "TWIST_BONE"))).limbs
+    found = SkinAtRest(*bones, kinds=((UPPER, "TWIST_BONE"), (4, "TWIST_BONE"))).limbs_of_bones
     assert found.tolist() == [UPPER, LOWER, HAND, LOWER, UPPER, LOWER]
 
 

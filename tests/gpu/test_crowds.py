@@ -124,8 +124,8 @@ class Scene:
         return self.crowds.update(crowds, enabled_objects(), view, depsgraph)
 
     def state(self, crowd: bpy.types.Object | None = None) -> CrowdState:
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        return figures_of_crowd(crowd or self.empty, depsgraph)
+        bpy.context.view_layer.update()
+        return figures_of_crowd(crowd or self.empty)
 
     def assert_as_in_core(self, found: list[FigureMesh], frame: float | None = None) -> None:
         """The figures of the first crowd, whose role is the first one."""

@@ -194,8 +194,6 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "paint_done": (1, operator("paint_done")),
     "weights_fill": (2, operator("weights_fill", **_GROUPS, value=(0.0, 0.5))),
     "weights_invert": (1, operator("weights_invert", **_GROUPS)),
-    "weights_smooth": (1, operator("weights_smooth", **_GROUPS)),
-    "weights_mirror": (1, operator("weights_mirror", **_GROUPS, use_topology=(True, False))),
     "weights_from_transition": (1, operator("weights_from_transition")),
     "soften_weights": (2, operator("soften_weights", amount=(0.1, 0.8), influences=(1, 4, 8))),
     "restore_weights": (1, operator("restore_weights")),
@@ -311,8 +309,7 @@ def crowd_settings(rng: Random, crowd: bpy.types.Object) -> str:
         [
             ("count", (0, 1, 5)),
             ("seed", (0, 3)),
-            ("layout", ("GRID", "POINTS")),
-            ("layout_object", (None, any_mesh(rng))),
+            ("columns", (0, 3)),
             ("spacing", (0.0, 2.0)),
             ("speed_spread", (0.0, 0.5)),
             ("scale_spread", (0.0, 0.5)),

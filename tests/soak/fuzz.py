@@ -101,7 +101,7 @@ def _play() -> None:
         bpy.context.scene.frame_set(number)
         for obj in bpy.data.objects:
             if is_crowd(obj):
-                figures_of_crowd(obj, depsgraph)
+                figures_of_crowd(obj)
             binding, rig = status_of(obj).binding, find_rig(obj) if obj.type == "MESH" else None
             playing = playing_of(rig, binding) if rig is not None and binding is not None else None
             if playing is not None:

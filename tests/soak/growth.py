@@ -118,7 +118,7 @@ def _scene() -> Callable[[int], None]:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         for obj in drawn:
             _positions_are_computed(obj, depsgraph)
-        state = figures_of_crowd(crowd, depsgraph)
+        state = figures_of_crowd(crowd)
         assert not state.problems
         frame, fps = scene_time(depsgraph)
         role, figures = state.roles[0], state.figures

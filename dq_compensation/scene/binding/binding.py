@@ -22,7 +22,7 @@ from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int64s
 from ...core.compensation import PublishedCompensation
 from ...core.deform import RULES, Deformation
 from ...core.influences import Influences, segment_influences
-from ...core.limb_joints import SkinAtRest, SkinEdit
+from ...core.limb_joints import SkinAtRest
 from ...core.measured_joints import MeasuredJoints
 from ...core.skeleton import (
     BoneKinds,
@@ -64,27 +64,16 @@ class _Found:
     Attributes:
         place: shape (4, 4), A^-1 O.
         strengths: of joints.
-        joints: of the skin alone, by the curve MEASURED.
-        acting: the same with what takes some of it away.
+        acting: with what takes some of it away.
     """
 
     place: Float64s
     strengths: JointStrengths
-    joints: MeasuredJoints | None
     acting: AnyCompensation
 
     def is_of(self, place: Float64s, strengths: JointStrengths, extent: float) -> bool:
         """Whether it was found at this place, with these strengths, of a skin of this size."""
         return self.strengths == strengths and same_place(self.place, place, extent)
-
-
-@dataclass(frozen=True, eq=False)
-class _Before:
-    """What was found before an edit of weights, as a `Binding` keeps it."""
-
-    skins: dict[LimbSettings, tuple[Float64s, SkinAtRest]]
-    compensations: dict[tuple[object, ...], _Found]
-    alone: dict[object, CharacterSkin]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +145,6 @@ class Binding:
         default_factory=dict, repr=False, init=False
     )
     _painted: dict[str, Float32s] = field(default_factory=dict, repr=False, init=False)
-    # Of the binding before this one, if only weights have changed.
-    _before: list[_Before] = field(default_factory=list, repr=False, init=False)
     # Of `alone`, by its kinds.
     _alone: dict[object, CharacterSkin] = field(default_factory=dict, repr=False, init=False)
     _segments: list[tuple[Float64s, Influences]] = field(
@@ -206,7 +193,6 @@ class Binding:
         vars(found).update({name: vars(self)[name] for name in kept if name in vars(self)})
         for name in ("_painted", "_examples", "_alone"):
             getattr(found, name).update(getattr(self, name))
-        found._before.extend(self._before)
         found._segments.extend(self._segments)
         return found
 
@@ -226,9 +212,7 @@ class Binding:
         if not np.array_equal(whole.moves, self.alone.moves):
             return whole.findings
         if whole.kinds not in self._alone:
-            self._alone[whole.kinds] = alone = replace(self.alone, kinds=whole.kinds)
-            for before in self._before:
-                alone.comes_after(before.alone.get(whole.kinds))
+            self._alone[whole.kinds] = replace(self.alone, kinds=whole.kinds)
         differs = whole.findings != self._alone[whole.kinds].findings
         return whole.findings if differs else None
 
@@ -260,9 +244,6 @@ class Binding:
         same = len(self.rest) == len(known.rest)
         if same and np.array_equal(self.mesh_arrays.edges, known.mesh_arrays.edges):
             vars(self)["_islands"] = known._islands
-        if same and self.skeleton is known.skeleton:
-            before = _Before(known._skins, known._compensations, known._alone)
-            self._before.append(before)
 
     @property
     def _arrays_of_part(self) -> list[NDArray[np.generic]]:
@@ -511,20 +492,10 @@ class Binding:
         # While a strength is dragged, only the last one is kept.
         if known is not None and known.is_of(to_armature, strengths, self.extent):
             return known.acting
-        ball_joints, joints = settings.use_ball_joints, None
-        at_rest = self.skin(settings, to_armature)
-        skin = at_rest.with_whole_limbs if ball_joints else at_rest.with_whole_limbs.without_sides
+        ball_joints, skin = settings.use_ball_joints, self.skin(settings, to_armature)
+        skin = skin.with_whole_limbs if ball_joints else skin.with_whole_limbs.without_sides
         if settings.curve == "MEASURED":
-            before = self._before[0].compensations.get(key) if self._before else None
-            edit = self._edit_of(at_rest, settings)
-            fits = before is not None and before.is_of(to_armature, strengths, self.extent)
-            if before and before.joints and fits and edit:
-                was = edit.before.with_whole_limbs
-                edit = replace(edit, before=was if ball_joints else was.without_sides)
-                joints = before.joints.after(edit, skin, strengths)
-            if joints is None:
-                joints = MeasuredJoints.of(skin, ball_joints=ball_joints, strengths=strengths)
-            found = joints
+            found = MeasuredJoints.of(skin, ball_joints=ball_joints, strengths=strengths)
             if found.swings is not None:
                 found = replace(found, swings=self._acting(found.swings, kinds))
             found = self._acting(found, kinds)
@@ -534,18 +505,8 @@ class Binding:
         else:
             published = PublishedCompensation.of(skin, settings.curve, strengths)
             found = self._acting(published, kinds)
-        self._compensations[key] = _Found(to_armature, strengths, joints, found)
+        self._compensations[key] = _Found(to_armature, strengths, found)
         return found
-
-    def _edit_of(self, skin: SkinAtRest, settings: Settings) -> SkinEdit | None:
-        """The edit that has led to a skin, if only weights have changed."""
-        key = self._limb_settings(settings)
-        before = self._before[0].skins.get(key) if self._before else None
-        return None if before is None else SkinEdit.between(before[1], skin)
-
-    def _limb_settings(self, settings: Settings) -> LimbSettings:
-        kinds = self.kinds_of(settings.bone_kinds)
-        return settings.limb_axis, settings.use_mesh_joints, kinds
 
     def twist_limbs(
         self, settings: Settings, object_to_armature: Float64s | None = None
@@ -584,7 +545,8 @@ class Binding:
         Without *Mesh Joints* there are no such joints.
         """
         to_armature = self.object_to_armature if object_to_armature is None else object_to_armature
-        key = self._limb_settings(settings)
+        kinds = self.kinds_of(settings.bone_kinds)
+        key = settings.limb_axis, settings.use_mesh_joints, kinds
         known = self._skins.get(key)
         if known is not None and same_place(known[0], to_armature, self.extent):
             return known[1]
@@ -606,11 +568,9 @@ class Binding:
                 settings.limb_axis,
                 sides=self.bone_sides,
                 painted=self.first_influences,
-                kinds=key[2],
+                kinds=kinds,
             )
-            edit = self._edit_of(skin, settings)
-            edit = None if edit is None or edit.before.whole is not None else edit
-            skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints, edit=edit)
+            skin = with_limbs(skin, use_mesh_joints=settings.use_mesh_joints)
         self._skins.clear()
         self._skins[key] = (to_armature, skin)
         return skin

@@ -21,7 +21,7 @@ from ...analysis.seams import find_seam, seam_points
 from ...analysis.soft_weights import limb_radii
 from ...arrays import Booleans, Float64s, Indices, Int64s
 from ...core.influences import Influences
-from ...core.limb_joints import LimbJoints, SkinAtRest, SkinEdit
+from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.ropes import rope_joints
 from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
@@ -102,18 +102,6 @@ class CharacterSkin:
     kinds: frozenset[LimbSettings] = _DEFAULT_KINDS
     linked: CharacterSkin | None = None
     _skins: dict[LimbSettings, SkinAtRest] = field(default_factory=dict, repr=False, init=False)
-    # Of the skin before this one, until these are found.
-    _before: dict[LimbSettings, SkinAtRest] = field(default_factory=dict, repr=False, init=False)
-    _edits: dict[LimbSettings, SkinEdit] = field(default_factory=dict, repr=False, init=False)
-
-    def comes_after(self, known: CharacterSkin | None) -> None:
-        """Find anew what has changed since another skin of the character alone."""
-        if (
-            known is not None
-            and known.skeleton is self.skeleton
-            and np.array_equal(known.sides, self.sides)
-        ):
-            self._before.update(known._skins)
 
     def is_of(
         self,
@@ -154,12 +142,9 @@ class CharacterSkin:
         skin = self.at_rest(kind)
         no_vertex = Influences(np.zeros((0, 1), np.int32), np.zeros((0, 1), np.float32))
         bare = replace(skin, positions=np.zeros((0, 3)), influences=no_vertex, whole=skin)
-        whole, edit = skin.with_whole_limbs, self._edits.pop(kind, None)
-        if edit is not None:
-            edit = replace(edit, before=edit.before.with_whole_limbs)
-            edit = edit if whole.has_bones_of(edit.before) else None
+        whole = skin.with_whole_limbs
         joints = LimbJoints.of(whole.skeleton, skin.limb_axis, whole.mesh_parents)
-        ropes = rope_joints(whole, joints, edit=edit)
+        ropes = rope_joints(whole, joints)
         limbs = TwistLimbs.of(bare)
         return digest(
             *(skin.skeleton.rest, skin.skeleton.tails, skin.moves, skin.body_parents),
@@ -277,10 +262,7 @@ class CharacterSkin:
                 painted=painted,
                 kinds=kinds,
             )
-            edit = SkinEdit.between(self._before.pop(key, None), skin)
-            if edit is not None:
-                self._edits[key] = edit
-            self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints, edit=edit)
+            self._skins[key] = with_limbs(skin, use_mesh_joints=use_mesh_joints)
         return self._skins[key]
 
 

@@ -14,16 +14,7 @@ from bpy.types import PropertyGroup
 from .declaration import CROWD_CHANGED, FACTOR, ROLE_CHANGED, calls, property_group, props
 from .example_settings import Items
 
-Layout = Literal["GRID", "POINTS", "CURVE"]
 FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
-TYPES: dict[Layout, tuple[str, ...]] = {"POINTS": ("MESH", "POINTCLOUD"), "CURVE": ("CURVE",)}
-"""The types of object that a layout can use."""
-
-_LAYOUTS = (
-    ("GRID", "Grid", "Rows and columns, centred on the Empty"),
-    ("POINTS", "Points", "One figure on each vertex of a mesh, or each point of a point cloud"),
-    ("CURVE", "Curve", "At equal distances along a curve, each facing where the curve goes"),
-)
 _FAR_FIGURES = (
     ("SAME", "As the Others", "Like figures that are near"),
     ("HALF_RATE", "Half Rate", "Posed in every second frame"),
@@ -42,10 +33,6 @@ _OF_ROLES: dict[str, Any] = _OF_CROWDS | {"update": calls(ROLE_CHANGED)}
 
 def _is_armature(_role: PropertyGroup, obj: bpy.types.Object) -> bool:
     return obj.type == "ARMATURE"
-
-
-def _can_be_stood_on(crowd: DQCompensationCrowd, obj: bpy.types.Object) -> bool:
-    return obj.type in TYPES.get(crowd.layout, ())
 
 
 @property_group
@@ -93,7 +80,7 @@ class DQCompensationCrowd(PropertyGroup):
     )
     count: int = props.IntProperty(
         name="Figures",
-        description="How many figures there are. With the layout Points: how many at most",
+        description="How many figures there are",
         default=32,
         min=0,
         max=1_000_000,
@@ -111,16 +98,6 @@ class DQCompensationCrowd(PropertyGroup):
     active_role: int = props.IntProperty(
         description="The role that is chosen in the list",
         override={"LIBRARY_OVERRIDABLE"},
-    )
-    layout: Layout = props.EnumProperty(
-        description="Where the figures stand", items=_LAYOUTS, **_OF_CROWDS
-    )
-    layout_object: bpy.types.Object | None = props.PointerProperty(
-        name="Object",
-        description="The object that the figures stand on",
-        type=bpy.types.Object,
-        poll=_can_be_stood_on,
-        **_OF_CROWDS,
     )
     spacing: float = props.FloatProperty(
         description="The distance from figure to figure",
