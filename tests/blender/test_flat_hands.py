@@ -52,7 +52,7 @@ def skin_of(
 ) -> NDArray[np.float64]:
     """The bent hand by NumPy, in parts of its size."""
     mesh, armature = hand
-    mesh.dq_compensation.curve = curve
+    mesh.dq_compensation.curve, mesh.dq_compensation.use_ball_joints = curve, False
     pose_fingers(armature, BEND, TURN)
     rest = bind(mesh).rest
     return api.evaluate(mesh, method=method) / np.ptp(rest, axis=0).max()
