@@ -58,6 +58,8 @@ Found = TypeVar("Found")
 # A scale that comes this near to a power of ten is meant to be one, as that of centimetres is. The
 # fit finds the scale of the human within half a percent.
 _POWER_OF_TEN = 0.02
+# Skin is no thicker than other skin up to this ratio of radii: two halves of a limb are thinner.
+_AS_THICK = 1.5
 # Sizes of a scale that differ by more, in parts of the largest, are meant to, or a fault.
 _UNEQUAL = 1e-3
 
@@ -168,6 +170,7 @@ class Subject(SkinnedObject):
         self._known = {} if known is None else known
         self._known[obj.session_uid] = self
         self._of_file: dict[Callable[[], object], Any] = {}
+        self.reads_other_meshes = False
 
     def once(self, find: Callable[[], Found]) -> Found:
         """What is found of the whole file, once for all subjects read at the same time."""
@@ -376,6 +379,31 @@ class Subject(SkinnedObject):
     def skinned_joints(self) -> SkinnedJoints:
         """The joints that bend the skin; with a `rest_in_armature` only."""
         return SkinnedJoints.of(*self.skin_with_hard_edges, self.skeleton)
+
+    @cached_property
+    def joints_in_character(self) -> frozenset[str]:
+        """The bones at whose heads are joints inside of the skin of other meshes that they bend.
+
+        Of one of the meshes on its armature, or of all together, where it is no thicker than that
+        of this mesh: of a coat the neck is in the body, but no arm is where its sleeve is.
+        """
+        self.reads_other_meshes = True
+        meshes = [each for each in self.beside if each.rest_in_armature is not None]
+        if self.rest_in_armature is None or not meshes:
+            return frozenset()
+        skins = [each.skin_with_hard_edges for each in (self, *meshes)]
+        positions, influences = zip(*skins, strict=True)
+        every = np.concatenate(positions), Influences.joined(influences)
+        most = np.zeros(self.skeleton.bone_count)
+        others = [each.skinned_joints for each in meshes]
+        elsewhere = np.concatenate([joints.bones for joints in others])
+        own = np.isin(self.skinned_joints.bones, elsewhere)
+        most[self.skinned_joints.bones[own]] = _AS_THICK * self.skinned_joints.radii[own]
+        found: list[int] = []
+        for joints in (*others, SkinnedJoints.of(*every, self.skeleton)):
+            inside = joints.inside(np.eye(4)) & (joints.radii <= most[joints.bones])
+            found += joints.bones[inside].tolist()
+        return frozenset(self.skeleton.names[bone] for bone in found)
 
     @cached_property
     def misplacement(self) -> Misplacement | None:

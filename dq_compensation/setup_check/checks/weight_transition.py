@@ -7,6 +7,7 @@ bones that are short for the thickness of the body (spines, palms), nor those of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,9 +27,10 @@ from ...analysis.transitions import (
     reshape_transition,
     thickness_ratio,
 )
-from ...arrays import Booleans, Float64s, Indices
+from ...arrays import Booleans, Float64s, Indices, Int32s
 from ...core.limb_joints import LimbJoints
 from ...core.ropes import rope_joints
+from ...core.skeleton import Skeleton
 from ...errors import UserError, raise_refusal
 from ...scene.binding.content import acting_soft_copy
 from ...scene.blender.armature import flipped_name
@@ -95,6 +97,12 @@ _SPARSE = 0.9
 _WIDE = 1.0
 # How much thicker one side of the joint may be than the other.
 _EVEN = 1.5
+# The names of bones that share out a twist along a limb, and do not bend it.
+_TWIST_BONE = re.compile(r"[Tt]wist|TWIST|((?<![A-Za-z])roll|Roll)(?![a-z])")
+# Names of the pieces of one limb differ in these.
+_NUMBERS = re.compile(r"[\W\d_]")
+# What pieces of one limb, as long as each other and in line, may differ by, in parts of the length.
+_IN_LINE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +111,7 @@ class MeasuredTransitions:
 
     Attributes:
         positions: shape (n, 3), armature space, at rest.
+        twists: shape (B,), whether a bone only shares out a twist: see `_twist_bones`.
         away: shape (B,), how far the joint lies from where its skin bends; 1 is outside.
     """
 
@@ -111,6 +120,7 @@ class MeasuredTransitions:
     positions: Float64s
     joints: TransitionJoints
     transitions: Transitions
+    twists: Booleans
     away: Float64s
 
     @classmethod
@@ -128,9 +138,11 @@ class MeasuredTransitions:
         # Of hard weights nothing says how they rise.
         hard = (measured.counts >= _FEWEST) & (np.abs(measured.widths) < _HARD)
         measured = replace(measured, widths=np.where(hard, _HARD, measured.widths))
-        away = np.maximum(np.abs(measured.shifts) / _FAR, measured.offsets / _OUTSIDE)
+        twists = _twist_bones(skeleton, joints.parents)
+        shifts = np.where(twists, 0.0, np.abs(measured.shifts))
+        away = np.maximum(shifts / _FAR, measured.offsets / _OUTSIDE)
         away = _alike_on_both_sides(away, subject.mirrored_bones)
-        return cls(subject, skeleton.names, positions, joints, measured, away)
+        return cls(subject, skeleton.names, positions, joints, measured, twists, away)
 
     @property
     def outside(self) -> Booleans:
@@ -276,7 +288,7 @@ class MeasuredTransitions:
         Negative where the surface is pressed in. The limits are wider by this factor.
         """
         width, shift = float(self.transitions.widths[joint]), float(self.transitions.shifts[joint])
-        if _is_right(width, shift, wider):
+        if _is_right(width, shift, wider) or self.twists[joint]:
             return 0.0
         error = expected_error(self.subject.settings.curve, width, shift)
         if abs(error) <= unseen:
@@ -312,6 +324,21 @@ class Offender:
                 return None
             plan[joint] = reshaped
         return plan
+
+
+def _twist_bones(skeleton: Skeleton, parents: Int32s) -> Booleans:
+    """Shape (B,): the bones that share out the twist of a limb along it. Wide weights are right.
+
+    Those that are called so, and the second half of a limb that was subdivided.
+    """
+    ways, found = skeleton.tails - skeleton.heads, np.zeros(skeleton.bone_count, np.bool_)
+    for bone, parent in enumerate(parents.tolist()):
+        one, other = (_NUMBERS.sub("", skeleton.names[each]) for each in (bone, parent))
+        apart = np.linalg.norm(ways[bone] - ways[parent])
+        is_half = one == other and apart < _IN_LINE * np.linalg.norm(ways[bone])
+        is_called_so = _TWIST_BONE.search(skeleton.names[bone]) is not None
+        found[bone] = parent >= 0 and (is_called_so or is_half)
+    return found
 
 
 def _alike_on_both_sides(values: Float64s, mirrored_bones: Indices) -> Float64s:
@@ -405,9 +432,9 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         "the two bones' weights stays at every vertex, and so do all other groups",
         _question(subject, measured, plan or {}),
     )
-    fits = () if plan is None else (fit,)
-    # It makes every change of weights longer.
     joints = list(offender.joints)
+    fits = () if plan is None or measured.twists[joints].any() else (fit,)
+    # It makes every change of weights longer.
     widths = measured.transitions.widths[joints]
     softens = (soften,) if measured.too_narrow(offender) else ()
     fixes = (*fits, *softens) if offender.error else (*softens, *fits)
@@ -509,6 +536,9 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]
     sound = measured.sound() | ((others >= 0) & measured.sound(_WIDER) & measured.sound()[others])
     found = measured.of_limbs(np.flatnonzero(sound & measured.outside).tolist())
     joints = np.array([*found, *measured.beside_skin()], np.intp)
+    # A coat has some skin on one side of the neck: the body shows whether that is in its limb.
+    elsewhere = subject.joints_in_character if len(joints) else frozenset()
+    joints = joints[[measured.names[joint] not in elsewhere for joint in joints]]
     if not len(joints):
         return
     distances = np.hypot(measured.transitions.offsets, measured.transitions.shifts)
