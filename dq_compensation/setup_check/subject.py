@@ -47,7 +47,7 @@ from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
-from ..scene.settings.object_settings import Settings
+from ..scene.settings.object_settings import Settings, armature_with_settings
 from ..session.status import is_behind, status_of
 
 Found = TypeVar("Found")
@@ -190,6 +190,15 @@ class Subject(SkinnedObject):
             for obj in deformed_meshes(rig, self.depsgraph.view_layer)
             if obj != self.obj and not is_posed_copy(obj)
         )
+
+    @cached_property
+    def with_its_settings(self) -> tuple[Subject, ...]:
+        """The meshes that have the settings of one character: itself first.
+
+        Before a character is enabled, all meshes on the armature.
+        """
+        own = armature_with_settings(self.obj)
+        return (self, *(each for each in self.beside if armature_with_settings(each.obj) == own))
 
     @cached_property
     def seams(self) -> tuple[MeshSeam, ...]:

@@ -23,7 +23,7 @@ from ...scene.blender.animation_curves import (
 )
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import read_property
-from ...wording import counted, listed
+from ...wording import counted, listed, verb
 from ..fixes.bone_dependents import Followers, bones_behind
 from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, Issue, Repair, Severity
@@ -147,18 +147,19 @@ def _keyed_issue(subject: Subject, keyed: tuple[str, ...], curves: list[BoneCurv
     severity, harm = _harm(min(float(each.min(initial=1.0)) for each in values))
     actions = _actions(curves)
     names = [played.action.name for played in actions]
-    keys = counted(sum(len(each) for each in values), "key")
-    removed = counted(sum(len(each) for each in every), "key")
+    count, all_count = (sum(map(len, each)) for each in (values, every))
+    keys = f"{counted(count, 'key')} {verb(count, 'scales', 'scale')}"
+    removed = f"{counted(all_count, 'key')} of the scale of {counted(len(keyed), 'bone')}"
     played = [each.action.name for each in _actions(scaling)]
-    bones = counted(len(keyed), "bone")
     message = (
-        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in {listed(played)}. {harm}"
+        f"{keys} {counted(len(keyed), 'bone')} of {armature.name} ({listed(keyed)}) in "
+        f"{listed(played)}. {harm}"
     )
     fix = Fix(
         "clear_scale_keys",
         "Remove Scale Keys",
         "Remove the animation of these bones' scale and set it to 1",
-        f"The animation will look different: {removed} of the scale of {bones} are removed "
+        f"The animation will look different: {removed} {verb(all_count, 'is', 'are')} removed "
         f"from {listed(names)}.{_shared(actions, armature)}{_following(subject, keyed)}",
     )
     return Issue("keys", severity, message, keyed, fixes=(fix,))
