@@ -14,7 +14,7 @@ from ..analysis.mirror_map import mirrored_bones
 from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of, with_hard_edges
 from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
-from ..core.influences import MIN_WEIGHT_SUM, Influences
+from ..core.influences import MIN_WEIGHT_SUM, WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import BoneKinds, Skeleton
 from ..core.vectors import extent, transformed_points
@@ -348,6 +348,15 @@ class Subject(SkinnedObject):
         """The names of the bones that move a vertex; with an armature only."""
         moves = self.influences.moving_bones(self.skeleton.bone_count)
         return frozenset(self.skeleton.names[int(bone)] for bone in np.flatnonzero(moves))
+
+    @cached_property
+    def blended_bones(self) -> frozenset[str]:
+        """The names of the bones that move a vertex together with another bone."""
+        weights, bones = self.influences.weights, self.influences.bones
+        rows, slots = np.nonzero(weights > WEAKEST_SHARE)
+        blends = np.bincount(rows, minlength=len(weights)) > 1
+        found = np.unique(bones[rows, slots][blends[rows]])
+        return frozenset(self.skeleton.names[bone] for bone in found.tolist())
 
     @cached_property
     def object_to_armature(self) -> Float64s | None:
