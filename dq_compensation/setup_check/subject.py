@@ -25,6 +25,7 @@ from ..scene.binding.content import (
     mesh_signature,
     object_signature,
     structure_of,
+    writes_weights,
 )
 from ..scene.blender.armature import (
     armature_of,
@@ -37,6 +38,7 @@ from ..scene.blender.armature import (
 from ..scene.blender.mesh import (
     AttributeType,
     VertexGroupWeights,
+    mesh_of,
     read_attribute,
     read_edges,
     read_positions,
@@ -306,10 +308,24 @@ class Subject(SkinnedObject):
 
     @cached_property
     def deforming_weights(self) -> DeformingWeights:
-        """The weights on these bones; none without an armature."""
+        """The weights on these bones, as painted; none without an armature."""
+        return self._on_deforming_bones(self.weights)
+
+    @cached_property
+    def weights_of_modifiers(self) -> DeformingWeights | None:
+        """The same as modifiers before the Armature modifier make them now; None without such.
+
+        Of the vertices of the evaluated mesh, which may be others.
+        """
+        if not writes_weights(self):
+            return None
+        return self._on_deforming_bones(
+            read_weights(mesh_of(self.obj.evaluated_get(self.depsgraph)))
+        )
+
+    def _on_deforming_bones(self, every: VertexGroupWeights) -> DeformingWeights:
         names = enumerate(self.group_names)
         groups = [group for group, name in names if name in self.deforming_bones]
-        every = self.weights
         rows = np.flatnonzero(np.isin(every.groups, groups))
         vertices = every.vertices[rows]
         weights = every.weights[rows].astype(np.float64)
