@@ -13,6 +13,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
+def verb(count: int, of_one: str, of_several: str) -> str:
+    """The verb behind a number: ``is`` behind ``1 bone``, ``are`` behind ``3 bones``."""
+    return of_one if count == 1 else of_several
+
+
 def sized(count: float) -> str:
     """A number of bytes: ``12 KB``, ``3.4 MB``, ``340 MB``, ``1.2 GB``."""
     for size, unit in ((1e9, "GB"), (1e6, "MB")):

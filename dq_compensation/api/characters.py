@@ -491,7 +491,8 @@ def fix(
             and the fix, whose `question` says with numbers what would change.
 
     Returns:
-        a result for each issue that was fixed, refused, or left.
+        a result for each issue that was fixed, refused, or left. What is left of an issue that
+        several meshes share is with one of them.
 
     Raises:
         FixError: nothing of the character can be changed, for instance because it is linked.
@@ -531,8 +532,5 @@ def fix(
         if key not in (None, *chain(*keys)):
             names = ", ".join(dict.fromkeys(chain(*keys))) or "none"
             raise UserError(f"There is no issue {key}. The issues are {names}.")
-        results = [
-            fixing.fix_all(mesh, chosen, checks, key).results if key in (None, *known) else []
-            for mesh, known in zip(meshes, keys, strict=True)
-        ]
-        return one_or_all(obj, results)
+        outcomes = fixing.fix_all(meshes, chosen, checks, key)
+        return one_or_all(obj, [outcome.results for outcome in outcomes])

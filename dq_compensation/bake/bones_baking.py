@@ -238,10 +238,11 @@ class RemovalReport:
         """For the status line."""
         parts = []
         if self.bones or not self.key_names:
-            parts.append(f"{counted(self.bones, 'helper bone')}, and put its weights back")
+            parts.append(counted(self.bones, "helper bone"))
         if self.key_names:
             parts.append(counted(len(self.key_names), "shape key"))
-        text = f"Removed {' and '.join(reversed(parts))} of {self.object_name}."
+        back = ", and put its weights back" if self.bones or not self.key_names else ""
+        text = f"Removed {' and '.join(reversed(parts))} of {self.object_name}{back}."
         return text if self.enabled else f"{text} Press Enable to see DQ Compensation again."
 
 

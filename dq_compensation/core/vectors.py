@@ -54,7 +54,11 @@ def transformed_points(matrix: Floats, points: Floats) -> NDArray[Any]:
 
 
 def extent(points: Floats) -> float:
-    """The longest side of the points' box, along the axes; 0 without points."""
+    """The longest side of the box of the points that are finite, along the axes; 0 without any."""
+    size = float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
+    if np.isfinite(size):
+        return size
+    points = points[np.isfinite(points).all(axis=1)]
     return float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import bpy
 import numpy as np
@@ -107,13 +108,20 @@ def by_character(objects: Sequence[bpy.types.Object]) -> list[list[bpy.types.Obj
 def said_once(found: Mapping[bpy.types.Object, Sequence[Issue]]) -> list[Issue]:
     """The issues of the meshes of one character: the worst first.
 
-    Issues are one where their sentences differ by the name of the mesh alone. An issue of bones is
-    one with that of another mesh that names these bones and more.
+    Issues are one where their sentences are the same, or differ by the name of the mesh alone. An
+    issue of bones is one with that of another mesh that names these bones and more.
 
     Returns:
         of each the one that names the most bones, with its vertices, and the names of all its
         meshes: its own comes first.
     """
+    return _in_order(chain.from_iterable(said_by_first(found).values()))
+
+
+def said_by_first(
+    found: Mapping[bpy.types.Object, Sequence[Issue]],
+) -> dict[bpy.types.Object, list[Issue]]:
+    """The same by mesh: an issue of several is with the mesh whose vertices and bones it has."""
     about_bones = {check.name for check in CHECKS if check.about_bones}
     every = [(mesh, issue) for mesh, issues in found.items() for issue in issues]
     every.sort(key=lambda each: -len(each[1].bones) if each[1].check in about_bones else 0)
@@ -125,10 +133,16 @@ def said_once(found: Mapping[bpy.types.Object, Sequence[Issue]]) -> list[Issue]:
                 break
         else:
             groups.append([(mesh, issue)])
+    said: dict[bpy.types.Object, list[Issue]] = {mesh: [] for mesh in found}
+    for group in groups:
+        said[group[0][0]].append(_joined(group))
+    return {mesh: _in_order(issues) for mesh, issues in said.items()}
+
+
+def _in_order(issues: Iterable[Issue]) -> list[Issue]:
     order = [check.name for check in CHECKS]
     return sorted(
-        map(_joined, groups),
-        key=lambda issue: (WORST_FIRST.index(issue.severity), order.index(issue.check)),
+        issues, key=lambda issue: (WORST_FIRST.index(issue.severity), order.index(issue.check))
     )
 
 
@@ -145,7 +159,8 @@ def _are_one(
         return False
     (mesh, one), (other_mesh, another) = first, other
     # The name of one of the meshes may stand in other names.
-    alike = one.message.replace(mesh.name, other_mesh.name) == another.message
+    alike = one.message == another.message
+    alike = alike or one.message.replace(mesh.name, other_mesh.name) == another.message
     alike = alike or another.message.replace(other_mesh.name, mesh.name) == one.message
     return alike or (set(another.bones) <= set(one.bones) and another.check in about_bones)
 
@@ -156,7 +171,9 @@ def _joined(group: list[tuple[bpy.types.Object, Issue]]) -> Issue:
     if len(meshes) == 1 and meshes[0] == objects[0].name:
         return replace(issues[0], meshes=meshes)
     severity = min((issue.severity for issue in issues), key=WORST_FIRST.index)
-    message = f"{issues[0].message} This concerns {listed(meshes)}."
+    message = issues[0].message
+    if not all(name in message for name in meshes):
+        message = f"{message} This concerns {listed(meshes)}."
     return replace(issues[0], severity=severity, message=message, meshes=meshes)
 
 

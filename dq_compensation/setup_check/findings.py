@@ -123,7 +123,7 @@ class Findings:
 
     Attributes:
         issues: the worst first.
-        beside: the meshes that it has seams with, by session_uid.
+        beside: the other meshes that were looked at, as those with a seam, by session_uid.
         watched: the fingerprints of everything that they depend on, by session_uid.
         touched: what of it Blender has reported as changed; it may be a selection or a pose.
         outdated: whether something of it is known to have changed since.
@@ -156,9 +156,9 @@ def run(
     subject = Subject(obj, depsgraph, subjects)
     issues = catalogue.issues_of(subject)
     seconds = time.perf_counter() - start
-    beside = frozenset(
-        e.obj.session_uid for seam in subject.seams for e in (seam.small, seam.large)
-    )
+    others = {each for seam in subject.seams for each in (seam.small, seam.large)}
+    others |= set(subject.beside if subject.reads_other_meshes else ())
+    beside = frozenset(each.obj.session_uid for each in others)
     blocks = _watched_blocks(obj, beside)
     watched = {uid: digest(*_read_by_checks(each, depsgraph)) for uid, each in blocks.items()}
     found = Findings(issues, len(catalogue.CHECKS), seconds, beside, watched)

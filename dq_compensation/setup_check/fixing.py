@@ -193,55 +193,86 @@ def _with_what_is_left(summary: str, issue: Issue, left: Issue | None) -> str:
 
 
 def fix_all(
-    obj: bpy.types.Object,
+    objects: Sequence[bpy.types.Object],
     choose: Choose = fix_unasked,
     checks: Sequence[Check] | None = None,
     key: str | None = None,
     *,
     hints: bool = True,
-) -> Outcome:
+) -> list[Outcome]:
     """Carry out a fix of every issue, unless it asks first or is ignored. See `fixing_refusal`.
 
     One fix may change what another check finds: each check looks again before it fixes, and all of
-    them repeat until none has anything to do. No issue is fixed twice.
+    them repeat until none has anything to do. No issue of a mesh is fixed twice.
 
     Args:
+        objects: meshes of one character.
         choose: the fix of an issue to carry out, or None.
         checks: the checks whose issues count; None: all.
         key: of the issues that count, ignored or not; None: all that are not ignored.
         hints: whether issues that are information count.
+
+    Returns:
+        of each mesh; what is left of an issue that several have is with one of them.
     """
     checks = catalogue.CHECKS if checks is None else checks
+    names = {check.name for check in checks}
+
+    def counts(issue: Issue) -> bool:
+        wanted = key == issue.key or (key is None and not issue.ignored)
+        wanted &= hints or issue.severity != "INFORMATION"
+        return wanted and issue.check in names
+
+    subjects: dict[int, Subject] = {}
+    outcomes = {obj: _fixed(obj, choose, checks, counts, subjects) for obj in objects}
+    if any(outcome.has_changed for outcome in outcomes.values()):
+        _bring_up_to_date(objects)
+        subjects.clear()
+    depsgraph, left = _current_depsgraph(), {}
+    for obj, outcome in outcomes.items():
+        tried = {(result.check, result.key) for result in outcome.results}
+        issues = filter(counts, judged(obj, run(obj, depsgraph, subjects).issues))
+        left[obj] = [each for each in issues if (each.check, each.key) not in tried]
+    for obj, issues in catalogue.said_by_first(left).items():
+        outcomes[obj].results.extend(map(_untouched, issues))
+    return list(outcomes.values())
+
+
+def _fixed(
+    obj: bpy.types.Object,
+    choose: Choose,
+    checks: Sequence[Check],
+    counts: Callable[[Issue], bool],
+    subjects: dict[int, Subject],
+) -> Outcome:
+    """Fix the issues of a mesh that count, as long as there are more.
+
+    Args:
+        subjects: what was read since the last change.
+    """
     outcome = Outcome()
 
-    def is_left(issue: Issue) -> bool:
-        tried = {(result.check, result.key) for result in outcome.results}
-        counts = key == issue.key or (key is None and not issue.ignored)
-        counts &= hints or issue.severity != "INFORMATION"
-        return counts and (issue.check, issue.key) not in tried
-
     def next_fix(check: Check, subject: Subject) -> tuple[Issue, Fix] | None:
-        for issue in filter(is_left, judged(subject.obj, check.find(subject))):
-            if (fix := choose(issue)) is not None:
+        tried = {(result.check, result.key) for result in outcome.results}
+        for issue in filter(counts, judged(obj, check.find(subject))):
+            if (issue.check, issue.key) not in tried and (fix := choose(issue)) is not None:
                 return issue, fix
         return None
 
     before = -1
-    subject = _subject(obj)
+    subject = _subject(obj, subjects)
     while before != len(outcome.results):
         before = len(outcome.results)
         for check in checks:
             while (found := next_fix(check, subject)) is not None:
-                result, subject = _result(check, subject, *found)
+                result, subject = _result(check, subject, *found, subjects)
                 outcome.results.append(result)
-    left = follow_up(obj) if outcome.has_changed else run(obj, subject.depsgraph)
-    names = {check.name for check in checks}
-    untouched = filter(is_left, judged(obj, left.issues))
-    outcome.results.extend(_untouched(issue) for issue in untouched if issue.check in names)
     return outcome
 
 
-def _result(check: Check, subject: Subject, issue: Issue, fix: Fix) -> tuple[FixResult, Subject]:
+def _result(
+    check: Check, subject: Subject, issue: Issue, fix: Fix, subjects: dict[int, Subject]
+) -> tuple[FixResult, Subject]:
     """Carry out a fix, and look at the character again if it has changed."""
     names = (check.name, issue.key, fix.name)
     try:
@@ -249,7 +280,8 @@ def _result(check: Check, subject: Subject, issue: Issue, fix: Fix) -> tuple[Fix
     except UserError as error:
         return FixResult(*names, "REFUSED", str(error), has_changed=False), subject
     evaluate_unkeyed()
-    subject = _subject(subject.obj)
+    subjects.clear()
+    subject = _subject(subject.obj, subjects)
     try:
         sentence = _with_what_is_left(summary, issue, _issue(check, subject, issue.key))
     except StillThereError as error:
@@ -274,21 +306,29 @@ def fix_of(obj: bpy.types.Object, check_name: str, key: str, fix_name: str) -> F
 
 def follow_up(obj: bpy.types.Object) -> Findings:
     """Bring the enabled characters with an object's mesh or armature up to date; check it again."""
+    _bring_up_to_date([obj])
+    return run(obj, _current_depsgraph())
+
+
+def _bring_up_to_date(objects: Sequence[bpy.types.Object]) -> None:
     evaluate_unkeyed()
-    armature = find_rig(obj)
+    read = {each for obj in objects for each in (obj.data, find_rig(obj)) if each is not None}
     for other in list(enabled_objects()):
-        shares = other.data == obj.data or (armature is not None and find_rig(other) == armature)
-        if shares and other.library is None:
+        if not read.isdisjoint((other.data, find_rig(other))) and other.library is None:
             with suppress(BindingError):  # the main panel says so
-                refresh(other, bpy.context.evaluated_depsgraph_get())
+                refresh(other, _current_depsgraph())
     # What was written is evaluated now, so that it does not arrive as a change afterwards.
     bpy.context.view_layer.update()
-    return run(obj, bpy.context.evaluated_depsgraph_get())
 
 
-def _subject(obj: bpy.types.Object) -> Subject:
+def _current_depsgraph() -> bpy.types.Depsgraph:
+    return bpy.context.evaluated_depsgraph_get()
+
+
+def _subject(obj: bpy.types.Object, subjects: dict[int, Subject] | None = None) -> Subject:
     bpy.context.view_layer.update()
-    return Subject(obj, bpy.context.evaluated_depsgraph_get())
+    subjects = {} if subjects is None else subjects
+    return subjects.get(obj.session_uid) or Subject(obj, _current_depsgraph(), subjects)
 
 
 def _issue(check: Check | None, subject: Subject, key: str) -> Issue | None:

@@ -311,17 +311,16 @@ problem with a question keeps its own button"""
         targets = target_meshes(context)
         left = fixing.leave_edit_mode(context)
         all_of_it = fixing.Outcome()
-        for obj in targets:
-            name = obj.name
+        for meshes in by_character(targets):
+            reasons = {obj: fixing.fixing_refusal(obj) for obj in meshes}
+            all_of_it.refused += filter(None, reasons.values())
+            able = [obj for obj, reason in reasons.items() if reason is None]
+            name = _name_of(meshes)
             try:
-                raise_refusal(fixing.fixing_refusal(obj), FixError)
-                outcome = fixing.fix_all(obj, hints=self.hints)
-            except FixError as error:
-                all_of_it.refused.append(str(error))
-                continue
+                for outcome in fixing.fix_all(able, hints=self.hints):
+                    all_of_it.add(outcome)
             except Exception as error:  # noqa: BLE001 - whatever it is, it must not stay half-done
                 return _take_back(self, context, name, error)
-            all_of_it.add(outcome)
         tag_redraw()
         self.report({"WARNING" if all_of_it.refused else "INFO"}, all_of_it.summary())
         return {"FINISHED"} if all_of_it.has_changed else _nothing_done(left)

@@ -14,7 +14,7 @@ from ..analysis.mirror_map import mirrored_bones
 from ..analysis.seams import SEAM_APART, SEAM_MEANT, Seam, SeamMesh, find_seam
 from ..analysis.skin_fit import Movement, SkinnedJoints, find_movement, scale_of, with_hard_edges
 from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s
-from ..core.influences import MIN_WEIGHT_SUM, Influences
+from ..core.influences import MIN_WEIGHT_SUM, WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import BoneKinds, Skeleton
 from ..core.vectors import extent, transformed_points
@@ -25,6 +25,7 @@ from ..scene.binding.content import (
     mesh_signature,
     object_signature,
     structure_of,
+    writes_weights,
 )
 from ..scene.blender.armature import (
     armature_of,
@@ -37,6 +38,7 @@ from ..scene.blender.armature import (
 from ..scene.blender.mesh import (
     AttributeType,
     VertexGroupWeights,
+    mesh_of,
     read_attribute,
     read_edges,
     read_positions,
@@ -47,7 +49,7 @@ from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
-from ..scene.settings.object_settings import Settings
+from ..scene.settings.object_settings import Settings, armature_with_settings
 from ..session.status import is_behind, status_of
 
 Found = TypeVar("Found")
@@ -58,6 +60,8 @@ Found = TypeVar("Found")
 # A scale that comes this near to a power of ten is meant to be one, as that of centimetres is. The
 # fit finds the scale of the human within half a percent.
 _POWER_OF_TEN = 0.02
+# Skin is no thicker than other skin up to this ratio of radii: two halves of a limb are thinner.
+_AS_THICK = 1.5
 # Sizes of a scale that differ by more, in parts of the largest, are meant to, or a fault.
 _UNEQUAL = 1e-3
 
@@ -168,6 +172,7 @@ class Subject(SkinnedObject):
         self._known = {} if known is None else known
         self._known[obj.session_uid] = self
         self._of_file: dict[Callable[[], object], Any] = {}
+        self.reads_other_meshes = False
 
     def once(self, find: Callable[[], Found]) -> Found:
         """What is found of the whole file, once for all subjects read at the same time."""
@@ -187,6 +192,15 @@ class Subject(SkinnedObject):
             for obj in deformed_meshes(rig, self.depsgraph.view_layer)
             if obj != self.obj and not is_posed_copy(obj)
         )
+
+    @cached_property
+    def with_its_settings(self) -> tuple[Subject, ...]:
+        """The meshes that have the settings of one character: itself first.
+
+        Before a character is enabled, all meshes on the armature.
+        """
+        own = armature_with_settings(self.obj)
+        return (self, *(each for each in self.beside if armature_with_settings(each.obj) == own))
 
     @cached_property
     def seams(self) -> tuple[MeshSeam, ...]:
@@ -294,10 +308,24 @@ class Subject(SkinnedObject):
 
     @cached_property
     def deforming_weights(self) -> DeformingWeights:
-        """The weights on these bones; none without an armature."""
+        """The weights on these bones, as painted; none without an armature."""
+        return self._on_deforming_bones(self.weights)
+
+    @cached_property
+    def weights_of_modifiers(self) -> DeformingWeights | None:
+        """The same as modifiers before the Armature modifier make them now; None without such.
+
+        Of the vertices of the evaluated mesh, which may be others.
+        """
+        if not writes_weights(self):
+            return None
+        return self._on_deforming_bones(
+            read_weights(mesh_of(self.obj.evaluated_get(self.depsgraph)))
+        )
+
+    def _on_deforming_bones(self, every: VertexGroupWeights) -> DeformingWeights:
         names = enumerate(self.group_names)
         groups = [group for group, name in names if name in self.deforming_bones]
-        every = self.weights
         rows = np.flatnonzero(np.isin(every.groups, groups))
         vertices = every.vertices[rows]
         weights = every.weights[rows].astype(np.float64)
@@ -338,6 +366,15 @@ class Subject(SkinnedObject):
         return frozenset(self.skeleton.names[int(bone)] for bone in np.flatnonzero(moves))
 
     @cached_property
+    def blended_bones(self) -> frozenset[str]:
+        """The names of the bones that move a vertex together with another bone."""
+        weights, bones = self.influences.weights, self.influences.bones
+        rows, slots = np.nonzero(weights > WEAKEST_SHARE)
+        blends = np.bincount(rows, minlength=len(weights)) > 1
+        found = np.unique(bones[rows, slots][blends[rows]])
+        return frozenset(self.skeleton.names[bone] for bone in found.tolist())
+
+    @cached_property
     def object_to_armature(self) -> Float64s | None:
         """Shape (4, 4), the current A^-1 O; None without an armature, or where one of them is flat.
 
@@ -376,6 +413,31 @@ class Subject(SkinnedObject):
     def skinned_joints(self) -> SkinnedJoints:
         """The joints that bend the skin; with a `rest_in_armature` only."""
         return SkinnedJoints.of(*self.skin_with_hard_edges, self.skeleton)
+
+    @cached_property
+    def joints_in_character(self) -> frozenset[str]:
+        """The bones at whose heads are joints inside of the skin of other meshes that they bend.
+
+        Of one of the meshes on its armature, or of all together, where it is no thicker than that
+        of this mesh: of a coat the neck is in the body, but no arm is where its sleeve is.
+        """
+        self.reads_other_meshes = True
+        meshes = [each for each in self.beside if each.rest_in_armature is not None]
+        if self.rest_in_armature is None or not meshes:
+            return frozenset()
+        skins = [each.skin_with_hard_edges for each in (self, *meshes)]
+        positions, influences = zip(*skins, strict=True)
+        every = np.concatenate(positions), Influences.joined(influences)
+        most = np.zeros(self.skeleton.bone_count)
+        others = [each.skinned_joints for each in meshes]
+        elsewhere = np.concatenate([joints.bones for joints in others])
+        own = np.isin(self.skinned_joints.bones, elsewhere)
+        most[self.skinned_joints.bones[own]] = _AS_THICK * self.skinned_joints.radii[own]
+        found: list[int] = []
+        for joints in (*others, SkinnedJoints.of(*every, self.skeleton)):
+            inside = joints.inside(np.eye(4)) & (joints.radii <= most[joints.bones])
+            found += joints.bones[inside].tolist()
+        return frozenset(self.skeleton.names[bone] for bone in found)
 
     @cached_property
     def misplacement(self) -> Misplacement | None:

@@ -127,7 +127,7 @@ def test_the_curve_is_judged_where_the_method_compensates(
     (issue,) = weight_transition.WEIGHT_TRANSITION.find(subject_of(narrow))
     # They fold the skin with every method; the curve is judged where it acts.
     assert "faster than a third of the limb's radius" in issue.message
-    judged = "Bent by 90 degrees" in issue.message
+    judged = "The outside of a bend" in issue.message
     assert judged == ("COMPENSATED" in (method, base if method == BY_EXAMPLE else ""))
 
 

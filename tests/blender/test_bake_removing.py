@@ -62,7 +62,9 @@ def test_scripts_are_told_what_was_removed(limb: bpy.types.Object) -> None:
     (baked,) = api.bake_bones(limb, helpers=1)
     (report,) = api.remove_bake(limb)
     assert (report.bones, report.key_names) == (baked.bones + baked.gauges, ())
-    assert report.sentence().startswith(f"Removed {report.bones} helper bones, and put its weights")
+    assert report.sentence().startswith(
+        f"Removed {report.bones} helper bones of Limb, and put its weights back."
+    )
     keys = api.bake_correctives(limb).key_names
     (report,) = api.remove_bake(limb)
     assert (report.bones, report.key_names) == (0, keys)

@@ -14,7 +14,6 @@ from dq_compensation.analysis.transitions import (
     quantile_of_share,
     reshape_transition,
     share_of_quantile,
-    thickness_ratio,
 )
 from dq_compensation.core.influences import Influences
 
@@ -163,14 +162,3 @@ def test_far_from_the_joint_nothing_changes() -> None:
     measured = measure_transitions(cylinder.positions, cylinder.influences, joints)
     proposed = reshape_transition(cylinder.positions, cylinder.influences, joints, measured, 1)
     assert np.abs(cylinder.positions[proposed.vertices, 2]).max() < 3.1
-
-
-def test_the_thickness_of_the_two_sides_is_compared() -> None:
-    cylinder = Cylinder.with_transition(0.63)
-    joints = joints_of(cylinder)
-    positions = cylinder.positions.copy()
-    for factor in (1.0, 2.0):
-        positions[cylinder.positions[:, 2] > 0.3, :2] *= factor
-        measured = measure_transitions(positions, cylinder.influences, joints)
-        ratio = thickness_ratio(positions, cylinder.influences, joints, measured, 1)
-        assert ratio == pytest.approx(factor, rel=0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -16,6 +17,7 @@ from tests.blender.scene_builders import add_armature, link
 from tests.limb import build_posed_limb
 from tests.setup_check.animated_human import add_child, find, fix, world_positions
 from tests.setup_check.plant_bone_scale import PLANTED, forearm
+from tests.setup_check.test_unweighted_vertices import dense_weights
 from tests.setup_check.test_unweighted_vertices import subject_of as subject_of_limb
 
 FOREARM = "lowerarm01.L"
@@ -199,3 +201,73 @@ def test_the_question_counts_all_keys_that_go() -> None:
     assert "12 keys of the scale of 1 bone are removed from" in issue.fixes[0].question
     assert "Walk" in issue.fixes[0].question
     assert "12 keys" in CHECK.fix("clear_scale_keys", subject_of_limb(limb), issue)
+
+
+def rigid_pieces() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """The limb, posed, each vertex with its strongest bone alone, as a robot has."""
+    limb, rig = build_posed_limb()
+    bones = dense_weights(limb).argmax(axis=1)
+    for index, group in enumerate(limb.vertex_groups):
+        group.remove(range(len(bones)))
+        group.add(np.flatnonzero(bones == index).tolist(), 1.0, "REPLACE")
+    bpy.context.view_layer.update()
+    return limb, rig
+
+
+def keep_scale(bone: bpy.types.PoseBone) -> None:
+    bone.scale = (1.17, 1.0, 0.8)
+
+
+def key_scale(bone: bpy.types.PoseBone) -> None:
+    for frame, size in ((1, 1.0), (10, 1.17)):
+        bone.scale = (size, 1.0, 1.0)
+        bone.keyframe_insert("scale", frame=frame)
+    bpy.context.scene.frame_set(10)
+
+
+def drive_scale(bone: bpy.types.PoseBone) -> None:
+    bone.driver_add("scale", 0).driver.expression = "1.17"
+
+
+def constrain_scale(bone: bpy.types.PoseBone) -> None:
+    constraint = bone.constraints.new("LIMIT_SCALE")
+    constraint.use_min_x, constraint.min_x = True, 1.3
+
+
+def mirror(bone: bpy.types.PoseBone) -> None:
+    bone.scale = (1.0, -1.0, 1.0)
+
+
+def hide(bone: bpy.types.PoseBone) -> None:
+    bone.scale = (0.0, 0.0, 0.0)
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize(
+    "scale", [keep_scale, key_scale, drive_scale, constrain_scale, mirror, hide]
+)
+def test_a_scale_where_nothing_blends_is_left_to_the_animator(
+    scale: Callable[[bpy.types.PoseBone], None],
+) -> None:
+    """What follows one bone alone is where plain skinning has it: 1e-5 of two metres."""
+    limb, rig = rigid_pieces()
+    scale(rig.pose.bones["Lower"])
+    assert not CHECK.find(subject_of_limb(limb))
+    plain = api.evaluate(limb, method="LINEAR")
+    for method in ("DUAL_QUATERNION", "COMPENSATED"):
+        np.testing.assert_allclose(api.evaluate(limb, method=method), plain, atol=2e-5)
+
+
+@pytest.mark.usefixtures("addon")
+def test_a_scale_of_one_piece_counts_where_another_bone_pulls() -> None:
+    """The hand takes the scale of the forearm; one vertex follows it and the upper arm."""
+    limb, rig = rigid_pieces()
+    rig.pose.bones["Lower"].scale = (1.17, 1.0, 0.8)
+    last = len(limb.data.vertices) - 1
+    limb.vertex_groups["Upper"].add([last], 0.5, "REPLACE")
+    bpy.context.view_layer.update()
+    (issue,) = CHECK.find(subject_of_limb(limb))
+    assert issue.bones == ("Lower",)
+    rig.data.bones["Hand"].inherit_scale = "NONE"
+    bpy.context.view_layer.update()
+    assert not CHECK.find(subject_of_limb(limb))

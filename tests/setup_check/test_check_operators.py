@@ -168,7 +168,7 @@ def test_fix_all_ends_when_a_fix_does_not_help(
     use_checks(monkeypatch, Check("dents", Dents().check().find, {"flatten": useless}))
     assert bpy.ops.dqc.fix_all() == {"FINISHED"}
     assert body["dents"] == 3 + more
-    (result,) = fix_all(body).results
+    (result,) = fix_all([body])[0].results
     assert result.state == "REFUSED"
     assert result.sentence == "Tried, but the problem is still there. Undo this."
     capfd.readouterr()
@@ -183,7 +183,7 @@ def test_a_fix_says_what_it_leaves(body: Object, monkeypatch: pytest.MonkeyPatch
         return "Flattened one."
 
     use_checks(monkeypatch, Check("dents", Dents().check().find, {"flatten": flatten_one}))
-    (result,) = fix_all(body).results
+    (result,) = fix_all([body])[0].results
     assert result.state == "FIXED"
     assert result.sentence == "Flattened one. Left: Body has 2 dents."
 
@@ -201,7 +201,7 @@ def test_fewer_other_bones_are_less(
         return "Mended"
 
     use_checks(monkeypatch, Check("dents", dents.check().find, {"flatten": mend}))
-    (result,) = fix_all(body).results
+    (result,) = fix_all([body])[0].results
     assert result.state == state
 
 

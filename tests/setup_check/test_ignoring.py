@@ -75,9 +75,9 @@ def test_scripts_ignore_and_take_back(body: Object) -> None:
 
 def test_fix_all_leaves_it_where_it_is_not_named(body: Object) -> None:
     api.ignore(body, "dents", "dents")
-    assert fix_all(body).results == []
+    assert fix_all([body])[0].results == []
     assert body["dents"] == 3
-    (result,) = fix_all(body, key="dents").results
+    (result,) = fix_all([body], key="dents")[0].results
     assert result.state == "FIXED"
 
 

@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation import api
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.setup_check.checks.unweighted_vertices import CHECK
@@ -16,6 +17,7 @@ from dq_compensation.setup_check.subject import Subject
 from human.model import RIGS, Rig
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import evaluated_positions, linked_copy, write_no_numbers
+from tests.limb import build_limb
 from tests.setup_check.plant_unweighted_vertices import loose, patch, torn
 
 
@@ -188,3 +190,46 @@ def test_weights_from_nearest_are_not_offered_into_a_locked_group(human: Human) 
     assert not issue.fixes
     assert "Weight From Nearest cannot mend it: " in issue.message
     assert groups[written[0]].name in issue.message
+
+
+def live_weights(shirt: bpy.types.Object, body: bpy.types.Object, kind: str) -> bpy.types.Modifier:
+    """A modifier first in the stack that gives the shirt the weights of the body."""
+    if kind == "DATA_TRANSFER":
+        modifier = shirt.modifiers.new("Weights", "DATA_TRANSFER")
+        modifier.object, modifier.use_vert_data = body, True
+        modifier.data_types_verts, modifier.vert_mapping = {"VGROUP_WEIGHTS"}, "NEAREST"
+    else:
+        modifier = shirt.modifiers.new("Weights", "VERTEX_WEIGHT_MIX")
+        modifier.vertex_group_a, modifier.default_weight_b = "Upper", 1.0
+        modifier.mix_set = "ALL"
+    shirt.modifiers.move(len(shirt.modifiers) - 1, 0)
+    return modifier
+
+
+@pytest.mark.usefixtures("addon")
+@pytest.mark.parametrize("enabled", [False, True])
+@pytest.mark.parametrize("kind", ["DATA_TRANSFER", "VERTEX_WEIGHT_MIX"])
+def test_weights_that_a_modifier_makes_are_weights(kind: str, enabled: bool) -> None:
+    """All vertices follow the bones: none is at rest, and none is said to be."""
+    body, rig = build_limb()
+    shirt = body.copy()
+    shirt.data, shirt.name = body.data.copy(), "Shirt"
+    bpy.context.collection.objects.link(shirt)
+    for group in shirt.vertex_groups:
+        group.remove(range(len(shirt.data.vertices)))
+    said = {issue.key for issue in api.check(shirt)}
+    assert "all" in said
+    modifier = live_weights(shirt, body, kind)
+    if enabled:
+        api.enable(shirt)
+    rest = evaluated_positions(shirt)
+    rig.pose.bones["Upper"].location = (0.0, 1.0, 0.0)
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(evaluated_positions(shirt) - rest, axis=1).min() > 0.9
+    said = {issue.key for issue in api.check(shirt)}
+    assert not said & {"all", "torn", "loose", "refused"}
+    assert not [i for i in api.check(body) + api.check(shirt) if i.key == "no_group"]
+    if not enabled:
+        modifier.show_viewport = False
+        bpy.context.view_layer.update()
+        assert "all" in {issue.key for issue in api.check(shirt)}

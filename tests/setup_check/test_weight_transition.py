@@ -116,7 +116,7 @@ def two_limbs(left: float, right: float) -> bpy.types.Object:
 
 
 def test_a_joint_brings_the_other_side_in_that_is_nearly_as_bad() -> None:
-    """The error of 0.44 radii is 3.2 % and above the limit, that of 0.46 is 2.7 % and below it."""
+    """0.44 radii are below the limit, 0.46 above it, and below it where the other side is off."""
     limb = two_limbs(0.44, 0.46)
     issue = found_in(limb)["lower.L"]
     assert set(issue.bones) == {"upper.L", "lower.L", "upper.R", "lower.R"}
@@ -144,16 +144,33 @@ def test_a_right_width_at_the_joint_is_no_issue(width: float) -> None:
         *(("MEASURED", width, 0.0) for width in (1.8, 2.5, 3.0)),
     ],
 )
-def test_what_it_expects_is_what_the_bend_shows(curve: str, width: float, shift: float) -> None:
-    """Within 2 % of the radius: the table is interpolated, the cylinder coarser than its model."""
+def test_what_it_says_is_what_the_bend_shows(curve: str, width: float, shift: float) -> None:
+    """Warnings are about errors from 5 % of the radius on, to the side that they name."""
     limb, rig = cylinder(width, shift)
     limb.dq_compensation.curve = curve
     issue = found_in(limb)["lower"]
     assert issue.severity == "WARNING"
     error = bend_error(limb, rig)
-    result = "bulges by" if error > 0.0 else "is pressed in by"
-    percent = int(issue.message.split(f"{result} about ")[1].split(" %")[0])
-    assert percent == pytest.approx(abs(error), abs=2.0)
+    result = "bulges" if error > 0.0 else "is pressed in"
+    assert f"The outside of a bend {result}" in issue.message
+    assert abs(error) > 5.0
+
+
+@pytest.mark.parametrize(
+    ("curve", "width", "shift"),
+    [
+        *(("FITTED", *each) for each in ((0.5, 0.0), (0.79, 0.0), (0.63, 0.14), (0.63, -0.14))),
+        *(("MEASURED", *each) for each in ((0.35, 0.0), (1.45, 0.0), (1.0, 0.45), (0.63, -0.8))),
+    ],
+)
+def test_where_it_says_nothing_the_bend_shows_little(
+    curve: str, width: float, shift: float
+) -> None:
+    """Up to 7 % of the radius; what is called far off has 10 and more with the measured curve."""
+    limb, rig = cylinder(width, shift)
+    limb.dq_compensation.curve = curve
+    assert found_in(limb) == {}
+    assert abs(bend_error(limb, rig)) < 7.0
 
 
 @pytest.mark.parametrize(("width", "shift"), [(0.25, 0.0), (1.1, 0.0), (0.3, 1.0), (0.63, -0.6)])

@@ -214,6 +214,14 @@ def followed_modifiers(skinned: SkinnedObject) -> list[bpy.types.Modifier]:
     return [each for each in shown if not _keeps_mesh(each, skinned.obj)]
 
 
+def writes_weights(skinned: SkinnedObject) -> bool:
+    """Whether modifiers before the Armature modifier give vertices other weights; cheap."""
+    return any(
+        each.type == "NODES" or each.type.startswith("VERTEX_WEIGHT") or _transfers_weights(each)
+        for each in followed_modifiers(skinned)
+    )
+
+
 def may_differ_in_frames(skinned: SkinnedObject) -> bool:
     """Whether modifiers before the Armature modifier may make other vertices in other frames.
 

@@ -10,7 +10,7 @@ from ...scene.blender.mesh import other_users
 from ...scene.corrective_drivers import acting_keys
 from ...scene.helper_rig import HelperBone, acting_helpers, add_helpers, missing_helpers
 from ...scene.vertex_groups import kept_record, restore_refusal
-from ...wording import counted, listed
+from ...wording import counted, listed, verb
 from ..fixes.requirements import require_editable, require_editable_bones
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
@@ -34,8 +34,9 @@ def _find_baked_bones(subject: Subject) -> Iterator[Issue]:
 def _acting(subject: Subject, names: list[str]) -> Issue:
     obj = subject.obj
     message = (
-        f"{counted(len(names), 'baked helper bone')} of {obj.name} act beside DQ Compensation, "
-        f"which they stand in for, so that it is corrected twice: {listed(names)}."
+        f"{counted(len(names), 'baked helper bone')} of {obj.name} "
+        f"{verb(len(names), 'acts', 'act')} beside DQ Compensation, so that it is corrected twice: "
+        f"{listed(names)}."
     )
     disable = Fix(
         "disable",
@@ -135,8 +136,9 @@ def _find_baked_keys(subject: Subject) -> Iterator[Issue]:
         "mute_keys",
         "Mute Baked Keys",
         "Mute these keys and let DQ Compensation alone correct the deformation",
-        f"{counted(len(names), 'shape key')} of {obj.name} are muted, and it looks "
-        f"different.{shared} Where it is exported or disabled, they have to be on again.",
+        f"{counted(len(names), 'shape key')} of {obj.name} {verb(len(names), 'is', 'are')} "
+        f"muted, and it looks different.{shared} Turn {verb(len(names), 'it', 'them')} on again "
+        "where it is exported or disabled.",
     )
     disable = Fix(
         "disable",

@@ -42,6 +42,9 @@ def _find_bone_groups(subject: Subject) -> Iterator[Issue]:
             "group as well."
         )
         yield Issue("no_bone", "INFORMATION", message, vertices=subject.vertices_in(names))
+    if (made := subject.weights_of_modifiers) is not None:
+        groups = np.unique(made.groups[made.weights > 0.0])
+        members += [subject.group_names[group] for group in groups.tolist()]
     yield from _bones_without_group(subject, rig, members)
 
 

@@ -33,8 +33,13 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.mesh import read_property
 from ...scene.blender.skinned_object import armature_modifier
-from ...scene.settings.object_settings import Settings, setting_label, settings_of
-from ...wording import counted, listed
+from ...scene.settings.object_settings import (
+    Settings,
+    armature_with_settings,
+    setting_label,
+    settings_of,
+)
+from ...wording import counted, listed, verb
 from ..fixes.bone_dependents import (
     VECTOR_CHANNELS,
     actions_of,
@@ -486,7 +491,7 @@ def find(subject: Subject) -> Iterator[Issue]:
         yield Issue("limb_axis", severity, message, _names(axes, wrong), fixes=fixes)
     elif setting == "AUTO" and turned.any():
         names = _names(axes, turned)
-        do_not = "does not" if len(names) == 1 else "do not"
+        do_not = verb(len(names), "does not", "do not")
         message = (
             f"{counted(len(names), 'bone')} of {subject.rig.name} {do_not} point along the "
             f"limb: {listed(names)}. Limb Axis {setting_label(subject.obj, 'limb_axis')} takes "
@@ -496,20 +501,20 @@ def find(subject: Subject) -> Iterator[Issue]:
 
 
 def _limb_axes(subject: Subject) -> LimbAxes:
-    """The limb axes of the bones that move any vertex of the mesh."""
-    used = np.zeros(subject.skeleton.bone_count, np.bool_)
-    influences = subject.influences
-    used[influences.bones[influences.weights > 0.0]] = True
-    return LimbAxes.of(subject.skeleton, used)
+    """The limb axes of the bones that move any vertex of the meshes with the same setting."""
+    count = subject.skeleton.bone_count
+    moving = [each.influences.moving_bones(count) for each in subject.with_its_settings]
+    return LimbAxes.of(subject.skeleton, np.logical_or.reduce(moving))
 
 
 def _set_axis_fix(subject: Subject, axis: str, axes: LimbAxes, wrong: Booleans) -> Fix:
     label = setting_label(subject.obj, "limb_axis", axis)
+    owner = subject.rig if len(subject.with_its_settings) > 1 else subject.obj
     return Fix(
         "set_limb_axis",
         f"Limb Axis {label}",
         f"Set Limb Axis to {label}, which follows the limbs best; no bone is changed",
-        f"Limb Axis of {subject.obj.name} is set from {setting_label(subject.obj, 'limb_axis')} to "
+        f"Limb Axis of {owner.name} is set from {setting_label(subject.obj, 'limb_axis')} to "
         f"{label}. The compensated shape changes where joints bend, above all at "
         f"{listed(_names(axes, wrong))}.",
     )
@@ -523,11 +528,11 @@ def _reorient_fix(axes: LimbAxes, armature: str) -> Fix:
         "Reorient Bones",
         f"Turn {bones} at rest so that Y runs along the limb: {listed(names)}. Heads, pose and "
         "animation stay",
-        f"{bones} of {armature} are turned at rest, for every mesh that it deforms: "
-        f"{listed(names)}. Their pose channels and all keys in its actions are rewritten so "
-        "that the motion stays; numbers in the channels, Euler orders and locks change with the "
-        "axes. A channel whose keys are not at the same frames is keyed on every frame. The "
-        "compensated shape changes where the limb was taken for another direction.",
+        f"{bones} of {armature} {verb(len(names), 'is', 'are')} turned at rest, for every mesh "
+        f"that it deforms: {listed(names)}. Their pose channels and all keys in its actions are "
+        "rewritten so that the motion stays; numbers in the channels, Euler orders and locks "
+        "change with the axes. A channel whose keys are not at the same frames is keyed on every "
+        "frame. The compensated shape changes where the limb was taken for another direction.",
     )
 
 
@@ -560,7 +565,11 @@ def _set_limb_axis(subject: Subject, issue: Issue) -> Repair:
     """Set Limb Axis to the one that follows the most limbs."""
     before = setting_label(subject.obj, "limb_axis")
     yield
-    subject.settings.limb_axis = _limb_axes(subject).best_axis()
+    best = _limb_axes(subject).best_axis()
+    armature = armature_with_settings(subject.obj)
+    every = [each.obj for each in subject.with_its_settings] if armature is None else [armature]
+    for owner in every:
+        settings_of(owner).limb_axis = best
     return (
         f"Limb Axis is {setting_label(subject.obj, 'limb_axis')} now, it was {before}: "
         f"{counted(len(issue.bones), 'bone')}"

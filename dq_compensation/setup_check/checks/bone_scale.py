@@ -1,4 +1,4 @@
-"""Check: no bone that moves the mesh is scaled, by its pose, its animation or a constraint.
+"""Check: no bone that is blended with others is scaled, by its pose, its animation or a constraint.
 
 Scale is outside of what dual quaternions blend: it is applied beside them, so a scaled limb changes
 its size as linear skinning would have it, and the compensation keeps the width of the unscaled one.
@@ -23,8 +23,8 @@ from ...scene.blender.animation_curves import (
 )
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import read_property
-from ...wording import counted, listed
-from ..fixes.bone_dependents import Followers, bones_behind
+from ...wording import counted, listed, verb
+from ..fixes.bone_dependents import Followers, bones_behind, inherits_scale
 from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, Issue, Repair, Severity
 from ..subject import Subject
@@ -42,13 +42,13 @@ _HARM_NEGATIVE = (
 def find(subject: Subject) -> Iterator[Issue]:
     """The scaled bones, by the source of the scale.
 
-    Where one bone alone moves the mesh, and where all that move it are scaled alike, nothing has to
-    be blended.
+    Vertices that one bone alone moves have nothing to blend, nor have those whose bones are scaled
+    alike: a piece of a robot may be scaled, and so may a whole character.
     """
     armature = subject.find_rig()
-    if armature is None or armature.pose is None or len(subject.moving_bones) < 2:
+    if armature is None or armature.pose is None or len(subject.blended_bones) < 2:
         return
-    moving = bones_behind(armature, subject.moving_bones)
+    moving = bones_behind(armature, subject.blended_bones, scaling=True)
     every_curve = bone_curves(all_actions(armature), "scale")
     every_curve = [curve for curve in every_curve if curve.bone in moving]
     common = _bones_above_all(subject, armature)
@@ -82,15 +82,15 @@ def find(subject: Subject) -> Iterator[Issue]:
 
 
 def _bones_above_all(subject: Subject, armature: bpy.types.Object) -> set[str]:
-    """The bones that hand an equal scale on to all moving bones."""
+    """The bones that hand an equal scale on to all bones that are blended."""
     found: set[str] | None = None
     bones = armature_of(armature).bones
-    for name in subject.moving_bones:
+    for name in subject.blended_bones:
         bone: bpy.types.Bone | None = bones[name]
         lineage = set()
         while bone is not None:
             lineage.add(bone.name)
-            bone = bone.parent if bone.inherit_scale not in {"NONE", "NONE_LEGACY"} else None
+            bone = bone.parent if inherits_scale(bone) else None
         found = lineage if found is None else found & lineage
     return found or set()
 
@@ -147,18 +147,19 @@ def _keyed_issue(subject: Subject, keyed: tuple[str, ...], curves: list[BoneCurv
     severity, harm = _harm(min(float(each.min(initial=1.0)) for each in values))
     actions = _actions(curves)
     names = [played.action.name for played in actions]
-    keys = counted(sum(len(each) for each in values), "key")
-    removed = counted(sum(len(each) for each in every), "key")
+    count, all_count = (sum(map(len, each)) for each in (values, every))
+    keys = f"{counted(count, 'key')} {verb(count, 'scales', 'scale')}"
+    removed = f"{counted(all_count, 'key')} of the scale of {counted(len(keyed), 'bone')}"
     played = [each.action.name for each in _actions(scaling)]
-    bones = counted(len(keyed), "bone")
     message = (
-        f"{keys} scale {bones} of {armature.name} ({listed(keyed)}) in {listed(played)}. {harm}"
+        f"{keys} {counted(len(keyed), 'bone')} of {armature.name} ({listed(keyed)}) in "
+        f"{listed(played)}. {harm}"
     )
     fix = Fix(
         "clear_scale_keys",
         "Remove Scale Keys",
         "Remove the animation of these bones' scale and set it to 1",
-        f"The animation will look different: {removed} of the scale of {bones} are removed "
+        f"The animation will look different: {removed} {verb(all_count, 'is', 'are')} removed "
         f"from {listed(names)}.{_shared(actions, armature)}{_following(subject, keyed)}",
     )
     return Issue("keys", severity, message, keyed, fixes=(fix,))
@@ -175,14 +176,14 @@ def _constrained(subject: Subject, armature: bpy.types.Object, known: set[str]) 
     sizes = np.linalg.svd(matrices, compute_uv=False)
     scaled_rows = np.abs(sizes - 1.0).max(axis=1) > _TOLERANCE
     scaled = {bones[int(row)].name for row in np.flatnonzero(scaled_rows)}
-    of_mesh = sizes[[bones.find(name) for name in subject.moving_bones]]
+    of_mesh = sizes[[bones.find(name) for name in subject.blended_bones]]
     flat = np.linalg.det(matrices) <= 1e-9
     if np.ptp(of_mesh) <= _TOLERANCE * of_mesh.max() and not flat.any():
         return
     inside_out = bool((scaled_rows & flat).any())
     sources: dict[str, str] = {}
     offenders: list[str] = []
-    for name in sorted(scaled & subject.moving_bones):
+    for name in sorted(scaled & subject.blended_bones):
         lineage = [bones[name], *bones[name].parent_recursive]
         if any(bone.name in known for bone in lineage):
             continue

@@ -8,7 +8,7 @@ from itertools import combinations
 import bpy
 import numpy as np
 
-from ...wording import counted, listed
+from ...wording import counted, listed, verb
 from ..fixes.requirements import require_editable
 from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
@@ -77,8 +77,9 @@ def _overlaps(subject: Subject) -> Iterator[Issue]:
     vertices = np.flatnonzero(np.any([both for _, _, both in pairs], axis=0))
     offenders = sorted({bone for one, other, _ in pairs for bone in (one, other)})
     message = (
-        f"{counted(len(vertices), 'vertex')} of {obj.name} belong to the supports of several bones "
-        f"with example poses: {listed([f'{one} and {other}' for one, other, _ in pairs])}. Where "
+        f"{counted(len(vertices), 'vertex')} of {obj.name} "
+        f"{verb(len(vertices), 'belongs', 'belong')} to the supports of several bones with example "
+        f"poses: {listed([f'{one} and {other}' for one, other, _ in pairs])}. Where "
         "examples of both act, their offsets add up. Paint the supports apart if that is not "
         "wanted."
     )

@@ -1,4 +1,4 @@
-"""Check: the mesh object is where its rig is.
+"""Check: the mesh object is where its rig is, and its vertices are somewhere.
 
 Blender deforms a mesh in the space of its armature: what counts is where the two are to each other,
 not which of them was moved or whether a rotation is applied. While a mesh object is misplaced, no
@@ -34,7 +34,8 @@ _TOLERANCE = 1e-4
 
 
 def find(subject: Subject) -> Iterator[Issue]:
-    """A mesh object that was moved, turned or scaled off its rig."""
+    """Vertices that are nowhere; a mesh object that was moved, turned or scaled off its rig."""
+    yield from _no_numbers(subject)
     obj, armature, found = subject.obj, subject.find_rig(), subject.misplacement
     # A bone that moves the mesh as a parent is found with the parents.
     by_bone = obj.parent == armature and obj.parent_type == "BONE"
@@ -59,6 +60,18 @@ def find(subject: Subject) -> Iterator[Issue]:
     )
     bones = tuple(subject.skeleton.names[bone] for bone in outside)
     yield Issue("misplaced", "ERROR", message, bones, fixes=(fix,))
+
+
+def _no_numbers(subject: Subject) -> Iterator[Issue]:
+    vertices = np.flatnonzero(~np.isfinite(subject.rest).all(axis=1))
+    if len(vertices):
+        has, them = ("has", "it") if len(vertices) == 1 else ("have", "them")
+        message = (
+            f"{counted(len(vertices), 'vertex')} of {subject.obj.name} {has} a position that is "
+            f"not a number, as broken files leave it: {listed([str(each) for each in vertices])}. "
+            f"Joints near {them} are measured wrong. Select {them}, and delete {them} in Edit Mode."
+        )
+        yield Issue("no_number", "ERROR", message, vertices=vertices)
 
 
 def _movement_words(subject: Subject, found: Misplacement) -> str:

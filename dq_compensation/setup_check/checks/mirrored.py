@@ -166,13 +166,15 @@ def _differing_rows(
     """
     deforming, count = subject.deforming_weights, len(mirrored_group)
     of_pairs = np.flatnonzero(mirrored_group[deforming.groups] >= 0)
+    if not len(of_pairs):
+        return of_pairs, np.zeros(0)
     places, groups = place[deforming.vertices[of_pairs]], deforming.groups[of_pairs]
     keys, inverse = np.unique(places.astype(np.int64) * count + groups, return_inverse=True)
     inverse = inverse.reshape(-1)
     means = np.bincount(inverse, deforming.weights[of_pairs], len(keys))
     means /= np.bincount(place)[keys // count]
     others = partners[places].astype(np.int64) * count + mirrored_group[groups]
-    found = np.minimum(np.searchsorted(keys, others), max(len(keys) - 1, 0))
+    found = np.minimum(np.searchsorted(keys, others), len(keys) - 1)
     on_other_side = np.where(keys[found] == others, means[found], 0.0)
     differences = np.abs(means[inverse] - on_other_side)
     differs = (partners[places] >= 0) & (differences > _UNSEEN)

@@ -24,7 +24,7 @@ from ...scene.settings.object_settings import (
 )
 from ...scene.vertex_groups import write_rows
 from ...session.changes import writing_settings
-from ...wording import counted, listed
+from ...wording import counted, listed, verb
 from ..fixes.requirements import require_editable, require_writable
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import DeformingWeights, MeshSeam, Subject
@@ -209,12 +209,12 @@ def _issue(subject: Subject, seam: _OpenSeam) -> Issue:
     small, large = seam.small.obj.name, seam.large.obj.name
     parts, changes = [], []
     if seam.apart.any():
-        parts.append(f"{_counted(seam.apart)} lie up to {seam.length()} apart")
-        changes.append(f"{_counted(seam.apart)} are moved by up to {seam.length()}")
+        parts.append(f"{_counted(seam.apart, 'lies', 'lie')} up to {seam.length()} apart")
+        changes.append(f"{_counted(seam.apart, 'is', 'are')} moved by up to {seam.length()}")
     if seam.unlike.any():
         most = float(seam.pairs.differences.max())
         parts.append(f"the weights of {_counted(seam.unlike)} differ by up to {most:.3f}")
-        changes.append(f"{_counted(seam.unlike)} get the weights of {large}")
+        changes.append(f"{_counted(seam.unlike, 'gets', 'get')} the weights of {large}")
     if seam.settings:
         labels = listed([_label(name) for name in seam.settings])
         parts.append(f"the meshes have different settings ({labels})")
@@ -230,8 +230,10 @@ def _issue(subject: Subject, seam: _OpenSeam) -> Issue:
     return Issue(seam.key, "WARNING", message, vertices=vertices, fixes=(fix,))
 
 
-def _counted(pairs: Booleans) -> str:
-    return counted(int(pairs.sum()), "vertex")
+def _counted(pairs: Booleans, of_one: str = "", of_several: str = "") -> str:
+    """``3 vertices lie``; without verbs ``3 vertices``."""
+    count = int(pairs.sum())
+    return f"{counted(count, 'vertex')} {verb(count, of_one, of_several)}".rstrip()
 
 
 def _label(name: str) -> str:

@@ -121,6 +121,9 @@ def _left_behind(subject: Subject) -> Booleans:
         return left
     if modifier.use_bone_envelopes:
         left &= subject.influences.weights[:, 0] <= 0.0
+    if (made := subject.weights_of_modifiers) is not None:
+        # Of other vertices nothing says which of them are the mesh's own.
+        left &= ~made.moved if len(made.moved) == len(left) else False
     # Its own vertex group says where it acts.
     if modifier.vertex_group in subject.group_names:
         mask = subject.weights.of_group(subject.group_names.index(modifier.vertex_group))

@@ -7,6 +7,7 @@ bones that are short for the thickness of the body (spines, palms), nor those of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,15 +21,14 @@ from ...analysis.transitions import (
     Reshaped,
     TransitionJoints,
     Transitions,
-    expected_error,
     measure_transitions,
     quantile_of_share,
     reshape_transition,
-    thickness_ratio,
 )
-from ...arrays import Booleans, Float64s, Indices
+from ...arrays import Booleans, Float64s, Indices, Int32s
 from ...core.limb_joints import LimbJoints
 from ...core.ropes import rope_joints
+from ...core.skeleton import Skeleton
 from ...errors import UserError, raise_refusal
 from ...scene.binding.content import acting_soft_copy
 from ...scene.blender.armature import flipped_name
@@ -45,12 +45,8 @@ from ..subject import Subject
 # Joints where the change of weights spoils the compensation, and better weights.
 
 
-# Errors up to here, in % of the limb's radius, are not worth a warning.
-_UNSEEN = 3.0
-# The measured curve depends on the weights less: errors up to here are small, whatever they are.
-_MEASURED_UNSEEN = 10.0
-# A joint with an error brings in that of the other side when it is nearly as bad, so that a
-# symmetric character stays symmetric: limits are wider by this factor, half of the error counts.
+# A joint that is off brings in that of the other side when it is nearly so, so that a symmetric
+# character stays symmetric: limits are wider by this factor.
 _WIDER = 1.2
 # The fewest vertices that make a measurement.
 _FEWEST = 8
@@ -74,8 +70,12 @@ _SCATTERED = 0.22
 # How far the plane in which they cross over may be tilted: 0.4 is 22 degrees. Necks and chins have
 # more; fingers, elbows and knees up to 0.35.
 _TILTED = 0.4
-# What is right, and what a fix has to come to: the width, and the distance from the joint.
-_RIGHT_WIDTHS, _RIGHT_SHIFT = (0.5, 0.8), 0.15
+# What is right for the published curves, and what a fix has to come to: the width, and the distance
+# from the joint. Beyond it the outside of a bend by 90 degrees is 3 to 6 % of the radius off.
+_RIGHT_WIDTHS, _RIGHT_SHIFT = (0.45, 0.8), 0.15
+# The measured curve minds only how far from the joint weights change, their width and the distance
+# together: beyond these sums the outside bulges by about 3 and 10 %.
+_MEASURED_REACH, _MEASURED_FAR = 1.5, 1.75
 # Weights that change over less of the radius than this fold the skin, whatever curve there is.
 _NARROW = 1.0 / 3.0
 # Below this part of the radius no length is told: weights are hard, places are at the joint.
@@ -88,13 +88,19 @@ _ROUND = 0.05
 # far apart, once moves them little.
 _AROUND = 2.5
 _MOST_ROUNDS = 8
+# How much the place of a joint spoils beside its width, where the worst are to come first.
+_PLACE = 2.0
 # The way along the limb without vertices, in radii, beside a joint or across it, from which no
 # weights fit.
 _SPARSE = 0.9
 # The width from which a joint may be one of a rope, in radii.
 _WIDE = 1.0
-# How much thicker one side of the joint may be than the other.
-_EVEN = 1.5
+# The names of bones that share out a twist along a limb, and do not bend it.
+_TWIST_BONE = re.compile(r"[Tt]wist|TWIST|((?<![A-Za-z])roll|Roll)(?![a-z])")
+# Names of the pieces of one limb differ in these.
+_NUMBERS = re.compile(r"[\W\d_]")
+# What pieces of one limb, as long as each other and in line, may differ by, in parts of the length.
+_IN_LINE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +109,7 @@ class MeasuredTransitions:
 
     Attributes:
         positions: shape (n, 3), armature space, at rest.
+        twists: shape (B,), whether a bone only shares out a twist: see `_twist_bones`.
         away: shape (B,), how far the joint lies from where its skin bends; 1 is outside.
     """
 
@@ -111,6 +118,7 @@ class MeasuredTransitions:
     positions: Float64s
     joints: TransitionJoints
     transitions: Transitions
+    twists: Booleans
     away: Float64s
 
     @classmethod
@@ -128,9 +136,11 @@ class MeasuredTransitions:
         # Of hard weights nothing says how they rise.
         hard = (measured.counts >= _FEWEST) & (np.abs(measured.widths) < _HARD)
         measured = replace(measured, widths=np.where(hard, _HARD, measured.widths))
-        away = np.maximum(np.abs(measured.shifts) / _FAR, measured.offsets / _OUTSIDE)
+        twists = _twist_bones(skeleton, joints.parents)
+        shifts = np.where(twists, 0.0, np.abs(measured.shifts))
+        away = np.maximum(shifts / _FAR, measured.offsets / _OUTSIDE)
         away = _alike_on_both_sides(away, subject.mirrored_bones)
-        return cls(subject, skeleton.names, positions, joints, measured, away)
+        return cls(subject, skeleton.names, positions, joints, measured, twists, away)
 
     @property
     def outside(self) -> Booleans:
@@ -197,34 +207,57 @@ class MeasuredTransitions:
         Args:
             compensated: whether a curve acts at all.
         """
-        inside = ~self.outside
-        nearly_sound = inside & self.sound(_WIDER) & compensated
-        sound = np.flatnonzero(self.sound() & inside).tolist()
-        narrow = {joint for joint in sound if self.transitions.widths[joint] < _NARROW}
-        errors = dict.fromkeys(sorted(narrow), 0.0)
-        for joint in sound if compensated else ():
-            if error := self._error(joint, 1.0, _UNSEEN):
-                errors[joint] = error
+        inside, widths = ~self.outside, self.transitions.widths
+        sound = self.sound() & inside
+        narrow = sound & (widths < _NARROW)
+        off = sound & self._off() & compensated
+        nearly_off = self.sound(_WIDER) & inside & self._off(_WIDER) & compensated
         places = {name: joint for joint, name in enumerate(self.names)}
-        for joint in list(errors):
+        for joint in np.flatnonzero(off | narrow).tolist():
             other = places.get(self._other_side(joint), joint)
-            near = other not in errors and nearly_sound[other]
-            if near and (error := self._error(other, _WIDER, 0.5 * _UNSEEN)):
-                errors[other] = error
+            off[other] |= nearly_off[other] and not narrow[other]
         pairs: dict[str, list[int]] = {}
-        for joint in sorted(self.of_limbs(errors)):
+        for joint in self.of_limbs(np.flatnonzero(off | narrow).tolist()):
             key = min(self.names[joint], self._other_side(joint))
             pairs.setdefault(key, []).append(joint)
         offenders = [
-            Offender(
-                key,
-                tuple(joints),
-                max((errors[joint] for joint in joints), key=abs),
-                is_narrow=not narrow.isdisjoint(joints),
-            )
+            Offender(key, tuple(joints), bool(off[joints].any()), bool(narrow[joints].any()))
             for key, joints in pairs.items()
         ]
-        return sorted(offenders, key=lambda each: (-abs(each.error), not each.is_narrow))
+        return sorted(offenders, key=lambda each: (not each.is_off, -self.amount(each, _PLACE)))
+
+    def amount(self, offender: Offender, place: float = 1.0) -> float:
+        """How far from right a joint is: its width by the logarithm, its place in radii.
+
+        Args:
+            place: how much the place counts beside the width.
+        """
+        joints = list(offender.joints)
+        widths, shifts = self.transitions.widths[joints], self.transitions.shifts[joints]
+        return float((np.abs(np.log(widths / BEST_WIDTH)) + place * np.abs(shifts)).max())
+
+    def is_far_off(self, offender: Offender) -> bool:
+        """Whether it spoils the shape, and does not only show."""
+        joints = list(offender.joints)
+        reaches = self.transitions.widths[joints] + np.abs(self.transitions.shifts[joints])
+        is_measured = self.subject.settings.curve == "MEASURED"
+        return offender.is_off and not (is_measured and (reaches <= _MEASURED_FAR).all())
+
+    def bulges(self, offender: Offender) -> bool:
+        """Whether the outside of a bend bulges, and is not pressed in."""
+        joints = list(offender.joints)
+        is_at_joint = np.abs(self.transitions.shifts[joints]) <= _RIGHT_SHIFT
+        return not (is_at_joint & (self.transitions.widths[joints] < _RIGHT_WIDTHS[0])).all()
+
+    def _off(self, stricter: float = 1.0) -> Booleans:
+        """Shape (B,), where the curve leaves too much; the limits are narrower by this factor."""
+        widths, shifts = self.transitions.widths, np.abs(self.transitions.shifts)
+        if self.subject.settings.curve == "MEASURED":
+            off = widths + shifts > _MEASURED_REACH / stricter
+        else:
+            (low, high), most = _RIGHT_WIDTHS, _RIGHT_SHIFT / stricter
+            off = (widths < stricter * low) | (widths > high / stricter) | (shifts > most)
+        return off & ~self.twists
 
     def _other_side(self, joint: int) -> str:
         """The name of the bone that mirrors a joint's, by its place, or else by its name."""
@@ -270,21 +303,6 @@ class MeasuredTransitions:
         away = abs(shift)
         return f"{self.length(joint, away)} from the joint" if away >= _TOLD else "at the joint"
 
-    def _error(self, joint: int, wider: float, unseen: float) -> float:
-        """The error that the object's curve leaves, in % of the radius; 0 if it is negligible.
-
-        Negative where the surface is pressed in. The limits are wider by this factor.
-        """
-        width, shift = float(self.transitions.widths[joint]), float(self.transitions.shifts[joint])
-        if _is_right(width, shift, wider):
-            return 0.0
-        error = expected_error(self.subject.settings.curve, width, shift)
-        if abs(error) <= unseen:
-            return 0.0
-        influences, most = self.subject.influences, wider * _EVEN
-        ratio = thickness_ratio(self.positions, influences, self.joints, self.transitions, joint)
-        return error if 1.0 / most < ratio < most else 0.0
-
 
 @dataclass(frozen=True)
 class Offender:
@@ -292,14 +310,13 @@ class Offender:
 
     Attributes:
         key: tells it from others.
-        error: the worse one, % of the radius; negative where the surface is pressed in; 0 where
-            the curve leaves little or none acts.
+        is_off: whether the curve leaves a bulge or a dent.
         is_narrow: whether the weights change over less than a third of the radius.
     """
 
     key: str
     joints: tuple[int, ...]
-    error: float
+    is_off: bool
     is_narrow: bool
 
     def plan(self, measured: MeasuredTransitions) -> dict[int, Reshaped] | None:
@@ -308,10 +325,27 @@ class Offender:
         read = (measured.positions, measured.subject.influences)
         for joint in self.joints:
             reshaped = reshape_transition(*read, measured.joints, measured.transitions, joint)
-            if not _is_right(reshaped.width, reshaped.shift) or not len(reshaped.vertices):
+            low, high = _RIGHT_WIDTHS
+            is_right = low <= reshaped.width <= high and abs(reshaped.shift) <= _RIGHT_SHIFT
+            if not is_right or not len(reshaped.vertices):
                 return None
             plan[joint] = reshaped
         return plan
+
+
+def _twist_bones(skeleton: Skeleton, parents: Int32s) -> Booleans:
+    """Shape (B,): the bones that share out the twist of a limb along it. Wide weights are right.
+
+    Those that are called so, and the second half of a limb that was subdivided.
+    """
+    ways, found = skeleton.tails - skeleton.heads, np.zeros(skeleton.bone_count, np.bool_)
+    for bone, parent in enumerate(parents.tolist()):
+        one, other = (_NUMBERS.sub("", skeleton.names[each]) for each in (bone, parent))
+        apart = np.linalg.norm(ways[bone] - ways[parent])
+        is_half = one == other and apart < _IN_LINE * np.linalg.norm(ways[bone])
+        is_called_so = _TWIST_BONE.search(skeleton.names[bone]) is not None
+        found[bone] = parent >= 0 and (is_called_so or is_half)
+    return found
 
 
 def _alike_on_both_sides(values: Float64s, mirrored_bones: Indices) -> Float64s:
@@ -319,12 +353,6 @@ def _alike_on_both_sides(values: Float64s, mirrored_bones: Indices) -> Float64s:
     others = values[np.where(mirrored_bones >= 0, mirrored_bones, np.arange(len(values)))]
     alike = np.minimum(values, others) > np.maximum(values, others) / _ALIKE
     return np.where(alike, 0.5 * (values + others), values)
-
-
-def _is_right(width: float, shift: float, narrower: float = 1.0) -> bool:
-    """Whether a transition is as the curves want it; the limits are narrower by this factor."""
-    low, high = _RIGHT_WIDTHS
-    return narrower * low <= width <= high / narrower and narrower * abs(shift) <= _RIGHT_SHIFT
 
 
 # Check: weights change at the joint, not too fast, over the length that the curve is made for.
@@ -344,7 +372,7 @@ def find(subject: Subject) -> Iterator[Issue]:
     offenders = measured.offenders(compensated=compensated)
     if compensated and acting_soft_copy(subject) is not None:
         # Softness does already what Soften would do.
-        offenders = [each for each in offenders if each.error or not each.is_narrow]
+        offenders = [each for each in offenders if each.is_off]
     for offender in offenders[:_MOST_LISTED]:
         yield _issue(subject, measured, offender)
     more = [joint for offender in offenders[_MOST_LISTED:] for joint in offender.joints]
@@ -405,23 +433,22 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         "the two bones' weights stays at every vertex, and so do all other groups",
         _question(subject, measured, plan or {}),
     )
-    fits = () if plan is None else (fit,)
-    # It makes every change of weights longer.
     joints = list(offender.joints)
+    fits = () if plan is None or measured.twists[joints].any() else (fit,)
+    # It makes every change of weights longer.
     widths = measured.transitions.widths[joints]
     softens = (soften,) if measured.too_narrow(offender) else ()
-    fixes = (*fits, *softens) if offender.error else (*softens, *fits)
+    fixes = (*fits, *softens) if offender.is_off else (*softens, *fits)
     effects = []
     if (widths < _TOLD).any():
         effects.append("These weights are hard: skin folds there.")
     elif offender.is_narrow:
         effects.append("That is faster than a third of the limb's radius: skin folds there.")
-    if offender.error:
-        result = "bulges" if offender.error > 0.0 else "is pressed in"
+    if offender.is_off:
+        result = "bulges" if measured.bulges(offender) else "is pressed in"
         effects.append(
-            f"Bent by 90 degrees, the outside {result} by about {abs(offender.error):.0f} % of the "
-            f"limb's radius with the curve {setting_label(obj, 'curve')}. Ignore this where bones "
-            "only twist."
+            f"The outside of a bend {result} with the curve {setting_label(obj, 'curve')}. Ignore "
+            "this where bones only twist."
         )
     if plan is None and any(map(measured.is_sparse, joints)):
         effects.append("Too few vertices lie along the limb there for weights that fit.")
@@ -432,13 +459,11 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
         f"{' and '.join(_described(measured, joint) for joint in offender.joints)}. "
         + " ".join(effects)
     )
-    unseen = _MEASURED_UNSEEN if subject.settings.curve == "MEASURED" else 0.0
-    severity = "WARNING" if abs(offender.error) > unseen else "INFORMATION"
+    severity = "WARNING" if measured.is_far_off(offender) else "INFORMATION"
     bones = tuple(dict.fromkeys(name for joint in offender.joints for name in measured.pair(joint)))
     changed = [around, *(reshaped.vertices for reshaped in (plan or {}).values())]
     vertices = np.unique(np.concatenate(changed)).astype(np.int32)
-    amounts = np.abs(np.log(widths / BEST_WIDTH)) + np.abs(measured.transitions.shifts[joints])
-    amount = float(amounts.max())
+    amount = measured.amount(offender)
     return Issue(offender.key, severity, message, bones, vertices, fixes, amount)
 
 
@@ -509,6 +534,9 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]
     sound = measured.sound() | ((others >= 0) & measured.sound(_WIDER) & measured.sound()[others])
     found = measured.of_limbs(np.flatnonzero(sound & measured.outside).tolist())
     joints = np.array([*found, *measured.beside_skin()], np.intp)
+    # A coat has some skin on one side of the neck: the body shows whether that is in its limb.
+    elsewhere = subject.joints_in_character if len(joints) else frozenset()
+    joints = joints[[measured.names[joint] not in elsewhere for joint in joints]]
     if not len(joints):
         return
     distances = np.hypot(measured.transitions.offsets, measured.transitions.shifts)

@@ -318,7 +318,11 @@ def all_constraints() -> Iterator[tuple[str, Any]]:
 
 
 def bones_behind(
-    armature: bpy.types.Object, names: Iterable[str], *, poles: bool = False
+    armature: bpy.types.Object,
+    names: Iterable[str],
+    *,
+    poles: bool = False,
+    scaling: bool = False,
 ) -> set[str]:
     """These bones, their ancestors, and the bones that their constraints follow.
 
@@ -326,6 +330,7 @@ def bones_behind(
 
     Args:
         poles: also the targets of poles.
+        scaling: without ancestors whose scale is not inherited.
     """
     pose: Any = armature.pose
     found: set[str] = set()
@@ -335,7 +340,7 @@ def bones_behind(
         if bone is None or bone.name in found:
             continue
         found.add(bone.name)
-        if bone.parent is not None:
+        if bone.parent is not None and (inherits_scale(bone.bone) or not scaling):
             waiting.append(bone.parent.name)
         for constraint in bone.constraints:
             if poles and getattr(constraint, "pole_target", None) == armature:
@@ -343,6 +348,11 @@ def bones_behind(
             ends = (constraint, *getattr(constraint, "targets", ()))
             waiting.extend(e.subtarget for e in ends if getattr(e, "target", None) == armature)
     return found
+
+
+def inherits_scale(bone: bpy.types.Bone) -> bool:
+    """Whether a bone takes the scale of its parent."""
+    return bone.inherit_scale not in {"NONE", "NONE_LEGACY"}
 
 
 def _asks_for_the_head(constraint: Any) -> bool:
