@@ -8,24 +8,24 @@ from typing import Any
 import bpy
 
 from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, RangeReport
-from ..bake.bones_baking import RemovalReport, remove_bakes
-from ..bake.bones_baking import bake_bones as bones_steps
-from ..bake.bones_poses import BonesOptions
-from ..bake.corrective_baking import bake_correctives as corrective_steps
-from ..bake.corrective_poses import checked_angles
-from ..bake.files import SUFFIXES, CacheReport, FileFormat
-from ..bake.files import bake_cache as cache_steps
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
-from ..bake.plain_export import PlainExportReport
-from ..bake.plain_export import export_plain as plain_export
 from ..bake.shape_key_bakes import bake_current_pose, bake_range
-from ..crowds.crowd_baking import CrowdBakeOptions
-from ..crowds.crowd_baking import bake_crowd as crowd_steps
 from ..errors import UserError
-from ..scene.settings.crowd_settings import is_crowd
+from ..pipeline.bones.bones_baking import RemovalReport, remove_bakes
+from ..pipeline.bones.bones_baking import bake_bones as bones_steps
+from ..pipeline.bones.bones_poses import BonesOptions
+from ..pipeline.correctives.corrective_baking import bake_correctives as corrective_steps
+from ..pipeline.correctives.corrective_poses import checked_angles
+from ..pipeline.crowds.crowd_baking import CrowdBakeOptions
+from ..pipeline.crowds.crowd_baking import bake_crowd as crowd_steps
+from ..pipeline.crowds.crowd_settings import is_crowd
+from ..pipeline.files.files import SUFFIXES, CacheReport, FileFormat
+from ..pipeline.files.files import bake_cache as cache_steps
+from ..pipeline.files.plain_export import PlainExportReport
+from ..pipeline.files.plain_export import export_plain as plain_export
+from ..pipeline.takes.caching import TakeOptions, TakeReport
+from ..pipeline.takes.caching import cache_take as take_steps
 from ..session.known_objects import baked_crowd
-from ..takes.caching import TakeOptions, TakeReport
-from ..takes.caching import cache_take as take_steps
 from .arguments import (
     AnyPath,
     Objects,

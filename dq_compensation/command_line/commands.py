@@ -16,12 +16,18 @@ import numpy as np
 from bpy.types import Object
 
 from .. import api
-from ..bake.bones_poses import BonesOptions
-from ..bake.files import REFUSAL_NOT_ENABLED, SUFFIXES, beside, object_files, written_whole
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
-from ..bake.plain_export import EXPORTERS
-from ..crowds.crowd_baking import CrowdBakeOptions
 from ..errors import UserError
+from ..pipeline.bones.bones_poses import BonesOptions
+from ..pipeline.crowds.crowd_baking import CrowdBakeOptions
+from ..pipeline.files.files import (
+    REFUSAL_NOT_ENABLED,
+    SUFFIXES,
+    beside,
+    object_files,
+    written_whole,
+)
+from ..pipeline.files.plain_export import EXPORTERS
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frame_kept, frames_of_range
 from ..scene.settings.addon_preferences import LOOKS

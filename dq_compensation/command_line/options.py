@@ -19,8 +19,8 @@ import bpy
 from bpy.types import Object
 
 from .. import api
-from ..bake.files import object_files
 from ..errors import FileError, UserError, raise_refusal
+from ..pipeline.files.files import object_files
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import MOST_FRAME
 from ..scene.settings.declaration import Declared, declared_in

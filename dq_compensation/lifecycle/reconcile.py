@@ -59,6 +59,8 @@ from ..modifier.written_record import (
     newer_parts_of_linked_mesh,
     was_applied,
 )
+from ..pipeline.bones.helper_rig import acting_helpers_warning
+from ..pipeline.correctives.corrective_drivers import acting_keys_warning
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     examples_refusal,
@@ -84,8 +86,6 @@ from ..scene.blender.rigging import (
     what_animates,
 )
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.corrective_drivers import acting_keys_warning
-from ..scene.helper_rig import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.vertex_groups import BAKED_BONES, rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings

@@ -10,10 +10,10 @@ import bpy
 import numpy as np
 
 from ..arrays import Int32s
+from ..pipeline.crowds.crowd_settings import is_crowd, roles_of
 from ..scene.blender.mesh import read_property
 from ..scene.blender.own_objects import CROWD_BAKE_PROPERTY, is_posed_copy, text_in
 from ..scene.blender.rigging import find_rig
-from ..scene.settings.crowd_settings import is_crowd, roles_of
 from ..scene.settings.object_settings import settings_of
 
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through

@@ -14,12 +14,12 @@ from bpy.types import Context, Event, Object, Operator, OperatorProperties, UILa
 
 from ..arrays import Integers
 from ..errors import UserError, raise_refusal
+from ..pipeline.crowds.crowd_settings import is_crowd
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig, object_named, telling_name
 from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
-from ..scene.settings.crowd_settings import is_crowd
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     DIALOG_WIDTH,

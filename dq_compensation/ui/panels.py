@@ -9,15 +9,16 @@ from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..bake.panel import BakePanel
-from ..crowds.panel import CrowdBakePanel, CrowdPanel
 from ..examples.panel import ExamplePanel
 from ..lifecycle import enabling
 from ..painting.compensation_weights import PAINTED_GROUPS
 from ..painting.panel import PaintPanel, draw_group
+from ..pipeline.crowds.crowd_settings import is_crowd
+from ..pipeline.crowds.panel import CrowdBakePanel, CrowdPanel
+from ..pipeline.takes.panel import PlaybackPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
 from ..scene.selected_characters import Character, nothing_selected, selected_characters
-from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import (
     Settings,
     settings_of,
@@ -25,7 +26,6 @@ from ..scene.settings.object_settings import (
 from ..session.known_objects import is_baked_crowd
 from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
-from ..takes.panel import PlaybackPanel
 from ..ui_shared.reporting import (
     DIALOG_WIDTH,
     OperatorResult,

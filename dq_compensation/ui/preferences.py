@@ -7,7 +7,7 @@ from typing import Any
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from bpy.types import AddonPreferences, Context, Operator, UILayout
 
-from ..crowds.crowd_figures import crowd_changed
+from ..pipeline.crowds.crowd_figures import crowd_changed
 from ..scene.settings.addon_preferences import (
     ADDON_ID,
     FOR_NEW_CHARACTERS,

@@ -14,6 +14,7 @@ from bpy.types import Depsgraph, Object
 from gpu.types import GPUTexture
 
 from ..errors import BindingError, PoseError
+from ..pipeline.takes.played_takes import InstanceGroup, scene_time
 from ..scene.binding.binding import Binding, equality_digest
 from ..scene.settings.object_settings import Settings
 from ..session.status import check_soon, fail, fail_overlay, status_of
@@ -21,7 +22,6 @@ from .deformed_mesh import DeformedMesh, GpuMesh, gpu_mesh_of, most_instances
 from .kernels import PosePaletteLayout, wanted_layout
 from .look import placements_texture
 from .members import Key, Member, SharedPoses, member_of
-from .played_takes import InstanceGroup, scene_time
 
 
 class SkinnedMesh:

@@ -18,6 +18,7 @@ from ..core.example_poses import ExamplePoses
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
 from ..core.topology import Topology
+from ..pipeline.takes.played_takes import MAX_INSTANCES, InstanceGroup
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import Examples
 from .gpu_objects import (
@@ -40,7 +41,6 @@ from .kernels import (
     kernel_of,
     pack_influences,
 )
-from .played_takes import MAX_INSTANCES, InstanceGroup
 from .shaders import pass_shader, skinning_shader
 
 

@@ -12,9 +12,15 @@ from gpu.types import GPUShader, GPUTexture
 from ..arrays import Floats, Integers
 from ..core.pose import is_scaled
 from ..core.skeleton import Skeleton
+from ..pipeline.takes.played_takes import (
+    INSTANCE_STRIDE,
+    InstanceGroup,
+    Instances,
+    TakeTables,
+    rest_rows,
+)
 from .gpu_objects import empty_texture, run_pass, set_ints, texture_from_array
 from .kernels import PosePaletteLayout
-from .played_takes import INSTANCE_STRIDE, InstanceGroup, Instances, TakeTables, rest_rows
 from .shaders import chain_bones_shader, pass_shader
 
 

@@ -13,9 +13,16 @@ from mathutils import Matrix
 
 from ..arrays import Float32s, Float64s, Floats
 from ..core.pose import Pose
-from ..core.takes import Take
 from ..core.vectors import extent
 from ..errors import PoseError
+from ..pipeline.takes.played_takes import (
+    Instances,
+    Playing,
+    playing_of,
+    take_driven_keys,
+    value_mesh,
+)
+from ..pipeline.takes.takes import Take
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.armature import matrices_of_poses, object_to_armature, world_matrix
@@ -24,7 +31,6 @@ from ..scene.blender.rigging import rig_of
 from ..scene.settings.object_settings import Settings
 from .instance_poses import GivenPoses, Playback
 from .kernels import PosePaletteLayout
-from .played_takes import Instances, Playing, playing_of, take_driven_keys, value_mesh
 
 # A^-1 O of copies may differ by this share of the mesh's size; see `armature.same_place`.
 _SAME_PLACE = 5e-5

@@ -14,14 +14,14 @@ import bpy
 import numpy as np
 
 from benchmarks.targets import record
-from dq_compensation.core.takes import Take
-from dq_compensation.crowds.crowd_display import Crowds
+from dq_compensation.pipeline.crowds.crowd_display import Crowds
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.takes.known_takes import store_take
+from dq_compensation.pipeline.takes.takes import Take
 from dq_compensation.scene.binding.binding import Binding
-from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
-from dq_compensation.session.known_takes import store_take
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import gpu_objects
 

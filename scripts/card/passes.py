@@ -27,6 +27,7 @@ from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import JointSets, joint_sets
 from dq_compensation.core.topology import Topology
 from dq_compensation.core.twist_limbs import TwistLimbs
+from dq_compensation.pipeline.takes.played_takes import Instances, Playing
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.viewport import shaders
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
@@ -39,7 +40,6 @@ from dq_compensation.viewport.instance_poses import (
 )
 from dq_compensation.viewport.kernels import PosePaletteLayout, swings_of, wanted_layout
 from dq_compensation.viewport.overlay import ColouredObject
-from dq_compensation.viewport.played_takes import Instances, Playing
 from tests.played_poses import pose_at
 
 # Of the extent of a character: float32, weights of 16 bits. Normals are unit, of 16 bits, and small

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bpy
 
-from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
-from dq_compensation.scene.settings.crowd_settings import DQCompensationCrowdRole, roles_of
+from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_settings import DQCompensationCrowdRole, roles_of
 from tests.limb import build_limb, key_limb
 
 Pair = tuple[bpy.types.Object, bpy.types.Object]

@@ -8,14 +8,14 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.crowds import crowd_figures
-from dq_compensation.crowds.crowd_figures import _check, known_state
+from dq_compensation.pipeline.crowds import crowd_figures
+from dq_compensation.pipeline.crowds.crowd_figures import _check, known_state
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.takes.caching import remove_take
+from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.scene.settings.addon_preferences import crowd_limits
-from dq_compensation.scene.settings.crowd_settings import crowd_of
-from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.session.known_objects import note_change
 from dq_compensation.session.memory import memories
-from dq_compensation.takes.caching import remove_take
 from tests.blender.crowd_scenes import (
     Pair,
     add_crowd,

@@ -15,6 +15,10 @@ from bpy.types import PropertyGroup
 from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
+from ...pipeline.crowds.crowd_settings import CLASSES as CROWD_CLASSES
+from ...pipeline.crowds.crowd_settings import DQCompensationCrowd
+from ...pipeline.takes.take_settings import CLASSES as TAKE_CLASSES
+from ...pipeline.takes.take_settings import DQCompensationPlayback, DQCompensationTake
 from .bone_texts import (
     kinds_in,
     names_in,
@@ -23,8 +27,6 @@ from .bone_texts import (
     text_of_choices,
     text_of_names,
 )
-from .crowd_settings import CLASSES as CROWD_CLASSES
-from .crowd_settings import DQCompensationCrowd
 from .declaration import (
     FACTOR,
     FOLLOWED_SETTING_CHANGED,
@@ -39,8 +41,6 @@ from .declaration import (
 )
 from .example_settings import CLASSES as EXAMPLE_CLASSES
 from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
-from .take_settings import CLASSES as TAKE_CLASSES
-from .take_settings import DQCompensationPlayback, DQCompensationTake
 
 Display = Literal["MODIFIER", "GPU"]
 Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
