@@ -11,6 +11,9 @@ from importlib import import_module
 from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
+    # What object settings have of features, first.
+    ".pipeline.takes.take_settings",
+    ".pipeline.crowds.crowd_settings",
     ".scene.settings.object_settings",
     ".ui.preferences",
     ".ui_shared.reporting",
@@ -30,6 +33,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".session.changes",
     ".pipeline.crowds.crowd_figures",
     ".viewport.draw_handler",
+    ".pipeline.takes.played_takes",
     ".pipeline.crowds.crowd_display",
     ".examples.posed_copy",
     ".examples.authoring",

@@ -30,8 +30,7 @@ from ..scene.blender.scenes import frame_kept, frame_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import identifiers_of
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
-from ..viewport.batches import deformed_object
-from .arguments import (
+from ..ui_shared.arguments import (
     OnProgress,
     chosen_depsgraph,
     mesh_object,
@@ -41,6 +40,7 @@ from .arguments import (
     require_number,
     require_progress,
 )
+from ..viewport.batches import deformed_object
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
 Space = Literal["LOCAL", "WORLD"]

@@ -30,7 +30,7 @@ from ..viewport.batches import Batch, BatchKey
 from ..viewport.draw_handler import EXTRA_DRAWERS, draw_batch, is_visible
 from ..viewport.instance_poses import GivenPoses
 from ..viewport.look import ViewUniforms
-from ..viewport.members import SharedPoses, member_of
+from ..viewport.members import SharedPoses, posed_member
 
 _log = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class _PosedCopy:
         if batch is not None and number == self._number:
             return batch
         binding = self._bindings[uid]
-        member = member_of(obj, binding, depsgraph, takes=())
+        member = posed_member(obj, binding, depsgraph)
         if batch is None:
             batch = Batch(BatchKey(binding, ()), [member])
         batch.members = [member]

@@ -20,7 +20,6 @@ from ..pipeline.bones.bones_poses import BonesOptions
 from ..pipeline.bones.bones_source import bones_refusal
 from ..pipeline.correctives.corrective_baking import bake_correctives
 from ..pipeline.correctives.corrective_poses import read_angles
-from ..pipeline.crowds.crowd_settings import is_crowd
 from ..pipeline.files.files import SUFFIXES, bake_cache
 from ..pipeline.files.plain_export import EXPORTERS, export_plain
 from ..scene.blender.rigging import find_rig
@@ -587,8 +586,8 @@ class BakePanel(SubPanel):
     help_page = "baking"
 
     @classmethod
-    def subject(cls, context: Context) -> list[Object] | None:
-        return None if is_crowd(context.active_object) else meshes_of_characters(context)
+    def subject(cls, context: Context) -> list[Object]:
+        return meshes_of_characters(context)
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: list[Object]) -> None:

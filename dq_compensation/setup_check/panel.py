@@ -14,7 +14,6 @@ from bpy.types import Context, Event, Object, Operator, OperatorProperties, UILa
 
 from ..arrays import Integers
 from ..errors import UserError, raise_refusal
-from ..pipeline.crowds.crowd_settings import is_crowd
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
 from ..scene.blender.own_objects import linked_refusal
@@ -456,7 +455,7 @@ class _Found(NamedTuple):
 
 def draw_setup_check(layout: UILayout, context: Context) -> None:
     """Draw one line, what was found of the selected characters; below it problems and fixes."""
-    targets = [] if is_crowd(context.active_object) else target_meshes(context)
+    targets = target_meshes(context)
     if not targets:
         return
     header, body = layout.panel("dqc_setup_check")

@@ -30,7 +30,7 @@ from dq_compensation.core.dual_quaternion import (
     quaternions_from_axis_angle,
 )
 from dq_compensation.pipeline.takes.known_takes import packed
-from dq_compensation.pipeline.takes.played_takes import Instances, Playing, TakeTiming
+from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing, TakeTiming
 from dq_compensation.pipeline.takes.takes import (
     Keys,
     LocalPoses,
@@ -48,7 +48,6 @@ from dq_compensation.viewport import gpu_objects
 from dq_compensation.viewport.batches import Batches
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
 from dq_compensation.viewport.gpu_objects import new_texture, read_floats
-from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.kernels import wanted_layout
 from human.model import build_human
 from tests.gpu_memory import gpu_bytes

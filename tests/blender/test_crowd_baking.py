@@ -24,9 +24,13 @@ from dq_compensation.pipeline.crowds.crowd_baking import (
 )
 from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd
 from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
-from dq_compensation.scene.blender.own_objects import CROWD_BAKE_PROPERTY
+from dq_compensation.pipeline.crowds.known_crowds import (
+    CROWD_BAKE_PROPERTY,
+    baked_crowd,
+    crowds_of_layer,
+    is_shown_baked,
+)
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.session.known_objects import baked_crowd, crowds_of_layer, is_shown_baked
 from tests.blender.baked_crowds import (
     add_crowd,
     largest_distance,

@@ -322,7 +322,7 @@ def test_a_take_that_is_gone_leaves_the_pose(addon: None) -> None:
     settings_of(armature).playback.playing = True
     settings_of(armature).playback.take = "Gone"
     found = Drawing([obj])()
-    assert [batch.members[0].playing for batch in found] == [None]
+    assert [batch.members[0].motion for batch in found] == [None]
     assert_as_if_alone(found)
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
-from dq_compensation.pipeline.takes.played_takes import Instances
+from dq_compensation.pipeline.takes.played_takes import Instances, Playback
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.kernels import wanted_layout
 from dq_compensation.viewport.look import (
     DrawnRun,

@@ -25,7 +25,6 @@ from ...scene.binding.numpy_evaluator import PosedDeformer
 from ...scene.blender.armature import object_to_armature, world_matrix
 from ...scene.blender.mesh import mesh_of, write_attribute
 from ...scene.blender.own_objects import (
-    CROWD_BAKE_PROPERTY,
     HIDDEN_PROPERTY,
     POSE_TABLE_PROPERTY,
     is_own_modifier,
@@ -35,10 +34,12 @@ from ...scene.blender.own_objects import (
 )
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import Settings
-from ..takes.played_takes import take_driven_keys, value_mesh
+from ...viewport.members import motion_keys
+from ..takes.played_takes import value_mesh
 from ..takes.takes import LocalPoses, fitted
 from .crowd_figures import Role
 from .crowds import Figures, Program
+from .known_crowds import CROWD_BAKE_PROPERTY
 from .pose_choice import ChosenPoses
 
 # Poses the meshes of a role at any time of its program, by NumPy.
@@ -211,7 +212,7 @@ def _mesh_motion(
         values = keys.values(evaluated)
         mesh = value_mesh(takes, mesh_of(obj).name)
         places = {key: n for n, (of, key) in enumerate(program.value_names) if of == mesh}
-        names = {row: keys.key_names[row] for row in take_driven_keys(keys, evaluated)}
+        names = {row: keys.key_names[row] for row in motion_keys(keys, evaluated)}
         take_driven = {row: places[name] for row, name in names.items() if name in places}
     world, settings = np.array(world_matrix(evaluated), np.float64), Settings.of(evaluated)
     by_example = settings.by_example and not evaluated.show_only_shape_key

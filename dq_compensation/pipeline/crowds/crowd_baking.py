@@ -16,12 +16,11 @@ from ...errors import UserError
 from ...scene.binding.content import digest
 from ...scene.blender.armature import world_matrix
 from ...scene.blender.mesh import mesh_of
-from ...scene.blender.own_objects import CROWD_BAKE_PROPERTY, text_in
+from ...scene.blender.own_objects import text_in
 from ...scene.blender.rigging import find_rig
 from ...scene.blender.scenes import is_moving, world_millimetres
 from ...scene.settings.declaration import frozen_values, props
 from ...scene.settings.object_settings import Settings
-from ...session.known_objects import baked_crowd, change_count, forget_bakes
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
 from ..takes.takes import Take
@@ -38,6 +37,7 @@ from .baked_crowd import (
 from .crowd_figures import CrowdState, Role, enabled_meshes, figures_of_crowd, role_objects
 from .crowd_settings import roles_of
 from .crowds import Figures
+from .known_crowds import CROWD_BAKE_PROPERTY, baked_crowd, change_count, forget_bakes
 from .pose_choice import ChosenPoses, choose_poses
 
 # By the session_uid of the crowd: from what the digest was made last, and the digest.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Float64s, Floats, Indices
 from ...scene.binding.binding import Binding, equality_digest
-from ..takes.played_takes import INSTANCE, Instances, faded_takes, fitted_take
+from ..takes.played_takes import INSTANCE, Instances, PlaysTakes, faded_takes, fitted_take
 from ..takes.takes import Take
 from .crowd_figures import CrowdState, Role
 from .crowd_settings import FarFigures
@@ -39,7 +39,7 @@ class Entry:
 
 
 @dataclass(eq=False)
-class CastGroup:
+class CastGroup(PlaysTakes):
     """The figures that one skeleton of a character moves; `bindings` by the uid of the object."""
 
     key: GroupKey

@@ -16,14 +16,14 @@ from ...core.vectors import transformed_points
 from ...errors import BindingError
 from ...scene.binding.binding import Binding
 from ...scene.blender.armature import world_matrix
-from ...session.known_objects import crowds_of_layer
+from ...scene.blender.scenes import scene_time
 from ...session.memory import memories
 from ...session.status import check_soon, status_of
 from ...viewport.batches import SkinnedMesh
 from ...viewport.deformed_mesh import DeformedMesh
 from ...viewport.draw_handler import EXTRA_DRAWERS, draw_as_shown, has_wire, is_visible
 from ...viewport.gpu_objects import drawing_refusal
-from ...viewport.instance_poses import InstanceList, InstancePoses, ListPart, Playback
+from ...viewport.instance_poses import InstanceGroup, InstanceList, InstancePoses, ListPart
 from ...viewport.kernels import PosePaletteLayout, wanted_layout
 from ...viewport.look import (
     DrawnFigures,
@@ -34,13 +34,14 @@ from ...viewport.look import (
     surface_materials,
     wire_colour,
 )
-from ...viewport.members import Member, member_of
-from ..takes.played_takes import InstanceGroup, scene_time
+from ...viewport.members import Member, posed_member
+from ..takes.played_takes import Playback
 from .crowd_cast import Cast, CastGroup, CrowdSight, EntryBounds, GroupKey, ShownCrowd, Sight
 from .crowd_figures import CrowdState, figures_of_crowd
 from .crowd_settings import crowd_of
 from .crowds import Program
 from .figure_bounds import ProgramBounds, SkinBalls
+from .known_crowds import crowds_of_layer
 
 
 class CrowdMesh(SkinnedMesh):
@@ -348,7 +349,7 @@ def _bindings(states: Sequence[CrowdState], objects: Objects) -> dict[int, Bindi
 
 def _character(group: CastGroup, objects: Objects, depsgraph: Depsgraph) -> _Character:
     members = {
-        uid: member_of(objects[uid], binding, depsgraph, takes=group.takes)
+        uid: posed_member(objects[uid], binding, depsgraph, group)
         for uid, binding in group.bindings.items()
     }
     armature = next(iter(members.values())).armature

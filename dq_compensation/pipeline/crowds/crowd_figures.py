@@ -17,31 +17,43 @@ from ...scene.binding.binding import Binding
 from ...scene.blender.armature import deforming_bones, is_place_unknown
 from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.rigging import find_rig
-from ...scene.settings.addon_preferences import crowd_limits
-from ...scene.settings.declaration import (
-    CROWD_CHANGED,
-    FOLLOWED_SETTING_CHANGED,
-    ROLE_CHANGED,
-    only_with,
-)
+from ...scene.settings.addon_preferences import PREFERENCES_RESET
+from ...scene.settings.declaration import FOLLOWED_SETTING_CHANGED, only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes
-from ...session.known_objects import (
+from ...session.known_objects import enabled_objects
+from ...session.memory import keep_only, memory_of
+from ...session.status import (
+    NEEDS_BINDING,
+    RECONCILED,
+    DelayedCall,
+    check_soon,
+    status_of,
+    tag_redraw,
+)
+from ...viewport.gpu_objects import TEXTURE_WIDTH, row_count
+from ...wording import counted, sized
+from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED, read_take, take_problem
+from ..takes.take_settings import find_take
+from ..takes.takes import Take, node_names
+from .crowd_settings import (
+    CROWD_CHANGED,
+    ROLE_CHANGED,
+    DQCompensationCrowd,
+    DQCompensationCrowdRole,
+    crowd_limits,
+    crowd_of,
+    roles_of,
+)
+from .crowds import Figures, Variation, figures_of, grid_places
+from .known_crowds import (
     all_crowds,
     change_count,
     crowds,
-    enabled_objects,
+    follow_name,
     forget_crowds,
+    is_in_crowd,
     note_change,
 )
-from ...session.memory import keep_only, memory_of
-from ...session.status import DelayedCall, check_soon, status_of, tag_redraw
-from ...viewport.gpu_objects import TEXTURE_WIDTH, row_count
-from ...wording import counted, sized
-from ..takes.known_takes import read_take, take_problem
-from ..takes.take_settings import find_take
-from ..takes.takes import Take, node_names
-from .crowd_settings import DQCompensationCrowd, DQCompensationCrowdRole, crowd_of, roles_of
-from .crowds import Figures, Variation, figures_of, grid_places
 
 
 def longest_side(objects: Iterable[Object]) -> float:
@@ -458,6 +470,11 @@ FOLLOWS = (
     (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
     (CROWD_CHANGED, crowd_changed),
     (ROLE_CHANGED, _role_changed),
+    (PREFERENCES_RESET, crowd_changed),
+    (RECONCILED, note_change),
+    (TAKES_CHANGED, note_change),
+    (TAKE_HAS_NEW_NAME, follow_name),
+    (NEEDS_BINDING, is_in_crowd),
 )
 
 unregister = _delayed_check.cancel

@@ -11,15 +11,17 @@ from typing import Any, Literal
 import bpy
 from bpy.types import PropertyGroup
 
+from ...scene.settings.addon_preferences import preferences
 from ...scene.settings.declaration import (
-    CROWD_CHANGED,
     FACTOR,
-    ROLE_CHANGED,
+    Declaration,
+    Event,
     calls,
     property_group,
     props,
 )
 from ...scene.settings.example_settings import Items
+from ...scene.settings.object_settings import add_settings
 
 FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
 _FAR_FIGURES = (
@@ -27,6 +29,9 @@ _FAR_FIGURES = (
     ("HALF_RATE", "Half Rate", "Posed in every second frame"),
     ("LINEAR", "Linear", "Deformed by the method Linear, which is faster"),
 )
+
+CROWD_CHANGED: Event = []
+ROLE_CHANGED: Event = []
 
 # Library overrides can change them. They cannot be animated: figures are arranged once, not in
 # every frame.
@@ -194,6 +199,37 @@ class DQCompensationCrowd(PropertyGroup):
     )
 
 
+@add_settings
+class CrowdSettings(Declaration):
+    """The settings of an Empty."""
+
+    crowd: DQCompensationCrowd = props.PointerProperty(
+        type=DQCompensationCrowd, override={"LIBRARY_OVERRIDABLE"}
+    )
+
+
+MAX_FIGURES, MAX_MEGABYTES = 2_000, 2_048
+CROWD_PREFERENCES: dict[str, Any] = {
+    "max_figures": props.IntProperty(
+        name="Figures of a Crowd",
+        description="The most figures of a crowd that the viewport draws",
+        default=MAX_FIGURES,
+        min=1,
+        max=65_535,
+        update=calls(CROWD_CHANGED),
+    ),
+    "max_crowd_memory": props.IntProperty(
+        name="Memory of a Crowd (MB)",
+        description="The most memory of the graphics card that one crowd takes. Figures beyond it "
+        "are not drawn",
+        default=MAX_MEGABYTES,
+        min=1,
+        soft_max=65_536,
+        update=calls(CROWD_CHANGED),
+    ),
+}
+"""The preferences of the add-on for crowds, by their names."""
+
 CLASSES = (DQCompensationCrowdRole, DQCompensationCrowd)
 
 
@@ -210,3 +246,10 @@ def is_crowd(obj: bpy.types.Object | None) -> bool:
 def roles_of(crowd: bpy.types.Object) -> list[DQCompensationCrowdRole]:
     """The roles of a crowd, in their order."""
     return list(crowd_of(crowd).roles)
+
+
+def crowd_limits() -> tuple[int, int]:
+    """The most figures of a crowd that are drawn, and the most bytes on the GPU for them."""
+    chosen = preferences()
+    megabytes = getattr(chosen, "max_crowd_memory", MAX_MEGABYTES)
+    return getattr(chosen, "max_figures", MAX_FIGURES), megabytes * 1_000_000

@@ -16,7 +16,6 @@ from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ...scene.settings.object_settings import settings_of
-from ...session.known_objects import baked_crowd, forget_bakes, forget_crowds, is_baked_crowd
 from ...ui_shared.reporting import (
     OperatorResult,
     Outcome,
@@ -31,20 +30,22 @@ from ...ui_shared.reporting import (
     with_option_properties,
     with_setting_properties,
 )
-from ...ui_shared.sidebar import RowsOfItems, SubPanel
-from ...viewport.gpu_objects import crowd_refusal
+from ...ui_shared.sidebar import OWN_PANELS, PAGES_OF_FEATURES, RowsOfItems, SubPanel
+from ...viewport.gpu_objects import refusal_of_gpu
 from ...wording import counted, listed, sized
-from ..takes.panel import armature_with_takes
+from ..takes.panel import PLAYBACK_PANELS, armature_with_takes
 from ..takes.take_settings import takes_of
 from .baked_crowd import remove_baked
 from .crowd_baking import CrowdBakeOptions, CrowdSource, bake_crowd, has_changed, read_crowd
 from .crowd_display import failure_of
 from .crowd_figures import known_state, longest_side, meshes_inside
 from .crowd_settings import DQCompensationCrowd, crowd_of, is_crowd, roles_of
+from .known_crowds import baked_crowd, forget_bakes, forget_crowds, is_baked_crowd
 
 _REFUSAL_NOT_ENABLED = "{armatures} deforms no enabled mesh. Press Enable first"
 _REFUSAL_MODE = "Switch to Object Mode (Tab) to add a crowd"
 _REFUSAL_NO_CROWD = "Select a crowd"
+_NEEDED = "crowds need. Update the driver, or bake the crowd."
 
 
 def characters(context: Context) -> dict[Object, list[Object]]:
@@ -397,7 +398,7 @@ def _problems(layout: UILayout, context: Context, crowd: Object) -> None:
     """Draw the problems, and the number of figures."""
     if reason := _linked_crowd_refusal(crowd):
         draw_sentence(layout, context, reason, "INFO")
-    if reason := crowd_refusal():
+    if reason := refusal_of_gpu(_NEEDED):
         draw_sentence(layout, context, reason, "ERROR")
     state = known_state(crowd)
     if state is not None:
@@ -490,6 +491,12 @@ class CrowdBakePanel(SubPanel):
         row.operator("dqc.crowd_bake_remove", text="Remove", icon="X")
 
 
+def _panels_of_active(context: Context) -> tuple[type[SubPanel], ...]:
+    """The sub-panels of an active crowd, or of an active bake."""
+    active = context.active_object
+    return (CrowdPanel, CrowdBakePanel) if is_crowd(active) or is_baked_crowd(active) else ()
+
+
 CLASSES = (
     DQC_OT_crowd_add,
     DQC_OT_crowd_hide_sources,
@@ -499,4 +506,18 @@ CLASSES = (
     DQC_OT_bake_crowd,
     DQC_OT_crowd_bake_remove,
     DQC_UL_crowd_roles,
+)
+
+FOLLOWS = (
+    (OWN_PANELS, _panels_of_active),
+    (PLAYBACK_PANELS, CrowdPanel),
+    (
+        PAGES_OF_FEATURES,
+        (
+            ("bpy.ops.dqc.bake_crowd*", "baking", "crowds"),
+            ("bpy.ops.dqc.crowd_bake*", "baking", "crowds"),
+            ("bpy.ops.dqc.crowd*", "crowds", "crowds"),
+            ("bpy.types.dqcompensationcrowd*", "crowds", "crowds"),
+        ),
+    ),
 )

@@ -30,16 +30,31 @@ from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.scenes import frame_kept, frames_of_range, object_millimetres
 from ...scene.selected_characters import deformed_meshes
-from ...scene.settings.declaration import TAKE_RENAMED, TOLERANCE, frozen_values, props
-from ...scene.settings.object_settings import settings_of
-from ...session.known_objects import all_crowds, note_change, with_takes
+from ...scene.settings.declaration import TOLERANCE, frozen_values, props
+from ...session.changes import COMPARE_OTHER_FRAMES
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
-from ..crowds.crowd_settings import roles_of
-from .known_takes import note_changed, read_take, remove_unused_take, store_take, stored_bytes
+from .known_takes import (
+    TAKE_HAS_NEW_NAME,
+    has_takes,
+    note_changed,
+    note_other_takes,
+    read_take,
+    remove_unused_take,
+    store_take,
+    stored_bytes,
+    with_takes,
+)
 from .take_checks import motion_digests, watch_takes
 from .take_reduction import reduce_poses, reduced_values, skin_boxes
-from .take_settings import INTERPOLATIONS, DQCompensationTake, find_take, takes_of
+from .take_settings import (
+    INTERPOLATIONS,
+    NAME_CHANGED,
+    DQCompensationTake,
+    find_take,
+    take_settings_of,
+    takes_of,
+)
 from .takes import (
     Interpolation,
     Take,
@@ -486,7 +501,7 @@ def _keep_take(
     armature: Object, take: Take, options: TakeOptions, error: float
 ) -> DQCompensationTake:
     """Write a take into the file; an earlier take of the same name is replaced."""
-    settings = settings_of(armature)
+    settings = take_settings_of(armature)
     item = find_take(armature, options.name)
     if item is None:
         item = settings.takes.add()
@@ -501,7 +516,7 @@ def _keep_take(
     settings.active_take = [each.name for each in settings.takes].index(options.name)
     if find_take(armature, settings.playback.take) is None:
         settings.playback.take = options.name
-    note_change()
+    note_other_takes()
     return item
 
 
@@ -511,7 +526,7 @@ def remove_take(armature: Object, name: str) -> None:
     Raises:
         UserError: there is none of that name.
     """
-    settings = settings_of(armature)
+    settings = take_settings_of(armature)
     names = [item.name for item in takes_of(armature)]
     if name not in names:
         raise UserError(f"{armature.name} has no take {name}.")
@@ -525,7 +540,7 @@ def remove_take(armature: Object, name: str) -> None:
         )
         raise UserError(reason) from error
     remove_unused_take(stored)
-    note_change()
+    note_other_takes()
     settings.active_take = max(min(settings.active_take, len(settings.takes) - 1), 0)
 
 
@@ -562,14 +577,14 @@ def copy_takes(source: Object, armature: Object) -> list[str]:
     sentences = []
     for item in copied:
         sentences += differences(item.name, read_take(item), source, armature)
-    settings = settings_of(armature)
+    settings = take_settings_of(armature)
     for item in copied:
         added = settings.takes.add()
         for name in _COPIED:
             setattr(added, name, getattr(item, name))
         added.is_copied = True
     settings.active_take = len(settings.takes) - 1
-    note_change()
+    note_other_takes()
     takes = counted(len(copied), "take")
     return [f"Copied {takes} of {source.name} to {armature.name}.", *sentences]
 
@@ -598,7 +613,7 @@ def differences(name: str, take: Take, source: Object, armature: Object) -> list
     return sentences
 
 
-# Lets playback and crowds follow the new name of a take: they know takes by their names.
+# Lets playback follow the new name of a take: it knows takes by their names.
 
 
 def _on_renamed(item: DQCompensationTake, _context: Context) -> None:
@@ -618,24 +633,16 @@ def _on_renamed(item: DQCompensationTake, _context: Context) -> None:
             if f"{name}.{number:03}" not in others
         )
         return  # which calls this again
-    playback = settings_of(owner).playback
+    playback = take_settings_of(owner).playback
     for field in ("take", "second_take"):
         if item.former_name and getattr(playback, field) == item.former_name:
             setattr(playback, field, name)
     if not item.former_name:  # it is new
         with_takes.forget()
     else:
-        _follow_in_crowds(owner, item.former_name, name)
+        for follower in TAKE_HAS_NEW_NAME:
+            follower(owner, item.former_name, name)
     item.former_name = name
 
 
-def _follow_in_crowds(owner: Object, former: str, name: str) -> None:
-    for crowd in all_crowds():
-        for role in roles_of(crowd) if crowd.library is None else ():
-            if role.character == owner:
-                role.take = name if role.take == former else role.take
-                role.then = name if role.then == former else role.then
-    note_change()
-
-
-FOLLOWS = ((TAKE_RENAMED, _on_renamed),)
+FOLLOWS = ((NAME_CHANGED, _on_renamed), (COMPARE_OTHER_FRAMES, has_takes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, get_args
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UserError
-from ...scene.blender.own_objects import TAKE_PROPERTY
+from ...session.known_objects import KnownObjects
 from ...session.memory import keep_only, memory_of
-from .take_settings import DQCompensationTake, find_take
+from .take_settings import DQCompensationTake, find_take, take_settings_of
 from .takes import Interpolation, Keys, Take, TakeValues
 
 # Keeps takes in the file: each as bytes in a mesh of its own, which no object shows.
@@ -24,6 +25,9 @@ from .takes import Interpolation, Keys, Take, TakeValues
 # a duplicate shares it. Without a user Blender leaves it out of the next file. The bytes never
 # change: a take that is cached anew is a new mesh.
 
+
+# Of a mesh that no object has: the bytes of a take.
+TAKE_PROPERTY = "dq_compensation_take"
 
 # The newest format of the bytes that this version reads.
 _FORMAT = 1
@@ -173,6 +177,27 @@ def _require_tracks(keys: Keys, count: int) -> None:
 
 
 # Takes that were read in this session, and what has changed since they were cached.
+
+
+TAKES_CHANGED: list[Callable[[], object]] = []
+"""Follow that an armature has got other takes."""
+TAKE_HAS_NEW_NAME: list[Callable[[bpy.types.Object, str, str], object]] = []
+"""Follow a new name: they get the armature object, the former name and the new one."""
+
+
+def has_takes(obj: bpy.types.Object) -> bool:
+    """Whether an object is an armature with takes."""
+    return obj.type == "ARMATURE" and len(take_settings_of(obj).takes) > 0
+
+
+with_takes = KnownObjects(has_takes)
+"""The armature objects that have takes."""
+
+
+def note_other_takes() -> None:
+    """Tell all who follow that an armature has got other takes."""
+    for follower in TAKES_CHANGED:
+        follower()
 
 
 _NO_TAKE = "{armature} has no take {name}. Choose one in the list."

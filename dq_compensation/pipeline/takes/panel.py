@@ -22,12 +22,12 @@ from ...ui_shared.reporting import (
     reports_errors,
     with_option_properties,
 )
-from ...ui_shared.sidebar import RowsOfItems, SubPanel
+from ...ui_shared.sidebar import PAGES_OF_FEATURES, RowsOfItems, SubPanel
 from ...wording import counted, listed
 from ..takes import caching
 from .known_takes import LOST, changed_since, is_take, take_problem
 from .take_checks import watch_takes
-from .take_settings import DQCompensationTake, active_take, find_take, takes_of
+from .take_settings import DQCompensationTake, active_take, find_take, take_settings_of, takes_of
 
 
 def target_armature(context: Context) -> Object | None:
@@ -211,6 +211,10 @@ class DQC_UL_takes(RowsOfItems):
             frames.label(text="", icon="ERROR")
 
 
+PLAYBACK_PANELS: list[type[SubPanel]] = []
+"""The sub-panels of playback, of an armature with takes."""
+
+
 class PlaybackPanel(SubPanel):
     """Cache the motion of a character, so that it plays without Blender's armature."""
 
@@ -228,7 +232,7 @@ class PlaybackPanel(SubPanel):
         layout.operator("dqc.take_cache", icon="REC")
         if _other_armatures(subject, context):
             layout.operator("dqc.take_copy", icon="COPYDOWN")
-        settings = settings_of(subject)
+        settings = take_settings_of(subject)
         if not len(settings.takes):
             return
         row = layout.row()
@@ -237,7 +241,8 @@ class PlaybackPanel(SubPanel):
         item = active_take(subject)
         if item is not None:
             _take(layout, context, subject, item)
-        PlayPanel.draw(layout, context)
+        for panel in PLAYBACK_PANELS:
+            panel.draw(layout, context)
 
 
 def _take(layout: UILayout, context: Context, armature: Object, item: DQCompensationTake) -> None:
@@ -271,11 +276,11 @@ class PlayPanel(SubPanel):
 
     @classmethod
     def fill_header(cls, header: UILayout, subject: Object) -> None:
-        header.prop(settings_of(subject).playback, "playing", text="")
+        header.prop(take_settings_of(subject).playback, "playing", text="")
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
-        settings = settings_of(subject)
+        settings = take_settings_of(subject)
         playback = settings.playback
         for text in followers_of_pose(subject, context.view_layer):
             draw_sentence(layout, context, text, "INFO")
@@ -313,4 +318,16 @@ CLASSES = (
     DQC_OT_take_remove,
     DQC_OT_take_copy,
     DQC_UL_takes,
+)
+
+FOLLOWS = (
+    (PLAYBACK_PANELS, PlayPanel),
+    (
+        PAGES_OF_FEATURES,
+        (
+            ("bpy.ops.dqc.take*", "crowds", "takes"),
+            ("bpy.types.dqcompensationtake*", "crowds", "takes"),
+            ("bpy.types.dqcompensationplayback*", "crowds", "takes"),
+        ),
+    ),
 )

@@ -1,4 +1,8 @@
-"""Finds the takes that armature objects play, and packs them into arrays for the GPU."""
+"""Plays the takes of armature objects on the GPU: finds them, packs them into arrays, poses bones.
+
+A take is played in two passes, each one dispatch for all instances of all characters: what the keys
+say of each bone, then the product down the hierarchy. `viewport.deformed_mesh` skins by the result.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,26 @@ from functools import partial
 from weakref import WeakKeyDictionary
 
 import bpy
+import gpu
 import numpy as np
+from gpu.types import GPUShader, GPUTexture
 from numpy.typing import NDArray
 
-from ...arrays import Float32s, Floats, Integers
-from ...core.dual_quaternion import quaternions_from_matrices
-from ...core.vectors import unit_or
+from ...arrays import Float32s, Floats
 from ...scene.binding.binding import Binding, equality_digest
-from ...scene.binding.shape_key_offsets import ShapeKeys
-from ...scene.blender.mesh import mesh_of
-from ...scene.settings.object_settings import settings_of
-from ...viewport.kernels import MAX_TEXELS
+from ...viewport.gpu_objects import empty_texture, run_pass, texture_from_array
+from ...viewport.instance_poses import InstanceGroup, InstanceList, PlayedPoses, rest_rows
+from ...viewport.kernels import (
+    BONE_STRIDE,
+    INSTANCE_STRIDE,
+    MAX_INSTANCES,
+    MAX_TEXELS,
+    PosePaletteLayout,
+)
+from ...viewport.members import MOTION_SOURCES
+from ...viewport.shaders import chain_bones_shader, pass_shader
 from .known_takes import take_named
+from .take_settings import take_settings_of
 from .takes import Take, fitted, with_common_parents
 
 # Says which takes instances play and when, for one instance or as arrays for many.
@@ -45,8 +57,26 @@ class TakeTiming:
     loop: bool = True
 
 
+class PlaysTakes:
+    """The base of what plays takes, a `viewport.members.KeySource`: takes move shape keys, too."""
+
+    @property
+    def takes(self) -> tuple[Take, ...]:
+        """All that are played."""
+        raise NotImplementedError
+
+    def value_mesh(self, mesh_name: str) -> str:
+        """The mesh of the takes that drives the shape keys of a mesh: for a copy its original."""
+        return value_mesh(self.takes, mesh_name)
+
+    def value_names(self, mesh_name: str) -> frozenset[str]:
+        """The shape keys that they move."""
+        names = (name for take in self.takes for name in take.values.names)
+        return frozenset(key for mesh, key in names if mesh == mesh_name)
+
+
 @dataclass(frozen=True)
-class Playing:
+class Playing(PlaysTakes):
     """The takes that an instance plays; the second fades in from the scene's frame `fade_start`."""
 
     first: TakeTiming
@@ -59,6 +89,15 @@ class Playing:
         """The takes, one or two."""
         first = self.first.take
         return (first,) if self.second is None else (first, self.second.take)
+
+    @property
+    def parts(self) -> tuple[Take, ...]:
+        """The same: see `viewport.members.Motion`."""
+        return self.takes
+
+    def begin(self, motions: Sequence[Playing], layout: PosePaletteLayout, fps: float) -> Playback:
+        """The poses of instances that play the same takes."""
+        return Playback([Instances.of(motions)], layout, fps)
 
 
 def value_mesh(takes: Sequence[Take], mesh_name: str) -> str:
@@ -119,20 +158,12 @@ _fitted: WeakKeyDictionary[Take, dict[str, Take]] = WeakKeyDictionary()
 _pairs: WeakKeyDictionary[Take, WeakKeyDictionary[Take, tuple[Take, Take]]] = WeakKeyDictionary()
 
 
-def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
-    """The frame of the scene, with its fraction, and the frames per second."""
-    scene = depsgraph.scene
-    if scene is None:
-        raise ValueError("playback: a dependency graph without a scene")
-    return scene.frame_current_final, scene.render.fps / scene.render.fps_base
-
-
 def playing_of(armature: bpy.types.Object, binding: Binding) -> Playing | None:
     """The takes that an armature object plays, fitted to an object below it.
 
     None where it plays none; then its pose counts.
     """
-    playback = settings_of(armature).playback
+    playback = take_settings_of(armature).playback
     if not playback.playing:
         return None
     first = take_named(armature, playback.take)
@@ -145,21 +176,6 @@ def playing_of(armature: bpy.types.Object, binding: Binding) -> Playing | None:
         return Playing(timing(fitted_take(first, binding)))
     former, latter = faded_takes(fitted_take(first, binding), fitted_take(second, binding))
     return Playing(timing(former), timing(latter), playback.fade_start, playback.fade_frames)
-
-
-def take_driven_keys(keys: ShapeKeys, obj: bpy.types.Object) -> tuple[int, ...]:
-    """The shape keys of a mesh object that a take may drive: not the Basis, no muted one.
-
-    None of them while one is pinned.
-    """
-    key = mesh_of(obj).shape_keys
-    if key is None or obj.show_only_shape_key:
-        return ()
-    return tuple(
-        row
-        for row, block in zip(range(len(keys.key_names)), key.key_blocks, strict=False)
-        if row != keys.basis_key and not block.mute
-    )
 
 
 def faded_takes(first: Take, second: Take) -> tuple[Take, Take]:
@@ -182,41 +198,9 @@ def fitted_take(take: Take, binding: Binding) -> Take:
 
 # Packs takes into arrays for the passes of playback: instances, tracks, keys and bones.
 
-
-INSTANCE_STRIDE, BONE_STRIDE = 5, 8
-MAX_INSTANCES = 65_535
-"""The largest count of one dimension of a dispatch on every driver."""
 _REPEATS, _BY_DUAL_QUATERNIONS = 1, 2
 # Axes at rest that are off the length 1, or off right angles, by more than rounding.
 _NOT_UNIT = 1e-3
-
-
-@dataclass(frozen=True)
-class InstanceGroup:
-    """The instances of one character, one after the other.
-
-    Attributes:
-        first_instance, first_row: among all instances, and all their rows.
-        bone_rows: the rows of a pose of one instance.
-        value_names: the mesh and the name of each shape key that its takes have; each has a row
-            behind those of the pose.
-    """
-
-    first_instance: int
-    first_row: int
-    count: int
-    bone_rows: int
-    value_names: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def row_count(self) -> int:
-        """The rows of one instance."""
-        return self.bone_rows + len(self.value_names)
-
-    def value_row(self, mesh_name: str, key_name: str) -> int | None:
-        """The row of a shape key, counted from the first of an instance; None without one."""
-        name = (mesh_name, key_name)
-        return self.bone_rows + self.value_names.index(name) if name in self.value_names else None
 
 
 class TakeTables:
@@ -394,22 +378,6 @@ class TakeTables:
         self._tracks.append(tracks)
 
 
-def rest_rows(rest: Floats, parents: Integers) -> Floats:
-    """The texels of `bones` in `chain_bones.glsl`: shape (N, BONE_STRIDE, 4).
-
-    Args:
-        rest: shape (N, 4, 4), the frames at rest.
-        parents: shape (N,), -1 for roots.
-    """
-    frames = unit_or(rest[:, :3, :3].transpose(0, 2, 1), 0.0).transpose(0, 2, 1)
-    rows = np.zeros((len(rest), BONE_STRIDE, 4))
-    rows[:, 0] = quaternions_from_matrices(frames)
-    rows[:, 1, :3], rows[:, 1, 3] = rest[:, :3, 3], parents
-    rows[:, 2:5, :3] = frames
-    rows[:, 5:8] = np.linalg.inv(rest)[:, :3]
-    return rows
-
-
 def _has_scale(take: Take) -> bool:
     """Whether a node is scaled at any time, or at rest."""
     linear = take.rest[:, :3, :3]
@@ -427,3 +395,110 @@ def _still_keys(count: int) -> Float32s:
 def _require_texels(count: int) -> None:
     if count > MAX_TEXELS:
         raise ValueError(f"The GPU display has a limit of {MAX_TEXELS} texels for takes")
+
+
+class Playback(PlayedPoses):
+    """The poses of instances that play takes.
+
+    Args:
+        characters: the instances of each character.
+        layout: what the meshes read of a pose; see `kernels.wanted_layout`.
+
+    Raises:
+        ValueError: of `TakeTables`.
+    """
+
+    def __init__(
+        self, characters: Sequence[Instances], layout: PosePaletteLayout, fps: float
+    ) -> None:
+        self._fps = fps
+        self._tables = TakeTables([instances.takes for instances in characters])
+        groups = self._tables.groups([instances.count for instances in characters])
+        super().__init__(groups, layout, scaled=self._tables.scaled)
+        self._tracks = texture_from_array(self._tables.tracks, 2)
+        self._key_frames = texture_from_array(self._tables.key_frames, 1)
+        self._keys = texture_from_array(self._tables.keys, 4)
+        self._bones = texture_from_array(self._tables.bones, 4)
+        self._make_locals()
+        self._instances = self._instances_texture(characters)
+        self._frame: float | None = None
+
+    def has_takes_of(self, characters: Sequence[Instances]) -> bool:
+        """Whether `change` can take these instances: their takes are the same."""
+        return self._tables.characters == tuple(instances.takes for instances in characters)
+
+    def change(self, characters: Sequence[Instances]) -> None:
+        """Play other instances of the same takes; nothing is made anew that keeps its size.
+
+        Raises:
+            ValueError: of `TakeTables`.
+        """
+        groups = self._tables.groups([instances.count for instances in characters])
+        self._set_groups(groups)
+        # Not for a few instances less: they may come back.
+        if not self._row_capacity / 2 <= self._row_count <= self._row_capacity:
+            self._make_palettes(self.scaled)
+            self._make_locals()
+        self._instances = self._instances_texture(characters)
+        self._frame = None
+
+    def change_to(self, motions: Sequence[Playing]) -> None:
+        """Play other instances of one character."""
+        self.change([Instances.of(motions)])
+
+    def play(self, frame: float) -> bool:
+        """Pose all instances at a frame; returns whether it is another one than before."""
+        if frame == self._frame or not self._instance_count:
+            return False
+        self._frame = frame
+        self.pose(frame)
+        return True
+
+    def pose(self, frame: float, chosen: InstanceList | None = None) -> None:
+        """Pose instances, by default all, at a frame of the scene with its fraction."""
+        try:
+            self.interpolate(frame, chosen)
+            self.chain(chosen)
+        finally:
+            gpu.shader.unbind()
+
+    def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
+        """Interpolate keys: the first pass."""
+        listed = chosen is not None
+        shader = pass_shader("interpolate_keys", scaled=self.scaled, listed=listed)
+        shader.bind()
+        shader.uniform_float("frame", frame)
+        names = ("instances", "tracks", "key_frames", "keys")
+        textures = {name: getattr(self, f"_{name}") for name in names}
+        self._run(shader, textures, ("locals", self.locals), chosen)
+
+    def chain(self, chosen: InstanceList | None = None) -> None:
+        """Chain bones: the second pass."""
+        shader = chain_bones_shader(self.layout, self.scaled, listed=chosen is not None)
+        shader.bind()
+        textures = {"instances": self._instances, "bones": self._bones, "locals": self.locals}
+        self._run(shader, textures, ("palettes", self.palettes), chosen)
+
+    def _run(
+        self,
+        shader: GPUShader,
+        textures: dict[str, GPUTexture | None],
+        written: tuple[str, GPUTexture | None],
+        chosen: InstanceList | None,
+    ) -> None:
+        count = self._instance_count
+        if chosen is not None:
+            every = chosen.part(0, count)
+            every.bind(shader)
+            count = every.count
+        run_pass(shader, textures, written, self._most_rows, count)
+
+    def _make_locals(self) -> None:
+        self._row_capacity = self._row_count
+        self.locals = empty_texture(self._row_count * self._tables.key_stride, "RGBA32F")
+
+    def _instances_texture(self, characters: Sequence[Instances]) -> GPUTexture:
+        return texture_from_array(self._tables.rows(self.groups, characters, self._fps), 4)
+
+
+FOLLOWS = ((MOTION_SOURCES, playing_of),)

@@ -27,11 +27,9 @@ from ...scene.blender.own_objects import is_hidden, parsed_record
 from ...scene.blender.rigging import find_rig
 from ...scene.blender.rna_properties import properties_of
 from ...scene.settings.declaration import only_with
-from ...scene.settings.object_settings import settings_of
 from ...session.changes import EDIT, LOADED, RESTORED, Changes, Update
-from ...session.known_objects import with_takes
 from ...session.status import DelayedCall, tag_redraw
-from .known_takes import keep_takes, note_changed
+from .known_takes import has_takes, keep_takes, note_changed, with_takes
 from .take_settings import takes_of
 
 # Digests of what moves an armature: they show whether what was sampled from it is up to date.
@@ -233,7 +231,7 @@ def check_takes() -> None:
     global _watched
     _watched, stored = set(), set()
     for armature in bpy.data.objects:
-        if armature.type != "ARMATURE" or not len(settings_of(armature).takes):
+        if not has_takes(armature):
             continue
         _check_takes_of(armature)
         followed = (armature, armature.data, *_constraint_targets(armature))
@@ -270,11 +268,7 @@ def _concerns_motion(update: Update) -> bool:
     if update.uid in (_watched or ()):
         return True
     # One that was appended or linked.
-    return (
-        isinstance(touched, bpy.types.Object)
-        and touched.type == "ARMATURE"
-        and len(settings_of(touched).takes) > 0
-    )
+    return isinstance(touched, bpy.types.Object) and has_takes(touched)
 
 
 def _on_load() -> None:

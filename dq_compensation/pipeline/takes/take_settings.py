@@ -10,7 +10,16 @@ from typing import Any
 import bpy
 from bpy.types import PropertyGroup
 
-from ...scene.settings.declaration import SHOWN_CHANGED, TAKE_RENAMED, calls, property_group, props
+from ...scene.settings.declaration import (
+    SHOWN_CHANGED,
+    Declaration,
+    Event,
+    calls,
+    property_group,
+    props,
+)
+from ...scene.settings.example_settings import Items
+from ...scene.settings.object_settings import add_settings
 from .takes import Interpolation
 
 INTERPOLATIONS = (
@@ -26,6 +35,9 @@ INTERPOLATIONS = (
     ),
 )
 
+NAME_CHANGED: Event = []
+"""The name of a take."""
+
 # Of playback: library overrides can change it. Nothing of it can be animated: what plays is
 # arranged on the GPU once, not in every frame.
 _PLAYED: dict[str, Any] = {
@@ -40,7 +52,7 @@ class DQCompensationTake(PropertyGroup):
     """The cached motion of an armature over a range of frames."""
 
     name: str = props.StringProperty(
-        description="The name of the take", update=calls(TAKE_RENAMED, SHOWN_CHANGED)
+        description="The name of the take", update=calls(NAME_CHANGED, SHOWN_CHANGED)
     )
     former_name: str = props.StringProperty(description="The name that playback knows it by")
     stored: bpy.types.Mesh | None = props.PointerProperty(
@@ -98,12 +110,33 @@ class DQCompensationPlayback(PropertyGroup):
     )
 
 
+@add_settings
+class TakeSettings(Declaration):
+    """The settings of an armature object that has takes."""
+
+    takes: Items[DQCompensationTake] = props.CollectionProperty(
+        type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
+    active_take: int = props.IntProperty(
+        description="The take that is chosen in the list",
+        override={"LIBRARY_OVERRIDABLE"},
+    )
+    playback: DQCompensationPlayback = props.PointerProperty(
+        type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"}
+    )
+
+
 CLASSES = (DQCompensationTake, DQCompensationPlayback)
+
+
+def take_settings_of(armature: bpy.types.Object) -> TakeSettings:
+    """The settings of an armature object."""
+    return armature.dq_compensation  # type: ignore[attr-defined]
 
 
 def takes_of(armature: bpy.types.Object) -> list[DQCompensationTake]:
     """The takes of an armature object, in their order."""
-    return list(armature.dq_compensation.takes)  # type: ignore[attr-defined]
+    return list(take_settings_of(armature).takes)
 
 
 def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | None:
@@ -113,6 +146,6 @@ def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | Non
 
 def active_take(armature: bpy.types.Object) -> DQCompensationTake | None:
     """The take that is chosen in the list; None without one."""
-    settings: Any = armature.dq_compensation  # type: ignore[attr-defined]
+    settings = take_settings_of(armature)
     index = settings.active_take
     return settings.takes[index] if 0 <= index < len(settings.takes) else None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Int64s
 from ...core.dual_quaternion import (
+    ALIKE,
     concatenate_quaternions,
     dual_from_translation,
     matrices_from_quaternions,
@@ -288,9 +289,6 @@ def chained(take: Take, local: LocalPoses) -> Float64s:
 
 Interpolation = Literal["SLERP", "DUAL_QUATERNION"]
 
-# Quaternions nearer to each other than this are blended linearly: a slerp divides by the sine of
-# the angle between them. The two differ by 1e-8 there.
-ALIKE = 0.9995
 # Axes whose cosines are smaller than this are at right angles but for rounding.
 _RIGHT_ANGLE = 1e-6
 # Axes shorter than this, as part of the longest, have no direction.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
 from operator import attrgetter
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import bpy
 from bpy.types import PropertyGroup
@@ -15,10 +15,6 @@ from bpy.types import PropertyGroup
 from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
-from ...pipeline.crowds.crowd_settings import CLASSES as CROWD_CLASSES
-from ...pipeline.crowds.crowd_settings import DQCompensationCrowd
-from ...pipeline.takes.take_settings import CLASSES as TAKE_CLASSES
-from ...pipeline.takes.take_settings import DQCompensationPlayback, DQCompensationTake
 from .bone_texts import (
     kinds_in,
     names_in,
@@ -42,6 +38,7 @@ from .declaration import (
 from .example_settings import CLASSES as EXAMPLE_CLASSES
 from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
 
+_Class = TypeVar("_Class", bound=type)
 Display = Literal["MODIFIER", "GPU"]
 Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
 ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
@@ -534,30 +531,20 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
     # See `setup_check.catalogue`.
     ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
-    # Of an armature object.
-    takes: Items[DQCompensationTake] = props.CollectionProperty(
-        type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-    )
-    active_take: int = props.IntProperty(
-        description="The take that is chosen in the list",
-        override={"LIBRARY_OVERRIDABLE"},
-    )
-    playback: DQCompensationPlayback = props.PointerProperty(
-        type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"}
-    )
-    # Of an Empty.
-    crowd: DQCompensationCrowd = props.PointerProperty(
-        type=DQCompensationCrowd, override={"LIBRARY_OVERRIDABLE"}
-    )
 
 
-CLASSES = (
-    *EXAMPLE_CLASSES,
-    *TAKE_CLASSES,
-    *CROWD_CLASSES,
-    DQCompensationNativeState,
-    DQCompensationSettings,
-)
+CLASSES = (*EXAMPLE_CLASSES, DQCompensationNativeState, DQCompensationSettings)
+
+
+def add_settings(declaration: _Class) -> _Class:
+    """Give every object the settings of a feature, too, by its declaration.
+
+    Its module stands before this one in the list of those that are registered: all are imported
+    first, and the classes that its settings name are registered before ours.
+    """
+    declared = declared_in(declaration)
+    DQCompensationSettings.__annotations__ |= {n: each.property() for n, each in declared.items()}
+    return declaration
 
 
 def register() -> None:
