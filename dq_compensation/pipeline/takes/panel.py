@@ -1,4 +1,4 @@
-"""The sub-panels of playback, and the operators on takes."""
+"""The feature's panel: the sub-panels of playback, and the operators on takes."""
 
 from __future__ import annotations
 
