@@ -11,6 +11,9 @@ from importlib import import_module
 from .registration import Step, apply_steps, steps_of, undo_steps
 
 MODULE_NAMES: tuple[str, ...] = (
+    # What object settings have of features, first.
+    ".pipeline.takes.take_settings",
+    ".pipeline.crowds.crowd_settings",
     ".scene.settings.object_settings",
     ".ui.preferences",
     ".ui_shared.reporting",
@@ -25,17 +28,18 @@ MODULE_NAMES: tuple[str, ...] = (
     ".softness.operators",
     ".bake.motion_test",
     ".bake.panel",
-    ".takes.panel",
-    ".crowds.panel",
+    ".pipeline.takes.panel",
+    ".pipeline.crowds.panel",
     ".session.changes",
-    ".crowds.crowd_figures",
+    ".pipeline.crowds.crowd_figures",
     ".viewport.draw_handler",
-    ".crowds.crowd_display",
+    ".pipeline.takes.played_takes",
+    ".pipeline.crowds.crowd_display",
     ".examples.posed_copy",
     ".examples.authoring",
     ".setup_check.findings",
-    ".takes.take_checks",
-    ".takes.caching",
+    ".pipeline.takes.take_checks",
+    ".pipeline.takes.caching",
     # The last of those that follow changes: it removes data-blocks that others still look at.
     ".lifecycle.app_handlers",
     ".command_line.blender_command",

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _log = logging.getLogger(__name__)
 
@@ -25,8 +25,8 @@ def steps_of(module: ModuleType) -> Iterator[Step]:
     - ``CLASSES``: classes for `bpy.utils.register_class`, in order.
     - ``register()`` and ``unregister()``: everything else. ``register`` leaves nothing when it
       raises.
-    - ``FOLLOWS``: pairs of an event of `session.changes` or `scene.settings.declaration`, and a
-      function.
+    - ``FOLLOWS``: pairs of a list and what it gets: an event of `session.changes` or
+      `scene.settings.declaration` and a function, or another list that a module below declares.
     - ``HANDLERS``: pairs of an event of `bpy.app.handlers` and a function. The functions become
       persistent: they stay when another file is loaded.
     """
@@ -92,18 +92,18 @@ def _handler_step(event: str, handler: Callable[..., object]) -> Step:
     return _step(handlers.persistent(handler), getattr(handlers, event))
 
 
-def _step(function: Callable[..., object], functions: list[Callable[..., object]]) -> Step:
+def _step(follower: object, followers: list[Any]) -> Step:
     return Step(
-        function.__qualname__,
-        partial(functions.append, function),
-        partial(_remove, functions, function),
+        getattr(follower, "__qualname__", str(follower)),
+        partial(followers.append, follower),
+        partial(_remove, followers, follower),
     )
 
 
-def _remove(functions: list[Callable[..., object]], handler: Callable[..., object]) -> None:
+def _remove(followers: list[Any], follower: object) -> None:
     # Another script may have cleared the list.
-    if handler in functions:
-        functions.remove(handler)
+    if follower in followers:
+        followers.remove(follower)
 
 
 def _do_nothing() -> None:

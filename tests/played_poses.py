@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dq_compensation.core.takes import LocalPoses, chained, cross_faded, interpolated, take_times
-from dq_compensation.viewport.played_takes import Playing, TakeTiming
+from dq_compensation.pipeline.takes.played_takes import Playing, TakeTiming
+from dq_compensation.pipeline.takes.takes import (
+    LocalPoses,
+    chained,
+    cross_faded,
+    interpolated,
+    take_times,
+)
 
 
 def pose_at(playing: Playing, frame: float, fps: float | None = None) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from ..core.dual_quaternion import matrices_from_quaternions
 from ..core.skeleton import LIMB_AXES, LimbAxis, Skeleton
 from ..core.vectors import dots, extent
-from .corrective_joints import Quaternion
+from ..pipeline.correctives.corrective_joints import Quaternion
 
 # Compares the axes of bones with their limbs, and finds the best limb axis.
 

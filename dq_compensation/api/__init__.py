@@ -17,24 +17,23 @@ from ..bake.bake_reports import (
     PoseReport,
     RangeReport,
 )
-from ..bake.bones_baking import RemovalReport
-from ..bake.files import CacheReport
-from ..bake.plain_export import PlainExportReport
 from ..errors import BindingError, PoseError, UserError
+from ..pipeline.bones.bones_baking import RemovalReport
+from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
+from ..pipeline.files.files import CacheReport
+from ..pipeline.files.plain_export import PlainExportReport
+from ..pipeline.takes.caching import TakeReport
 from ..setup_check.fixing import FixResult
 from ..setup_check.issue import Fix, FixError, Issue
 from ..softness.softening import SofteningReport
-from ..takes.caching import TakeReport
-from .arguments import OnProgress
+from ..ui_shared.arguments import OnProgress
 from .baking import (
     bake_bones,
     bake_cache,
     bake_correctives,
-    bake_crowd,
     bake_frames,
     bake_pose,
     cache_take,
-    crowds,
     export_plain,
     remove_bake,
 )

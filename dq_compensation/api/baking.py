@@ -8,25 +8,21 @@ from typing import Any
 import bpy
 
 from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, RangeReport
-from ..bake.bones_baking import RemovalReport, remove_bakes
-from ..bake.bones_baking import bake_bones as bones_steps
-from ..bake.bones_poses import BonesOptions
-from ..bake.corrective_baking import bake_correctives as corrective_steps
-from ..bake.corrective_poses import checked_angles
-from ..bake.files import SUFFIXES, CacheReport, FileFormat
-from ..bake.files import bake_cache as cache_steps
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
-from ..bake.plain_export import PlainExportReport
-from ..bake.plain_export import export_plain as plain_export
 from ..bake.shape_key_bakes import bake_current_pose, bake_range
-from ..crowds.crowd_baking import CrowdBakeOptions
-from ..crowds.crowd_baking import bake_crowd as crowd_steps
 from ..errors import UserError
-from ..scene.settings.crowd_settings import is_crowd
-from ..session.known_objects import baked_crowd
-from ..takes.caching import TakeOptions, TakeReport
-from ..takes.caching import cache_take as take_steps
-from .arguments import (
+from ..pipeline.bones.bones_baking import RemovalReport, remove_bakes
+from ..pipeline.bones.bones_baking import bake_bones as bones_steps
+from ..pipeline.bones.bones_poses import BonesOptions
+from ..pipeline.correctives.corrective_baking import bake_correctives as corrective_steps
+from ..pipeline.correctives.corrective_poses import checked_angles
+from ..pipeline.files.files import SUFFIXES, CacheReport, FileFormat
+from ..pipeline.files.files import bake_cache as cache_steps
+from ..pipeline.files.plain_export import PlainExportReport
+from ..pipeline.files.plain_export import export_plain as plain_export
+from ..pipeline.takes.caching import TakeOptions, TakeReport
+from ..pipeline.takes.caching import cache_take as take_steps
+from ..ui_shared.arguments import (
     AnyPath,
     Objects,
     OnProgress,
@@ -34,7 +30,6 @@ from .arguments import (
     interrupts_wait,
     mesh_objects,
     meshes_of,
-    objects_of_scene,
     one_or_all,
     original,
     require_choice,
@@ -57,11 +52,6 @@ class _CorrectiveArguments(CorrectiveOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class _BonesArguments(BonesOptions):
-    progress: OnProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _CrowdArguments(CrowdBakeOptions):
     progress: OnProgress | None = None
 
 
@@ -253,43 +243,3 @@ def cache_take(armature: bpy.types.Object, options: _TakeArguments) -> TakeRepor
         raise UserError(f"{armature.name} is not an armature. Takes belong to an armature.")
     with selection_kept():
         return run_steps(take_steps(armature, options, bpy.context), options.progress)[0]
-
-
-def crowds(scene: bpy.types.Scene | None = None) -> list[bpy.types.Object]:
-    """The crowds of a scene, by name.
-
-    Args:
-        scene: by default that of the context.
-
-    Raises:
-        UserError: it is no scene, or it was removed.
-    """
-    found = objects_of_scene(scene)
-    return sorted((obj for obj in found if is_crowd(obj)), key=lambda obj: obj.name)
-
-
-@with_option_arguments(_CrowdArguments)
-def bake_crowd(crowd: bpy.types.Object, options: _CrowdArguments) -> bpy.types.Object:
-    """Make posed meshes of a crowd, and an object that picks from them in every frame.
-
-    An earlier bake of the crowd is replaced.
-
-    Args:
-        crowd: the Empty.
-        {options}
-        progress: called after each step.
-
-    Returns:
-        the object that shows the crowd.
-
-    Raises:
-        UserError: it cannot be baked; nothing has changed then.
-    """
-    crowd = original(crowd)
-    if not is_crowd(crowd):
-        raise UserError(f"{crowd.name} is not a crowd. Make one with Add Crowd.")
-    with selection_kept():
-        run_steps(crowd_steps(crowd, options), options.progress)
-    baked = baked_crowd(crowd)
-    assert baked is not None
-    return baked

@@ -46,7 +46,7 @@ from ..setup_check.catalogue import (
 from ..setup_check.issue import Fix, FixError, Issue
 from ..softness import softening
 from ..softness.softening import SofteningOptions, SofteningReport
-from .arguments import (
+from ..ui_shared.arguments import (
     Objects,
     OnProgress,
     chosen_depsgraph,

@@ -36,8 +36,7 @@ from ..scene.blender.scenes import frame_kept, frame_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import identifiers_of
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
-from ..viewport.batches import deformed_object
-from .arguments import (
+from ..ui_shared.arguments import (
     OnProgress,
     chosen_depsgraph,
     mesh_object,
@@ -47,6 +46,7 @@ from .arguments import (
     require_number,
     require_progress,
 )
+from ..viewport.batches import deformed_object
 
 # What the matrices of a bendy bone's segments differ by while it is straight.
 _STRAIGHT = 1e-5

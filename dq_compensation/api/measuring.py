@@ -33,8 +33,7 @@ from ..scene.blender.rigging import find_rig, rig_of
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
-from ..wording import counted, listed
-from .arguments import (
+from ..ui_shared.arguments import (
     OnProgress,
     mesh_object,
     of_characters,
@@ -42,6 +41,7 @@ from .arguments import (
     require_progress,
     several_names,
 )
+from ..wording import counted, listed
 from .characters import skinned_meshes
 
 # The joints that a report does not bend, and why.

@@ -16,21 +16,21 @@ import numpy as np
 from bpy.types import Context, Depsgraph, Object
 
 from ..analysis.bone_axes import posed_matrices
-from ..analysis.corrective_joints import Quaternion
-from ..analysis.helper_fitting import shared_pairs
 from ..arrays import Float32s, Float64s
 from ..core.dual_quaternion import quaternions_from_matrices
 from ..errors import UserError
+from ..pipeline.bones.bones_poses import BonesOptions, ranges_of_motion, turned_in_test
+from ..pipeline.bones.bones_source import RigSource, bones_refusal
+from ..pipeline.bones.helper_fitting import shared_pairs
+from ..pipeline.correctives.corrective_joints import Quaternion
+from ..pipeline.correctives.corrective_poses import limb_bend
 from ..scene.binding.binding import Binding
 from ..session.status import compared
 from ..viewport.batches import Batch, BatchKey
 from ..viewport.draw_handler import EXTRA_DRAWERS, draw_batch, is_visible
 from ..viewport.instance_poses import GivenPoses
 from ..viewport.look import ViewUniforms
-from ..viewport.members import SharedPoses, member_of
-from .bones_poses import BonesOptions, ranges_of_motion, turned_in_test
-from .bones_source import RigSource, bones_refusal
-from .corrective_poses import limb_bend
+from ..viewport.members import SharedPoses, posed_member
 
 _log = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class _PosedCopy:
         if batch is not None and number == self._number:
             return batch
         binding = self._bindings[uid]
-        member = member_of(obj, binding, depsgraph, takes=())
+        member = posed_member(obj, binding, depsgraph)
         if batch is None:
             batch = Batch(BatchKey(binding, ()), [member])
         batch.members = [member]

@@ -15,6 +15,13 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness, end_comparison
 from ..modifier.modifier_stack import hide_for_drawing
+from ..pipeline.bones.bones_baking import bake_bones, removal_refusal, remove_bakes
+from ..pipeline.bones.bones_poses import BonesOptions
+from ..pipeline.bones.bones_source import bones_refusal
+from ..pipeline.correctives.corrective_baking import bake_correctives
+from ..pipeline.correctives.corrective_poses import read_angles
+from ..pipeline.files.files import SUFFIXES, bake_cache
+from ..pipeline.files.plain_export import EXPORTERS, export_plain
 from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
@@ -24,7 +31,6 @@ from ..scene.selected_characters import (
     until_edit,
 )
 from ..scene.settings.bone_texts import names_in
-from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import settings_of
 from ..session.status import compared, tag_redraw
 from ..steps import Progress
@@ -49,15 +55,8 @@ from ..viewport.gpu_objects import drawing_refusal
 from ..wording import counted, sized
 from .bake_reports import last_report
 from .bake_source import source_refusal
-from .bones_baking import bake_bones, removal_refusal, remove_bakes
-from .bones_poses import BonesOptions
-from .bones_source import bones_refusal
-from .corrective_baking import bake_correctives
-from .corrective_poses import read_angles
-from .files import SUFFIXES, bake_cache
 from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
 from .motion_test import MotionTest, posed_copy
-from .plain_export import EXPORTERS, export_plain
 from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 
 # Bakes the selected characters to shape keys: a pose, or a range of frames.
@@ -587,8 +586,8 @@ class BakePanel(SubPanel):
     help_page = "baking"
 
     @classmethod
-    def subject(cls, context: Context) -> list[Object] | None:
-        return None if is_crowd(context.active_object) else meshes_of_characters(context)
+    def subject(cls, context: Context) -> list[Object]:
+        return meshes_of_characters(context)
 
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: list[Object]) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 from ..arrays import Float32s
 from ..core.rest_offsets import Target
 from ..errors import UserError, raise_refusal
+from ..pipeline.correctives.corrective_drivers import acting_keys_refusal
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.scenes import frame_kept, object_millimetres, spread_frames
-from ..scene.corrective_drivers import acting_keys_refusal
 from ..scene.key_writing import (
     REFUSAL_REFERENCE,
     action_refusal,

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import bpy
 
-from ..bake.files import beside, cannot_write
 from ..errors import FileError, UserError
+from ..pipeline.files.files import beside, cannot_write
 from ..wording import listed
 
 # Recognises from its own structure whether all of a .blend file is there.

@@ -16,12 +16,18 @@ import numpy as np
 from bpy.types import Object
 
 from .. import api
-from ..bake.bones_poses import BonesOptions
-from ..bake.files import REFUSAL_NOT_ENABLED, SUFFIXES, beside, object_files, written_whole
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
-from ..bake.plain_export import EXPORTERS
-from ..crowds.crowd_baking import CrowdBakeOptions
 from ..errors import UserError
+from ..pipeline.bones.bones_poses import BonesOptions
+from ..pipeline.crowds.command import BAKE_CROWD
+from ..pipeline.files.files import (
+    REFUSAL_NOT_ENABLED,
+    SUFFIXES,
+    beside,
+    object_files,
+    written_whole,
+)
+from ..pipeline.files.plain_export import EXPORTERS
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frame_kept, frames_of_range
 from ..scene.settings.addon_preferences import LOOKS
@@ -31,7 +37,6 @@ from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
 from . import console
 from .options import (
-    CROWDS,
     JSON_FORMAT,
     Command,
     ObjectFacts,
@@ -401,14 +406,6 @@ def _bake_bones(run: Run, objects: Objects) -> Sequence[Any]:
     return reports
 
 
-def _bake_crowds(run: Run, crowds: Objects) -> list[ObjectFacts]:
-    found = _bake_each(run, crowds, api.bake_crowd, CrowdBakeOptions)
-    names = [(crowd.name, baked.name) for crowd, baked in zip(crowds, found, strict=True)]
-    for crowd, baked in names:
-        run.console.say(f"Baked {crowd} to {baked}")
-    return [{"name": crowd, "baked": baked} for crowd, baked in names]
-
-
 _CACHE_SUFFIXES = tuple(SUFFIXES.values())
 
 
@@ -473,15 +470,7 @@ _BAKE = (
         ),
         _add_cache_options,
     ),
-    Command(
-        "bake crowd",
-        "make posed meshes of crowds, for renders and for files without the add-on",
-        ("bake crowd --file street.blend --tolerance 5 --output street_baked.blend",),
-        partial(each_saved_file, work=_bake_crowds),
-        partial(add_bake_options, task=CrowdBakeOptions),
-        saves=True,
-        kind=CROWDS,
-    ),
+    BAKE_CROWD,
 )
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from ..bake.files import may_write, read_only_refusal
 from ..errors import FileError, UserError
+from ..pipeline.files.files import may_write, read_only_refusal
 from ..wording import listed
 
 

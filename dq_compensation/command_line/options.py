@@ -19,8 +19,8 @@ import bpy
 from bpy.types import Object
 
 from .. import api
-from ..bake.files import object_files
 from ..errors import FileError, UserError, raise_refusal
+from ..pipeline.files.files import object_files
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import MOST_FRAME
 from ..scene.settings.declaration import Declared, declared_in
@@ -287,7 +287,6 @@ class Kind:
 SKINNED = Kind(
     "skinned mesh", "skinned meshes", "no mesh with an Armature modifier", api.skinned_meshes
 )
-CROWDS = Kind("crowd", "crowds", "no Empty that Add Crowd has made", api.crowds)
 
 
 def chosen_objects(file: Path, patterns: Sequence[str], kind: Kind = SKINNED) -> list[Object]:
@@ -371,7 +370,7 @@ class Run:
         return facts
 
     def objects(self, source: Path) -> list[Object]:
-        """The characters, or crowds, of the open file that the options name.
+        """The characters, or what the command works on, of the open file that the options name.
 
         Raises:
             UserError: there are none.

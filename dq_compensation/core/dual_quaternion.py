@@ -50,6 +50,11 @@ def rotate_vectors(quaternions: Floats, vectors: Floats) -> Floats:
     return vectors + 2 * cross(axis, cross(axis, vectors) + w * vectors)
 
 
+ALIKE = 0.9995
+"""Quaternions whose cosine is larger are blended linearly: a slerp divides by the sine of the angle
+between them. The two differ by 1e-8 there."""
+
+
 def quaternions_from_axis_angle(axes: Floats, angles: Floats) -> Floats:
     """Unit axes (..., 3) and angles (...) in radians to quaternions (..., 4)."""
     half = 0.5 * angles[..., None]

@@ -10,7 +10,6 @@ import numpy as np
 from bpy.props import EnumProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, OperatorProperties
 
-from ..bake.corrective_baking import bake_correctives
 from ..bake.key_options import CorrectiveOptions, KeyOptions
 from ..bake.panel import (
     KEY_OPTIONS,
@@ -24,6 +23,8 @@ from ..core.example_poses import CLOSEST, ExampleError
 from ..errors import UserError
 from ..lifecycle.enabling import settings_changed, share_settings
 from ..painting.panel import enter_weight_paint
+from ..pipeline.correctives.corrective_baking import bake_correctives
+from ..pipeline.correctives.corrective_keys import TakenOver, driven_keys, examples_from_correctives
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import support_of, support_weights
@@ -50,7 +51,6 @@ from ..ui_shared.reporting import (
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import counted, listed, rounded
 from . import authoring, posed_copy
-from .corrective_keys import TakenOver, driven_keys, examples_from_correctives
 
 _BY_EXAMPLE: ChosenMethod = "SPHERICAL_JOINT_BY_EXAMPLE"
 

@@ -64,6 +64,8 @@ from ..modifier.written_record import (
     origin_refusal,
     was_applied,
 )
+from ..pipeline.bones.helper_rig import acting_helpers_warning
+from ..pipeline.correctives.corrective_drivers import acting_keys_warning
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     examples_refusal,
@@ -89,17 +91,17 @@ from ..scene.blender.rigging import (
     what_animates,
 )
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.corrective_drivers import acting_keys_warning
-from ..scene.helper_rig import acting_helpers_warning
 from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.vertex_groups import BAKED_BONES, rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings
-from ..session.known_objects import crowds, is_in_crowd, note_change, with_examples
+from ..session.known_objects import with_examples
 from ..session.memory import memories, memory_of
 from ..session.status import (
     current_binding,
     discard_binding,
     is_drawn,
+    needs_binding,
+    note_reconciled,
     other_meshes,
     seconds_since_change,
     status_of,
@@ -613,7 +615,7 @@ def reconcile(
     status.notes, status.twists = find_notes(skinned) + extra, about_twists(obj)
     if obj.library is None and (skinned.before_enable.hidden or skinned.settings.display == "GPU"):
         follow_native_display(skinned)
-    note_change()
+    note_reconciled()
     _remember_state(skinned, binding, read=deep)
     status.waits = waits or still_moving
     return replace(found, waits=status.waits)
@@ -792,11 +794,11 @@ def _rebind_if_needed(
     found: Comparison,
     binding: Binding | None,
 ) -> None:
-    """Bind an object, unless it has just been bound, where drawing, examples or a crowd need it."""
+    """Bind an object, unless it has just been bound, where drawing or examples need it."""
     obj, settings, status = skinned.obj, skinned.settings, status_of(skinned.obj)
     if len(settings.examples):  # a script may have added the first one
         with_examples.forget()
-    drawn = settings.display == "GPU" or (bool(crowds) and is_in_crowd(skinned.find_rig()))
+    drawn = needs_binding(obj, skinned.find_rig())
     try:
         if status.problem is not None and found.state is not State.WRONG_VERTEX_COUNT:
             status.binding = None

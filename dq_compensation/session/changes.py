@@ -19,7 +19,7 @@ from ..scene.blender.own_objects import PALETTE_PROPERTY
 from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import forget_sentences, forget_skins
 from ..scene.settings.declaration import FOLLOWED
-from ..scene.settings.object_settings import armature_with_settings, settings_of
+from ..scene.settings.object_settings import armature_with_settings
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
 from .status import is_playing, is_posing, status_of
@@ -292,8 +292,7 @@ class Changes:
 def _unedited(obj: bpy.types.Object) -> list[Any]:
     """The data-blocks of an adjusted object that are as we saw them last; all of them, or none."""
     if obj.type == "ARMATURE":
-        # A take is compared with what acts in other frames, too.
-        same = remember_pose(obj) and not len(settings_of(obj).takes)
+        same = remember_pose(obj) and not any(compares(obj) for compares in COMPARE_OTHER_FRAMES)
         return [obj, obj.data] if same else []
     mesh: Any = obj.data
     shape = memory_of(obj, _Adjusted).mesh or mesh_signature(mesh)
@@ -301,6 +300,9 @@ def _unedited(obj: bpy.types.Object) -> list[Any]:
         return []
     return [each for each in (obj, mesh, mesh.shape_keys) if each is not None]
 
+
+COMPARE_OTHER_FRAMES: list[Callable[[bpy.types.Object], bool]] = []
+"""Say whether a feature compares an armature object in other frames, too: its pose tells less."""
 
 Followers = list[Callable[..., None]]
 # The events: who follows each, in the order of registration.

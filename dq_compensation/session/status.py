@@ -240,6 +240,25 @@ compared: set[int] = set()
 Nothing is reconciled meanwhile: see `modifier.modifier_stack.show_plain`."""
 
 
+NEEDS_BINDING: list[Callable[[bpy.types.Object], bool]] = []
+"""Say whether a feature draws the meshes on an armature object itself."""
+RECONCILED: list[Callable[[], object]] = []
+"""Follow that an enabled object was reconciled."""
+
+
+def needs_binding(obj: bpy.types.Object, rig: bpy.types.Object | None) -> bool:
+    """Whether an enabled object on an armature is drawn, by the GPU display or by a feature."""
+    if settings_of(obj).display == "GPU":
+        return True
+    return rig is not None and any(needs(rig) for needs in NEEDS_BINDING)
+
+
+def note_reconciled() -> None:
+    """Tell all who follow that an enabled object was reconciled."""
+    for follower in RECONCILED:
+        follower()
+
+
 def is_drawn(obj: bpy.types.Object) -> bool:
     """Whether we draw an enabled object: GPU display, Object Mode, nothing wrong, not linked."""
     return settings_of(obj).display == "GPU" and obj.library is None and _is_sound(obj)

@@ -12,6 +12,7 @@ import bpy
 import numpy as np
 
 from ..errors import raise_refusal
+from ..pipeline.bones.baked_check import BAKED_BONES, BAKED_KEYS
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig, telling_name
@@ -30,7 +31,6 @@ from .checks import (
     unweighted_vertices,
 )
 from .checks.armature_modifier import ARMATURE_MODIFIER, MULTI_MODIFIER
-from .checks.baked import BAKED_BONES, BAKED_KEYS
 from .checks.bone_groups import BONE_GROUPS, IDLE_JOINTS, SHARED_JOINTS
 from .checks.mirrored import MIRRORED_NAMES, MIRRORED_ROLLS, MIRRORED_WEIGHTS
 from .checks.refusal import REFUSAL, STALE_BINDING

@@ -19,7 +19,6 @@ from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_att
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig, object_named, telling_name
 from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
-from ..scene.settings.crowd_settings import is_crowd
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     DIALOG_WIDTH,
@@ -455,7 +454,7 @@ class _Found(NamedTuple):
 
 def draw_setup_check(layout: UILayout, context: Context) -> None:
     """Draw one line, what was found of the selected characters; below it problems and fixes."""
-    targets = [] if is_crowd(context.active_object) else target_meshes(context)
+    targets = target_meshes(context)
     if not targets:
         return
     header, body = layout.panel("dqc_setup_check")

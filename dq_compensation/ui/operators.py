@@ -23,11 +23,11 @@ from ..lifecycle.character_settings import (
 from ..lifecycle.following import end_comparison
 from ..lifecycle.reconcile import older_than_its_file
 from ..modifier.modifier_stack import show_plain
+from ..pipeline.bones.helper_rig import acting_helpers_warning
+from ..pipeline.correctives.corrective_drivers import acting_keys_warning
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig, telling_name
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.corrective_drivers import acting_keys_warning
-from ..scene.helper_rig import acting_helpers_warning
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
     Character,

@@ -9,23 +9,20 @@ from bpy.props import StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..bake.panel import BakePanel
-from ..crowds.panel import CrowdBakePanel, CrowdPanel
 from ..examples.panel import ExamplePanel
 from ..lifecycle import enabling
 from ..painting.compensation_weights import PAINTED_GROUPS
 from ..painting.panel import PaintPanel, draw_group
+from ..pipeline.takes.panel import PlaybackPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
 from ..scene.selected_characters import Character, nothing_selected, selected_characters
-from ..scene.settings.crowd_settings import is_crowd
 from ..scene.settings.object_settings import (
     Settings,
     settings_of,
 )
-from ..session.known_objects import is_baked_crowd
 from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
-from ..takes.panel import PlaybackPanel
 from ..ui_shared.reporting import (
     DIALOG_WIDTH,
     OperatorResult,
@@ -38,7 +35,7 @@ from ..ui_shared.reporting import (
     fitting_list,
     last_report,
 )
-from ..ui_shared.sidebar import SidebarPanel, SubPanel
+from ..ui_shared.sidebar import SidebarPanel, SubPanel, own_panels
 from ..viewport.look import display_hints
 from ..wording import listed
 from .joints import JointsPanel
@@ -159,25 +156,14 @@ def _draw_own_settings(
 # The main panel: what a rigger touches.
 
 
-class _WithCrowds(PlaybackPanel):
-    """Playback, and crowds of what plays."""
-
-    @classmethod
-    def fill(cls, layout: UILayout, context: Context, subject: Object) -> None:
-        super().fill(layout, context, subject)
-        if settings_of(subject).takes:
-            CrowdPanel.draw(layout, context)
-
-
 _SUB_PANELS: tuple[type[SubPanel], ...] = (
     JointsPanel,
     PaintPanel,
     ExamplePanel,
     BakePanel,
-    _WithCrowds,
+    PlaybackPanel,
     AdvancedPanel,
 )
-_OF_CROWDS: tuple[type[SubPanel], ...] = (CrowdPanel, CrowdBakePanel)
 
 
 class VIEW3D_PT_dq_compensation(SidebarPanel):
@@ -188,8 +174,8 @@ class VIEW3D_PT_dq_compensation(SidebarPanel):
 
     def fill(self, layout: UILayout, context: Context) -> None:
         _draw_characters(layout, context)
-        if is_crowd(context.active_object) or is_baked_crowd(context.active_object):
-            for panel in _OF_CROWDS:
+        if own := own_panels(context):
+            for panel in own:
                 panel.draw(layout, context)
             return
         draw_setup_check(layout, context)
@@ -232,7 +218,7 @@ def shown_characters(context: Context) -> tuple[list[Character], str]:
     active = context.active_object
     if active is not None and (is_posed_copy(active) or is_hidden(active)):
         return [], f"{active.name} belongs to a character that DQ Compensation deforms."
-    if is_crowd(active):
+    if active is not None and active.type == "EMPTY" and own_panels(context):
         return [], ""
     characters = selected_characters(context)
     if not characters and active is not None and active.type == "ARMATURE":

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy.types import AddonPreferences, Context, Operator, UILayout
 
-from ..crowds.crowd_figures import crowd_changed
+from ..pipeline.crowds.crowd_settings import CROWD_PREFERENCES
 from ..scene.settings.addon_preferences import (
     ADDON_ID,
     FOR_NEW_CHARACTERS,
-    MAX_CROWD_MEGABYTES,
-    MAX_FIGURES,
     NEW,
+    PREFERENCES_RESET,
     preferences,
 )
 from ..scene.settings.object_settings import CharacterChoices
@@ -82,23 +81,6 @@ class DQCompensationPreferences(AddonPreferences):
         "only when you press Check",
         default=True,
     )
-    max_figures: IntProperty(
-        name="Figures of a Crowd",
-        description="The most figures of a crowd that the viewport draws",
-        default=MAX_FIGURES,
-        min=1,
-        max=65_535,
-        update=crowd_changed,
-    )
-    max_crowd_memory: IntProperty(
-        name="Memory of a Crowd (MB)",
-        description="The most memory of the graphics card that one crowd takes. Figures beyond it "
-        "are not drawn",
-        default=MAX_CROWD_MEGABYTES,
-        min=1,
-        soft_max=65_536,
-        update=crowd_changed,
-    )
 
     def draw(self, context: Context) -> None:
         layout = self.layout
@@ -115,8 +97,8 @@ class DQCompensationPreferences(AddonPreferences):
             column.prop(self, NEW + name)
         column = _titled(layout, "Viewport")
         column.prop(self, "overlay_colours")
-        column.prop(self, "max_figures")
-        column.prop(self, "max_crowd_memory")
+        for name in CROWD_PREFERENCES:
+            column.prop(self, name)
         column = _titled(layout, "Setup Check")
         column.prop(self, "use_check_again")
         layout.separator()
@@ -124,6 +106,9 @@ class DQCompensationPreferences(AddonPreferences):
         layout.operator("dqc.disable_all", icon="X")
         layout.label(text="Shortcuts")
         draw_shortcuts(layout, context)
+
+
+DQCompensationPreferences.__annotations__ |= CROWD_PREFERENCES
 
 
 def _titled(layout: UILayout, title: str) -> UILayout:
@@ -144,7 +129,8 @@ class DQC_OT_preferences_reset(Operator):
             return {"CANCELLED"}
         for name in DQCompensationPreferences.__annotations__:
             chosen.property_unset(name)
-        crowd_changed(chosen, context)
+        for follower in PREFERENCES_RESET:
+            follower(chosen, context)
         context.preferences.is_dirty = True
         self.report({"INFO"}, "The preferences of DQ Compensation are the defaults again")
         return {"FINISHED"}

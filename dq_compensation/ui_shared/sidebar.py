@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,12 +20,13 @@ from .reporting import OperatorResult
 _ROOT = Path(__file__).parents[2]
 _MANUAL, _SOURCES = _ROOT / "manual", _ROOT / "docs"
 
-# By the names that Blender gives to settings and operators; the first that fits counts.
-_PAGES = (
+Pages = tuple[tuple[str, str, str], ...]
+"""The page and the section of settings and operators, by the names that Blender gives them."""
+PAGES_OF_FEATURES: list[Pages] = []
+"""They count before the others."""
+# The first that fits counts.
+_PAGES: Pages = (
     ("bpy.ops.dqc.bake_bones*", "baking", "bones"),
-    ("bpy.ops.dqc.bake_crowd*", "baking", "crowds"),
-    ("bpy.ops.dqc.crowd_bake*", "baking", "crowds"),
-    ("bpy.ops.dqc.crowd*", "crowds", "crowds"),
     ("bpy.ops.dqc.bake*", "baking", ""),
     ("bpy.ops.dqc.check*", "setup_check", ""),
     ("bpy.ops.dqc.fix*", "setup_check", ""),
@@ -33,7 +36,6 @@ _PAGES = (
     ("bpy.ops.dqc.weights*", "painting", ""),
     ("bpy.ops.dqc.soften*", "painting", "soften-weights"),
     ("bpy.ops.dqc.restore_weights", "painting", "soften-weights"),
-    ("bpy.ops.dqc.take*", "crowds", "takes"),
     ("bpy.ops.dqc.compare*", "guide", "compare"),
     ("bpy.ops.dqc.toggle", "guide", "compare"),
     ("bpy.ops.dqc.settings_copy", "guide", "settings"),
@@ -43,9 +45,6 @@ _PAGES = (
     ("bpy.types.bone.dqc_strength", "guide", "joints"),
     ("bpy.ops.dqc.*", "guide", ""),
     ("bpy.types.dqcompensationexample*", "by_example", ""),
-    ("bpy.types.dqcompensationcrowd*", "crowds", "crowds"),
-    ("bpy.types.dqcompensationtake*", "crowds", "takes"),
-    ("bpy.types.dqcompensationplayback*", "crowds", "takes"),
     ("bpy.types.dqcompensationsettings.overlay*", "painting", "the-overlay"),
     ("bpy.types.dqcompensationsettings.softness*", "painting", "soften-weights"),
     ("bpy.types.dqcompensationsettings.painted", "painting", "painting"),
@@ -90,7 +89,8 @@ def draw_help(header: UILayout, page: str, section: str = "") -> None:
 
 def manual_map() -> tuple[str, tuple[tuple[str, str], ...]]:
     """The pages of settings and operators, in the form of `bpy.utils.register_manual_map`."""
-    addresses = ((name, page_address(page, section)) for name, page, section in _PAGES)
+    pages = chain(*PAGES_OF_FEATURES, _PAGES)
+    addresses = ((name, page_address(page, section)) for name, page, section in pages)
     return "", tuple(addresses)
 
 
@@ -175,6 +175,15 @@ class SubPanel:
         if body is not None:
             _split(body)
             cls.fill(body, context, subject)
+
+
+OWN_PANELS: list[Callable[[Context], Sequence[type[SubPanel]]]] = []
+"""Give the sub-panels of an active object that is no character; the tab shows nothing else then."""
+
+
+def own_panels(context: Context) -> list[type[SubPanel]]:
+    """The sub-panels of the active object alone; none for a character."""
+    return [panel for panels in OWN_PANELS for panel in panels(context)]
 
 
 def _split(layout: UILayout) -> None:

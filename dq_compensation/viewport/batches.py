@@ -15,13 +15,14 @@ from gpu.types import GPUTexture
 
 from ..errors import BindingError, PoseError
 from ..scene.binding.binding import Binding, equality_digest
+from ..scene.blender.scenes import scene_time
 from ..scene.settings.object_settings import Settings
 from ..session.status import check_soon, fail, fail_overlay, status_of
 from .deformed_mesh import DeformedMesh, GpuMesh, gpu_mesh_of, most_instances
+from .instance_poses import InstanceGroup
 from .kernels import PosePaletteLayout, wanted_layout
 from .look import placements_texture
 from .members import Key, Member, SharedPoses, member_of
-from .played_takes import InstanceGroup, scene_time
 
 
 class SkinnedMesh:
@@ -92,7 +93,7 @@ class SkinnedMesh:
         sources = (group.value_names, group.bone_rows, *member.key_sources, examples)
         if sources == self._key_sources:
             return
-        named = {row: (member.value_mesh, keys.key_names[row]) for row in member.take_driven_keys}
+        named = {row: (member.value_mesh, keys.key_names[row]) for row in member.motion_keys}
         for part in self.parts:
             if part.keys is not None:
                 part.keys.connect(group, named, examples)
@@ -306,7 +307,7 @@ class Batches:
             except Exception as error:  # noqa: BLE001 - the others are drawn all the same
                 leave_alone(members, error, failed)
             else:
-                motion = (fps, batch.bones, *[member.motion for member in members])
+                motion = (fps, batch.bones, *[member.pose_source for member in members])
                 moving_together.setdefault(motion, []).append(batch)
         drawn: list[Batch] = []
         for motion, batches in moving_together.items():

@@ -29,10 +29,11 @@ from .gpu_objects import (
     run_pass,
     texture_from_array,
 )
-from .instance_poses import InstancePoses, ListPart, PosedGroup
+from .instance_poses import InstanceGroup, InstancePoses, ListPart, PosedGroup
 from .kernels import (
     JOINT_STRIDE,
     KERNELS,
+    MAX_INSTANCES,
     MAX_TEXELS,
     OPTIONS,
     PosedTexture,
@@ -40,7 +41,6 @@ from .kernels import (
     kernel_of,
     pack_influences,
 )
-from .played_takes import MAX_INSTANCES, InstanceGroup
 from .shaders import pass_shader, skinning_shader
 
 
@@ -194,7 +194,7 @@ def _packed_offsets(offsets: Floats) -> KeyOffsets:
 # weights of example poses; the skinning pass adds those keys.
 
 
-_OF_TAKE, _OF_EXAMPLE = 1.0, 2.0
+_OF_MOTION, _OF_EXAMPLE = 1.0, 2.0
 
 
 class GpuKeys:
@@ -245,14 +245,14 @@ class GpuKeys:
         named: Mapping[int, tuple[str, str]],
         examples: Examples | None = None,
     ) -> None:
-        """Connect keys whose values change with the pose: by the takes of a group, or by examples.
+        """Connect keys whose values change with the pose: by motions of a group, or by examples.
 
         Args:
-            named: of each key that may follow a take, the mesh and the key in takes.
+            named: of each key that may follow a motion, the mesh and the key in `value_names`.
         """
-        take_rows = {key: group.value_row(*name) for key, name in named.items()}
+        motion_rows = {key: group.value_row(*name) for key, name in named.items()}
         sources = {
-            key: (_OF_TAKE, row, 0.0, 0.0) for key, row in take_rows.items() if row is not None
+            key: (_OF_MOTION, row, 0.0, 0.0) for key, row in motion_rows.items() if row is not None
         }
         texels = np.zeros((1, 4))
         if examples is not None:

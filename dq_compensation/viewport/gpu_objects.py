@@ -22,15 +22,17 @@ from ..arrays import Float32s, Floats, Int32s
 
 def drawing_refusal() -> str | None:
     """The reason why nothing can be drawn in this session, or None."""
-    return _refusal("drawing needs. Update the driver; until then choose the display Modifier.")
+    return refusal_of_gpu(
+        "drawing needs. Update the driver; until then choose the display Modifier."
+    )
 
 
-def crowd_refusal() -> str | None:
-    """The reason why no crowd can be drawn in this session, or None."""
-    return _refusal("crowds need. Update the driver, or bake the crowd.")
+def refusal_of_gpu(needed: str) -> str | None:
+    """The reason why something cannot be drawn in this session, or None.
 
-
-def _refusal(needed: str) -> str | None:
+    Args:
+        needed: the rest of the sentence: who needs compute shaders, and what to do without them.
+    """
     if bpy.app.background:
         return "Blender runs without a window: nothing is drawn."
     # Gone from the versions that cannot run without compute shaders.

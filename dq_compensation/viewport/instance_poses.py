@@ -1,21 +1,67 @@
-"""Poses many instances on the GPU, by takes or by armatures that Blender has evaluated."""
+"""Poses many instances on the GPU, by motions or by armatures that Blender has evaluated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import gpu
 import numpy as np
 from gpu.types import GPUShader, GPUTexture
 
 from ..arrays import Floats, Integers
+from ..core.dual_quaternion import quaternions_from_matrices
 from ..core.pose import is_scaled
 from ..core.skeleton import Skeleton
+from ..core.vectors import unit_or
 from .gpu_objects import empty_texture, run_pass, set_ints, texture_from_array
-from .kernels import PosePaletteLayout
-from .played_takes import INSTANCE_STRIDE, InstanceGroup, Instances, TakeTables, rest_rows
+from .kernels import BONE_STRIDE, INSTANCE_STRIDE, PosePaletteLayout
 from .shaders import chain_bones_shader, pass_shader
+
+
+def rest_rows(rest: Floats, parents: Integers) -> Floats:
+    """The texels of `bones` in `chain_bones.glsl`: shape (N, BONE_STRIDE, 4).
+
+    Args:
+        rest: shape (N, 4, 4), the frames at rest.
+        parents: shape (N,), -1 for roots.
+    """
+    frames = unit_or(rest[:, :3, :3].transpose(0, 2, 1), 0.0).transpose(0, 2, 1)
+    rows = np.zeros((len(rest), BONE_STRIDE, 4))
+    rows[:, 0] = quaternions_from_matrices(frames)
+    rows[:, 1, :3], rows[:, 1, 3] = rest[:, :3, 3], parents
+    rows[:, 2:5, :3] = frames
+    rows[:, 5:8] = np.linalg.inv(rest)[:, :3]
+    return rows
+
+
+@dataclass(frozen=True)
+class InstanceGroup:
+    """The instances of one character, one after the other.
+
+    Attributes:
+        first_instance, first_row: among all instances, and all their rows.
+        bone_rows: the rows of a pose of one instance.
+        value_names: the mesh and the name of each shape key that its motions have; each has a row
+            behind those of the pose.
+    """
+
+    first_instance: int
+    first_row: int
+    count: int
+    bone_rows: int
+    value_names: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def row_count(self) -> int:
+        """The rows of one instance."""
+        return self.bone_rows + len(self.value_names)
+
+    def value_row(self, mesh_name: str, key_name: str) -> int | None:
+        """The row of a shape key, counted from the first of an instance; None without one."""
+        name = (mesh_name, key_name)
+        return self.bone_rows + self.value_names.index(name) if name in self.value_names else None
 
 
 @dataclass(frozen=True)
@@ -51,10 +97,6 @@ class InstanceList:
         return ListPart(self._texture, start, end - start, first)
 
 
-# A take is played in two passes, each one dispatch for all instances of all characters: what the
-# keys say of each bone, then the product down the hierarchy. `deformed_mesh` skins by the result.
-
-
 class InstancePoses:
     """The pose palettes of all instances.
 
@@ -64,7 +106,7 @@ class InstancePoses:
         scaled: whether bones may have a scale.
         palettes: RGBA32F texture, `layout.stride` texels for each row of each instance.
         locals: RGBA32F texture, 3 texels for each row, 2 without scales: the transforms against
-            parents and the values of shape keys; None where the poses do not come from takes.
+            parents and the values of shape keys; None where these do not come from motions.
     """
 
     def __init__(
@@ -128,104 +170,16 @@ class PosedGroup:
             self.chosen.bind(shader)
 
 
-class Playback(InstancePoses):
-    """The poses of instances that play takes.
+class PlayedPoses(InstancePoses):
+    """The poses of instances that have motions, see `members.Motion`."""
 
-    Args:
-        characters: the instances of each character.
-        layout: what the meshes read of a pose; see `kernels.wanted_layout`.
-
-    Raises:
-        ValueError: of `TakeTables`.
-    """
-
-    def __init__(
-        self, characters: Sequence[Instances], layout: PosePaletteLayout, fps: float
-    ) -> None:
-        self._fps = fps
-        self._tables = TakeTables([instances.takes for instances in characters])
-        groups = self._tables.groups([instances.count for instances in characters])
-        super().__init__(groups, layout, scaled=self._tables.scaled)
-        self._tracks = texture_from_array(self._tables.tracks, 2)
-        self._key_frames = texture_from_array(self._tables.key_frames, 1)
-        self._keys = texture_from_array(self._tables.keys, 4)
-        self._bones = texture_from_array(self._tables.bones, 4)
-        self._make_locals()
-        self._instances = self._instances_texture(characters)
-        self._frame: float | None = None
-
-    def has_takes_of(self, characters: Sequence[Instances]) -> bool:
-        """Whether `change` can take these instances: their takes are the same."""
-        return self._tables.characters == tuple(instances.takes for instances in characters)
-
-    def change(self, characters: Sequence[Instances]) -> None:
-        """Play other instances of the same takes; nothing is made anew that keeps its size.
-
-        Raises:
-            ValueError: of `TakeTables`.
-        """
-        groups = self._tables.groups([instances.count for instances in characters])
-        self._set_groups(groups)
-        # Not for a few instances less: they may come back.
-        if not self._row_capacity / 2 <= self._row_count <= self._row_capacity:
-            self._make_palettes(self.scaled)
-            self._make_locals()
-        self._instances = self._instances_texture(characters)
-        self._frame = None
+    def change_to(self, motions: Sequence[Any]) -> None:
+        """Let the instances have other motions of the same parts."""
+        raise NotImplementedError
 
     def play(self, frame: float) -> bool:
         """Pose all instances at a frame; returns whether it is another one than before."""
-        if frame == self._frame or not self._instance_count:
-            return False
-        self._frame = frame
-        self.pose(frame)
-        return True
-
-    def pose(self, frame: float, chosen: InstanceList | None = None) -> None:
-        """Pose instances, by default all, at a frame of the scene with its fraction."""
-        try:
-            self.interpolate(frame, chosen)
-            self.chain(chosen)
-        finally:
-            gpu.shader.unbind()
-
-    def interpolate(self, frame: float, chosen: InstanceList | None = None) -> None:
-        """Interpolate keys: the first pass."""
-        listed = chosen is not None
-        shader = pass_shader("interpolate_keys", scaled=self.scaled, listed=listed)
-        shader.bind()
-        shader.uniform_float("frame", frame)
-        names = ("instances", "tracks", "key_frames", "keys")
-        textures = {name: getattr(self, f"_{name}") for name in names}
-        self._run(shader, textures, ("locals", self.locals), chosen)
-
-    def chain(self, chosen: InstanceList | None = None) -> None:
-        """Chain bones: the second pass."""
-        shader = chain_bones_shader(self.layout, self.scaled, listed=chosen is not None)
-        shader.bind()
-        textures = {"instances": self._instances, "bones": self._bones, "locals": self.locals}
-        self._run(shader, textures, ("palettes", self.palettes), chosen)
-
-    def _run(
-        self,
-        shader: GPUShader,
-        textures: dict[str, GPUTexture | None],
-        written: tuple[str, GPUTexture | None],
-        chosen: InstanceList | None,
-    ) -> None:
-        count = self._instance_count
-        if chosen is not None:
-            every = chosen.part(0, count)
-            every.bind(shader)
-            count = every.count
-        run_pass(shader, textures, written, self._most_rows, count)
-
-    def _make_locals(self) -> None:
-        self._row_capacity = self._row_count
-        self.locals = empty_texture(self._row_count * self._tables.key_stride, "RGBA32F")
-
-    def _instances_texture(self, characters: Sequence[Instances]) -> GPUTexture:
-        return texture_from_array(self._tables.rows(self.groups, characters, self._fps), 4)
+        raise NotImplementedError
 
 
 class GivenPoses(InstancePoses):

@@ -27,6 +27,11 @@ MAX_BONES = 1 << 14
 WEIGHT_SUM = 65535
 # Pixel addresses travel in float32, which holds whole numbers up to here.
 MAX_TEXELS = 1 << 24
+# The texels of an instance and of a bone at rest, as `instance_rows.glsl` and `chain_bones.glsl`
+# say.
+INSTANCE_STRIDE, BONE_STRIDE = 5, 8
+MAX_INSTANCES = 65_535
+"""The largest count of one dimension of a dispatch on every driver."""
 _SLOTS_PER_TEXEL = 4
 
 

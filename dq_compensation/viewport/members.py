@@ -1,10 +1,10 @@
-"""Reads mesh objects for a drawing, and poses them by their takes or by their armatures."""
+"""Reads mesh objects for a drawing, and poses them by their motions or by their armatures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,23 +13,50 @@ from mathutils import Matrix
 
 from ..arrays import Float32s, Float64s, Floats
 from ..core.pose import Pose
-from ..core.takes import Take
 from ..core.vectors import extent
 from ..errors import PoseError
 from ..scene.binding.binding import Binding
-from ..scene.binding.shape_key_offsets import Examples
+from ..scene.binding.shape_key_offsets import Examples, ShapeKeys
 from ..scene.blender.armature import matrices_of_poses, object_to_armature, world_matrix
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import rig_of
 from ..scene.settings.object_settings import Settings
-from .instance_poses import GivenPoses, Playback
+from .instance_poses import GivenPoses, PlayedPoses
 from .kernels import PosePaletteLayout
-from .played_takes import Instances, Playing, playing_of, take_driven_keys, value_mesh
 
 # A^-1 O of copies may differ by this share of the mesh's size; see `armature.same_place`.
 _SAME_PLACE = 5e-5
 
 Key = tuple[object, ...]
+
+
+class KeySource(Protocol):
+    """What gives shape keys of meshes other values than those in the file."""
+
+    def value_mesh(self, mesh_name: str) -> str:
+        """The name that a mesh has there; another one for a copy."""
+        ...
+
+    def value_names(self, mesh_name: str) -> frozenset[str]:
+        """The shape keys of a mesh that have their values from there."""
+        ...
+
+
+class Motion(KeySource, Protocol):
+    """What poses an armature in the place of Blender's evaluation, and shape keys with it."""
+
+    @property
+    def parts(self) -> Key:
+        """Equal for motions whose instances can be posed together."""
+        ...
+
+    def begin(self, motions: Sequence[Any], layout: PosePaletteLayout, fps: float) -> PlayedPoses:
+        """The poses of instances with these motions, whose parts are equal."""
+        ...
+
+
+MOTION_SOURCES: list[Callable[[Object, Binding], Motion | None]] = []
+"""Give the motion of an armature object for the bones of a binding; None where its pose counts."""
 
 _Place = tuple[Matrix, Matrix, Float64s, bytes]
 # By the binding of an object: the world matrices of the object and of its armature, A^-1 O, and
@@ -45,12 +72,12 @@ class Member:
         obj, armature: evaluated. They do not outlive the drawing.
         to_armature: shape (4, 4), A^-1 O; the same array as long as neither of the two moves.
         place: equal for objects at nearly the same place relative to their armatures.
-        playing: the takes that it plays; None: it has the pose of its armature.
+        motion: None: it has the pose of its armature.
         is_pinned: whether one shape key acts alone.
-        key_values: shape (K,), of the shape keys; 0 of those that have their values from a take or
-            an example pose. None without shape keys.
-        take_driven_keys: the shape keys that may have their values from a take.
-        value_mesh: the mesh of the take whose values these are.
+        key_values: shape (K,), of the shape keys; 0 of those that have their values from a motion
+            or an example pose. None without shape keys.
+        motion_keys: the shape keys that may have their values from the motion.
+        value_mesh: the name of the mesh there.
         examples: the example poses that act.
     """
 
@@ -60,10 +87,10 @@ class Member:
     settings: Settings
     to_armature: Float64s
     place: bytes
-    playing: Playing | None
+    motion: Motion | None = None
     is_pinned: bool = False
     key_values: Float32s | None = None
-    take_driven_keys: tuple[int, ...] = ()
+    motion_keys: tuple[int, ...] = ()
     value_mesh: str = ""
     examples: Examples | None = None
 
@@ -74,14 +101,13 @@ class Member:
 
     @property
     def key_sources(self) -> Key:
-        """Equal for members whose shape keys have their values from the same keys of takes."""
-        return self.is_pinned, self.take_driven_keys, self.value_mesh
+        """Equal for members whose shape keys have their values from the same keys of motions."""
+        return self.is_pinned, self.motion_keys, self.value_mesh
 
     @property
     def traits(self) -> Key:
         """Equal for copies that one dispatch can skin, where `acting_place` is equal, too."""
-        sources = (self.playing is not None, self.is_pinned, self.take_driven_keys, self.value_mesh)
-        return self.settings.all_but_followed + sources
+        return (*self.settings.all_but_followed, self.motion is not None, *self.key_sources)
 
     @property
     def acting_place(self) -> bytes:
@@ -91,10 +117,9 @@ class Member:
         return self.place if placed else b""
 
     @property
-    def motion(self) -> Key:
-        """Equal for members whose poses are the same: the armature, and its takes if it plays."""
-        takes = () if self.playing is None else self.playing.takes
-        return self.binding.armature_uid, takes
+    def pose_source(self) -> Key:
+        """Equal for members whose poses are the same: the armature, and the parts of its motion."""
+        return self.binding.armature_uid, () if self.motion is None else self.motion.parts
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -107,42 +132,73 @@ def member_of(
     binding: Binding,
     depsgraph: Depsgraph,
     settings: Settings | None = None,
-    takes: tuple[Take, ...] | None = None,
 ) -> Member:
-    """Read a mesh object in the state of a depsgraph.
+    """Read a mesh object in the state of a depsgraph, with the motion of its armature.
 
     Args:
         obj: the original object, which is bound.
         settings: how to deform it; by default its own.
-        takes: that its figures play; by default those that its armature plays.
 
     Raises:
         BindingError: the object does not fit its binding any more, or it or its armature is scaled
             to nothing.
     """
     evaluated, rig = obj.evaluated_get(depsgraph), rig_of(obj)
-    armature = rig.evaluated_get(depsgraph)
-    settings = settings or Settings.of(evaluated)
-    playing = playing_of(rig, binding) if takes is None else None
-    if takes is None:
-        binding = binding.with_written_keys(evaluated)
-    to_armature, place = _relative_place(evaluated, armature, binding)
-    member = Member(evaluated, armature, binding, settings, to_armature, place, playing)
-    if binding.shape_keys is not None:
-        _read_keys(member, playing.takes if playing is not None else takes or ())
+    motion = next(filter(None, (source(rig, binding) for source in MOTION_SOURCES)), None)
+    binding = binding.with_written_keys(evaluated)
+    member = _member(evaluated, rig.evaluated_get(depsgraph), binding, motion, settings)
+    member.motion = motion
     return member
 
 
-def _read_keys(member: Member, takes: tuple[Take, ...]) -> None:
-    """Read the shape keys of a member that plays takes."""
+def posed_member(
+    obj: Object, binding: Binding, depsgraph: Depsgraph, source: KeySource | None = None
+) -> Member:
+    """The same for a mesh object that the caller poses, who may give values of shape keys."""
+    armature = rig_of(obj).evaluated_get(depsgraph)
+    return _member(obj.evaluated_get(depsgraph), armature, binding, source, None)
+
+
+def _member(
+    obj: Object,
+    armature: Object,
+    binding: Binding,
+    source: KeySource | None,
+    settings: Settings | None,
+) -> Member:
+    """A member without a motion, by its evaluated objects."""
+    place = _relative_place(obj, armature, binding)
+    member = Member(obj, armature, binding, settings or Settings.of(obj), *place)
+    if binding.shape_keys is not None:
+        _read_keys(member, source)
+    return member
+
+
+def motion_keys(keys: ShapeKeys, obj: Object) -> tuple[int, ...]:
+    """The shape keys of a mesh object that a motion may move: not the Basis, no muted one.
+
+    None of them while one is pinned.
+    """
+    key = mesh_of(obj).shape_keys
+    if key is None or obj.show_only_shape_key:
+        return ()
+    return tuple(
+        row
+        for row, block in zip(range(len(keys.key_names)), key.key_blocks, strict=False)
+        if row != keys.basis_key and not block.mute
+    )
+
+
+def _read_keys(member: Member, source: KeySource | None) -> None:
+    """Read the shape keys of a member; those that the source moves are 0."""
     keys, obj = member.binding.shape_keys, member.obj
     assert keys is not None
     values, member.is_pinned = keys.values(obj), obj.show_only_shape_key
-    if takes:
-        named = member.value_mesh = value_mesh(takes, mesh_of(obj).name)
-        followed = member.take_driven_keys = take_driven_keys(keys, obj)
-        tracks = {key for take in takes for mesh, key in take.values.names if mesh == named}
-        values[[row for row in followed if keys.key_names[row] in tracks]] = 0.0
+    if source is not None:
+        member.value_mesh = source.value_mesh(mesh_of(obj).name)
+        member.motion_keys = motion_keys(keys, obj)
+        names = source.value_names(member.value_mesh)
+        values[[row for row in member.motion_keys if keys.key_names[row] in names]] = 0.0
     if not member.is_pinned:
         member.examples = member.binding.acting_examples(member.settings)
     if member.examples is not None:
@@ -166,7 +222,7 @@ def _relative_place(obj: Object, armature: Object, binding: Binding) -> tuple[Fl
 
 
 class SharedPoses:
-    """The poses of members with some armatures and takes, for all batches of these.
+    """The poses of members with some armatures and motions, for all batches of these.
 
     Attributes:
         on_gpu: None before the first drawing.
@@ -175,11 +231,11 @@ class SharedPoses:
     """
 
     def __init__(self) -> None:
-        self.on_gpu: Playback | GivenPoses | None = None
+        self.on_gpu: PlayedPoses | GivenPoses | None = None
         self.number = 0
         self.problems: dict[int, PoseError] = {}
         self._layout = PosePaletteLayout()
-        self._playings: list[Playing] = []
+        self._motions: list[Motion] = []
         # As read last, and with the last good poses in the place of broken ones.
         self._read: Floats | None = None
         self._matrices: Floats | None = None
@@ -200,25 +256,25 @@ class SharedPoses:
             layout |= self._layout
             if layout != self._layout:
                 self.on_gpu = None
-        playings = [each.playing for each in members if each.playing is not None]
-        if playings:
-            self._play(playings, layout, frame, fps)
+        motions = [each.motion for each in members if each.motion is not None]
+        if motions:
+            self._play(motions, layout, frame, fps)
         else:
             self._upload(members, layout)
         self._layout = layout
 
     def _play(
-        self, playings: list[Playing], layout: PosePaletteLayout, frame: float, fps: float
+        self, motions: list[Motion], layout: PosePaletteLayout, frame: float, fps: float
     ) -> None:
-        """Pose the members by takes."""
-        playback = self.on_gpu
-        assert playback is None or isinstance(playback, Playback)
-        if playback is None:
-            playback = self.on_gpu = Playback([Instances.of(playings)], layout, fps)
-        elif playings != self._playings:
-            playback.change([Instances.of(playings)])
-        self._playings = playings
-        self.number += playback.play(frame)
+        """Pose the members by their motions."""
+        poses = self.on_gpu
+        assert poses is None or isinstance(poses, PlayedPoses)
+        if poses is None:
+            poses = self.on_gpu = motions[0].begin(motions, layout, fps)
+        elif motions != self._motions:
+            poses.change_to(motions)
+        self._motions = motions
+        self.number += poses.play(frame)
 
     def _upload(self, members: Sequence[Member], layout: PosePaletteLayout) -> None:
         """Upload the poses of the armatures, if one has changed."""

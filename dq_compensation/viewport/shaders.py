@@ -11,16 +11,23 @@ from typing import Any
 from gpu.types import GPUShader, GPUShaderCreateInfo
 
 from ..core.compensation import LEAST_BISECTOR, LEAST_SINE
-from ..core.dual_quaternion import FACING_TOLERANCE
+from ..core.dual_quaternion import ALIKE, FACING_TOLERANCE
 from ..core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
 from ..core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..core.skinning import CENTRE_DAMPING
 from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
-from ..core.takes import ALIKE
 from ..core.twist_limbs import SWUNG_FAR
 from .gpu_objects import LOCAL_SIZE, compile_shader, new_stage_interface
-from .kernels import JOINT_STRIDE, KERNELS, OPTIONS, WEIGHT_SUM, Kernel, PosePaletteLayout
-from .played_takes import BONE_STRIDE, INSTANCE_STRIDE
+from .kernels import (
+    BONE_STRIDE,
+    INSTANCE_STRIDE,
+    JOINT_STRIDE,
+    KERNELS,
+    OPTIONS,
+    WEIGHT_SUM,
+    Kernel,
+    PosePaletteLayout,
+)
 
 # Reads the bodies of shaders from the folder ``shaders``, with their includes.
 

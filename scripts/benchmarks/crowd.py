@@ -14,14 +14,14 @@ import bpy
 import numpy as np
 
 from benchmarks.targets import record
-from dq_compensation.core.takes import Take
-from dq_compensation.crowds.crowd_display import Crowds
+from dq_compensation.pipeline.crowds import known_crowds
+from dq_compensation.pipeline.crowds.crowd_display import Crowds
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.takes.known_takes import store_take
+from dq_compensation.pipeline.takes.takes import Take
 from dq_compensation.scene.binding.binding import Binding
-from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.session import known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
-from dq_compensation.session.known_takes import store_take
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import gpu_objects
 
@@ -48,7 +48,7 @@ class CrowdOfHumans:
         role = self.settings.roles.add()
         role.character, role.take = armature, "Wave"
         enabled.forget()
-        known_objects.forget_crowds()
+        known_crowds.forget_crowds()
         bpy.context.view_layer.update()
         self.crowds, self.number = Crowds(), 0
         self.view: Any = SimpleNamespace(to_view=np.eye(4), to_clip=TO_CLIP)
@@ -59,7 +59,7 @@ class CrowdOfHumans:
         bpy.context.scene.frame_set(1 + self.number)
         depsgraph = bpy.context.evaluated_depsgraph_get()
         begun = time.thread_time()
-        crowds = [(crowd, True) for crowd in known_objects.all_crowds()]
+        crowds = [(crowd, True) for crowd in known_crowds.all_crowds()]
         enabled = enabled_objects()
         assert self.crowds.update(crowds, enabled, self.view, depsgraph)
         return time.thread_time() - begun

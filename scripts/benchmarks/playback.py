@@ -29,7 +29,9 @@ from dq_compensation.core.dual_quaternion import (
     concatenate_quaternions,
     quaternions_from_axis_angle,
 )
-from dq_compensation.core.takes import (
+from dq_compensation.pipeline.takes.known_takes import packed
+from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing, TakeTiming
+from dq_compensation.pipeline.takes.takes import (
     Keys,
     LocalPoses,
     Take,
@@ -41,15 +43,12 @@ from dq_compensation.core.takes import (
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session.known_takes import packed
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import gpu_objects
 from dq_compensation.viewport.batches import Batches
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
 from dq_compensation.viewport.gpu_objects import new_texture, read_floats
-from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.kernels import wanted_layout
-from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from human.model import build_human
 from tests.gpu_memory import gpu_bytes
 

@@ -27,19 +27,14 @@ from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import JointSets, joint_sets
 from dq_compensation.core.topology import Topology
 from dq_compensation.core.twist_limbs import TwistLimbs
+from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.viewport import shaders
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from dq_compensation.viewport.gpu_objects import TEXTURE_WIDTH, array_from_texture
-from dq_compensation.viewport.instance_poses import (
-    GivenPoses,
-    InstanceList,
-    InstancePoses,
-    Playback,
-)
+from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList, InstancePoses
 from dq_compensation.viewport.kernels import PosePaletteLayout, swings_of, wanted_layout
 from dq_compensation.viewport.overlay import ColouredObject
-from dq_compensation.viewport.played_takes import Instances, Playing
 from tests.played_poses import pose_at
 
 # Of the extent of a character: float32, weights of 16 bits. Normals are unit, of 16 bits, and small

@@ -21,22 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dq_compensation
-from dq_compensation.analysis.helper_fitting import (
+from dq_compensation.api import enable
+from dq_compensation.core.dual_quaternion import (
+    matrices_from_quaternions,
+    quaternions_from_axis_angle,
+)
+from dq_compensation.pipeline.bones.bones_check import distances
+from dq_compensation.pipeline.bones.bones_fitting import Fitted, fit_bones, pairs_to_help
+from dq_compensation.pipeline.bones.bones_poses import BonesOptions
+from dq_compensation.pipeline.bones.bones_source import RigSource
+from dq_compensation.pipeline.bones.helper_bones import HelperSkinning
+from dq_compensation.pipeline.bones.helper_fitting import (
     Fitting,
     candidates_of,
     fit_weights,
     moving_matrices,
 )
-from dq_compensation.api import enable
-from dq_compensation.bake.bones_check import distances
-from dq_compensation.bake.bones_fitting import Fitted, fit_bones, pairs_to_help
-from dq_compensation.bake.bones_poses import BonesOptions
-from dq_compensation.bake.bones_source import RigSource
-from dq_compensation.core.dual_quaternion import (
-    matrices_from_quaternions,
-    quaternions_from_axis_angle,
-)
-from dq_compensation.core.helper_bones import HelperSkinning
 from dq_compensation.steps import run_through
 from human.model import RIGS, HumanArrays, Rig, build_from, build_human
 from human.poses import Rotations, random_pose

@@ -18,9 +18,10 @@ from dq_compensation.lifecycle.app_handlers import _has_window
 from dq_compensation.viewport.gpu_objects import drawing_refusal
 from human.model import HumanArrays, Rig
 from tests.blender.command_runs import CommandLine, save_limb
-from tests.blender.crowd_scenes import add_crowd, playing_limb
+from tests.blender.crowd_scenes import add_crowd
 from tests.blender.enabled_scenes import enable, enabled_limb
 from tests.blender.scene_builders import evaluated_positions
+from tests.blender.take_scenes import playing_limb
 from tests.human_body import HEAD_HANDS_AND_FEET, human_arrays
 from tests.kept_files import Pair, new_file, new_file_with_human, trees_built_once
 from tests.limb import build_limb

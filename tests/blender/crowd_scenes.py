@@ -1,27 +1,11 @@
-"""Characters with takes, and crowds of them."""
+"""Crowds of characters with takes."""
 
 from __future__ import annotations
 
 import bpy
 
-from dq_compensation.crowds.crowd_figures import CrowdState, figures_of_crowd
-from dq_compensation.scene.settings.crowd_settings import DQCompensationCrowdRole, roles_of
-from tests.limb import build_limb, key_limb
-
-Pair = tuple[bpy.types.Object, bpy.types.Object]
-
-LENGTH = 20
-
-
-def playing_limb(name: str = "Limb", takes: tuple[str, ...] = ("Swing",)) -> Pair:
-    """An enabled limb with takes of 20 frames, the mesh selected and active."""
-    obj, armature = build_limb(name)
-    key_limb(armature, {1: 0.0, 9: 0.3, 1 + LENGTH: 0.0})
-    assert bpy.ops.dqc.enable() == {"FINISHED"}
-    for take in takes:
-        options = {"take_name": take, "first": 1, "last": 1 + LENGTH, "tolerance": 5.0}
-        assert bpy.ops.dqc.take_cache(**options) == {"FINISHED"}
-    return obj, armature
+from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_settings import DQCompensationCrowdRole, roles_of
 
 
 def add_crowd(count: int = 10, seed: int = 4) -> bpy.types.Object:

@@ -10,12 +10,12 @@ import pytest
 from mathutils import Quaternion
 
 from dq_compensation import api
-from dq_compensation.bake.action_poses import frames_of_all_actions, matrices_of_actions
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.bake.bones_source import remove_bones_bake
+from dq_compensation.pipeline.bones.action_poses import frames_of_all_actions, matrices_of_actions
+from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
+from dq_compensation.pipeline.bones.helper_rig import helper_names
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order
-from dq_compensation.scene.helper_rig import helper_names
 from tests.blender.bake_scenes import native
 from tests.blender.command_runs import CommandLine, save_limb
 from tests.blender.enabled_scenes import enable, select

@@ -12,9 +12,10 @@ from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.bones_baking import remove_bakes
-from dq_compensation.bake.bones_source import remove_bones_bake
-from dq_compensation.core.helper_bones import (
+from dq_compensation.core.pose import Pose
+from dq_compensation.pipeline.bones.bones_baking import remove_bakes
+from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
+from dq_compensation.pipeline.bones.helper_bones import (
     Helper,
     TwistHelper,
     helper_heads,
@@ -22,7 +23,13 @@ from dq_compensation.core.helper_bones import (
     twist_axes,
     twist_transforms,
 )
-from dq_compensation.core.pose import Pose
+from dq_compensation.pipeline.bones.helper_rig import (
+    COLLECTION,
+    HelperBone,
+    Turn,
+    add_helpers,
+    helper_names,
+)
 from dq_compensation.scene.blender.armature import (
     edited_bones,
     pose_matrices,
@@ -30,7 +37,6 @@ from dq_compensation.scene.blender.armature import (
     read_skeleton,
 )
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.helper_rig import COLLECTION, HelperBone, Turn, add_helpers, helper_names
 from dq_compensation.scene.vertex_groups import kept_record
 from tests.blender.bake_scenes import native, shows_armature_alone
 from tests.blender.enabled_scenes import description, enable, select

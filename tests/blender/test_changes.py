@@ -9,11 +9,11 @@ import bpy
 import pytest
 
 from dq_compensation.modifier.palette_object import own_palettes
+from dq_compensation.pipeline.takes.take_checks import check_takes
 from dq_compensation.session import changes
 from dq_compensation.session.changes import Changes
 from dq_compensation.session.known_objects import KnownObjects
 from dq_compensation.session.memory import memories, memory_of
-from dq_compensation.takes.take_checks import check_takes
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import link, new_file
 from tests.blender.softness_scenes import soft_copies

@@ -14,14 +14,23 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.crowds import crowd_baking
-from dq_compensation.crowds.baked_crowd import parts_of
-from dq_compensation.crowds.crowd_baking import CrowdBakeOptions, bake_crowd, made_for, read_crowd
-from dq_compensation.crowds.crowd_figures import figures_of_crowd
-from dq_compensation.scene.blender.own_objects import CROWD_BAKE_PROPERTY
-from dq_compensation.scene.settings.crowd_settings import crowd_of
+from dq_compensation.pipeline.crowds import crowd_baking
+from dq_compensation.pipeline.crowds.baked_crowd import parts_of
+from dq_compensation.pipeline.crowds.crowd_baking import (
+    CrowdBakeOptions,
+    bake_crowd,
+    made_for,
+    read_crowd,
+)
+from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.crowds.known_crowds import (
+    CROWD_BAKE_PROPERTY,
+    baked_crowd,
+    crowds_of_layer,
+    is_shown_baked,
+)
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.session.known_objects import baked_crowd, crowds_of_layer, is_shown_baked
 from tests.blender.baked_crowds import (
     add_crowd,
     largest_distance,
@@ -372,7 +381,7 @@ def test_an_absurd_tolerance_is_refused(crowd: Object) -> None:
 
 
 def test_much_memory_has_to_be_allowed(crowd: Object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dq_compensation.crowds.panel.MUCH_MEMORY", 1e4)
+    monkeypatch.setattr("dq_compensation.pipeline.crowds.panel.MUCH_MEMORY", 1e4)
     with pytest.raises(RuntimeError, match="Allow over 1 GB of Memory"):
         bpy.ops.dqc.bake_crowd(tolerance=20.0)
     bake(much_memory=True)

@@ -8,23 +8,16 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.crowds import crowd_figures
-from dq_compensation.crowds.crowd_figures import _check, known_state
-from dq_compensation.scene.settings.addon_preferences import crowd_limits
-from dq_compensation.scene.settings.crowd_settings import crowd_of
-from dq_compensation.scene.settings.take_settings import takes_of
-from dq_compensation.session.known_objects import note_change
+from dq_compensation.pipeline.crowds import crowd_figures
+from dq_compensation.pipeline.crowds.crowd_figures import _check, known_state
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_limits, crowd_of
+from dq_compensation.pipeline.crowds.known_crowds import note_change
+from dq_compensation.pipeline.takes.caching import remove_take
+from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.session.memory import memories
-from dq_compensation.takes.caching import remove_take
-from tests.blender.crowd_scenes import (
-    Pair,
-    add_crowd,
-    playing_limb,
-    problem_of,
-    role_of,
-    state_of,
-)
+from tests.blender.crowd_scenes import add_crowd, problem_of, role_of, state_of
 from tests.blender.scene_builders import add_armature, edit_mode, save_and_open
+from tests.blender.take_scenes import Pair, playing_limb
 from tests.limb import build_limb
 from tests.replaced_functions import replace_everywhere
 

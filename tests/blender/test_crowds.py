@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from bpy.types import Object
 
-from dq_compensation.core.crowds import grid_places
-from dq_compensation.crowds.crowd_figures import (
+from dq_compensation.pipeline.crowds.crowd_figures import (
     _signature,
     figures_of_crowd,
     meshes_inside,
     role_objects,
 )
-from dq_compensation.scene.settings.crowd_settings import crowd_of, is_crowd
-from tests.blender.crowd_scenes import LENGTH, Pair, add_crowd, playing_limb, role_of, state_of
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_of, is_crowd
+from dq_compensation.pipeline.crowds.crowds import grid_places
+from tests.blender.crowd_scenes import add_crowd, role_of, state_of
+from tests.blender.take_scenes import LENGTH, Pair, playing_limb
 from tests.counted_work import instructions_of
 from tests.replaced_functions import replace_everywhere
 

@@ -13,7 +13,6 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.bones_poses import BonesOptions
 from dq_compensation.bake.key_options import (
     CorrectiveOptions,
     KeyOptions,
@@ -21,10 +20,11 @@ from dq_compensation.bake.key_options import (
     PoseOptions,
     RangeOptions,
 )
-from dq_compensation.crowds.crowd_baking import CrowdBakeOptions
+from dq_compensation.pipeline.bones.bones_poses import BonesOptions
+from dq_compensation.pipeline.crowds.crowd_baking import CrowdBakeOptions
+from dq_compensation.pipeline.takes.caching import TakeOptions
 from dq_compensation.scene.settings.declaration import Declared, declared_in
 from dq_compensation.softness.softening import SofteningOptions
-from dq_compensation.takes.caching import TakeOptions
 from environments import PROJECT
 from tests.blender.command_runs import CommandLine
 

@@ -13,10 +13,11 @@ import pytest
 from dq_compensation import api
 from dq_compensation.command_line.commands import COMMANDS
 from dq_compensation.command_line.options import setting_values
-from dq_compensation.scene.settings.crowd_settings import (
+from dq_compensation.pipeline.crowds.crowd_settings import (
     DQCompensationCrowd,
     DQCompensationCrowdRole,
 )
+from dq_compensation.pipeline.takes.take_settings import DQCompensationPlayback
 from dq_compensation.scene.settings.declaration import declared_in
 from dq_compensation.scene.settings.example_settings import DQCompensationExampleBone
 from dq_compensation.scene.settings.object_settings import (
@@ -26,7 +27,6 @@ from dq_compensation.scene.settings.object_settings import (
     Settings,
     settings_of,
 )
-from dq_compensation.scene.settings.take_settings import DQCompensationPlayback
 from dq_compensation.ui import panels
 from dq_compensation.ui.operators import DQC_OT_preset_add, copy_groups, copy_settings
 from environments import PROJECT

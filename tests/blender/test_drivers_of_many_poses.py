@@ -8,8 +8,12 @@ import pytest
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.corrective_joints import ExampleJoint, JointPose, ScatteredJoint
-from dq_compensation.scene.corrective_drivers import drive_keys
+from dq_compensation.pipeline.correctives.corrective_drivers import drive_keys
+from dq_compensation.pipeline.correctives.corrective_joints import (
+    ExampleJoint,
+    JointPose,
+    ScatteredJoint,
+)
 from tests.blender.scene_builders import add_armature, add_mesh
 
 BONE = "Lower"

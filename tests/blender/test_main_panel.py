@@ -33,7 +33,7 @@ Object = bpy.types.Object
 
 pytestmark = pytest.mark.usefixtures("addon")
 
-OPEN = {"JointsPanel", "PaintPanel", "BakePanel", "_WithCrowds", "AdvancedPanel"}
+OPEN = {"JointsPanel", "PaintPanel", "BakePanel", "PlaybackPanel", "AdvancedPanel"}
 
 
 def drawn(open_panels: set[str] | frozenset[str] = frozenset()) -> RecordedLayout:

@@ -14,8 +14,8 @@ from bpy.types import Object
 from io_scene_fbx import parse_fbx
 
 from dq_compensation import api
-from dq_compensation.bake import plain_export
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.pipeline.files import plain_export
 from dq_compensation.scene.blender.own_objects import text_in
 from dq_compensation.scene.blender.rna_properties import plain_values
 from tests.blender.command_runs import CommandLine, save_limb

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.bake.bake_source import Source
-from dq_compensation.bake.files import write_cache
 from dq_compensation.errors import UserError
+from dq_compensation.pipeline.files.files import write_cache
 from dq_compensation.scene.blender.scenes import frames_of_range
 from tests.blender.bake_scenes import LAST_FRAME, animate, native
 from tests.blender.conftest import Human

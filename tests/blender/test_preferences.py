@@ -310,7 +310,7 @@ def test_the_page_draws_all_preferences_and_nothing_else(preferences: Any) -> No
     known = preferences.bl_rna.base.properties.keys()
     properties = preferences.bl_rna.properties
     own = {name for name, each in properties.items() if not each.is_hidden} - set(known)
-    assert drawn == own > {"overlay_colours", "use_check_again", "max_figures", "new_method"}
+    assert drawn == own > {"overlay_colours", "use_check_again", "new_method"}
 
 
 def test_the_reset_gives_every_preference_its_default(preferences: Any) -> None:

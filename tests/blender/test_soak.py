@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.core.takes import chained, interpolated, take_times
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.reconcile import Comparison, State, reconcile
 from dq_compensation.modifier.attribute_names import SET
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
-from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, TAKE_PROPERTY, TREE_PROPERTY
+from dq_compensation.pipeline.takes.known_takes import TAKE_PROPERTY, unpacked
+from dq_compensation.pipeline.takes.take_settings import takes_of
+from dq_compensation.pipeline.takes.takes import chained, interpolated, take_times
+from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.scene.settings.take_settings import takes_of
-from dq_compensation.session.known_takes import unpacked
 from dq_compensation.session.status import status_of
-from tests.blender.crowd_scenes import playing_limb
 from tests.blender.enabled_scenes import check, disable, ours
 from tests.blender.scene_builders import evaluated_positions
+from tests.blender.take_scenes import playing_limb
 from tests.blender.test_modifiers_before import put_first
 from tests.replaced_functions import replace_everywhere
 from tests.soak import deforming_actions, invariants

@@ -12,14 +12,15 @@ import bpy
 import pytest
 
 from dq_compensation import api
+from dq_compensation.pipeline.takes.caching import copy_takes
+from dq_compensation.pipeline.takes.known_takes import with_takes
 from dq_compensation.scene.settings.declaration import FOLLOWED, FOLLOWED_SETTING_CHANGED
 from dq_compensation.session import changes
-from dq_compensation.session.known_objects import with_takes
-from dq_compensation.takes.caching import copy_takes
-from tests.blender.crowd_scenes import add_crowd, playing_limb
+from tests.blender.crowd_scenes import add_crowd
 from tests.blender.enabled_scenes import enabled_character, select
 from tests.blender.example_scenes import small_character
 from tests.blender.scene_builders import new_file
+from tests.blender.take_scenes import playing_limb
 
 Object = bpy.types.Object
 

@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation, deform
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.takes import Keys, Take, TakeValues, chained, fitted, interpolated
 from dq_compensation.errors import UserError
-from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.scene.settings.take_settings import active_take, find_take, takes_of
-from dq_compensation.session.known_takes import (
+from dq_compensation.pipeline.takes.caching import TakeOptions, cache_take, differences
+from dq_compensation.pipeline.takes.known_takes import (
     changed_since,
     is_take,
     keep_takes,
@@ -26,8 +23,18 @@ from dq_compensation.session.known_takes import (
     read_take,
     unpacked,
 )
-from dq_compensation.takes.caching import TakeOptions, cache_take, differences
-from dq_compensation.takes.take_checks import check_takes
+from dq_compensation.pipeline.takes.take_checks import check_takes
+from dq_compensation.pipeline.takes.take_settings import active_take, find_take, takes_of
+from dq_compensation.pipeline.takes.takes import (
+    Keys,
+    Take,
+    TakeValues,
+    chained,
+    fitted,
+    interpolated,
+)
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.settings.object_settings import settings_of
 from human.model import Rig
 from human.motion import key_motion
 from tests.blender.conftest import Human

@@ -7,14 +7,13 @@ from pathlib import Path
 import bpy
 import pytest
 
+from dq_compensation.pipeline.takes import known_takes, take_checks
+from dq_compensation.pipeline.takes.known_takes import changed_since, read_take, take_problem
+from dq_compensation.pipeline.takes.panel import followers_of_pose
+from dq_compensation.pipeline.takes.take_checks import check_takes
+from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.scene.settings.take_settings import takes_of
-from dq_compensation.session import known_takes
-from dq_compensation.session.known_takes import changed_since, read_take, take_problem
 from dq_compensation.session.memory import memories
-from dq_compensation.takes import take_checks
-from dq_compensation.takes.panel import followers_of_pose
-from dq_compensation.takes.take_checks import check_takes
 from tests.kept_files import new_file
 from tests.limb import build_bendy_limb, build_limb, key_limb
 

@@ -1,4 +1,4 @@
-"""Crowds: programs against `core.takes`, grids and draws by counting."""
+"""Crowds: programs against `pipeline.takes.takes`, grids and draws by counting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dq_compensation.core.crowds import (
+from dq_compensation.pipeline.crowds.crowds import (
     Figures,
     Program,
     Variation,
@@ -20,7 +20,7 @@ from dq_compensation.core.crowds import (
     point_places,
     program_times,
 )
-from dq_compensation.core.takes import (
+from dq_compensation.pipeline.takes.takes import (
     Keys,
     Take,
     TakeValues,

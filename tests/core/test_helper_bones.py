@@ -7,16 +7,16 @@ import pytest
 from bodies import chain, posed, random_influences, random_rotations, turn
 
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
-from dq_compensation.core.helper_bones import (
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.skinning import dual_quaternion_skinning, linear_blend
+from dq_compensation.pipeline.bones.helper_bones import (
     Helper,
     HelperSkinning,
     helper_heads,
     helper_transforms,
     skinned,
 )
-from dq_compensation.core.influences import Influences
-from dq_compensation.core.pose import Pose
-from dq_compensation.core.skinning import dual_quaternion_skinning, linear_blend
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])

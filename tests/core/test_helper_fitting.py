@@ -9,21 +9,21 @@ import pytest
 from bodies import Cylinder, chain, posed, random_influences, random_rotations, turn
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.helper_fitting import (
+from dq_compensation.core.compensation import Curve
+from dq_compensation.core.deform import Method
+from dq_compensation.core.dual_quaternion import concatenate_quaternions
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skinning import dual_quaternion_skinning, linear_blend
+from dq_compensation.pipeline.bones.helper_bones import HelperSkinning, helper_transforms, skinned
+from dq_compensation.pipeline.bones.helper_fitting import (
     LEAST_WEIGHT,
     FitOptions,
     FittedHelpers,
     fit_helpers,
     shared_pairs,
 )
-from dq_compensation.core.compensation import Curve
-from dq_compensation.core.deform import Method
-from dq_compensation.core.dual_quaternion import concatenate_quaternions
-from dq_compensation.core.helper_bones import HelperSkinning, helper_transforms, skinned
-from dq_compensation.core.influences import Influences
-from dq_compensation.core.pose import Pose
-from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.skinning import dual_quaternion_skinning, linear_blend
 
 BENDS, TWISTS = (15, 30, 45, 60, 75, 90, 105, 120), (-90, 45, 90)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.pose_choice import ChosenPoses, apart, choose_poses
+from dq_compensation.pipeline.crowds.pose_choice import ChosenPoses, apart, choose_poses
 
 Skin = Callable[[float], NDArray[np.float64]]
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.analysis.corrective_joints import (
+from dq_compensation.core.dual_quaternion import (
+    concatenate_quaternions,
+    matrices_from_quaternions,
+    rotate_vectors,
+)
+from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
+from dq_compensation.core.pose import Pose
+from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.pipeline.correctives.corrective_joints import (
     CorrectiveJoint,
     ExampleJoint,
     JointPose,
@@ -20,14 +28,6 @@ from dq_compensation.analysis.corrective_joints import (
     twist,
     twist_joint,
 )
-from dq_compensation.core.dual_quaternion import (
-    concatenate_quaternions,
-    matrices_from_quaternions,
-    rotate_vectors,
-)
-from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
-from dq_compensation.core.pose import Pose
-from dq_compensation.core.skeleton import Skeleton
 
 # Rounding of float64 through a few dozen operations; a wrong formula is off by hundredths.
 EXACT = 1e-9

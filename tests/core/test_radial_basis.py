@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.analysis.corrective_joints import swing, twist
 from dq_compensation.core.dual_quaternion import rotate_vectors
 from dq_compensation.core.example_poses import (
     PosesTooClose,
@@ -13,6 +12,7 @@ from dq_compensation.core.example_poses import (
     arc_distances,
     rotation_distances,
 )
+from dq_compensation.pipeline.correctives.corrective_joints import swing, twist
 
 # Rounding of float64.
 EXACT = 1e-9

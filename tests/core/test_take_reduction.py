@@ -9,15 +9,15 @@ import pytest
 from bodies import chain
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.take_reduction import (
+from dq_compensation.core.dual_quaternion import normalized_quaternions, quaternions_from_axis_angle
+from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.pipeline.takes.take_reduction import (
     ReducedPoses,
     reduce_poses,
     reduced_values,
     skin_boxes,
 )
-from dq_compensation.core.dual_quaternion import normalized_quaternions, quaternions_from_axis_angle
-from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.takes import (
+from dq_compensation.pipeline.takes.takes import (
     Interpolation,
     LocalPoses,
     Take,

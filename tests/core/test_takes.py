@@ -15,7 +15,7 @@ from dq_compensation.core.dual_quaternion import (
 )
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.takes import (
+from dq_compensation.pipeline.takes.takes import (
     Keys,
     LocalPoses,
     Take,

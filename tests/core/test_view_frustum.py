@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.analysis.figure_bounds import frustum_planes, spheres_in_view
+from dq_compensation.pipeline.crowds.figure_bounds import frustum_planes, spheres_in_view
 
 
 def perspective(far: float = 50.0, near: float = 0.1) -> NDArray[np.float64]:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.pose import Pose
+from dq_compensation.pipeline.takes.known_takes import take_named
+from dq_compensation.pipeline.takes.played_takes import Playing, TakeTiming, playing_of
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session.known_objects import enabled_objects
-from dq_compensation.session.known_takes import take_named
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport.batches import Batch, Batches, _twins
 from dq_compensation.viewport.deformed_mesh import gpu_mesh_of
@@ -32,7 +33,6 @@ from dq_compensation.viewport.draw_handler import (
 )
 from dq_compensation.viewport.gpu_objects import run_pass, texture_from_array
 from dq_compensation.viewport.look import camera_visibility_is_current
-from dq_compensation.viewport.played_takes import Playing, TakeTiming, playing_of
 from human.model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn
@@ -322,7 +322,7 @@ def test_a_take_that_is_gone_leaves_the_pose(addon: None) -> None:
     settings_of(armature).playback.playing = True
     settings_of(armature).playback.take = "Gone"
     found = Drawing([obj])()
-    assert [batch.members[0].playing for batch in found] == [None]
+    assert [batch.members[0].motion for batch in found] == [None]
     assert_as_if_alone(found)
 
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.deform import Deformation
-from dq_compensation.crowds.crowd_figures import figure_bytes
+from dq_compensation.pipeline.crowds.crowd_figures import figure_bytes
+from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing, TakeTiming
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.kernels import wanted_layout
-from dq_compensation.viewport.played_takes import Instances, Playing, TakeTiming
 from tests.gpu.test_playback import deformations, make_take
 from tests.gpu_memory import gpu_bytes
 

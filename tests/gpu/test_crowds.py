@@ -16,29 +16,27 @@ from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.analysis.figure_bounds import ProgramBounds, spheres_in_view
-from dq_compensation.core.crowds import Program, program_times
 from dq_compensation.core.pose import Pose
-from dq_compensation.core.takes import Keys, Take, TakeValues
 from dq_compensation.core.vectors import transformed_points
-from dq_compensation.crowds import crowd_cast
-from dq_compensation.crowds.crowd_display import Crowds, FigureMesh, failure_of
-from dq_compensation.crowds.crowd_figures import CrowdState, Role, figures_of_crowd
 from dq_compensation.examples.authoring import add_example, give_shape
+from dq_compensation.pipeline.crowds import crowd_cast
+from dq_compensation.pipeline.crowds.crowd_display import Crowds, FigureMesh, failure_of
+from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, Role, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.crowds.crowds import Program, program_times
+from dq_compensation.pipeline.crowds.figure_bounds import ProgramBounds, spheres_in_view
+from dq_compensation.pipeline.crowds.known_crowds import all_crowds, forget_crowds
+from dq_compensation.pipeline.takes import played_takes
+from dq_compensation.pipeline.takes.known_takes import read_take, take_problem
+from dq_compensation.pipeline.takes.played_takes import TakeTables
+from dq_compensation.pipeline.takes.takes import Keys, Take, TakeValues
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
-from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
-from dq_compensation.session.known_objects import (
-    all_crowds,
-    enabled,
-    enabled_objects,
-    forget_crowds,
-)
-from dq_compensation.session.known_takes import read_take, take_problem
+from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport import draw_handler, instance_poses
+from dq_compensation.viewport import draw_handler
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
 from dq_compensation.viewport.draw_handler import (
     EXTRA_DRAWERS,
@@ -59,7 +57,6 @@ from dq_compensation.viewport.look import (
     placements_texture,
     surface_materials,
 )
-from dq_compensation.viewport.played_takes import TakeTables
 from tests.gpu.one_instance import deform_in
 from tests.gpu.regions import picture, region
 from tests.gpu.test_playback import make_take
@@ -282,7 +279,7 @@ def test_one_playback_poses_all_crowds_and_characters(
     role.character, role.take = rig, "Wave"
     second.location.y = 5.0
     scene.draw()
-    dispatches = count_calls(monkeypatch, run_pass, within=instance_poses)
+    dispatches = count_calls(monkeypatch, run_pass, within=played_takes)
     scene.frame = 7.0
     found = scene.draw()
     assert [arguments[4] for arguments in dispatches.arguments] == [10, 10]

@@ -10,8 +10,8 @@ import pytest
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
+from dq_compensation.pipeline.takes.played_takes import Instances, Playback
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.instance_poses import Playback
 from dq_compensation.viewport.kernels import wanted_layout
 from dq_compensation.viewport.look import (
     DrawnRun,
@@ -21,7 +21,6 @@ from dq_compensation.viewport.look import (
     drawing_state,
     placements_texture,
 )
-from dq_compensation.viewport.played_takes import Instances
 from tests.gpu.one_instance import deform_in
 from tests.gpu.regions import pixels_of
 from tests.gpu.test_playback import instances_of, make_take

@@ -25,7 +25,15 @@ from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.core.takes import (
+from dq_compensation.core.vectors import transformed_points
+from dq_compensation.pipeline.takes.played_takes import (
+    Instances,
+    Playback,
+    Playing,
+    TakeTables,
+    TakeTiming,
+)
+from dq_compensation.pipeline.takes.takes import (
     Keys,
     LocalPoses,
     Take,
@@ -35,15 +43,13 @@ from dq_compensation.core.takes import (
     node_rest,
     take_times,
 )
-from dq_compensation.core.vectors import transformed_points
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from dq_compensation.viewport.gpu_objects import empty_texture, run_pass, texture_from_array
-from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList, Playback
+from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList
 from dq_compensation.viewport.kernels import PosePaletteLayout, wanted_layout
-from dq_compensation.viewport.played_takes import Instances, Playing, TakeTables, TakeTiming
 from tests.gpu.one_instance import deform_in, read_normals
 from tests.gpu.test_bendy_bones import curved, nearly_straight
 from tests.gpu_memory import gpu_bytes

@@ -216,7 +216,7 @@ def main(archive: str, report_path: str) -> None:
     report["object_enabled"] = tube.dq_compensation.enabled
     report["curve"] = tube.dq_compensation.curve
     preferences.max_figures, preferences.max_crowd_memory = 7, 3
-    seen = sys.modules[f"{MODULE}.dq_compensation.scene.settings.addon_preferences"]
+    seen = sys.modules[f"{MODULE}.dq_compensation.pipeline.crowds.crowd_settings"]
     report["crowd_limits"] = seen.crowd_limits()
     addon_utils.disable(MODULE, default_set=True)
     report["display_after"] = display_settings(tube)

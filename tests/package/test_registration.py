@@ -53,6 +53,18 @@ def test_registers_in_order_and_unregisters_in_reverse(calls: list[str]) -> None
     ]
 
 
+def test_what_a_module_gives_to_lists_below_is_there_while_it_is_registered(
+    modules: dict[str, FakeModule],
+) -> None:
+    """Functions, and what is none: a page of the manual, for example."""
+    asked, pages = ["of another"], list[tuple[str, str]]()
+    modules["second"].FOLLOWS = ((asked, max), (pages, ("page", "section")))
+    dq_compensation.register()
+    assert (asked, pages) == (["of another", max], [("page", "section")])
+    dq_compensation.unregister()
+    assert (asked, pages) == (["of another"], [])
+
+
 @pytest.mark.usefixtures("modules")
 def test_a_second_call_of_either_does_nothing(calls: list[str]) -> None:
     dq_compensation.register()

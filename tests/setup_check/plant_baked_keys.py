@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import bpy
 
-from dq_compensation.analysis.corrective_joints import CorrectiveJoint, ball_joint, hinge_joint
-from dq_compensation.scene.corrective_drivers import drive_keys
+from dq_compensation.pipeline.correctives.corrective_drivers import drive_keys
+from dq_compensation.pipeline.correctives.corrective_joints import (
+    CorrectiveJoint,
+    ball_joint,
+    hinge_joint,
+)
 from dq_compensation.scene.key_writing import animate_in_turn
 from tests.blender.conftest import Human
 from tests.setup_check.plant_shape_keys import add_keys

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.pipeline.bones.baked_check import BAKED_BONES
+from dq_compensation.pipeline.bones.helper_rig import helper_names
 from dq_compensation.scene.blender.armature import edited_bones
-from dq_compensation.scene.helper_rig import helper_names
-from dq_compensation.setup_check.checks.baked import BAKED_BONES
 from dq_compensation.setup_check.issue import Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.bake_scenes import native

@@ -13,15 +13,15 @@ import bpy
 
 from dq_compensation.lifecycle.following import end_comparison
 from dq_compensation.modifier.modifier_stack import show_plain
+from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from dq_compensation.scene.settings.crowd_settings import crowd_of
 from dq_compensation.scene.settings.object_settings import (
     CHARACTER_CHOICES,
     CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     settings_of,
 )
-from dq_compensation.scene.settings.take_settings import takes_of
 from dq_compensation.setup_check import findings
 from tests.blender.enabled_scenes import select
 from tests.soak.choosing import (

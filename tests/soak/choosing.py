@@ -8,8 +8,8 @@ from typing import Any
 
 import bpy
 
+from dq_compensation.pipeline.crowds.crowd_settings import is_crowd
 from dq_compensation.scene.blender.own_objects import is_hidden
-from dq_compensation.scene.settings.crowd_settings import is_crowd
 from tests.blender.enabled_scenes import select
 
 Action = Callable[[Random], str | None]

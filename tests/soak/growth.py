@@ -16,17 +16,19 @@ from unittest import mock
 
 import bpy
 
-from dq_compensation.core.crowds import Program, program_times
-from dq_compensation.crowds.crowd_figures import figures_of_crowd
 from dq_compensation.lifecycle import enabling, reconcile
+from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd
+from dq_compensation.pipeline.crowds.crowds import Program, program_times
+from dq_compensation.pipeline.takes.played_takes import playing_of
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order
 from dq_compensation.scene.blender.rigging import rig_of
+from dq_compensation.scene.blender.scenes import scene_time
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.played_takes import playing_of, scene_time
-from tests.blender.crowd_scenes import LENGTH, add_crowd, playing_limb
+from tests.blender.crowd_scenes import add_crowd
 from tests.blender.enabled_scenes import check
+from tests.blender.take_scenes import LENGTH, playing_limb
 from tests.played_poses import pose_at
 from tests.soak.invariants import handlers
 

@@ -66,10 +66,6 @@ PALETTE_PROPERTY = "dq_compensation_palette_of"
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
 # Of the object with the soft weights of another one: True.
 SOFT_COPY_PROPERTY = "dq_compensation_soft_copy"
-# Of a mesh that no object has: the bytes of a take.
-TAKE_PROPERTY = "dq_compensation_take"
-# Of all that a baked crowd is made of: True. Of the object that shows it: what it was made for.
-CROWD_BAKE_PROPERTY = "dq_compensation_crowd_bake"
 # Of a mesh object: True. Its points say which pose a baked crowd shows when.
 POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
 # Of a node tree: the key of its kind.

@@ -41,6 +41,14 @@ def object_millimetres(obj: bpy.types.Object, scene: bpy.types.Scene) -> float:
     return float(np.linalg.norm(linear, 2)) * world_millimetres(scene)
 
 
+def scene_time(depsgraph: bpy.types.Depsgraph) -> tuple[float, float]:
+    """The frame of the scene, with its fraction, and the frames per second."""
+    scene = depsgraph.scene
+    if scene is None:
+        raise ValueError("A dependency graph without a scene")
+    return scene.frame_current_final, scene.render.fps / scene.render.fps_base
+
+
 # What is set and not keyed, of all that actions play: Blender plays them where frames are set, and
 # when bones were edited.
 

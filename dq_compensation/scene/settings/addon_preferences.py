@@ -6,13 +6,15 @@ from typing import Any, Literal
 
 import bpy
 
+from .declaration import Event
+
 # Blender knows an extension by the package above this one, and tests by this one itself.
 _PACKAGE = __name__.partition(".scene.")[0]
 ADDON_ID = _PACKAGE.rpartition(".")[0] or _PACKAGE
 """The name of the add-on in Blender's preferences."""
 
-MAX_FIGURES = 2_000
-MAX_CROWD_MEGABYTES = 2_048
+PREFERENCES_RESET: Event = []
+"""All preferences have their defaults again: no setting has announced that."""
 
 ColourMap = Literal["VIRIDIS", "CIVIDIS", "MAGMA"]
 
@@ -56,10 +58,3 @@ def overlay_colours() -> ColourMap:
 def check_follows_edits() -> bool:
     """Whether a character is checked again when something was edited."""
     return getattr(preferences(), "use_check_again", True)
-
-
-def crowd_limits() -> tuple[int, int]:
-    """The most figures of a crowd that are drawn, and the most bytes on the GPU for them."""
-    chosen = preferences()
-    megabytes = getattr(chosen, "max_crowd_memory", MAX_CROWD_MEGABYTES)
-    return getattr(chosen, "max_figures", MAX_FIGURES), megabytes * 1_000_000

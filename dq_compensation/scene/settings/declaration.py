@@ -41,9 +41,6 @@ SETTING_CHANGED: Event = []
 FOLLOWED_SETTING_CHANGED: Event = []
 """A setting of an object that drivers of its modifier read."""
 EXAMPLE_BONE_CHOSEN: Event = []
-TAKE_RENAMED: Event = []
-CROWD_CHANGED: Event = []
-ROLE_CHANGED: Event = []
 SHOWN_CHANGED: Event = []
 """A setting that 3D viewports or their sidebars show."""
 

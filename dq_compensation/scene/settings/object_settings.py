@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
 from operator import attrgetter
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import bpy
 from bpy.types import PropertyGroup
@@ -23,8 +23,6 @@ from .bone_texts import (
     text_of_choices,
     text_of_names,
 )
-from .crowd_settings import CLASSES as CROWD_CLASSES
-from .crowd_settings import DQCompensationCrowd
 from .declaration import (
     FACTOR,
     FOLLOWED_SETTING_CHANGED,
@@ -39,9 +37,8 @@ from .declaration import (
 )
 from .example_settings import CLASSES as EXAMPLE_CLASSES
 from .example_settings import DQCompensationExampleBone, DQCompensationExamplePose, Items
-from .take_settings import CLASSES as TAKE_CLASSES
-from .take_settings import DQCompensationPlayback, DQCompensationTake
 
+_Class = TypeVar("_Class", bound=type)
 Display = Literal["MODIFIER", "GPU"]
 Overlay = Literal["NONE", "COMPENSATION", "LINEAR", "DUAL_QUATERNION", "SUPPORT"]
 ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
@@ -534,30 +531,20 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
     # See `setup_check.catalogue`.
     ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
-    # Of an armature object.
-    takes: Items[DQCompensationTake] = props.CollectionProperty(
-        type=DQCompensationTake, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-    )
-    active_take: int = props.IntProperty(
-        description="The take that is chosen in the list",
-        override={"LIBRARY_OVERRIDABLE"},
-    )
-    playback: DQCompensationPlayback = props.PointerProperty(
-        type=DQCompensationPlayback, override={"LIBRARY_OVERRIDABLE"}
-    )
-    # Of an Empty.
-    crowd: DQCompensationCrowd = props.PointerProperty(
-        type=DQCompensationCrowd, override={"LIBRARY_OVERRIDABLE"}
-    )
 
 
-CLASSES = (
-    *EXAMPLE_CLASSES,
-    *TAKE_CLASSES,
-    *CROWD_CLASSES,
-    DQCompensationNativeState,
-    DQCompensationSettings,
-)
+CLASSES = (*EXAMPLE_CLASSES, DQCompensationNativeState, DQCompensationSettings)
+
+
+def add_settings(declaration: _Class) -> _Class:
+    """Give every object the settings of a feature, too, by its declaration.
+
+    Its module stands before this one in the list of those that are registered: all are imported
+    first, and the classes that its settings name are registered before ours.
+    """
+    declared = declared_in(declaration)
+    DQCompensationSettings.__annotations__ |= {n: each.property() for n, each in declared.items()}
+    return declaration
 
 
 def register() -> None:

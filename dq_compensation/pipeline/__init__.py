@@ -1,0 +1,1 @@
+"""What leaves Blender: takes, crowds, bakes for programs without this add-on, and files."""

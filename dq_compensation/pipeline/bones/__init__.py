@@ -1,0 +1,1 @@
+"""Bake to Bones: helper bones for engines that know linear skinning alone."""

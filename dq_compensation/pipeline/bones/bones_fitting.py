@@ -1,0 +1,471 @@
+"""Fits helper bones to the deformation of the characters on one armature; changes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ...arrays import Float64s, Floats, Int32s, Integers
+from ...bake.bake_reports import BonesReport
+from ...bake.key_options import MAX_BYTES
+from ...core.pose import Pose
+from ...core.skinning import linear_blend
+from ...core.vectors import extent
+from ...errors import UserError
+from ...scene.blender.armature import armature_of, flipped_name
+from ...scene.blender.scenes import object_millimetres
+from ...steps import Progress, part_of, with_progress
+from ...wording import listed
+from ..correctives.corrective_poses import deforming_names, other_sides, with_mirrored
+from .action_poses import (
+    MotionPoses,
+    action_frames,
+    action_range,
+    frames_of_all_actions,
+    matrices_of_actions,
+    matrices_of_frames,
+)
+from .bones_check import check_bones, distances, shared
+from .bones_poses import BonesOptions, motion_range, ranges_of_motion, small_bends
+from .bones_source import RigSource, helpers_without
+from .helper_bones import HelperSkinning
+from .helper_budget import Spending
+from .helper_fitting import FitOptions, FittedHelpers, fit_helpers, shared_pairs
+from .twist_bones import TwistedRig
+
+# Names of helper bones: after the joint and its side, so that Blender finds the other side's.
+
+
+# Before the letters of a side at the end of a name.
+_SEPARATORS = "._- "
+_SIDE_BEFORE = re.compile(r"^(left|right|[lr](?=[._ -]))[._ -]?", re.IGNORECASE)
+# Of Rigify's bones: what has such a prefix counts as Rigify's own.
+_RIG_PREFIXES = re.compile("^(DEF-)?(ORG-)?(MCH-)?")
+
+
+def helper_name(bones: tuple[str, ...], ending: str, taken: Container[str]) -> str:
+    """The name of a helper: `forearm_helper1.L` at `forearm.L`.
+
+    The side stays where the name has it: `LeftForeArm_helper1` at `LeftForeArm`. Of two bones the
+    side is that of the first one that has any; between the sides there is none.
+
+    Args:
+        bones: one name; or two names, of a helper that is not at a joint of a bone and the next.
+        ending: `helper1` there.
+        taken: names that cannot be used.
+    """
+    names = [_RIG_PREFIXES.sub("", bone) for bone in bones]
+    names.sort(key=lambda name: name == flipped_name(name))
+    stem, side = split_side(names[0])
+    others = names[1:]
+    if [name for name in others if name == flipped_name(names[0])]:
+        stem, side = _without_side(names[0]), ""
+    stem = "_".join((stem, *map(_without_side, others)))
+    count = 0
+    while True:
+        tail = f"_{ending}{f'_{count}' if count else ''}".encode()
+        room = MAX_BYTES - len(tail) - len(side.encode())
+        name = stem.encode()[:room].decode(errors="ignore") + tail.decode() + side
+        if name not in taken:
+            return name
+        count += 1
+
+
+def _in_mirrored_order(one: str, other: str) -> tuple[str, str]:
+    """Two bones in an order by which the other side's bones are ordered alike."""
+    first, second = sorted((one, other), key=lambda name: (min(name, flipped_name(name)), name))
+    return first, second
+
+
+def _without_side(name: str) -> str:
+    """A name without its side, at the start or the end."""
+    stem, side = split_side(name)
+    if side or name == flipped_name(name):
+        return stem
+    return _SIDE_BEFORE.sub("", name) or name
+
+
+def split_side(name: str) -> tuple[str, str]:
+    """A name as stem and the ending that says its side; empty for sides elsewhere, or none.
+
+    The other side's bone has the stem and the other ending: `arm` and `.L` of `arm.L`.
+    """
+    flipped = flipped_name(name)
+    same = 0
+    while same < min(len(name), len(flipped)) and name[same] == flipped[same]:
+        same += 1
+    # The letters of the side and the separator before them, at the end of the name.
+    start = max(same - 1, 0)
+    stem, side = name[:start], name[start:]
+    if name == flipped or not stem or side[0] not in _SEPARATORS or flipped_name(stem) != stem:
+        return name, ""
+    return stem, side
+
+
+# Fits helper bones to the deformation of the characters on one armature; changes nothing.
+
+
+_REFUSAL_NO_JOINT = (
+    "No vertex of {obj} follows two deforming bones of {armature}, one below the other, so there "
+    "is nothing to bake."
+)
+
+# Bones that move less against each other stand still; float32 is not more exact.
+_STILL = 1e-5
+# Where plain skinning is off by less than this part of the tolerance, it counts as that.
+_LEAST_PLAIN = 0.1
+# The default budget, for each bone behind a joint.
+_EACH = 2
+# The parts of the time that the poses, our deformation, the fit and the check take.
+_READING, _DEFORMING, _FITTING = 0.1, 0.3, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The result for the characters on one armature, before anything is written.
+
+    Attributes:
+        rig: whose bones the skinning has.
+        frames: of the keys; empty without any.
+        frame_matrices: shape (F, B, 4, 4), D_b in these frames.
+    """
+
+    source: RigSource
+    rig: TwistedRig
+    skinning: HelperSkinning
+    report: BonesReport
+    frames: tuple[int, ...]
+    frame_matrices: Float64s
+
+
+def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
+    """The pairs of bones that may get helpers, shape (J, 2): of a joint the bone above comes first.
+
+    Where bones have no parents it is the bone above on the mesh.
+
+    Raises:
+        UserError: there are none.
+    """
+    names = ", ".join(obj.name for obj in source.objects)
+    skeleton = source.skeleton
+    pairs = shared_pairs(source.influences, skeleton)
+    if not len(pairs):
+        raise UserError(_REFUSAL_NO_JOINT.format(obj=names, armature=source.armature.name))
+    chosen = skeleton.names
+    if options.bones:
+        chosen = deforming_names(source.objects[0], options.bones)
+        chosen = with_mirrored(chosen, skeleton) if options.mirror else chosen
+    found = []
+    joined, place = source.joined
+    kinship = joined.ancestry.kinship(*place[pairs].T)
+    below = kinship < 0
+    pairs[below] = pairs[below, ::-1]
+    for (above, bone), related in zip(pairs.tolist(), (kinship != 0).tolist(), strict=True):
+        one, other = skeleton.names[above], skeleton.names[bone]
+        if not related and (one, other) != _in_mirrored_order(one, other):
+            above, bone = bone, above  # noqa: PLW2901
+        if other in chosen and (related or one in chosen):
+            found.append((above, bone))
+    if not found:
+        raise UserError(
+            f"No vertex of {names} follows {listed(chosen)} and the deforming bone above. Select "
+            "the bone below a joint at which the weights blend."
+        )
+    return np.array(found, np.int32)
+
+
+def require_within_limit(source: RigSource, options: BonesOptions) -> None:
+    """Raise `UserError` where the deforming bones alone are more than the limit."""
+    count = deforming_bones_of(source)
+    if options.bone_limit and count > options.bone_limit:
+        raise UserError(
+            f"{source.armature.name} has {count} deforming bones: more than the Bone Limit of "
+            f"{options.bone_limit} even without helpers."
+        )
+
+
+def _budget(source: RigSource, options: BonesOptions) -> int | None:
+    """How many helpers come at most; None where the number of each pair is given.
+
+    Where bones are chosen, theirs may be as many as those of all would be.
+    """
+    if options.budget or options.helpers:
+        return options.budget or None
+    every = pairs_to_help(source, replace(options, bones=()))
+    return _EACH * len(np.unique(every[:, 1]))
+
+
+def deforming_bones_of(source: RigSource) -> int:
+    """How many there are before the bake.
+
+    Helpers of an earlier bake count where other meshes follow them.
+    """
+    unused = helpers_without(source.armature, source.objects)
+    bones = armature_of(source.armature).bones
+    return sum(bone.use_deform and bone.name not in unused for bone in bones)
+
+
+def fit_bones(
+    source: RigSource, pairs: Int32s, options: BonesOptions, span: tuple[float, float]
+) -> Generator[Progress, None, Fitted]:
+    """Fit the helpers of the characters on one armature, and check them; changes nothing.
+
+    Args:
+        span: where in the whole bake this begins, and its part of it, 0 to 1.
+    """
+    begin, length = span
+    name = source.armature.name
+
+    def part(steps: Generator[float, None, Any], doing: str, share: float) -> Any:
+        nonlocal begin
+        result = yield from with_progress(steps, f"{doing} {name}", begin, share * length)
+        begin += share * length
+        return result
+
+    frames = tuple(action_range(source.armature)) if options.keys else ()
+    motions, of_frames = yield from part(
+        _read_poses(source, pairs, options, frames), "Reading Poses of", _READING
+    )
+    fitted, choosing = (
+        np.concatenate([getattr(motion, name) for motion in motions])
+        for name in ("fitted", "choosing")
+    )
+    _require_turned(source, pairs, fitted)
+    every = yield from part(
+        _live(source, np.concatenate((fitted, choosing))), "Deforming", _DEFORMING
+    )
+    live = every[: len(fitted)]
+    budget, room = _budget(source, options), None
+    rig = source.twisted(pairs)
+    if options.bone_limit:
+        room = options.bone_limit - deforming_bones_of(source)
+        rig = rig if len(rig.twists) <= room else source.twisted(pairs[:0])
+    fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
+    found = yield from part(fit.run(options, budget, room), "Fitting Helper Bones of", _FITTING)
+    skinning = found.skinning
+    count = len(skinning.helpers) + len(rig.used(skinning))
+    checking = 1.0 - _READING - _DEFORMING - _FITTING
+    check = check_bones(
+        source,
+        rig,
+        pairs,
+        skinning,
+        motions,
+        fitted=(fitted, live),
+        options=options,
+        deforming=deforming_bones_of(source) + count,
+    )
+    report = yield from part(check, "Checking", checking)
+    others = _other_budgets(found.spending, len(rig.used(skinning)), count)
+    report = replace(
+        report,
+        other_budgets=tuple((number, report.remaining.rms * times) for number, times in others),
+        less=_less(source, rig, pairs, found) if room is not None else (),
+    )
+    return Fitted(source, rig, skinning, report, frames, of_frames)
+
+
+@dataclass(frozen=True, eq=False)
+class _FitOfRig:
+    """The fit of helpers to all motions together.
+
+    Attributes:
+        poses: those to fit and those that choose the joints, of all motions: (P, B, 4, 4) each.
+        live: the live deformation in them, shape (P, N, 3) each.
+    """
+
+    source: RigSource
+    rig: TwistedRig
+    pairs: Integers
+    motions: Sequence[MotionPoses]
+    poses: tuple[Float64s, Float64s]
+    live: tuple[Float64s, Float64s]
+
+    def run(
+        self, options: BonesOptions, budget: int | None, room: int | None
+    ) -> Generator[float, None, FittedHelpers]:
+        """Fit, and fit again without the pairs of bones that gain nothing in other poses.
+
+        Args:
+            budget: how many helpers and twist bones there should be at most.
+            room: how many there may be; None: any number.
+        """
+        unit = object_millimetres(self.source.armature, bpy.context.scene)
+        tolerance, rig = options.tolerance / unit, self.rig
+        parts = self._motion_weights(tolerance)
+        budget, room = (
+            None if each is None else max(each - len(rig.twists), 0) for each in (budget, room)
+        )
+        limits = FitOptions(
+            options.helpers,
+            options.influences,
+            tolerance,
+            self.source.pieces,
+            self._pose_weights(parts, "fitted"),
+            rig.mirrored(other_sides(self.source.skeleton)),
+            budget,
+            room,
+        )
+        found = yield from part_of(self._fit(self.pairs, limits), 0.0, 0.5)
+        gaining = self._gaining(found.skinning, self._pose_weights(parts, "choosing"))
+        if len(gaining) == len(self.pairs):
+            return found
+        return (yield from part_of(self._fit(gaining, limits), 0.5, 0.5))
+
+    def _fit(self, pairs: Integers, limits: FitOptions) -> Generator[float, None, FittedHelpers]:
+        rig, balls = self.rig, self.source.ball_joints()
+        return fit_helpers(
+            rig.influences,
+            rig.skeleton,
+            self.source.rest,
+            rig.poses(self.poses[0]),
+            self.live[0],
+            rig.pairs(pairs),
+            balls=np.flatnonzero(np.isin(rig.origin, balls)).tolist(),
+            options=limits,
+        )
+
+    def _motion_weights(self, tolerance: float) -> list[float]:
+        """How much more each motion counts than the one in which plain skinning is worst.
+
+        A motion in which plain skinning is off by little would be spoilt for the gain in others.
+        """
+        if len(self.motions) == 1:
+            return [1.0]
+        squares, start = [], 0
+        for motion in self.motions:
+            part = slice(start, start := start + len(motion.fitted))
+            plain = [
+                self._plain(matrices) - live
+                for matrices, live in zip(self.poses[0][part], self.live[0][part], strict=True)
+            ]
+            mean = float(np.mean(np.square(plain))) * 3.0
+            squares.append(max(mean, (_LEAST_PLAIN * tolerance) ** 2))
+        return [max(squares) / each for each in squares]
+
+    def _plain(self, matrices: Float64s) -> Floats:
+        source = self.source
+        pose = Pose.from_matrices(matrices, source.skeleton)
+        return linear_blend(source.rest, None, source.influences, pose)[0]
+
+    def _pose_weights(self, of_motions: Sequence[float], name: str) -> Float64s:
+        """The weights of the poses of all motions: of one motion alone their sum is 1."""
+        counts = [len(getattr(motion, name)) for motion in self.motions]
+        total = sum(motion.counts for motion in self.motions)
+        each = [
+            motion.counts * weight / max(count, 1) / total
+            for motion, weight, count in zip(self.motions, of_motions, counts, strict=True)
+        ]
+        return np.repeat(each, counts)
+
+    def _gaining(self, skinning: HelperSkinning, weights: Float64s) -> Integers:
+        """The pairs at which helpers leave less than plain skinning, or that have none."""
+        source, rig = self.source, self.rig
+        gained = np.zeros(len(source.rest))
+        for matrices, live, weight in zip(self.poses[1], self.live[1], weights, strict=True):
+            before, after = distances(source, rig, skinning, matrices, live)
+            gained += weight * (before**2 - after**2)
+        origin = rig.origin.tolist()
+        helped = {(origin[each.parent], origin[each.child]) for each in skinning.helpers}
+        kept = [
+            tuple(pair) not in helped or gained[shared(source, {tuple(pair)})].sum() >= 0.0
+            for pair in self.pairs.tolist()
+        ]
+        return self.pairs[np.array(kept)]
+
+
+def _other_budgets(spending: Spending, twists: int, count: int) -> tuple[tuple[int, float], ...]:
+    """Half and twice as many bones, and how many times the error of this bake each leaves."""
+    now = spending.left_by(count - twists)[1]
+    found = []
+    for most in (count // 2, 2 * count):
+        helpers, left = spending.left_by(max(most - twists, 0))
+        if now > 0.0 and helpers != count - twists:
+            found.append((helpers + twists, left / now))
+    return tuple(found)
+
+
+def _less(
+    source: RigSource, rig: TwistedRig, pairs: Integers, found: FittedHelpers
+) -> tuple[str, ...]:
+    """The bones behind joints that have fewer helpers than they would without a limit."""
+    bones = {int(rig.origin[child]) for _, child in found.lost}
+    if not rig.twists:
+        bones.update(twist.limb for twist in source.twisted(pairs).twists)
+    return tuple(source.skeleton.names[bone] for bone in sorted(bones))
+
+
+def _read_poses(
+    source: RigSource, pairs: Int32s, options: BonesOptions, keyed_frames: Sequence[int]
+) -> Generator[float, None, tuple[list[MotionPoses], Float64s]]:
+    """The poses of each motion, and the poses in the frames of helper keys."""
+    armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
+    fitted, between = list[int](), list[int]()
+    if options.poses in {"KEYED", "FRAMES"}:
+        fitted, between = action_frames(armature, keyed=options.poses == "KEYED")
+    choosing = between[1::3]
+    frames = [fitted, choosing, [each for each in between if each not in choosing]]
+    every = sorted({frame for some in (*frames, keyed_frames) for frame in some})
+    matrices = yield from matrices_of_frames(armature, binding, scene, every)
+    first, second, third, keyed = (
+        matrices[np.searchsorted(every, some)] for some in (*frames, list(keyed_frames))
+    )
+    if fitted:
+        return [MotionPoses(first, second, third)], keyed
+    motions = _range_of_motion(source, pairs, options)
+    if options.poses == "ALL":
+        parts = frames_of_all_actions(armature)
+        every_frame = [frame for some in parts for frame in some]
+        of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
+        if len(of_actions):
+            ends = np.cumsum([len(some) for some in parts])[:-1]
+            first, second, third = np.split(of_actions, ends)
+            motions.append(MotionPoses(first, second, third))
+    return motions, keyed
+
+
+def _range_of_motion(source: RigSource, pairs: Int32s, options: BonesOptions) -> list[MotionPoses]:
+    """Random poses in which joints turn, far and a little, as poses of the armature's bones."""
+    joined, place = source.joined
+    influences = replace(source.influences, bones=place[source.influences.bones])
+    ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
+    balls = place[source.ball_joints()].tolist()
+    both = (
+        motion_range(joined, ranges, options.bend, options.twist, balls),
+        small_bends(joined, ranges, options.bend),
+    )
+    return [
+        replace(
+            poses,
+            fitted=poses.fitted[:, place],
+            choosing=poses.choosing[:, place],
+            checked=poses.checked[:, place],
+        )
+        for poses in both
+    ]
+
+
+def _require_turned(source: RigSource, pairs: Int32s, poses: Float64s) -> None:
+    """Raise `UserError` where the two bones of each pair move alike in all poses (P, B, 4, 4)."""
+    apart = np.abs(poses[:, pairs[:, 0]] - poses[:, pairs[:, 1]]).max(axis=(0, 1))
+    # The axes of bones, and how far their heads are moved.
+    if max(apart[:3, :3].max(), apart[:3, 3].max() / extent(source.rest)) < _STILL:
+        names = ", ".join(obj.name for obj in source.objects)
+        raise UserError(
+            f"The poses turn no joint at which vertices of {names} follow two bones, so there is "
+            "nothing to fit. Choose other Poses."
+        )
+
+
+def _live(source: RigSource, poses: Float64s) -> Generator[float, None, Float64s]:
+    """Our deformation in poses (P, B, 4, 4): shape (P, N, 3), armature space."""
+    live = np.empty((len(poses), *source.rest.shape))
+    for done, pose in enumerate(poses):
+        live[done] = source.live(pose)
+        yield (done + 1) / len(poses)
+    return live

@@ -1,0 +1,412 @@
+"""The writing step of a bake to bones, a subject of its own: bones, weights and keys, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ...arrays import Float64s, Floats, Integers
+from ...bake.bake_reports import BonesReport, remember_report
+from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
+from ...bake.shape_key_bakes import kept_frames
+from ...errors import UserError, raise_refusal
+from ...modifier.modifier_stack import preserves_volume
+from ...scene.blender.animation_curves import PlayedAction, key_linearly, played_actions
+from ...scene.blender.armature import armature_of, deforming_bones
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.own_objects import linked_refusal
+from ...scene.blender.rigging import find_rig, rig_of
+from ...scene.blender.scenes import object_millimetres
+from ...scene.blender.skinned_object import SkinnedObject, armature_modifier
+from ...scene.key_writing import own_action
+from ...scene.vertex_groups import group_users, keep_weights, write_entries
+from ..correctives.corrective_poses import blending_joints
+from .bones_check import helps
+from .bones_fitting import Fitted, helper_name
+from .bones_poses import BonesOptions
+from .bones_source import remove_bones_bake
+from .helper_bones import Helper, TwistHelper, helper_heads, helper_transforms
+from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
+
+# The armature and the meshes that get helper bones: the characters themselves, or copies.
+
+
+@contextmanager
+def _bones_targets(
+    objects: Sequence[bpy.types.Object], onto: BakeOnto, *, keyed: bool = False
+) -> Generator[tuple[bpy.types.Object, list[bpy.types.Object]]]:
+    """The armature and the meshes that get the bones; copies are removed again when it fails.
+
+    Args:
+        objects: mesh objects on one armature.
+        keyed: a copied armature gets a copy of its action.
+    """
+    armature = rig_of(objects[0])
+    if onto == "THIS":
+        yield armature, list(objects)
+        return
+    rig = add_copy(armature)
+    _make_local(rig)
+    for owner in (rig, rig.data):
+        _redirect(owner, {armature: rig, armature.data: rig.data})
+    if keyed:
+        own_action(rig)
+    copies: list[bpy.types.Object] = []
+    try:
+        for obj in objects:
+            copies.append(copy := add_copy(obj))
+            # Before Blender evaluates it: an enabled copy would be followed.
+            let_armature_deform(copy, "LINEAR")
+            _put_on(copy, armature, rig)
+        yield rig, copies
+    except BaseException:
+        for copy in (*copies, rig):
+            remove_copy(copy)
+        raise
+
+
+def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.Object) -> None:
+    """Let a copied mesh object follow a copied armature instead of the original one."""
+    _make_local(copy)
+    modifier = armature_modifier(copy)
+    if modifier is not None:
+        modifier.object = rig
+    if copy.parent == armature:
+        inverse = copy.matrix_parent_inverse.copy()
+        copy.parent = rig
+        copy.matrix_parent_inverse = inverse
+    for owner in (copy, mesh_of(copy).shape_keys):
+        if owner is not None:
+            _redirect(owner, {armature: rig, armature.data: rig.data})
+
+
+def _make_local(copy: bpy.types.Object) -> None:
+    """Let a copy of a library override be none: it would neither get bones nor keep its changes."""
+    if copy.override_library is not None:
+        copy.make_local(clear_liboverride=True)
+
+
+def _redirect(owner: Any, replaced: dict[Any, Any]) -> None:
+    """Let drivers of a copy read the copies."""
+    animation: Any = owner.animation_data
+    for curve in animation.drivers if animation is not None else ():
+        for variable in curve.driver.variables:
+            for target in variable.targets:
+                if target.id in replaced:
+                    target.id = replaced[target.id]
+
+
+# Writes the motion of helper bones into the armature's action, for exporters without sampling.
+#
+# Constraints go on moving the helpers: the limits before them leave nothing of what is keyed.
+
+
+_REFUSAL_NO_ACTION = (
+    "{armature} has no action in which the helpers could be keyed. Assign one, or turn off Key "
+    "Helpers."
+)
+
+_CHANNELS = (("location", 3), ("rotation_quaternion", 4), ("scale", 3))
+
+
+def keyed_action(armature: bpy.types.Object) -> PlayedAction:
+    """The action of an armature that gets the keys.
+
+    Raises:
+        UserError: there is none, or it is linked.
+    """
+    found = [played for played in played_actions(armature) if played.source == "ACTION"]
+    if not found:
+        raise UserError(_REFUSAL_NO_ACTION.format(armature=armature.name))
+    action, advice = found[0].action, "Make it local, or turn off Key Helpers."
+    named = f"The action {action.name} of {armature.name}"
+    raise_refusal(linked_refusal(named, [action], advice))
+    return found[0]
+
+
+def _key_helpers(
+    armature: bpy.types.Object,
+    helpers: Sequence[str],
+    frames: Sequence[int],
+    posed: Float64s,
+    parents: Float64s,
+    tolerance: float,
+) -> int:
+    """Key helper bones in the action of an armature.
+
+    Args:
+        helpers: the names of H helper bones.
+        frames: F frames, rising.
+        posed: shape (F, H, 4, 4), D of the helpers, armature space.
+        parents: shape (F, H, 4, 4), D of their parents.
+        tolerance: in the armature's units; frames in which linear interpolation moves no point of
+            a helper farther get no key. 0 keys all frames.
+
+    Returns:
+        how many keyframes each channel of all helpers has, together.
+    """
+    played, count = keyed_action(armature), 0
+    for number, name in enumerate(helpers):
+        bone = armature.pose.bones[name].bone
+        rest = np.array(bone.matrix_local)
+        basis = np.linalg.inv(parents[:, number] @ rest) @ posed[:, number] @ rest
+        # The head and the ends of the axes, in the rest axes.
+        corners = np.concatenate(
+            (basis[:, :3, 3:], basis[:, :3, 3:] + bone.length * basis[:, :3, :3]), 2
+        )
+        offsets = corners.transpose(0, 2, 1).astype(np.float32)
+        kept = kept_frames(offsets, tuple(frames), tolerance)
+        _write(played, name, [frames[place] for place in kept], basis[kept])
+        count += len(kept)
+    return count
+
+
+def _write(played: PlayedAction, bone: str, frames: list[int], basis: Float64s) -> None:
+    """Key the channels of one bone; `basis` has shape (F, 4, 4), in its rest axes."""
+    rows: list[list[float]] = []
+    last = None
+    for matrix in basis.tolist():
+        location, rotation, scale = Matrix(matrix).decompose()
+        if last is not None:
+            rotation.make_compatible(last)
+        last = rotation.copy()
+        rows.append([*location, *rotation, *scale])
+    path = f'pose.bones["{bpy.utils.escape_identifier(bone)}"]'
+    group: Any = played.groups.get(bone) or played.groups.new(bone)
+    values = iter(np.array(rows, np.float32).T)
+    for channel, size in _CHANNELS:
+        for index in range(size):
+            known = played.curves.find(f"{path}.{channel}", index=index)
+            if known is not None:
+                played.curves.remove(known)
+            curve = played.curves.new(f"{path}.{channel}", index=index)
+            curve.group = group
+            key_linearly(curve, frames, next(values))
+
+
+# Writes fitted helper bones, weights and keys to the characters on one armature, at once.
+
+
+# How many uses of changed weights a report names.
+_USES_SHOWN = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A bake to bones after it was written, or was not.
+
+    Attributes:
+        names: of the rows of the skinning: bones and twist bones, then helpers.
+    """
+
+    found: Fitted
+    report: BonesReport
+    names: tuple[str, ...] = ()
+
+
+def write_bones(found: Fitted, options: BonesOptions) -> Written:
+    """Write the helper bones, the weights and the keys."""
+    source, skinning, report = found.source, found.skinning, found.report
+    if not helps(found.rig, skinning):
+        return Written(found, report)
+    with _bones_targets(source.objects, options.onto, keyed=options.keys) as (armature, objects):
+        if options.overwrite:
+            remove_bones_bake(objects)
+        names, helpers = _named(found, armature)
+        add_helpers(armature, helpers)
+        rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
+        used: list[str] = []
+        for obj, (numbers, weights) in zip(objects, rows, strict=True):
+            used += _other_uses(obj)
+            _write_weights(obj, names, helpers, numbers, weights)
+        keyed = _key(found, armature, helpers, options) if options.keys else 0
+    for obj in objects:
+        let_armature_deform(obj, "LINEAR")
+    if options.onto == "COPY":
+        for obj, copy in zip(source.objects, objects, strict=True):
+            show_copy(obj, copy)
+        # One that is being posed stays.
+        if source.armature.mode == "OBJECT":
+            show_copy(source.armature, armature)
+    report = replace(
+        report,
+        used=" ".join(used),
+        keyed=keyed,
+        onto_names=tuple(obj.name for obj in objects),
+    )
+    for obj in objects:
+        remember_report(obj, report.sentence(), of_bones=True)
+    return Written(found, report, tuple(names))
+
+
+def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[HelperBone]]:
+    """Helpers with names that no bone of an armature and no group of its meshes has.
+
+    Returns:
+        the name of each row of the skinning, and the helpers in the order of these rows.
+    """
+    taken = set(armature_of(armature).bones.keys())
+    meshes = [obj for obj in bpy.data.objects if obj.type == "MESH" and find_rig(obj) == armature]
+    taken |= {group.name for obj in meshes for group in obj.vertex_groups}
+    naming = _Naming(found, taken)
+    helpers = [naming.twist(row, twist) for row, twist in found.rig.used(found.skinning)]
+    heads = helper_heads(found.skinning.helpers, found.rig.skeleton)
+    helpers += [naming.helper(*each) for each in zip(found.skinning.helpers, heads, strict=True)]
+    return naming.names, helpers
+
+
+class _Naming:
+    """Names for helpers and for the bones that they need.
+
+    Attributes:
+        names: of the rows of the skinning, as far as they have any.
+    """
+
+    def __init__(self, found: Fitted, taken: set[str]) -> None:
+        source, self._rig, self._taken = found.source, found.rig, taken
+        self._bones = source.skeleton.names
+        self._joints = set(blending_joints(source.influences, source.skeleton))
+        self._counts: dict[tuple[tuple[str, ...], str], int] = {}
+        self._gauges: dict[tuple[int, int, str], str] = {}
+        self._limbs: dict[int, str] = {}
+        self.names = [self._bones[bone] for bone in self._rig.origin.tolist()]
+
+    def twist(self, row: int, twist: TwistHelper) -> HelperBone:
+        """A twist bone, with this row."""
+        bones, limb, axes = self._bones, self._bones[twist.limb], self._axes(row)
+        self.names[row] = self._new((limb,), "twist")
+        turns = [
+            Turn(self._gauge(above, below, "turn_twist"), bones[above], bones[below], factor)
+            for above, below, factor in twist.turns
+        ]
+        return HelperBone(self.names[row], limb, limb, 1.0, axes=axes, turns=tuple(turns))
+
+    def helper(self, helper: Helper, head: Float64s) -> HelperBone:
+        """A helper of a pair with its head here, armature space, shape (3,)."""
+        parent, child = helper.parent, helper.child
+        self.names.append(name := self._new(self._of_joint(parent, child), "helper"))
+        anchor, along, limb = self._anchor(helper)
+        offset = (head - self._rig.skeleton.heads[child]) / self._length(child)
+        return HelperBone(
+            name,
+            self.names[parent],
+            self.names[child],
+            helper.share,
+            helper.growth,
+            helper.shrink,
+            anchor,
+            along,
+            self._gauge(parent, child, helper.gauge) if helper.gauge else "",
+            helper.narrowing,
+            helper.side,
+            helper.twisting,
+            self._axes(helper.frame),
+            gauge_axes=self._axes(child),
+            offset=tuple(offset.tolist()),
+            limb=limb,
+        )
+
+    def _new(self, of: tuple[str, ...], word: str) -> str:
+        self._counts[of, word] = number = self._counts.get((of, word), 0) + 1
+        name = helper_name(of, f"{word}{number}", self._taken)
+        self._taken.add(name)
+        return name
+
+    def _of_joint(self, above: int, bone: int) -> tuple[str, ...]:
+        above, bone = int(self._rig.origin[above]), int(self._rig.origin[bone])
+        alone = (above, bone) in self._joints or above == bone
+        return (self._bones[bone],) if alone else (self._bones[bone], self._bones[above])
+
+    def _gauge(self, above: int, bone: int, word: str) -> str:
+        if (above, bone, word) not in self._gauges:
+            self._gauges[above, bone, word] = self._new(self._of_joint(above, bone), word)
+        return self._gauges[above, bone, word]
+
+    def _axes(self, row: int) -> tuple[float, ...]:
+        return tuple(self._rig.skeleton.rest[row, :3, :3].ravel().tolist())
+
+    def _length(self, row: int) -> float:
+        """The length of the bone of a row in the file."""
+        rig, bone = self._rig, self._rig.origin[row]
+        length = float(np.linalg.norm(rig.plain.tails[bone] - rig.plain.heads[bone]))
+        return length * (HELPER_LENGTH if rig.is_twist[row] else 1.0)
+
+    def _anchor(self, helper: Helper) -> tuple[str, float, Limb | None]:
+        """What takes the head of a helper along, where on that, and how it comes about."""
+        if helper.anchor < 0:
+            return "", 0.0, None
+        bone, along = self._rig.anchor(helper)
+        if along is not None:
+            return self._bones[bone], along, None
+        if bone not in self._limbs:
+            self._limbs[bone] = self._new((self._bones[bone],), "limb")
+        row, skeleton = int(np.flatnonzero(self._rig.origin == bone)[0]), self._rig.skeleton
+        length = float(np.linalg.norm(skeleton.tails[row] - skeleton.heads[row]))
+        limb = Limb(self._bones[bone], self._axes(row), length / self._length(row))
+        return self._limbs[bone], helper.along, limb
+
+
+def _other_uses(obj: bpy.types.Object) -> list[str]:
+    """Sentences about what else than bones uses the weights of an object's bones."""
+    bones = deforming_bones(rig_of(obj))
+    users = {group: user for group, user in group_users(obj).items() if group in bones}
+    return [
+        f"The weights of {group} have changed, which {user} of {obj.name} uses, too."
+        for group, user in list(users.items())[:_USES_SHOWN]
+    ]
+
+
+def _write_weights(
+    obj: bpy.types.Object,
+    names: list[str],
+    helpers: Sequence[HelperBone],
+    numbers: Integers,
+    weights: Floats,
+) -> None:
+    """Give an object weights of bones and helpers; keep its former weights in its mesh.
+
+    Args:
+        names: of the rows of the skinning.
+        numbers: shape (n, k), such rows.
+        weights: shape (n, k).
+    """
+    ours = [helper.name for helper in helpers]
+    deforming = deforming_bones(rig_of(obj)).difference(ours)
+    groups = [group.name for group in obj.vertex_groups if group.name in deforming]
+    used = [names[number] for number in np.unique(numbers[weights > 0.0]).tolist()]
+    added = [name for name in used if name not in obj.vertex_groups]
+    keep_weights(
+        obj,
+        groups,
+        added=added,
+        helpers=[asdict(helper) for helper in helpers],
+        preserve_volume=preserves_volume(SkinnedObject(obj)),
+    )
+    written = [*groups, *added]
+    place = {name: index for index, name in enumerate(written)}
+    places = np.array([place.get(name, -1) for name in names])
+    write_entries(obj, written, np.where(weights > 0.0, places[numbers], -1), weights)
+
+
+def _key(
+    found: Fitted, armature: bpy.types.Object, helpers: Sequence[HelperBone], options: BonesOptions
+) -> int:
+    """Key the helpers in the frames of the action; returns how many keyframes they have."""
+    rig, each = found.rig, found.skinning.helpers
+    poses = rig.poses(found.frame_matrices)
+    matrices = np.array([pose.matrices for pose in poses])
+    posed = np.array([helper_transforms(each, pose, rig.skeleton) for pose in poses])
+    twists = [row for row, _ in rig.used(found.skinning)]
+    posed = np.concatenate((matrices[:, twists], posed), axis=1)
+    above = [*rig.origin[twists].tolist(), *(helper.parent for helper in each)]
+    parents = matrices[:, above]
+    unit = object_millimetres(armature, bpy.context.scene)
+    tolerance = 0.0 if options.key_every_frame else options.tolerance / unit
+    names = [helper.name for helper in helpers]
+    return _key_helpers(armature, names, found.frames, posed, parents, tolerance)

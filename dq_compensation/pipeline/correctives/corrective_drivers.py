@@ -1,0 +1,421 @@
+"""Drives corrective shape keys by how bones are turned: Blender's own drivers, no scripts.
+
+Every expression is one that Blender evaluates without Python, so the keys follow in files that may
+not run scripts. Rotations are read in Local Space, where a bone is against its parent, constraints
+included, as swing and twist: nothing jumps where Euler angles would.
+
+A key of a joint with one axis has the angle as its input and the curve of its weight as the
+driver's own curve, to be seen and changed in the Drivers Editor. Other joints need numbers in
+between: they are in an array property of the object for each bone, driven too, which the keys'
+drivers read. They are not on the Key datablock: Blender's glTF exporter leaves out the animation of
+keys that have other drivers beside those of their values.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ...arrays import Floats
+from ...scene.blender.animation_curves import (
+    PROPERTY,
+    SHARES,
+    SUMS,
+    TOTAL,
+    drive_by_property,
+    driven_property,
+    emptied,
+    key_points,
+    played_actions,
+    rotations,
+)
+from ...scene.blender.mesh import mesh_of
+from ...scene.key_writing import value_path
+from ...wording import listed
+from .corrective_joints import (
+    AxisJoint,
+    BallJoint,
+    CorrectiveJoint,
+    ExampleJoint,
+    ScatteredJoint,
+    SmoothCurve,
+)
+
+# Every driver that reads a bone itself turns its angle into degrees.
+ANGLE = "degrees("
+
+# Beyond 0 to 1, which the weights leave by a fifth: else Blender would cut them off there.
+_SLIDER_RANGE = (-1.0, 2.0)
+
+_BEZIER, _FREE = 2, 0
+_LETTERS: tuple[str, ...] = tuple(letter for letter in string.ascii_letters if letter not in "eE")
+_LEAST_COEFFICIENT = 1e-4
+# Of a sum in one expression.
+_MOST_TERMS = 14
+
+
+def drive_keys(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: CorrectiveJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Let the keys of a joint's poses follow its bone.
+
+    Args:
+        obj: the mesh object that has the keys.
+        joint: with k poses.
+        names: k, of the keys; None for a pose without one.
+    """
+    if all(name is None for name in names):
+        return
+    if isinstance(joint, AxisJoint):
+        for name, curve in zip(names, joint.curves, strict=True):
+            if name is not None:
+                driven = _driven_key(obj, name)
+                _swing_twist(driven, armature, joint.bone, _angle_expression(joint))
+                _draw(driven, curve)
+        return
+    if isinstance(joint, BallJoint):
+        _fill_ball_property(obj, armature, joint)
+        rings = len(joint.angles)
+        for place, name in enumerate(names):
+            if name is not None:
+                factors = {"r": place % rings, "d": rings + place // rings}
+                drive_by_property(_driven_key(obj, name), obj, joint.bone, factors, "r*d")
+        return
+    if isinstance(joint, ExampleJoint):
+        _drive_by_example(obj, armature, joint, names)
+        return
+    _fill_scattered_property(obj, armature, joint.bone, joint.centres, joint.sigma)
+    curves = [None if name is None else _driven_key(obj, name) for name in names]
+    _read_sums(obj, joint.bone, curves, joint.basis.coefficients)
+
+
+def _drive_by_example(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ExampleJoint,
+    names: Sequence[str | None],
+) -> None:
+    """Gaussians in one property, what they give for each pose in another, at most 1 in the keys."""
+    bone, count = joint.bone, len(joint.poses)
+    if joint.limb is None:
+        _fill_scattered_property(obj, armature, bone, joint.centres, joint.sigma)
+    else:
+        for curve, form in zip(driven_property(obj, bone, count + 1), joint.forms, strict=True):
+            rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+            angle = f"acos(min(1,max(-1,{_products(form)})))"
+            curve.driver.expression = f"exp(-pow({angle}/{joint.sigma:.6g},2))"
+    shares = driven_property(obj, bone, count, SHARES)
+    _read_sums(obj, bone, shares, joint.basis.coefficients, "min(1,max(0,{}))")
+    (total,) = driven_property(obj, bone, 1, TOTAL)
+    drive_by_property(total, obj, bone, {f"s{place}": place for place in range(count)}, "", SHARES)
+    total.driver.type = "SUM"
+    for place, name in enumerate(names):
+        if name is not None:
+            curve = _driven_key(obj, name)
+            drive_by_property(curve, obj, bone, {"total": 0}, "", TOTAL)
+            drive_by_property(curve, obj, bone, {"share": place}, "share/max(1,total)", SHARES)
+
+
+def _read_sums(
+    obj: bpy.types.Object, bone: str, curves: Sequence[Any], coefficients: Floats, form: str = "{}"
+) -> None:
+    """Let drivers be weighted sums of the m numbers in a bone's property.
+
+    Blender's expressions have 255 characters. Where that is too few, the sums are made of parts,
+    which are in a property of their own.
+
+    Args:
+        obj: has the property.
+        curves: k, of the drivers; None for one that is not needed.
+        coefficients: shape (m, k).
+        form: an expression with a place for the sum.
+    """
+    columns = [
+        (curve, column, np.flatnonzero(np.abs(column) > _LEAST_COEFFICIENT).tolist())
+        for curve, column in zip(curves, coefficients.T, strict=True)
+        if curve is not None
+    ]
+    starts = [range(0, len(places), _MOST_TERMS) for _, _, places in columns]
+    in_parts = max(map(len, starts), default=0) > 1
+    count = sum(map(len, starts)) if in_parts else 0
+    parts = driven_property(obj, bone, count, SUMS)
+    first = 0
+    for (curve, column, places), begins in zip(columns, starts, strict=True):
+        for number, begin in enumerate(begins, first):
+            variables = dict(zip(_LETTERS, places[begin : begin + _MOST_TERMS], strict=False))
+            total = "".join(f"{column[place]:+.7g}*{name}" for name, place in variables.items())
+            target, text = (parts[number], total) if in_parts else (curve, form.format(total))
+            drive_by_property(target, obj, bone, variables, text)
+        if in_parts:
+            variables = dict(zip(_LETTERS, range(first, first + len(begins)), strict=False))
+            drive_by_property(curve, obj, bone, variables, form.format("+".join(variables)), SUMS)
+            first += len(begins)
+
+
+def _products(form: Any) -> str:
+    """q^T F q of a rotation's w, x, y, z."""
+    parts = []
+    for row, one in enumerate("wxyz"):
+        for column in range(row, 4):
+            value = form[row, column] * (1.0 if row == column else 2.0)
+            if abs(value) > 1e-6:
+                parts.append(f"{value:+.6f}*{one}*{'wxyz'[column]}")
+    return "".join(parts)
+
+
+def _driven_key(obj: bpy.types.Object, name: str) -> Any:
+    """The driver's curve of a key's value, new and empty."""
+    key = mesh_of(obj).shape_keys
+    block = key.key_blocks[name]
+    block.slider_min, block.slider_max = _SLIDER_RANGE
+    animation = key.animation_data
+    if animation is not None and animation.drivers.find(value_path(name)) is not None:
+        block.driver_remove("value")
+    return emptied(block.driver_add("value"))
+
+
+def _angle_expression(joint: AxisJoint) -> str:
+    """The angle about the joint's axis in degrees, of the swing's x, z and the twist y."""
+    if joint.axis is None:
+        return f"{ANGLE}y)"
+    c, s = (round(part, 4) for part in joint.axis)
+    if not s:
+        return f"{ANGLE}x)" if c > 0.0 else f"{ANGLE}-x)"
+    if not c:
+        return f"{ANGLE}z)" if s > 0.0 else f"{ANGLE}-z)"
+    return f"{ANGLE}2*asin(clamp({c:g}*sin(x/2)+{s:g}*sin(z/2),-1,1)))"
+
+
+def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
+    """Give a driver an expression of the bone's swing w, x, z and twist y, angles in radians."""
+    names = sorted(set(re.findall(r"\b[wxyz]\b", expression)))
+    rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
+    curve.driver.expression = expression
+
+
+def _draw(curve: Any, shape: SmoothCurve) -> None:
+    """Give a driver's curve the shape of a curve."""
+    knots, values, slopes = (np.array(row) for row in (shape.knots, shape.values, shape.slopes))
+    thirds = np.diff(knots) / 3.0
+    before, after = np.concatenate((thirds[:1], thirds)), np.concatenate((thirds, thirds[-1:]))
+    count = len(knots)
+    points = curve.keyframe_points
+    points.add(count)
+    points.foreach_set("interpolation", np.full(count, _BEZIER, np.int32))
+    for side in ("handle_left_type", "handle_right_type"):
+        points.foreach_set(side, np.full(count, _FREE, np.int32))
+    for name, step in (("co", 0.0 * after), ("handle_left", -before), ("handle_right", after)):
+        places = np.stack((knots + step, values + step * slopes), axis=1).astype(np.float32)
+        points.foreach_set(name, places.reshape(-1))
+    curve.extrapolation = "CONSTANT"
+    curve.update()
+
+
+def _fill_ball_property(
+    obj: bpy.types.Object, armature: bpy.types.Object, joint: BallJoint
+) -> None:
+    """The weights of the rings, then those of the directions."""
+    rings = len(joint.angles)
+    curves = driven_property(obj, joint.bone, rings + joint.directions)
+    for curve, shape in zip(curves[:rings], joint.ring_curves, strict=True):
+        _swing_twist(curve, armature, joint.bone, "degrees(w)")
+        _draw(curve, shape)
+    for curve, azimuth in zip(curves[rings:], joint.azimuths, strict=True):
+        c, s = f"{np.cos(azimuth):.6f}", f"{np.sin(azimuth):.6f}"
+        expression = f"degrees(atan2({c}*sin(z/2)-({s})*sin(x/2),{c}*sin(x/2)+({s})*sin(z/2)))"
+        _swing_twist(curve, armature, joint.bone, expression)
+        _draw(curve, joint.direction_curve)
+
+
+def _fill_scattered_property(
+    obj: bpy.types.Object, armature: bpy.types.Object, bone: str, centres: Any, sigma: float
+) -> None:
+    """The Gaussians about rest and the poses."""
+    for curve, centre in zip(driven_property(obj, bone, len(centres)), centres, strict=True):
+        products = "".join(
+            f"{value:+.6f}*{name}" for name, value in zip("wxyz", centre, strict=True)
+        )
+        rotations(curve.driver, armature, bone, "wxyz", "QUATERNION")
+        angle = f"2*acos(min(1,fabs({products})))"
+        curve.driver.expression = f"exp(-pow({angle}/{sigma:.6g},2))"
+
+
+# Finds the shape keys of a mesh that come from a bake and act by themselves.
+#
+# Correctives are known by their drivers, keys of a range of frames by their animation: each rises
+# while the one before it falls. Names do not count, because users change them. Keys of single poses
+# are not found: they are off until somebody sets their value.
+
+
+_PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'
+_REFUSAL_ACTING = (
+    "Shape keys of an earlier bake act on {obj}: {names}. A bake would correct the same twice. "
+    "Mute or remove them, or bake the object that they were baked from."
+)
+_WARNING_TWICE = (
+    "{obj} is corrected twice: shape keys of a bake act on it, too: {names}. Mute them, or press "
+    "Check and Mute Baked Keys."
+)
+
+# How far a frame may be off for float32.
+_FRAME_TOLERANCE = 1e-3
+
+
+def acting_keys(obj: bpy.types.Object) -> list[str]:
+    """The correctives and the keys of ranges that are not muted, in their order."""
+    key = mesh_of(obj).shape_keys
+    if key is None or key.animation_data is None:
+        return []
+    baked = {*corrective_keys(obj), *played_keys(obj)}
+    return [block.name for block in key.key_blocks if block.name in baked and not block.mute]
+
+
+def acting_keys_warning(obj: bpy.types.Object) -> str | None:
+    """The warning for an enabled object with baked keys that act, or None."""
+    names = acting_keys(obj)
+    return _WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
+
+
+def acting_keys_refusal(
+    obj: bpy.types.Object, frames: Sequence[float], replaced: Collection[str] = ()
+) -> str | None:
+    """Why frames cannot be baked, or None: keys that act already would be corrected once more.
+
+    Args:
+        frames: rising; keys of ranges that are off from the first to the last do no harm.
+        replaced: the keys that the new bake replaces.
+    """
+    always, names = (-np.inf, np.inf), acting_keys(obj)
+    spans = played_keys(obj) if names else {}
+    names = [
+        name
+        for name, (start, end) in ((name, spans.get(name, always)) for name in names)
+        if name not in replaced and start < frames[-1] and frames[0] < end
+    ]
+    return _REFUSAL_ACTING.format(obj=obj.name, names=listed(names)) if names else None
+
+
+def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None) -> list[str]:
+    """The keys that `drivers.drive_keys` lets follow bones.
+
+    Args:
+        joint: only those of the same bone, for the same kind of motion: twist is one kind, bending
+            another; scattered poses are both.
+    """
+    key = mesh_of(obj).shape_keys
+    animation = key.animation_data if key is not None else None
+    if key is None or animation is None:
+        return []
+    found = []
+    for block in key.key_blocks:
+        curve = animation.drivers.find(value_path(block.name))
+        bones = _bones_followed(curve) if curve is not None else set()
+        if bones and (joint is None or (joint.bone in bones and _is_alike(curve, joint))):
+            found.append(block.name)
+    return found
+
+
+def played_keys(obj: bpy.types.Object) -> dict[str, tuple[float, float]]:
+    """The keys that `key_animation.animate_in_turn` has animated: two or more, one after another.
+
+    Returns:
+        their names, with the frames between which they are on; any frame where an NLA strip plays
+        them.
+    """
+    key = mesh_of(obj).shape_keys
+    if key is None:
+        return {}
+    block_of_path = {value_path(block.name): block.name for block in key.key_blocks}
+    found: dict[str, tuple[float, float]] = {}
+    for played in played_actions(key):
+        turns = {
+            block_of_path[curve.data_path]: key_points(curve)
+            for curve in played.curves
+            if curve.data_path in block_of_path and _is_one_turn(curve)
+        }
+        order = sorted(turns, key=lambda name: turns[name][turns[name][:, 1].argmax(), 0])
+        for name, after in pairwise(order):
+            if np.allclose(turns[name][-2:, 0], turns[after][:2, 0], atol=_FRAME_TOLERANCE):
+                for each in (name, after):
+                    (first, at_first), (last, at_last) = turns[each][[0, -1]].tolist()
+                    starts = -np.inf if at_first or played.source == "NLA" else first
+                    ends = np.inf if at_last or played.source == "NLA" else last
+                    found[each] = (starts, ends)
+    return found
+
+
+def _is_one_turn(curve: Any) -> bool:
+    """Whether the keys of a curve are 0-1-0; linear ones at the ends of a range 1-0 or 0-1."""
+    values = key_points(curve)[:, 1].round(4).tolist()
+    is_end = values in ([1.0, 0.0], [0.0, 1.0])
+    # Others fade from one key to another, too, but with Blender's own interpolation.
+    return values == [0.0, 1.0, 0.0] or (
+        is_end and all(point.interpolation == "LINEAR" for point in curve.keyframe_points)
+    )
+
+
+def _bones_followed(curve: Any) -> set[str]:
+    """The bones that the driver of a corrective reads; none where it is not of our making."""
+    driver = curve.driver
+    if _reads_properties(driver):
+        return _bones_behind(driver)
+    return _bones_read(driver) if driver.expression.startswith(ANGLE) else set()
+
+
+def _reads_properties(driver: Any) -> bool:
+    variables = list(driver.variables)
+    return bool(variables) and all(variable.type == "SINGLE_PROP" for variable in variables)
+
+
+def _bones_behind(driver: Any, depth: int = 2) -> set[str]:
+    """The bones behind the drivers of the array properties that a driver reads.
+
+    Read where they lead: the bone may have another name by now than the property has.
+    """
+    targets = [variable.targets[0] for variable in driver.variables]
+    paths = {target.data_path.rpartition("[")[0] for target in targets}
+    paths = {path for path in paths if path.startswith(_PROPERTY_START)}
+    animation = getattr(targets[0].id, "animation_data", None)
+    found: set[str] = set()
+    for inner in animation.drivers if animation is not None else ():
+        if inner.data_path in paths:
+            deeper = depth > 1 and _reads_properties(inner.driver)
+            found |= _bones_behind(inner.driver, depth - 1) if deeper else _bones_read(inner.driver)
+    return found
+
+
+def _bones_read(driver: Any) -> set[str]:
+    return {
+        target.bone_target
+        for variable in driver.variables
+        if variable.type == "TRANSFORMS"
+        for target in variable.targets
+        if target.rotation_mode in {"SWING_TWIST_Y", "QUATERNION"}
+    }
+
+
+def remove_properties(obj: bpy.types.Object) -> None:
+    """Remove the properties of an object that its corrective keys have read, with their drivers."""
+    names = [name for name in list(obj.keys()) if f'["{name}"]'.startswith(_PROPERTY_START)]
+    paths = {f'["{bpy.utils.escape_identifier(name)}"]' for name in names}
+    drivers: Any = obj.animation_data.drivers if obj.animation_data is not None else ()
+    for curve in [each for each in drivers if each.data_path in paths]:
+        drivers.remove(curve)
+    for name in names:
+        del obj[name]
+
+
+def _is_alike(curve: Any, joint: CorrectiveJoint) -> bool:
+    """Whether a corrective is for the kind of motion that a joint has."""
+    twists = all(variable.name == "y" for variable in curve.driver.variables)
+    either = isinstance(joint, ScatteredJoint)
+    return either or twists == (isinstance(joint, AxisJoint) and joint.axis is None)

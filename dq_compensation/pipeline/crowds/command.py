@@ -1,0 +1,40 @@
+"""The feature's command: ``bake crowd``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bpy.types import Object
+
+from ...command_line.options import (
+    Command,
+    Kind,
+    ObjectFacts,
+    Run,
+    add_bake_options,
+    chosen,
+    each_saved_file,
+)
+from .crowd_baking import CrowdBakeOptions
+from .crowd_functions import bake_crowd, crowds
+
+
+def _bake_crowds(run: Run, found: list[Object]) -> list[ObjectFacts]:
+    options, facts = chosen(run.arguments, CrowdBakeOptions), []
+    for number, crowd in enumerate(found):
+        baked = bake_crowd(crowd, **options, progress=run.part(number, len(found)))
+        facts.append({"name": crowd.name, "baked": baked.name})
+    for each in facts:
+        run.console.say(f"Baked {each['name']} to {each['baked']}")
+    return facts
+
+
+BAKE_CROWD = Command(
+    "bake crowd",
+    "make posed meshes of crowds, for renders and for files without the add-on",
+    ("bake crowd --file street.blend --tolerance 5 --output street_baked.blend",),
+    partial(each_saved_file, work=_bake_crowds),
+    partial(add_bake_options, task=CrowdBakeOptions),
+    saves=True,
+    kind=Kind("crowd", "crowds", "no Empty that Add Crowd has made", crowds),
+)

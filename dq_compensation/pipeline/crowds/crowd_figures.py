@@ -1,0 +1,480 @@
+"""Finds the roles and the figures of each crowd, again only when something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import bpy
+import numpy as np
+from bpy.types import Context, Object
+
+from ...arrays import Float64s, Int64s
+from ...errors import UserError
+from ...scene.binding.binding import Binding
+from ...scene.blender.armature import deforming_bones, is_place_unknown
+from ...scene.blender.own_objects import is_hidden
+from ...scene.blender.rigging import find_rig
+from ...scene.settings.addon_preferences import PREFERENCES_RESET
+from ...scene.settings.declaration import FOLLOWED_SETTING_CHANGED, only_with
+from ...session.changes import EDIT, LOADED, RESTORED, Changes
+from ...session.known_objects import enabled_objects
+from ...session.memory import keep_only, memory_of
+from ...session.status import (
+    NEEDS_BINDING,
+    RECONCILED,
+    DelayedCall,
+    check_soon,
+    status_of,
+    tag_redraw,
+)
+from ...viewport.gpu_objects import TEXTURE_WIDTH, row_count
+from ...wording import counted, sized
+from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED, read_take, take_problem
+from ..takes.take_settings import find_take
+from ..takes.takes import Take, node_names
+from .crowd_settings import (
+    CROWD_CHANGED,
+    ROLE_CHANGED,
+    DQCompensationCrowd,
+    DQCompensationCrowdRole,
+    crowd_limits,
+    crowd_of,
+    roles_of,
+)
+from .crowds import Figures, Variation, figures_of, grid_places
+from .known_crowds import (
+    all_crowds,
+    change_count,
+    crowds,
+    follow_name,
+    forget_crowds,
+    is_in_crowd,
+    note_change,
+)
+
+
+def longest_side(objects: Iterable[Object]) -> float:
+    """The longest side of the objects' common box, along the axes of the world."""
+    corners = [
+        np.array(obj.bound_box) @ np.array(obj.matrix_world.to_3x3()).T
+        + obj.matrix_world.translation
+        for obj in objects
+    ]
+    return float(np.ptp(np.concatenate(corners), axis=0).max())
+
+
+# Finds the characters, meshes and takes of the roles of a crowd.
+#
+# A role with a problem plays nothing; its figures are left out, and the others stay as they are.
+
+_CHARACTER_DELETED = "{character} was deleted. Undo that, or choose another character."
+_NO_MESH = "{character} deforms no mesh. Append its meshes, too, or choose another character."
+_NOT_ENABLED = "{character} deforms no enabled mesh. Select it and press Enable."
+_NO_TAKE = "The role of {character} has no take. Choose one."
+_POSITION_BYTES, _NORMAL_BYTES = 16, 8
+# Of each row of a pose: its transform against its parent, three pixels; its row in a palette, five
+# at most; the joints and the limb at its head, eight at most.
+_POSE_ROW_BYTES = 16 * 16
+
+
+@dataclass(frozen=True, eq=False)
+class Role:
+    """The character and takes of some figures, without Blender data; see `role_objects`.
+
+    Attributes:
+        number: in the list of the crowd.
+        armature_uid, mesh_uids: the session_uid of the character and of its enabled meshes.
+        take_names: of the first take, and of the second one if there is one.
+        first, second, fade_frames: as cached; they are fitted to a binding before they are played.
+        bytes: of one figure on the GPU.
+    """
+
+    number: int
+    armature_uid: int
+    armature_name: str
+    mesh_uids: tuple[int, ...]
+    take_names: tuple[str, ...]
+    first: Take
+    second: Take | None
+    fade_frames: float
+    bytes: int
+
+
+Signature = tuple[object, ...]
+
+
+def enabled_meshes() -> dict[int, list[Object]]:
+    """The enabled meshes of the file that are in a collection, by the uid of their armature."""
+    by_armature: dict[int, list[Object]] = {}
+    for obj in enabled_objects():
+        rig = find_rig(obj)
+        if rig is not None and obj.users_collection:
+            by_armature.setdefault(rig.session_uid, []).append(obj)
+    return by_armature
+
+
+def _role_signature(
+    item: DQCompensationCrowdRole, meshes: Mapping[int, Sequence[Object]]
+) -> Signature:
+    """A key that differs where `_role` gives another result."""
+    character = item.character
+    if character is None:
+        return (None, item.share)
+    return (
+        character.session_uid,
+        character.name,
+        bool(character.users_collection),
+        is_place_unknown(character),
+        item.share,
+        item.take,
+        item.then,
+        item.fade_frames,
+        *(_stored(character, name) for name in (item.take, item.then)),
+        *(
+            (obj.session_uid, obj.name, status_of(obj).binding, status_of(obj).problem)
+            for obj in meshes.get(character.session_uid, ())
+        ),
+    )
+
+
+def _role(
+    number: int,
+    item: DQCompensationCrowdRole,
+    meshes: Mapping[int, Sequence[Object]],
+    problems: list[str],
+) -> Role:
+    """A role that can be played; UserError where nothing of it can be drawn."""
+    character = item.character
+    if character is None:
+        raise UserError(f"Role {number + 1} has no character. Choose an armature.")
+    name = character.name
+    if character.type != "ARMATURE":
+        raise UserError(f"{name} is not an armature. Choose the armature of the character.")
+    if not character.users_collection:
+        raise UserError(_CHARACTER_DELETED.format(character=name))
+    objects = meshes.get(character.session_uid, ())
+    if not objects:
+        shown = [obj for obj in bpy.data.objects if obj.users_collection and not is_hidden(obj)]
+        deforms = any(find_rig(obj) == character for obj in shown)
+        raise UserError((_NOT_ENABLED if deforms else _NO_MESH).format(character=name))
+    for obj in objects:
+        if reason := status_of(obj).problem:
+            raise UserError(reason)
+    if not item.take:
+        raise UserError(_NO_TAKE.format(character=name))
+    if is_place_unknown(character):
+        problems.append(
+            f"{name} is excluded from the view layer, and a bone or a constraint places it: its "
+            "turn and its size are not known. Include its collection once after opening the file."
+        )
+    names = tuple(filter(None, (item.take, item.then)))
+    bindings = [binding for obj in objects if (binding := status_of(obj).binding) is not None]
+    takes = [_take(character, take, bindings, problems) for take in names]
+    second = takes[1] if len(takes) > 1 else None
+    rows = max((binding.skeleton.row_count for binding in bindings), default=0)
+    return Role(
+        number,
+        character.session_uid,
+        name,
+        tuple(obj.session_uid for obj in objects),
+        names,
+        takes[0],
+        second,
+        item.fade_frames,
+        figure_bytes(map(_counts, objects), rows or takes[0].node_count),
+    )
+
+
+def _take(character: Object, name: str, bindings: Sequence[Binding], problems: list[str]) -> Take:
+    if problem := take_problem(character, name):
+        raise UserError(problem)
+    item = find_take(character, name)
+    assert item is not None
+    take = read_take(item)
+    rows = node_names(bindings[0].skeleton) if bindings else take.node_names
+    missing = set(rows) - set(take.node_names)
+    if len(missing) == len(rows):
+        raise UserError(
+            f"The take {name} has none of the bones of {character.name}. Copy it from an armature "
+            "with bones of the same names, or cache another one."
+        )
+    still = missing & deforming_bones(character)
+    if still:
+        verb, rest = ("is", "rests") if len(still) == 1 else ("are", "rest")
+        problems.append(
+            f"{counted(len(still), 'bone')} of {character.name} {verb} not in the take {name} and "
+            f"{rest}. If bones were added or renamed, cache the take again."
+        )
+    return take
+
+
+def figure_bytes(meshes: Iterable[tuple[int, int]], pose_rows: int) -> int:
+    """The memory of one figure on the GPU.
+
+    Args:
+        meshes: of each mesh, the number of its vertices and of its normals.
+        pose_rows: the rows of a pose of its armature.
+    """
+    return pose_rows * _POSE_ROW_BYTES + TEXTURE_WIDTH * sum(
+        row_count(vertices) * _POSITION_BYTES + row_count(normals) * _NORMAL_BYTES
+        for vertices, normals in meshes
+    )
+
+
+def _counts(obj: Object) -> tuple[int, int]:
+    """The vertices and the normals of a mesh object."""
+    binding = status_of(obj).binding
+    if binding is not None:
+        return binding.vertex_count, binding.topology.group_count
+    count = len(obj.data.vertices)  # type: ignore[union-attr]
+    return count, count
+
+
+def _stored(character: Object, name: str) -> tuple[bool, int | None]:
+    """Whether there is a take of a name, and the session_uid of its data-block."""
+    item = find_take(character, name) if name else None
+    stored = item.stored if item is not None else None
+    return item is not None, stored.session_uid if stored is not None else None
+
+
+# Seconds from the last change until the panel shows its result.
+_PANEL_AFTER = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdState:
+    """The roles and figures of a crowd. It is the same object as long as nothing has changed.
+
+    Attributes:
+        roles: those that can be played.
+        figures: in the crowd's space; `figures.roles` are places in `roles`.
+        start_frame: the frame of the scene at which each figure is at its phase.
+        problems: sentences for the panel.
+        bytes: what the figures take on the GPU.
+    """
+
+    roles: tuple[Role, ...]
+    figures: Figures
+    start_frame: float
+    problems: tuple[str, ...]
+    bytes: int
+
+    @cached_property
+    def ground(self) -> Float64s:
+        """Shape (2, 2): the least and the largest x and y at which figures stand."""
+        places = self.figures.places[:, :2, 3]
+        return np.stack((places.min(axis=0), places.max(axis=0)))
+
+
+@dataclass
+class _CrowdMemory:
+    """The last state of a crowd and what it was made from, and the state of the panel."""
+
+    state: CrowdState | None = None
+    change_count: int = -1
+    signature: Signature = ()
+    shown: CrowdState | None = None
+
+
+def figures_of_crowd(crowd: Object) -> CrowdState:
+    """The figures of a crowd, evaluated; the same object as long as nothing has changed."""
+    crowd = cast("Object", crowd.original)
+    memory = memory_of(crowd, _CrowdMemory)
+    if memory.state is None or memory.change_count != change_count():
+        signature = _signature(crowd)
+        if memory.state is None or memory.signature != signature:
+            memory.state, memory.signature = _state(crowd), signature
+        memory.change_count = change_count()
+    return memory.state
+
+
+def known_state(crowd: Object) -> CrowdState | None:
+    """The last state of a crowd; None before it was drawn or asked for."""
+    return memory_of(crowd, _CrowdMemory).state
+
+
+def role_objects(crowd: Object, state: CrowdState) -> list[tuple[Object, tuple[Object, ...]]]:
+    """The armature and the meshes of each role of a state, in its order.
+
+    They must not outlive the function that asks for them.
+    """
+    items, meshes = roles_of(crowd), enabled_meshes()
+    objects = []
+    for role in state.roles:
+        character = items[role.number].character
+        assert character is not None
+        objects.append((character, tuple(meshes.get(role.armature_uid, ()))))
+    return objects
+
+
+def meshes_inside(crowd: Object, state: CrowdState) -> list[Object]:
+    """The meshes of the characters of a crowd that stand among its figures and are shown."""
+    found: list[Object] = []
+    if not len(state.figures):
+        return found
+    settings, into = crowd_of(crowd), crowd.matrix_world.inverted_safe()
+    around = settings.spacing / 2.0
+    items = roles_of(crowd)
+    if any(r.number >= len(items) or items[r.number].character is None for r in state.roles):
+        return found  # the roles have changed since
+    for character, meshes in role_objects(crowd, state):
+        place = np.array((into @ character.matrix_world.translation)[:2])
+        if (place >= state.ground[0] - around).all() and (place <= state.ground[1] + around).all():
+            # One in an excluded collection is not in the view layer.
+            here = [mesh for mesh in meshes if mesh.name in bpy.context.view_layer.objects]
+            found += [mesh for mesh in here if mesh.visible_get() or not mesh.hide_render]
+    return list(dict.fromkeys(found))
+
+
+def _signature(crowd: Object) -> Signature:
+    """A key that differs where `_state` gives another result."""
+    settings, meshes = crowd_of(crowd), enabled_meshes()
+    return (
+        crowd.name,
+        settings.count,
+        settings.spacing,
+        settings.columns,
+        settings.start_frame,
+        _variation(settings),
+        crowd_limits(),
+        *(_role_signature(item, meshes) for item in roles_of(crowd)),
+    )
+
+
+def _state(crowd: Object) -> CrowdState:
+    meshes = enabled_meshes()
+    problems: list[str] = []
+    roles: list[Role | None] = []
+    for number, item in enumerate(roles_of(crowd)):
+        try:
+            roles.append(_role(number, item, meshes, problems))
+        except UserError as error:
+            problems.append(str(error))
+            roles.append(None)
+    figures = Figures(np.zeros(0, np.intp), np.zeros((0, 4, 4)), np.zeros(0), np.zeros(0))
+    try:
+        figures = _figures(crowd, roles, problems)
+    except UserError as error:
+        problems.append(str(error))
+    taken = int(_sizes(roles)[figures.roles].sum())
+    played = np.array([role is not None for role in roles], np.bool_)
+    figures = figures[played[figures.roles]]
+    figures = replace(figures, roles=(np.cumsum(played) - 1)[figures.roles])
+    return CrowdState(
+        tuple(role for role in roles if role is not None),
+        figures,
+        float(crowd_of(crowd).start_frame),
+        tuple(dict.fromkeys(problems)),
+        taken,
+    )
+
+
+def _figures(crowd: Object, roles: Sequence[Role | None], problems: list[str]) -> Figures:
+    """The figures of all roles, as many as the limits allow; UserError where there are none."""
+    settings = crowd_of(crowd)
+    if not roles:
+        raise UserError(f"{crowd.name} has no role. Press + to add one.")
+    shares = np.array([item.share for item in roles_of(crowd)], np.float64)
+    if not shares.any():
+        raise UserError(f"All shares of {crowd.name} are 0. Raise one.")
+    most, most_bytes = crowd_limits()
+    count, sizes = settings.count, _sizes(roles)
+    of_one = float(shares @ sizes / shares.sum())
+    shown = min(count, most, int(most_bytes / of_one) if of_one else count)
+    if shown < count:
+        problems.append(
+            f"{shown:,} of {counted(count, 'figure')} are shown: all of them would take "
+            f"{sized(count * of_one)} on the graphics card. Raise "
+            f"{'Figures' if shown == most else 'Memory'} of a Crowd in the add-on's preferences to "
+            "see more."
+        )
+    places = grid_places(shown, settings.spacing, settings.columns)
+    lengths = [0.0 if role is None else float(role.first.length) for role in roles]
+    figures = figures_of(places, shares.tolist(), lengths, _variation(settings))
+    # Shares are met but for a figure or two.
+    taken = np.cumsum(sizes[figures.roles])
+    return figures[: np.searchsorted(taken, most_bytes, side="right")]
+
+
+def _sizes(roles: Sequence[Role | None]) -> Int64s:
+    """The bytes of one figure of each role; 0 for a role that is not drawn."""
+    return np.array([0 if role is None else role.bytes for role in roles], np.int64)
+
+
+def _variation(settings: DQCompensationCrowd) -> Variation:
+    return Variation(
+        settings.seed,
+        settings.phase_spread,
+        settings.speed,
+        settings.speed_spread,
+        settings.scale,
+        settings.scale_spread,
+        settings.turn,
+        settings.turn_spread,
+        settings.place_spread * settings.spacing / 2.0,
+    )
+
+
+def crowd_changed(_owner: object, _context: Context) -> None:
+    """React to a changed setting of a crowd, or to a changed preference."""
+    note_change()
+    _delayed_check.request()
+    tag_redraw()
+
+
+def _role_changed(owner: object, context: Context) -> None:
+    """React to a changed role, whose character may not be bound yet."""
+    forget_crowds()
+    check_soon()
+    crowd_changed(owner, context)
+
+
+@only_with(crowds)
+def _on_edit(_changes: Changes) -> None:
+    note_change()
+    _delayed_check.request()
+
+
+@only_with(crowds)
+def _on_followed_setting(*_about: object) -> None:
+    note_change()
+
+
+def _on_other_state() -> None:
+    note_change()
+    _delayed_check.request()
+
+
+def _check() -> None:
+    """Find the figures of every crowd of the scene again, and redraw the panel."""
+    context, crowds = bpy.context, all_crowds()
+    keep_only(_CrowdMemory, {crowd.session_uid for crowd in crowds})
+    for crowd in crowds:
+        if context.scene in crowd.users_scene:
+            state = figures_of_crowd(crowd)
+            memory = memory_of(crowd, _CrowdMemory)
+            if memory.shown is not state:
+                memory.shown = state
+                tag_redraw()
+
+
+_delayed_check = DelayedCall(_check, _PANEL_AFTER, "QUIET")
+
+FOLLOWS = (
+    (EDIT, _on_edit),
+    (RESTORED, _on_other_state),
+    (LOADED, _on_other_state),
+    (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
+    (CROWD_CHANGED, crowd_changed),
+    (ROLE_CHANGED, _role_changed),
+    (PREFERENCES_RESET, crowd_changed),
+    (RECONCILED, note_change),
+    (TAKES_CHANGED, note_change),
+    (TAKE_HAS_NEW_NAME, follow_name),
+    (NEEDS_BINDING, is_in_crowd),
+)
+
+unregister = _delayed_check.cancel

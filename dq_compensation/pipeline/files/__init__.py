@@ -1,0 +1,1 @@
+"""Point caches, Alembic, and exports without anything of ours."""

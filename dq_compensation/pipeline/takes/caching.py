@@ -1,0 +1,648 @@
+"""Takes are cached here: sampled, reduced, kept in the file, copied to other armatures, renamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from dataclasses import KW_ONLY, dataclass, replace
+
+import bpy
+import numpy as np
+from bpy.types import Context, Depsgraph, Object, Scene, ViewLayer
+
+from ...arrays import Float64s, Indices, Int32s
+from ...bake.bake_source import REFUSAL_REST
+from ...core.skeleton import Skeleton
+from ...core.vectors import transformed_points
+from ...errors import UserError, raise_refusal
+from ...lifecycle.following import binding_with_current_softness
+from ...scene.binding.binding import Binding
+from ...scene.binding.shape_key_offsets import ShapeKeys, written_by_drivers
+from ...scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
+from ...scene.blender.armature import (
+    armature_of,
+    deforming_bones,
+    is_in_edit_mode,
+    read_skeleton,
+    with_bendy_bones,
+)
+from ...scene.blender.mesh import mesh_of
+from ...scene.blender.own_objects import linked_refusal
+from ...scene.blender.scenes import frame_kept, frames_of_range, object_millimetres
+from ...scene.selected_characters import deformed_meshes
+from ...scene.settings.declaration import TOLERANCE, frozen_values, props
+from ...session.changes import COMPARE_OTHER_FRAMES
+from ...steps import Progress, with_progress
+from ...wording import counted, listed, sized
+from .known_takes import (
+    TAKE_HAS_NEW_NAME,
+    has_takes,
+    note_changed,
+    note_other_takes,
+    read_take,
+    remove_unused_take,
+    store_take,
+    stored_bytes,
+    with_takes,
+)
+from .take_checks import motion_digests, watch_takes
+from .take_reduction import reduce_poses, reduced_values, skin_boxes
+from .take_settings import (
+    INTERPOLATIONS,
+    NAME_CHANGED,
+    DQCompensationTake,
+    find_take,
+    take_settings_of,
+    takes_of,
+)
+from .takes import (
+    Interpolation,
+    Take,
+    TakeValues,
+    fitted,
+    node_names,
+    node_parents,
+    node_rest,
+    scales_of_keys,
+)
+
+# Samples the motion of an armature: through Blender's own evaluation, frame by frame.
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedMesh:
+    """A mesh with shape keys.
+
+    Attributes:
+        rows: shape (V,), the keys whose values are sampled.
+        reach: shape (V,), how far each moves a vertex at most at the value 1, armature units.
+    """
+
+    obj: Object
+    keys: ShapeKeys
+    rows: Indices
+    reach: Float64s
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSource:
+    """An armature and the meshes that it deforms, read once.
+
+    Attributes:
+        nodes: shape (N,), the rows of a pose that are sampled: what skin, joints and example poses
+            need.
+        names, parents, rest: of these nodes; see `Take`.
+        boxes: shape (N, 8, 3), around the skin that follows them; see `skin_boxes`.
+        keyed: the meshes with shape keys.
+    """
+
+    armature: Object
+    binding: Binding
+    nodes: Indices
+    names: tuple[str, ...]
+    parents: Int32s
+    rest: Float64s
+    boxes: Float64s
+    keyed: tuple[KeyedMesh, ...]
+
+    @classmethod
+    def of(cls, armature: Object, meshes: list[Object], depsgraph: Depsgraph) -> MotionSource:
+        """Read an armature object and at least one mesh that it deforms.
+
+        Raises:
+            BindingError: a mesh cannot be deformed by it.
+        """
+        bindings = [binding_with_current_softness(mesh, depsgraph) for mesh in meshes]
+        skeleton = bindings[0].skeleton
+        nodes = _needed_nodes(armature, bindings, skeleton)
+        parents, rest = _parents_among(nodes, node_parents(skeleton)), node_rest(skeleton)[nodes]
+        names = node_names(skeleton)
+        lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)
+        lengths = lengths[skeleton.bone_of_row[nodes]]
+        return cls(
+            armature,
+            bindings[0],
+            nodes,
+            tuple(names[node] for node in nodes.tolist()),
+            parents,
+            rest,
+            skin_boxes(rest, lengths, *_skin(bindings, nodes, skeleton.row_count)),
+            tuple(
+                KeyedMesh(mesh, keys, *_sampled_keys(binding, keys))
+                for mesh, binding in zip(meshes, bindings, strict=True)
+                if (keys := binding.shape_keys) is not None
+            ),
+        )
+
+    @property
+    def value_names(self) -> tuple[tuple[str, str], ...]:
+        """The mesh and the key of each value."""
+        return tuple(
+            (mesh_of(each.obj).name, each.keys.key_names[row])
+            for each in self.keyed
+            for row in each.rows.tolist()
+        )
+
+    @property
+    def value_reach(self) -> Float64s:
+        """The largest distance by which each value moves a vertex, shape (V,), armature units."""
+        return np.concatenate([np.zeros(0), *(each.reach for each in self.keyed)])
+
+
+@dataclass(frozen=True, eq=False)
+class SampledMotion:
+    """The motion of the nodes of a `MotionSource` in F frames.
+
+    Attributes:
+        poses: shape (F, N, 4, 4), float64, armature space.
+        values: shape (F, V), float64, of shape keys.
+        travels: whether the armature object itself moves.
+    """
+
+    poses: Float64s
+    values: Float64s
+    travels: bool
+
+
+def _sample_motion(
+    source: MotionSource, scene: Scene, frames: tuple[int, ...]
+) -> Generator[float, None, SampledMotion]:
+    """Read every frame; yields the part that is done. Changes nothing.
+
+    Closed before its end, or at it, it leaves the scene in the frame that it was in.
+
+    Raises:
+        BindingError: the set-up changes meanwhile.
+        UserError: a bone's matrix is not finite, or memory does not suffice.
+    """
+    try:
+        poses = np.empty((len(frames), len(source.nodes), 4, 4))
+        values = np.empty((len(frames), len(source.value_names)))
+    except MemoryError as error:
+        raise UserError("There is not enough memory for so many frames.") from error
+    places = np.empty((len(frames), 4, 4))
+    with frame_kept(scene):
+        for done, frame in enumerate(frames):
+            scene.frame_set(frame)
+            depsgraph = bpy.context.evaluated_depsgraph_get()
+            evaluated = source.armature.evaluated_get(depsgraph)
+            poses[done] = source.binding.pose_matrices(evaluated)[source.nodes] @ source.rest
+            values[done] = _values(source, depsgraph)
+            places[done] = evaluated.matrix_world
+            yield (done + 1) / len(frames)
+    if not np.isfinite(poses).all():
+        broken = np.flatnonzero(~np.isfinite(poses).all(axis=(0, 2, 3)))
+        raise UserError(f"The bone {source.names[broken[0]]} has no place in some of the frames.")
+    travels = bool(np.abs(places - places[0]).max(initial=0.0) > 1e-5)
+    return SampledMotion(poses, values, travels)
+
+
+def _values(source: MotionSource, depsgraph: Depsgraph) -> Float64s:
+    """The current values of all shape keys that are sampled, shape (V,)."""
+    found = (
+        each.keys.values(each.obj.evaluated_get(depsgraph))[each.rows] for each in source.keyed
+    )
+    return np.concatenate([np.zeros(0), *found]).astype(np.float64)
+
+
+def _needed_nodes(armature: Object, bindings: list[Binding], skeleton: Skeleton) -> Indices:
+    """The rows of bones that deform or have example poses, of their parents, and of segments."""
+    names = deforming_bones(armature) | {
+        item.bone for binding in bindings for item in binding.example_items
+    }
+    needed = np.array([name in names for name in skeleton.names], np.bool_)
+    needed[skeleton.parents[needed & (skeleton.parents >= 0)]] = True
+    segments = np.ones(skeleton.row_count - skeleton.bone_count, np.bool_)
+    return np.flatnonzero(np.concatenate((needed, segments)))
+
+
+def _parents_among(nodes: Indices, parents: Int32s) -> Int32s:
+    """The nearest ancestor of each node that is a node, too; -1 without one."""
+    place = np.full(len(parents) + 1, -1)
+    place[nodes] = np.arange(len(nodes))
+    above = parents[nodes]
+    while (skipped := (above >= 0) & (place[above] < 0)).any():
+        above = np.where(skipped, parents[above], above)
+    return place[above].astype(np.int32)
+
+
+def _skin(bindings: list[Binding], nodes: Indices, row_count: int) -> tuple[Float64s, Indices]:
+    """The vertices in armature space, shape (m, 3), once for each node that moves them.
+
+    With shape keys a vertex counts where each of them takes it, too.
+    """
+    place = np.full(row_count, -1)
+    place[nodes] = np.arange(len(nodes))
+    points, followed = [np.zeros((0, 3))], [np.zeros(0, np.intp)]
+    for binding in bindings:
+        influences = binding.segments()
+        vertices, slots = np.nonzero(influences.weights > 0.0)
+        rows = place[influences.bones[vertices, slots]]
+        shapes = [(binding.rest, slice(None))]
+        if binding.shape_keys is not None:
+            for offsets in binding.shape_keys.offsets:
+                moves = offsets[vertices].any(axis=1)
+                shapes += [(binding.rest + offsets, moves)] if moves.any() else []
+        for shape, which in shapes:
+            there = transformed_points(binding.object_to_armature, shape)
+            points.append(there[vertices[which]])
+            followed.append(rows[which])
+    kept = np.concatenate(followed) >= 0
+    return np.concatenate(points)[kept], np.concatenate(followed)[kept]
+
+
+def _sampled_keys(binding: Binding, keys: ShapeKeys) -> tuple[Indices, Float64s]:
+    """The rows of keys that move vertices, example poses left out; how far each moves one."""
+    examples = {item.key for item in binding.example_items}
+    to_armature = binding.object_to_armature[:3, :3].T
+    rows, reach = [], []
+    for row, name in enumerate(keys.key_names):
+        farthest = np.linalg.norm(keys.offsets[row] @ to_armature, axis=1).max(initial=0.0)
+        if farthest > 0.0 and name not in examples:
+            rows.append(row)
+            reach.append(float(farthest))
+    return np.array(rows, np.intp), np.array(reach)
+
+
+# Caches takes: samples an armature, reduces the keys, keeps the result in the file.
+
+_ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
+_REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
+_REFUSAL_EDIT_MODE = "{armature} is in Edit Mode. Leave it (Tab) to cache its motion."
+_REFUSAL_HIDDEN = (
+    "{armature} and its meshes are hidden, so Blender does not evaluate them. Show one of them."
+)
+_REFUSAL_NO_KEYS = "The action {action} has no keys for the bones of {armature}. Choose another."
+_REFUSAL_NO_MOTION = (
+    "Nothing moves the bones of {armature}. Give it an action, NLA strips, drivers or constraints."
+)
+_REFUSAL_STILL = "No bone of {armature} moves from frame {first} to frame {last}. Choose a range."
+
+# Of the frames of a take, whose keys count them from the first.
+_MOST_FRAMES = 65536
+# The part of the tolerance for bones where shape keys move the skin, too.
+_FOR_BONES = 0.75
+
+
+@frozen_values
+class TakeOptions:
+    """The options of a take that is cached; without `first` and `last` the scene's frames."""
+
+    name: str = props.StringProperty(
+        description="The name of the take. A take with this name is replaced. Empty: the name of "
+        "the action",
+        default="",
+        property_name="take_name",
+        maxlen=63,
+        options={"SKIP_SAVE"},
+    )
+    first: int | None = None
+    last: int | None = None
+    _: KW_ONLY
+    tolerance: float = props.FloatProperty(
+        description="How far the skin may be off between keys, in millimetres. 0 keeps every frame",
+        default=0.5,
+        min=0.0,
+        **TOLERANCE,
+    )
+    interpolation: Interpolation = props.EnumProperty(
+        name="Between Keys",
+        description="How bones move from one key to the next",
+        items=INTERPOLATIONS,
+        default="SLERP",
+    )
+
+
+@dataclass(frozen=True)
+class TakeReport:
+    """The result of caching a take.
+
+    Attributes:
+        sampled_keys, keys: how many keys of bones there were, and are left.
+        stored_bytes: the memory in the file.
+        error: how far the skin is off between keys at most, millimetres.
+        shape_keys: how many shape keys have their values in it.
+        travels: whether the armature moves as an object, too, which is not in the take.
+        leaves_shapes: whether drivers that run Python may shape keys, which is not in it either.
+    """
+
+    armature_name: str
+    take_name: str
+    frames: int
+    sampled_keys: int
+    keys: int
+    stored_bytes: int
+    error: float
+    shape_keys: int
+    travels: bool
+    leaves_shapes: bool = False
+
+    def sentence(self) -> str:
+        """For the status line and the panel."""
+        size = _size(self.keys, self.sampled_keys, self.stored_bytes)
+        text = (
+            f"Cached {self.take_name} of {self.armature_name}: {counted(self.frames, 'frame')}, "
+            f"{size}. The skin is off by {self.error:.2f} mm at most."
+        )
+        if self.shape_keys:
+            text += f" The values of {counted(self.shape_keys, 'shape key')} are in it, too."
+        if self.travels:
+            text += (
+                f" {self.armature_name} moves as an object: the take has the motion of its bones "
+                "alone."
+            )
+        if self.leaves_shapes:
+            text += " Shapes that drivers write with Python are not in it."
+        return text
+
+
+def default_name(armature: Object) -> str:
+    """The name for a take: the name of the action that plays, else of the armature."""
+    played = played_actions(armature)
+    return played[0].action.name if played else armature.name
+
+
+def take_refusal(armature: Object, meshes: list[Object], view_layer: ViewLayer) -> str | None:
+    """Why no take of an armature object can be cached, or None; cheap.
+
+    Args:
+        meshes: of the view layer that it deforms.
+    """
+    name = armature.name
+    if reason := takes_refusal(armature):
+        return reason
+    if armature_of(armature).pose_position == "REST":
+        return REFUSAL_REST.format(armature=name)
+    if is_in_edit_mode(armature):
+        return _REFUSAL_EDIT_MODE.format(armature=name)
+    if not meshes:
+        return f"{name} deforms no mesh in this view layer. Parent one to it (Ctrl P)."
+    if not any(obj.visible_get(view_layer=view_layer) for obj in (armature, *meshes)):
+        return _REFUSAL_HIDDEN.format(armature=name)
+    return None
+
+
+def takes_refusal(armature: Object) -> str | None:
+    """Why the takes of an armature object cannot be changed, or None."""
+    return linked_refusal(armature.name, [armature], _ADVICE_LINKED)
+
+
+def _motion_refusal(armature: Object) -> str | None:
+    """Why an armature object cannot move at all, or None."""
+    played = played_actions(armature)
+    constrained = any(len(bone.constraints) for bone in armature.pose.bones)
+    if constrained or any(bone_curves(played)) or any(bone_drivers(armature)):
+        return None
+    if played:
+        return _REFUSAL_NO_KEYS.format(action=played[0].action.name, armature=armature.name)
+    return _REFUSAL_NO_MOTION.format(armature=armature.name)
+
+
+def cache_take(
+    armature: Object, options: TakeOptions, context: Context
+) -> Generator[Progress, None, list[TakeReport]]:
+    """Cache a take of an armature object; closed before its end it has changed nothing.
+
+    Returns:
+        one report.
+
+    Raises:
+        UserError: it cannot be done; nothing has changed.
+    """
+    meshes = deformed_meshes(armature, context.view_layer)
+    raise_refusal(take_refusal(armature, meshes, context.view_layer))
+    scene = context.scene
+    first = scene.frame_start if options.first is None else options.first
+    last = scene.frame_end if options.last is None else options.last
+    frames = frames_of_range(first, last, 1)
+    if len(frames) > _MOST_FRAMES:
+        raise UserError(f"A take has at most {_MOST_FRAMES:,} frames. Cache a part of the range.")
+    raise_refusal(_motion_refusal(armature))
+    options = replace(options, name=options.name or default_name(armature))
+    former = find_take(armature, options.name)
+    if former is not None and former.stored is not None and former.stored.library is not None:
+        raise UserError(
+            _REFUSAL_LINKED_TAKE.format(
+                take=options.name, armature=armature.name, instead="Choose another name."
+            )
+        )
+    source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
+    sampled = yield from with_progress(
+        _sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
+    )
+    unit = object_millimetres(armature, scene)
+    rate = scene.render.fps / scene.render.fps_base
+    steps = _make_take(source, sampled, frames, options, options.tolerance / unit, rate)
+    take, error = yield from with_progress(steps, f"Reducing keys of {options.name}", 0.5, 0.5)
+    still = all(each.key_count == each.track_count for each in (take.keys, take.values.keys))
+    if len(frames) > 1 and still:
+        raise UserError(_REFUSAL_STILL.format(armature=armature.name, first=first, last=last))
+    item = _keep_take(armature, take, options, error * unit)
+    item.made_from = json.dumps(motion_digests(armature))
+    note_changed(item, ())
+    watch_takes()
+    return [
+        TakeReport(
+            armature.name,
+            item.name,
+            frames=len(frames),
+            sampled_keys=item.sampled_keys,
+            keys=item.keys,
+            stored_bytes=stored_bytes(item.stored) if item.stored is not None else 0,
+            error=item.error,
+            shape_keys=len(take.values.names),
+            travels=sampled.travels,
+            leaves_shapes=any(written_by_drivers(mesh_of(each.obj)) for each in source.keyed),
+        )
+    ]
+
+
+def _make_take(
+    source: MotionSource,
+    sampled: SampledMotion,
+    frames: tuple[int, ...],
+    options: TakeOptions,
+    tolerance: float,
+    fps: float,
+) -> Generator[float, None, tuple[Take, float]]:
+    """Make a take of what was sampled; yields the part that is done.
+
+    Args:
+        tolerance: in armature units; a quarter of it is for shape keys, where some move.
+
+    Returns:
+        the take, and how far its skin is off at most, armature units.
+    """
+    moving = np.ptp(sampled.values, axis=0) > 0.0 if len(sampled.values) else np.zeros(0, np.bool_)
+    for_bones = tolerance * (_FOR_BONES if moving.any() else 1.0)
+    poses = yield from reduce_poses(
+        sampled.poses, source.parents, source.boxes, for_bones, options.interpolation
+    )
+    for_value = (tolerance - for_bones) / max(np.count_nonzero(moving), 1)
+    keys, values = reduced_values(sampled.values, for_value / np.maximum(source.value_reach, 1e-30))
+    take = Take(
+        source.names,
+        poses.parents,
+        source.rest,
+        frames[0],
+        frames[-1],
+        fps,
+        poses.keys,
+        poses.poses.locations.astype(np.float32),
+        poses.poses.rotations.astype(np.float32),
+        scales_of_keys(poses.poses.scales),
+        TakeValues(source.value_names, keys, values),
+        options.interpolation,
+    )
+    return take, poses.error + (tolerance - for_bones)
+
+
+def _keep_take(
+    armature: Object, take: Take, options: TakeOptions, error: float
+) -> DQCompensationTake:
+    """Write a take into the file; an earlier take of the same name is replaced."""
+    settings = take_settings_of(armature)
+    item = find_take(armature, options.name)
+    if item is None:
+        item = settings.takes.add()
+        item.name = options.name
+    former, item.stored = item.stored, store_take(take, f"{armature.name} {options.name}")
+    remove_unused_take(former)
+    item.frame_start, item.frame_end = take.frame_start, take.frame_end
+    item.tolerance, item.interpolation = options.tolerance, take.interpolation
+    item.error = error
+    item.sampled_keys = take.node_count * (take.length + 1)
+    item.keys = take.keys.key_count
+    settings.active_take = [each.name for each in settings.takes].index(options.name)
+    if find_take(armature, settings.playback.take) is None:
+        settings.playback.take = options.name
+    note_other_takes()
+    return item
+
+
+def remove_take(armature: Object, name: str) -> None:
+    """Remove a take and free its data-block.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    settings = take_settings_of(armature)
+    names = [item.name for item in takes_of(armature)]
+    if name not in names:
+        raise UserError(f"{armature.name} has no take {name}.")
+    index = names.index(name)
+    stored = settings.takes[index].stored
+    try:
+        settings.takes.remove(index)
+    except TypeError as error:  # of a library override
+        reason = _REFUSAL_LINKED_TAKE.format(
+            take=name, armature=armature.name, instead="Remove it there."
+        )
+        raise UserError(reason) from error
+    remove_unused_take(stored)
+    note_other_takes()
+    settings.active_take = max(min(settings.active_take, len(settings.takes) - 1), 0)
+
+
+def take_size(item: DQCompensationTake) -> str:
+    """The numbers of keys that a take has and had, and its memory in the file."""
+    count = stored_bytes(item.stored) if item.stored is not None else 0
+    return _size(item.keys, item.sampled_keys, count)
+
+
+def _size(keys: int, sampled_keys: int, count: int) -> str:
+    return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
+
+
+# Gives takes to another armature: bones are matched by name.
+
+_COPIED = ("name", "stored", "frame_start", "frame_end", "tolerance", "interpolation")
+_COPIED += ("error", "sampled_keys", "keys")
+_REFUSAL_NO_BONES = "{armature} has no bone of the take {take} of {source}."
+
+
+def copy_takes(source: Object, armature: Object) -> list[str]:
+    """Add the takes of an armature object to another armature; both share the data-blocks.
+
+    Returns:
+        sentences that name what the rigs do not have in common.
+
+    Raises:
+        UserError: no bone has a name in common, or a take cannot be read; nothing has changed.
+    """
+    known = {item.stored for item in takes_of(armature)}
+    copied = [item for item in takes_of(source) if item.stored not in known]
+    if not copied:
+        raise UserError(f"{armature.name} has all takes of {source.name} already.")
+    sentences = []
+    for item in copied:
+        sentences += differences(item.name, read_take(item), source, armature)
+    settings = take_settings_of(armature)
+    for item in copied:
+        added = settings.takes.add()
+        for name in _COPIED:
+            setattr(added, name, getattr(item, name))
+        added.is_copied = True
+    settings.active_take = len(settings.takes) - 1
+    note_other_takes()
+    takes = counted(len(copied), "take")
+    return [f"Copied {takes} of {source.name} to {armature.name}.", *sentences]
+
+
+def differences(name: str, take: Take, source: Object, armature: Object) -> list[str]:
+    """The differences between a take and an armature object, as sentences."""
+    skeleton = with_bendy_bones(read_skeleton(armature), armature)
+    rows = node_names(skeleton)
+    if not set(rows) & set(take.node_names):
+        raise UserError(
+            _REFUSAL_NO_BONES.format(armature=armature.name, take=name, source=source.name)
+        )
+    found = fitted(take, skeleton)
+    deforming = deforming_bones(armature)
+    still = [bone for bone in found.still if bone.partition(":")[0] in deforming]
+    sentences = []
+    if still:
+        bones = f"{counted(len(still), 'bone')} of {armature.name}"
+        verbs = ("is", "rests") if len(still) == 1 else ("are", "rest")
+        text = f"{bones} {verbs[0]} not in {name} and {verbs[1]}: {listed(still)}."
+        sentences.append(text)
+    if found.lost:
+        bones, verb = counted(len(found.lost), "bone"), "is" if len(found.lost) == 1 else "are"
+        text = f"{bones} of {name} {verb} not in {armature.name}: {listed(found.lost)}."
+        sentences.append(text)
+    return sentences
+
+
+# Lets playback follow the new name of a take: it knows takes by their names.
+
+
+def _on_renamed(item: DQCompensationTake, _context: Context) -> None:
+    """Each take has a name of its own."""
+    owner = item.id_data
+    if not isinstance(owner, Object):
+        return
+    if not item.name and item.former_name:
+        item.name = item.former_name
+        return  # which calls this again
+    others = [each.name for each in takes_of(owner) if each != item]
+    name = item.name
+    if name in others:
+        item.name = next(
+            f"{name}.{number:03}"
+            for number in range(1, len(others) + 2)
+            if f"{name}.{number:03}" not in others
+        )
+        return  # which calls this again
+    playback = take_settings_of(owner).playback
+    for field in ("take", "second_take"):
+        if item.former_name and getattr(playback, field) == item.former_name:
+            setattr(playback, field, name)
+    if not item.former_name:  # it is new
+        with_takes.forget()
+    else:
+        for follower in TAKE_HAS_NEW_NAME:
+            follower(owner, item.former_name, name)
+    item.former_name = name
+
+
+FOLLOWS = ((NAME_CHANGED, _on_renamed), (COMPARE_OTHER_FRAMES, has_takes))
