@@ -632,7 +632,7 @@ def _leave_alone(skinned: SkinnedObject, reason: str) -> Comparison:
         leave_to_armature_modifier(skinned)
     status.problem, status.binding, status.notes = reason, None, []
     status.compared, status.waits = True, False
-    note_change()
+    note_reconciled()
     _remember_state(skinned, None, read=True)
     return Comparison(State.OF_ANOTHER_VERSION, reason)
 
