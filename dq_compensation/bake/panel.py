@@ -17,7 +17,6 @@ from ..lifecycle.following import binding_with_current_softness, end_comparison
 from ..modifier.modifier_stack import hide_for_drawing
 from ..pipeline.bones.bones_baking import bake_bones, removal_refusal, remove_bakes
 from ..pipeline.bones.bones_poses import BonesOptions
-from ..pipeline.bones.bones_source import bones_refusal
 from ..pipeline.correctives.corrective_baking import bake_correctives
 from ..pipeline.correctives.corrective_poses import read_angles
 from ..pipeline.crowds.crowd_settings import is_crowd
@@ -58,6 +57,7 @@ from .bake_reports import last_report
 from .bake_source import source_refusal
 from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
 from .motion_test import MotionTest, posed_copy
+from .rig_source import bones_refusal
 from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 
 # Bakes the selected characters to shape keys: a pose, or a range of frames.

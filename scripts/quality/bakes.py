@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.api import enable
+from dq_compensation.bake.rig_source import RigSource
 from dq_compensation.core.dual_quaternion import (
     matrices_from_quaternions,
     quaternions_from_axis_angle,
@@ -29,7 +30,6 @@ from dq_compensation.core.dual_quaternion import (
 from dq_compensation.pipeline.bones.bones_check import distances
 from dq_compensation.pipeline.bones.bones_fitting import Fitted, fit_bones, pairs_to_help
 from dq_compensation.pipeline.bones.bones_poses import BonesOptions
-from dq_compensation.pipeline.bones.bones_source import RigSource
 from dq_compensation.pipeline.bones.helper_bones import HelperSkinning
 from dq_compensation.pipeline.bones.helper_fitting import (
     Fitting,

@@ -15,6 +15,7 @@ from ...arrays import Float32s, Float64s
 from ...bake.bake_reports import BonesReport, forget_report, remember_report
 from ...bake.bake_source import Source
 from ...bake.key_options import CorrectiveOptions
+from ...bake.rig_source import REFUSAL_EDIT_MODE, RigSource, bones_refusal, original_binding
 from ...core.influences import Influences
 from ...errors import UserError, raise_refusal
 from ...scene.binding.bind import bind
@@ -33,10 +34,6 @@ from ..correctives.corrective_drivers import corrective_keys, played_keys, remov
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
 from .bones_poses import BonesOptions
 from .bones_source import (
-    REFUSAL_EDIT_MODE,
-    RigSource,
-    bones_refusal,
-    original_binding,
     remove_bones_bake,
     writing_bones_refusal,
 )

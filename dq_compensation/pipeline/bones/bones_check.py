@@ -11,13 +11,13 @@ import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Integers
 from ...bake.bake_reports import BonesReport, Deviation, HelperErrors, JointReport
+from ...bake.rig_source import RigSource
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
 from ...scene.blender.scenes import object_millimetres
 from ...wording import rounded
 from .action_poses import MotionPoses
 from .bones_poses import BonesOptions
-from .bones_source import RigSource
 from .helper_bones import HelperSkinning, helper_transforms, skinned
 from .helper_fitting import MOST_HELPERS
 from .twist_bones import TwistedRig

@@ -10,15 +10,18 @@ from typing import Any
 import bpy
 import numpy as np
 
+from ...analysis.ranges_of_motion import ranges_of_motion, shared_pairs
 from ...arrays import Float64s, Floats, Int32s, Integers
 from ...bake.bake_reports import BonesReport
 from ...bake.key_options import MAX_BYTES
+from ...bake.rig_source import RigSource
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
 from ...core.vectors import extent
 from ...errors import UserError
 from ...scene.blender.armature import armature_of, flipped_name
 from ...scene.blender.scenes import object_millimetres
+from ...scene.settings.object_settings import Settings
 from ...steps import Progress, part_of, with_progress
 from ...wording import listed
 from ..correctives.corrective_poses import deforming_names, other_sides, with_mirrored
@@ -31,11 +34,11 @@ from .action_poses import (
     matrices_of_frames,
 )
 from .bones_check import check_bones, distances, shared
-from .bones_poses import BonesOptions, motion_range, ranges_of_motion, small_bends
-from .bones_source import RigSource, helpers_without
+from .bones_poses import BonesOptions, motion_range, small_bends
+from .bones_source import helpers_without
 from .helper_bones import HelperSkinning
 from .helper_budget import Spending
-from .helper_fitting import FitOptions, FittedHelpers, fit_helpers, shared_pairs
+from .helper_fitting import FitOptions, FittedHelpers, fit_helpers
 from .twist_bones import TwistedRig
 
 # Names of helper bones: after the joint and its side, so that Blender finds the other side's.
@@ -241,10 +244,10 @@ def fit_bones(
     )
     live = every[: len(fitted)]
     budget, room = _budget(source, options), None
-    rig = source.twisted(pairs)
+    rig = twisted_rig(source, pairs)
     if options.bone_limit:
         room = options.bone_limit - deforming_bones_of(source)
-        rig = rig if len(rig.twists) <= room else source.twisted(pairs[:0])
+        rig = rig if len(rig.twists) <= room else twisted_rig(source, pairs[:0])
     fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
     found = yield from part(fit.run(options, budget, room), "Fitting Helper Bones of", _FITTING)
     skinning = found.skinning
@@ -390,13 +393,27 @@ def _other_budgets(spending: Spending, twists: int, count: int) -> tuple[tuple[i
     return tuple(found)
 
 
+def twisted_rig(source: RigSource, pairs: Integers) -> TwistedRig:
+    """The rig with twist bones in the limbs among these pairs of bones whose twists spread."""
+    spreads, start = [], 0
+    for each in source.sources:
+        part = start + np.flatnonzero(each.pieces < 0)
+        start += each.vertex_count
+        deformation = each.binding.deformation(Settings.of(each.obj))
+        if deformation.twist_limbs is not None:
+            spreads.append((deformation.twist_limbs, deformation.twist_spread, part))
+    chosen = set(pairs.ravel().tolist())
+    rig = TwistedRig.of(source.limbs, source.influences, source.rest, spreads, chosen)
+    return replace(rig, plain=source.skeleton)
+
+
 def _less(
     source: RigSource, rig: TwistedRig, pairs: Integers, found: FittedHelpers
 ) -> tuple[str, ...]:
     """The bones behind joints that have fewer helpers than they would without a limit."""
     bones = {int(rig.origin[child]) for _, child in found.lost}
     if not rig.twists:
-        bones.update(twist.limb for twist in source.twisted(pairs).twists)
+        bones.update(twist.limb for twist in twisted_rig(source, pairs).twists)
     return tuple(source.skeleton.names[bone] for bone in sorted(bones))
 
 

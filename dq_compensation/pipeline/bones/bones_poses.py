@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import Literal
 
 import numpy as np
 
-from ...analysis.bone_axes import posed_matrices
-from ...arrays import Booleans, Float64s, Floats, Int32s, Integers
+from ...analysis.bone_axes import Quaternion, posed_matrices, swing, twist
+from ...analysis.ranges_of_motion import (
+    BACK,
+    BEND,
+    LEAST_HINGE,
+    LEAST_REST_BEND,
+    TWIST,
+    Bend,
+    limb_bend,
+    limb_lengths,
+)
+from ...arrays import Booleans, Float64s
 from ...bake.bake_source import BakeOnto
 from ...bake.key_options import JointOptions
 from ...core.dual_quaternion import (
     concatenate_quaternions,
-    matrices_from_quaternions,
     quaternions_from_axis_angle,
 )
-from ...core.influences import Influences
-from ...core.skeleton import LimbAxis, Skeleton
+from ...core.skeleton import Skeleton
 from ...core.vectors import extent, unit_or
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
-from ..correctives.corrective_joints import Quaternion, swing, twist
 from ..correctives.corrective_poses import (
-    LEAST_HINGE,
-    LEAST_REST_BEND,
-    Bend,
-    limb_bend,
     mirrored_turns,
     other_sides,
 )
@@ -36,16 +39,11 @@ PoseSource = Literal["ALL", "RANGE", "KEYED", "FRAMES"]
 """ALL: random poses within a range of motion, and frames of all actions of the armature. RANGE: the
 random poses alone. KEYED: the keyed frames of the assigned action. FRAMES: all of its frames."""
 
-# A joint that is bent at rest bends back by no more than this part of its range, and to the sides
-# by no more than the other one where it is a hinge.
-_BACK, _SIDEWAYS = 0.4, 0.15
+# A hinge bends to the sides by no more than this part of its range.
+_SIDEWAYS = 0.15
 _SEED = 12
 # The part of the bones that is turned in a pose.
 _ACTIVE = 0.75
-# The least range of a joint, in parts of the largest: what never turned would fit by chance alone.
-_LEAST_RANGE = 0.35
-# A limb so many times as long as the median distance of what is shared at its joint turns fully.
-_SLENDER = 2.4
 # The part of the twist that a limb has which leaves the body.
 _BALL_TWIST = 0.5
 # The most parts of the range of the trunk and of collarbones; and of the limbs that leave these,
@@ -57,10 +55,6 @@ _GIRDLE, _LEAST_LIMB = 1.0 / 3.0, 0.15
 # Small bends are so large a part of the range, about any axis; so many poses of them are fitted,
 # and count so much beside the others.
 _SMALL, _SMALL_POSES, _SMALL_COUNTS = 0.25, 24, 0.1
-# The least cosine of the angle between two bones of one limb.
-_STRAIGHT = 0.95
-# The turn from Y to -Y.
-_HALF_TURN = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 def motion_range(
@@ -149,7 +143,7 @@ def _at_body(skeleton: Skeleton) -> tuple[Booleans, Booleans]:
     limbs = paired & (reaches > _LEAST_LIMB * extent(ends.reshape(-1, 3)))
     trunk = ~paired & (hangs & limbs).any(axis=1)
     leaving = np.zeros(len(parents), np.bool_)
-    lengths = _limb_lengths(skeleton)
+    lengths = limb_lengths(skeleton)
     for bone in np.argsort(tree.enter).tolist():
         if limbs[bone] and parents[bone] >= 0 and trunk[parents[bone]]:
             is_short = lengths[bone] < _GIRDLE * reaches[bone]
@@ -157,90 +151,10 @@ def _at_body(skeleton: Skeleton) -> tuple[Booleans, Booleans]:
     return trunk, leaving
 
 
-def ranges_of_motion(
-    influences: Influences, rest: Floats, skeleton: Skeleton, pairs: Integers
-) -> dict[int, float]:
-    """The ranges of motion of joints, by how long their limbs are for their thickness.
-
-    An elbow turns fully, a collarbone or a bone of the spine, in a thick trunk, only a little.
-    Squared, it comes near to the anatomical ranges of a human.
-
-    Args:
-        rest: shape (n, 3), armature space.
-        pairs: shape (J, 2), bones that share vertices.
-
-    Returns:
-        `_LEAST_RANGE` to 1, by the index of each bone of the pairs that has a bone above it. A root
-        has a range where it shares vertices with a bone that is neither above nor below it, but for
-        the root with the most bones.
-    """
-    is_root = skeleton.parents < 0
-    lengths = _limb_lengths(skeleton)
-    beside = np.unique(pairs[skeleton.ancestry.kinship(*pairs.T) == 0])
-    beside = beside[is_root[beside]]
-    sizes = skeleton.ancestry.leave - skeleton.ancestry.enter
-    largest = int(np.argmax(np.where(is_root, sizes, 0)))
-    weights = np.zeros((skeleton.bone_count, influences.vertex_count), np.float32)
-    for rows, bones, values in influences.slots():
-        weights[bones, np.arange(influences.vertex_count)[rows]] = values
-    found: dict[int, float] = {}
-    for bone in np.unique(pairs).tolist():
-        if is_root[bone] and (bone not in beside or bone == largest):
-            continue
-        shared = np.minimum(weights[bone], weights[skeleton.parents[bone]])
-        if is_root[bone] or not shared.any():
-            others = pairs[(pairs == bone).any(axis=1)]
-            shared = np.minimum(weights[bone], weights[others[others != bone]].max(axis=0))
-        of_joint = np.flatnonzero(shared)
-        apart = np.linalg.norm(rest[of_joint] - skeleton.heads[bone], axis=1)
-        nearest = np.argsort(apart, kind="stable")
-        half = np.cumsum(shared[of_joint[nearest]], dtype=np.float64)
-        thickness = apart[nearest[np.searchsorted(half, half[-1] / 2.0)]]
-        part = min(1.0, lengths[bone] / (_SLENDER * thickness + 1e-12)) ** 2
-        found[bone] = float(max(_LEAST_RANGE, part))
-    return found
-
-
-def along_limbs(skeleton: Skeleton, axis: LimbAxis, parents: Int32s) -> Skeleton:
-    """The skeleton with axes and tails of its limbs: the same wherever the tails of its bones lie.
-
-    They are those of a bone along the limb, without roll.
-
-    Args:
-        axis: along which limbs point; see `Skeleton.limb_directions`.
-        parents: shape (B,), whose children show where limbs lead; -1 for none.
-    """
-    along, rest = skeleton.limb_directions(axis, parents), skeleton.rest.copy()
-    # Half of the shortest turn from Y: (1 + y . along, y x along), up to its length.
-    x, y, z = along.T
-    half = np.stack((1.0 + y, z, np.zeros(len(along)), -x), axis=1)
-    rest[:, :3, :3] = matrices_from_quaternions(unit_or(half, _HALF_TURN))
-    above = np.where(parents >= 0, parents, np.arange(skeleton.bone_count))
-    tails = skeleton.heads + skeleton.limb_lengths(above)[:, None] * along
-    return replace(skeleton, rest=rest, tails=tails)
-
-
-def _limb_lengths(skeleton: Skeleton) -> Float64s:
-    """How long each bone's limb is, shape (B,): it goes on where its only child is straight."""
-    ways = skeleton.tails - skeleton.heads
-    parents = np.where(skeleton.parents < 0, np.arange(skeleton.bone_count), skeleton.parents)
-    lengths = np.maximum(skeleton.limb_lengths(parents), np.linalg.norm(ways, axis=1))
-    directions = unit_or(ways, 0.0)
-    children = np.bincount(skeleton.parents[skeleton.parents >= 0], minlength=skeleton.bone_count)
-    for bone in reversed(range(skeleton.bone_count)):
-        above = skeleton.parents[bone]
-        if above >= 0 and children[above] == 1:
-            way = skeleton.heads[bone] - skeleton.heads[above]
-            apart = float(np.linalg.norm(way))
-            if directions[bone] @ way > _STRAIGHT * apart > 0.0:
-                lengths[above] = apart + lengths[bone]
-    return lengths
-
-
 def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -> Quaternion:
     """A random rotation of a bone in its rest axes."""
     known, hinge = limb.at_rest >= LEAST_REST_BEND, limb.at_rest >= LEAST_HINGE
-    on = rng.uniform(-_BACK * bend if known else -bend, bend)
+    on = rng.uniform(-BACK * bend if known else -bend, bend)
     aside = rng.uniform(-1.0, 1.0) * bend * (_SIDEWAYS if hinge else 0.5 if known else 1.0)
     size = float(np.hypot(on, aside))
     # Not farther than `bend` in any direction.
@@ -252,23 +166,6 @@ def _both(turned: Quaternion, about: Quaternion) -> Quaternion:
     """A twist, then a swing."""
     w, x, y, z = concatenate_quaternions(np.array(turned), np.array(about)).tolist()
     return (w, x, y, z)
-
-
-def turned_in_test(limb: Bend, bend: float, twisted: float, time: float) -> Quaternion:
-    """A bone's rotation while its joint is tested: bent, to the other side, twisted to both sides.
-
-    Args:
-        bend, twisted: how far, degrees.
-        time: 0 to 1; at 0, a quarter, a half and three quarters it is at rest.
-
-    Returns:
-        in the bone's rest axes, (w, x, y, z).
-    """
-    part = float(np.sin(4.0 * np.pi * time))
-    if time >= 1.0 / 2.0:
-        return twist(part * twisted)
-    back = _BACK if limb.at_rest >= LEAST_REST_BEND and part < 0.0 else 1.0
-    return swing(part * back * bend, limb.azimuth)
 
 
 # Keeps the options of a bake to helper bones.
@@ -327,14 +224,14 @@ class BonesOptions(JointOptions):
     )
     bend: float = props.FloatProperty(
         description="How far the joints bend, in degrees",
-        default=90.0,
+        default=BEND,
         unit="°",
         min=1.0,
         max=170.0,
     )
     twist: float = props.FloatProperty(
         description="How far the bones twist to either side, in degrees",
-        default=60.0,
+        default=TWIST,
         unit="°",
         min=0.0,
         max=170.0,

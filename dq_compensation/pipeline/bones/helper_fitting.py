@@ -15,7 +15,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...analysis.convex_weights import losses, sparse_convex_weights
-from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
+from ...analysis.ranges_of_motion import LEAST_WEIGHT
+from ...arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ...core.influences import Influences
 from ...core.pose import Pose
 from ...core.skeleton import Skeleton
@@ -144,8 +145,6 @@ _MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
 
 # What a weight that is 1 off costs, in tolerances.
 _PULL = 0.02
-# Weights below this do not make a vertex one of a pair.
-LEAST_WEIGHT = 0.02
 # So many vertices of a pair count for the number of its helpers.
 _NEARLY_ALL = 0.9
 # Helpers on either side are not equally far from the joint: Blender's FBX importer ends a bone in
@@ -502,34 +501,10 @@ def _made(
     return found
 
 
-# Pairs with fewer vertices get no helper.
-_LEAST_VERTICES = 8
 # So many numbers of a chunk of vertices are worked on at a time.
 _CHUNK = 2_000_000
 # How much of the work it is to choose the helpers.
 _CHOOSING = 0.4
-
-
-def shared_pairs(influences: Influences, skeleton: Skeleton) -> Int32s:
-    """The pairs of bones that move the same skin.
-
-    Returns:
-        shape (J, 2), parent and child: the ancestor first; of unrelated bones the one that comes
-        first in the skeleton.
-    """
-    follows = (_dense(influences, skeleton.bone_count) > LEAST_WEIGHT).astype(np.float32)
-    together = follows.T @ follows
-    first, second = np.nonzero(np.triu(together, 1) >= _LEAST_VERTICES)
-    # Ancestors come first in a skeleton.
-    return np.stack((first, second), axis=1).astype(np.int32)
-
-
-def _dense(influences: Influences, bone_count: int) -> Float32s:
-    """The weights of all bones on each vertex, shape (n, B)."""
-    weights = np.zeros((influences.vertex_count, bone_count), np.float32)
-    for rows, bones, values in influences.slots():
-        weights[np.arange(influences.vertex_count)[rows], bones] = values
-    return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -577,7 +552,7 @@ def fit_helpers(
     Returns:
         the helpers that some vertex uses, and all weights.
     """
-    bones = _dense(influences, skeleton.bone_count).astype(np.float64)
+    bones = influences.dense(skeleton.bone_count).astype(np.float64)
     pull, most, pieces = _PULL * options.tolerance, options.most_influences, options.pieces
     pose_weights = options.pose_weights
     if pose_weights is None:

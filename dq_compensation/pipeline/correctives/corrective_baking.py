@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
-from ...analysis.bone_axes import posed_matrices
+from ...analysis.bone_axes import Quaternion, posed_matrices
 from ...arrays import Booleans, Float32s
 from ...bake.bake_reports import CorrectiveReport, Deviation, Verdict, deviation, remember_report
 from ...bake.bake_source import Source
@@ -30,7 +30,7 @@ from ...steps import Progress, with_progress
 from ...wording import listed
 from ..bones.helper_budget import Spending
 from .corrective_drivers import corrective_keys, drive_keys
-from .corrective_joints import CorrectiveJoint, Quaternion
+from .corrective_joints import CorrectiveJoint
 from .corrective_poses import (
     action_joints,
     chosen_joints,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import bpy
 import numpy as np
 
+from ...analysis.bone_axes import Quaternion, swing, twist
+from ...analysis.ranges_of_motion import LEAST_HINGE, Bend, limb_bend
 from ...arrays import Float64s, Floats, Indices, Int32s, Integers
 from ...bake.key_options import CorrectiveOptions
 from ...core.dual_quaternion import (
@@ -35,24 +36,12 @@ from .corrective_joints import (
     CorrectiveJoint,
     ExampleJoint,
     JointPose,
-    Quaternion,
     ScatteredJoint,
     ball_joint,
     hinge_joint,
-    swing,
     swing_and_twist,
-    twist,
     twist_joint,
 )
-
-# A limb bent by less at rest does not tell where its joint bends.
-LEAST_REST_BEND = 5.0
-
-# A limb bent by more at rest is a hinge that goes back to straight and no further.
-LEAST_HINGE = 20.0
-
-# Within this of the bone's own X or Z, that is the axis.
-_SNAP = 12.0
 
 # A vertex with a smaller weight does not follow a bone of a joint.
 _LEAST_WEIGHT = 0.01
@@ -60,20 +49,6 @@ _LEAST_WEIGHT = 0.01
 _REFUSAL_ANGLES = (
     'The angles "{text}" cannot be read. Write degrees between 1 and 170, like this: 45, 90.'
 )
-
-
-@dataclass(frozen=True)
-class Bend:
-    """The bend of a joint.
-
-    Attributes:
-        azimuth: of the axis in the bone's rest axes: radians from X towards Z; a positive angle
-            bends the limb further.
-        at_rest: by how much it is bent at rest, degrees; 0 where it is straight.
-    """
-
-    azimuth: float
-    at_rest: float
 
 
 def read_angles(text: str) -> tuple[float, ...]:
@@ -104,34 +79,6 @@ def checked_angles(angles: Iterable[float], text: str = "") -> tuple[float, ...]
         text = text or ", ".join(f"{angle:g}" for angle in found)
         raise UserError(_REFUSAL_ANGLES.format(text=text))
     return tuple(found)
-
-
-def limb_bend(skeleton: Skeleton, bone: int) -> Bend:
-    """The bend of the limb at a bone: about the normal of the plane of its parent limb and its own.
-
-    The parent limb goes from the parent's head to the bone's, the own one where
-    `Skeleton.limb_directions` says. Where they are in line, or there is no parent, it is the bone's
-    X axis.
-    """
-    parent = int(skeleton.parents[bone])
-    if parent < 0:
-        return Bend(0.0, 0.0)
-    before = skeleton.heads[bone] - skeleton.heads[parent]
-    length = float(np.linalg.norm(before))
-    before = before / length if length > 0.0 else skeleton.rest[parent, :3, 1]
-    after = skeleton.limb_directions()[bone]
-    normal = np.cross(before, after)
-    sine = float(np.linalg.norm(normal))
-    at_rest = float(np.degrees(np.arctan2(sine, before @ after)))
-    if at_rest < LEAST_REST_BEND or sine < 1e-6:
-        return Bend(0.0, 0.0)
-    x, _, z = skeleton.rest[bone, :3, :3].T @ normal
-    azimuth = float(np.arctan2(z, x))
-    quarter = np.pi / 2.0
-    nearest = round(azimuth / quarter) * quarter
-    if abs(azimuth - nearest) < np.radians(_SNAP):
-        azimuth = nearest
-    return Bend(azimuth, at_rest)
 
 
 def chosen_joints(
