@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.pipeline.bones.baked_check import BAKED_BONES
+from dq_compensation.pipeline.bones.baked_bones_check import BAKED_BONES
 from dq_compensation.pipeline.bones.helper_rig import helper_names
 from dq_compensation.scene.blender.armature import edited_bones
 from dq_compensation.setup_check.issue import Issue
