@@ -626,3 +626,12 @@ def test_the_buttons_of_bakes_ask_200_meshes_once() -> None:
     for obj in bpy.context.view_layer.objects:
         obj.hide_set(obj != rig)
     assert can_bake() == [False] * 5
+
+
+def test_bakes_and_exports_stand_in_their_order_whoever_declares_them(rig: Object) -> None:
+    names = [leaf.name for leaf in drawn({"BakePanel"}).leaves("operator")]
+    first = names.index("dqc.bake_pose")
+    assert names[first : first + 8] == [
+        *("dqc.bake_pose", "dqc.bake_range", "dqc.bake_correctives", "dqc.bake_correctives"),
+        *("dqc.bake_bones", "dqc.bake_bones", "dqc.bake_cache", "dqc.export_plain"),
+    ]
