@@ -29,7 +29,7 @@ from dq_compensation.core.dual_quaternion import (
 )
 from dq_compensation.pipeline.bones.bones_check import distances
 from dq_compensation.pipeline.bones.bones_fitting import Fitted, fit_bones, pairs_to_help
-from dq_compensation.pipeline.bones.bones_poses import BonesOptions
+from dq_compensation.pipeline.bones.bones_options import BonesOptions
 from dq_compensation.pipeline.bones.helper_bones import HelperSkinning
 from dq_compensation.pipeline.bones.helper_fitting import (
     Fitting,

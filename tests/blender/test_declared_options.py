@@ -20,7 +20,7 @@ from dq_compensation.bake.key_options import (
     PoseOptions,
     RangeOptions,
 )
-from dq_compensation.pipeline.bones.bones_poses import BonesOptions
+from dq_compensation.pipeline.bones.bones_options import BonesOptions
 from dq_compensation.pipeline.crowds.crowd_baking import CrowdBakeOptions
 from dq_compensation.pipeline.takes.caching import TakeOptions
 from dq_compensation.scene.settings.declaration import Declared, declared_in

@@ -32,7 +32,7 @@ from ...wording import counted
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
 from ..correctives.corrective_drivers import corrective_keys, played_keys, remove_properties
 from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
-from .bones_poses import BonesOptions
+from .bones_options import BonesOptions
 from .bones_source import (
     remove_bones_bake,
     writing_bones_refusal,

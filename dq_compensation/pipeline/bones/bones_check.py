@@ -16,8 +16,8 @@ from ...core.pose import Pose
 from ...core.skinning import linear_blend
 from ...scene.blender.scenes import object_millimetres
 from ...wording import rounded
-from .action_poses import MotionPoses
-from .bones_poses import BonesOptions
+from ..correctives.random_poses import MotionPoses
+from .bones_options import BonesOptions
 from .helper_bones import HelperSkinning, helper_transforms, skinned
 from .helper_fitting import MOST_HELPERS
 from .twist_bones import TwistedRig

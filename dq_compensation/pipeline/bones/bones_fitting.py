@@ -24,9 +24,10 @@ from ...scene.blender.scenes import object_millimetres
 from ...scene.settings.object_settings import Settings
 from ...steps import Progress, part_of, with_progress
 from ...wording import listed
-from ..correctives.corrective_poses import deforming_names, other_sides, with_mirrored
+from ..correctives.corrective_poses import deforming_names, with_mirrored
+from ..correctives.key_budget import Spending
+from ..correctives.random_poses import MotionPoses, motion_range, other_sides, small_bends
 from .action_poses import (
-    MotionPoses,
     action_frames,
     action_range,
     frames_of_all_actions,
@@ -34,10 +35,9 @@ from .action_poses import (
     matrices_of_frames,
 )
 from .bones_check import check_bones, distances, shared
-from .bones_poses import BonesOptions, motion_range, small_bends
+from .bones_options import BonesOptions
 from .bones_source import helpers_without
 from .helper_bones import HelperSkinning
-from .helper_budget import Spending
 from .helper_fitting import FitOptions, FittedHelpers, fit_helpers
 from .twist_bones import TwistedRig
 

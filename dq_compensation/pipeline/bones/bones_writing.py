@@ -29,7 +29,7 @@ from ...scene.vertex_groups import group_users, keep_weights, write_entries
 from ..correctives.corrective_poses import blending_joints
 from .bones_check import helps
 from .bones_fitting import Fitted, helper_name
-from .bones_poses import BonesOptions
+from .bones_options import BonesOptions
 from .bones_source import remove_bones_bake
 from .helper_bones import Helper, TwistHelper, helper_heads, helper_transforms
 from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers

@@ -1,4 +1,4 @@
-"""Which helper bones a budget is for: those whose loss would raise the error most.
+"""The mathematics of a budget of helper bones: those stay whose loss would raise the error most.
 
 The weights of a sample of vertices say what each helper is worth. Helpers leave a few at a time,
 each with its mirror image, and the vertices that followed them get other weights.
@@ -13,6 +13,7 @@ import numpy as np
 
 from ...analysis.convex_weights import losses, sparse_convex_weights
 from ...arrays import Booleans, Float64s, Floats, Indices, Integers
+from ..correctives.key_budget import Spending
 
 # So large a part of the helpers leaves at a time.
 _AT_A_TIME = 0.06
@@ -30,25 +31,6 @@ class Candidates:
     helpers: Integers
     gram: Floats
     pulled: Floats
-
-
-@dataclass(frozen=True)
-class Spending:
-    """What numbers of helpers, or of keys, leave of the error.
-
-    Attributes:
-        counts: falling.
-        left: as many root mean squares, of the errors of the sample in metres; those of keys as
-            parts of the error without any key.
-    """
-
-    counts: tuple[int, ...]
-    left: tuple[float, ...]
-
-    def left_by(self, count: int) -> tuple[int, float]:
-        """The largest number up to this one that was tried, else the least, and what it leaves."""
-        place = next((n for n, each in enumerate(self.counts) if each <= count), -1)
-        return self.counts[place], self.left[place]
 
 
 class _Weights:

@@ -21,8 +21,9 @@ from ...core.influences import Influences
 from ...core.pose import Pose
 from ...core.skeleton import Skeleton
 from ...steps import part_of
+from ..correctives.key_budget import Spending
 from .helper_bones import SIDES, Helper, HelperSkinning, Side, helper_transforms
-from .helper_budget import Candidates, Spending, within_budget
+from .helper_budget import Candidates, within_budget
 
 # The weights of vertices on bones and helpers that fit positions in many poses best.
 

@@ -28,7 +28,7 @@ from ...ui_shared.reporting import (
 )
 from ..correctives.panel import BONES, ChoosesJoints, draw_with_dry_run
 from .bones_baking import bake_bones, removal_refusal, remove_bakes
-from .bones_poses import BonesOptions
+from .bones_options import BonesOptions
 
 # Of the dialog, where the user turns the limit on: what many engines for phones allow.
 _BONE_LIMIT = 75

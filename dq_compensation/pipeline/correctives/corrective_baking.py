@@ -28,7 +28,6 @@ from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, write
 from ...scene.settings.object_settings import Settings
 from ...steps import Progress, with_progress
 from ...wording import listed
-from ..bones.helper_budget import Spending
 from .corrective_drivers import corrective_keys, drive_keys
 from .corrective_joints import CorrectiveJoint
 from .corrective_poses import (
@@ -42,7 +41,7 @@ from .corrective_poses import (
     poses_of_joint,
     with_mirrored,
 )
-from .key_budget import within_key_budget
+from .key_budget import Spending, within_key_budget
 
 # The part of the bake's time that the poses take; the rest is the check.
 _READING = 0.6

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import bpy
 import numpy as np
 
 from ...analysis.bone_axes import Quaternion, swing, twist
 from ...analysis.ranges_of_motion import LEAST_HINGE, Bend, limb_bend
-from ...arrays import Float64s, Floats, Indices, Int32s, Integers
+from ...arrays import Float64s, Floats, Indices, Integers
 from ...bake.key_options import CorrectiveOptions
 from ...core.dual_quaternion import (
     concatenate_quaternions,
@@ -42,6 +42,7 @@ from .corrective_joints import (
     swing_and_twist,
     twist_joint,
 )
+from .random_poses import mirrored_turns, other_sides
 
 # A vertex with a smaller weight does not follow a bone of a joint.
 _LEAST_WEIGHT = 0.01
@@ -354,26 +355,6 @@ def _in_rest_axes(rotations: Floats, skeleton: Skeleton, bones: Integers) -> Flo
     return concatenate_quaternions(
         quaternion_conjugate(rest), concatenate_quaternions(rotations, rest)
     )
-
-
-def other_sides(skeleton: Skeleton) -> Int32s:
-    """Shape (B,), the other side's bone of each, by its name; itself where there is none."""
-    place = {name: bone for bone, name in enumerate(skeleton.names)}
-    each = [place.get(flipped_name(name), bone) for bone, name in enumerate(skeleton.names)]
-    return np.array(each, np.int32)
-
-
-def mirrored_turns(
-    skeleton: Skeleton, others: Integers, turned: Mapping[int, Quaternion]
-) -> dict[int, Quaternion]:
-    """Rotations of the other side's bones, `other_sides`, mirrored at the armature's X = 0."""
-    found: dict[int, Quaternion] = {}
-    for bone, (w, *axis) in turned.items():
-        other = int(others[bone])
-        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
-        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
-        found[other] = (w, x, y, z)
-    return found
 
 
 def mirrored_poses(

@@ -1,43 +1,29 @@
-"""The poses that helper bones are fitted to, and others to check them in."""
+"""Random poses in which joints turn as far as they go: bakes are fitted to them, and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import KW_ONLY
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...analysis.bone_axes import Quaternion, posed_matrices, swing, twist
 from ...analysis.ranges_of_motion import (
     BACK,
-    BEND,
     LEAST_HINGE,
     LEAST_REST_BEND,
-    TWIST,
     Bend,
     limb_bend,
     limb_lengths,
 )
-from ...arrays import Booleans, Float64s
-from ...bake.bake_source import BakeOnto
-from ...bake.key_options import JointOptions
-from ...core.dual_quaternion import (
-    concatenate_quaternions,
-    quaternions_from_axis_angle,
-)
+from ...arrays import Booleans, Float64s, Int32s, Integers
+from ...core.dual_quaternion import concatenate_quaternions, quaternions_from_axis_angle
 from ...core.skeleton import Skeleton
 from ...core.vectors import extent, unit_or
-from ...scene.settings.declaration import TOLERANCE, frozen_values, props
-from ..correctives.corrective_poses import (
-    mirrored_turns,
-    other_sides,
-)
-from .action_poses import CHECKED, CHOOSING, FITTED, MotionPoses
+from ...scene.blender.armature import flipped_name
 
-PoseSource = Literal["ALL", "RANGE", "KEYED", "FRAMES"]
-"""ALL: random poses within a range of motion, and frames of all actions of the armature. RANGE: the
-random poses alone. KEYED: the keyed frames of the assigned action. FRAMES: all of its frames."""
+# How many poses of a motion are fitted, choose the joints, and are checked, at most; even numbers.
+FITTED, CHOOSING, CHECKED = 64, 8, 16
 
 # A hinge bends to the sides by no more than this part of its range.
 _SIDEWAYS = 0.15
@@ -57,6 +43,23 @@ _GIRDLE, _LEAST_LIMB = 1.0 / 3.0, 0.15
 _SMALL, _SMALL_POSES, _SMALL_COUNTS = 0.25, 24, 0.1
 
 
+@dataclass(frozen=True, eq=False)
+class MotionPoses:
+    """Poses of one kind of motion, D_b of a skeleton's B bones.
+
+    Attributes:
+        fitted: shape (F, B, 4, 4).
+        choosing: shape (C, B, 4, 4); they tell the joints that gain by helpers. C may be 0.
+        checked: shape (K, B, 4, 4); nothing is made by them. K may be 0.
+        counts: how much the motion counts beside others, in parts of what plain skinning is off by.
+    """
+
+    fitted: Float64s
+    choosing: Float64s
+    checked: Float64s
+    counts: float = 1.0
+
+
 def motion_range(
     skeleton: Skeleton,
     ranges: Mapping[int, float],
@@ -74,7 +77,7 @@ def motion_range(
         balls: bones that twist half as far, as arms and thighs do.
     """
     rng = np.random.default_rng(_SEED)
-    trunk, leaving = _at_body(skeleton)
+    trunk, leaving = bones_at_body(skeleton)
     parts = {bone: min(part, _TRUNK) if trunk[bone] else part for bone, part in ranges.items()}
     limbs = {bone: None if leaving[bone] else limb_bend(skeleton, bone) for bone in ranges}
     twists = {bone: twisted * (_BALL_TWIST if bone in balls else 1.0) for bone in ranges}
@@ -129,7 +132,7 @@ def _random_poses(
     return np.array(poses)
 
 
-def _at_body(skeleton: Skeleton) -> tuple[Booleans, Booleans]:
+def bones_at_body(skeleton: Skeleton) -> tuple[Booleans, Booleans]:
     """Which bones are of the trunk or a collarbone, and which leave these: shape (B,) each.
 
     The trunk are bones of the middle on which limbs of both sides hang.
@@ -151,6 +154,26 @@ def _at_body(skeleton: Skeleton) -> tuple[Booleans, Booleans]:
     return trunk, leaving
 
 
+def other_sides(skeleton: Skeleton) -> Int32s:
+    """Shape (B,), the other side's bone of each, by its name; itself where there is none."""
+    place = {name: bone for bone, name in enumerate(skeleton.names)}
+    each = [place.get(flipped_name(name), bone) for bone, name in enumerate(skeleton.names)]
+    return np.array(each, np.int32)
+
+
+def mirrored_turns(
+    skeleton: Skeleton, others: Integers, turned: Mapping[int, Quaternion]
+) -> dict[int, Quaternion]:
+    """Rotations of the other side's bones, `other_sides`, mirrored at the armature's X = 0."""
+    found: dict[int, Quaternion] = {}
+    for bone, (w, *axis) in turned.items():
+        other = int(others[bone])
+        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
+        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
+        found[other] = (w, x, y, z)
+    return found
+
+
 def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -> Quaternion:
     """A random rotation of a bone in its rest axes."""
     known, hinge = limb.at_rest >= LEAST_REST_BEND, limb.at_rest >= LEAST_HINGE
@@ -166,122 +189,3 @@ def _both(turned: Quaternion, about: Quaternion) -> Quaternion:
     """A twist, then a swing."""
     w, x, y, z = concatenate_quaternions(np.array(turned), np.array(about)).tolist()
     return (w, x, y, z)
-
-
-# Keeps the options of a bake to helper bones.
-
-
-@frozen_values
-class BonesOptions(JointOptions):
-    """The options of a bake to helper bones, in the order of the dialog."""
-
-    _: KW_ONLY
-    helpers: int = props.IntProperty(
-        description="Helper bones for each joint. 0: as few as the tolerance needs",
-        default=0,
-        min=0,
-        max=4,
-        noun="number of helpers",
-    )
-    influences: int = props.IntProperty(
-        description="The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
-        default=4,
-        min=0,
-        max=255,
-        soft_max=8,
-        noun="number of influences",
-    )
-    budget: int = props.IntProperty(
-        description="The most helper bones in all, where they are worth most. 0: two for each bone "
-        "behind a joint",
-        default=0,
-        min=0,
-        soft_max=1024,
-    )
-    tolerance: float = props.FloatProperty(
-        description="Give a joint more helper bones until its error is below this, in millimetres",
-        default=0.5,
-        min=0.001,
-        **TOLERANCE,
-    )
-    poses: PoseSource = props.EnumProperty(
-        description="The poses in which the result has to fit",
-        items=(
-            (
-                "ALL",
-                "Range and Actions",
-                "Random poses, and frames of all actions for the armature's bones",
-            ),
-            (
-                "RANGE",
-                "Range of Motion",
-                "Random poses: all joints bend and twist at the same time",
-            ),
-            ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
-            ("FRAMES", "Whole Action", "All frames of the armature's action"),
-        ),
-        default="ALL",
-    )
-    bend: float = props.FloatProperty(
-        description="How far the joints bend, in degrees",
-        default=BEND,
-        unit="°",
-        min=1.0,
-        max=170.0,
-    )
-    twist: float = props.FloatProperty(
-        description="How far the bones twist to either side, in degrees",
-        default=TWIST,
-        unit="°",
-        min=0.0,
-        max=170.0,
-    )
-    onto: BakeOnto = props.EnumProperty(
-        description="What gets the bones and weights",
-        items=(
-            (
-                "THIS",
-                "This Object",
-                "The character's armature gets the bones, its mesh the weights",
-            ),
-            (
-                "COPY",
-                "A Copy",
-                "A copy of the character and of its armature gets them. The originals stay as they "
-                "are and are hidden in the viewport",
-            ),
-        ),
-        default="THIS",
-    )
-    bone_limit: int = props.IntProperty(
-        description="The most deforming bones that the engine allows. 0: no limit",
-        default=0,
-        min=0,
-        soft_max=1024,
-    )
-    overwrite: bool = props.BoolProperty(
-        name="Replace Earlier Bake",
-        description="First remove the helper bones of an earlier bake and give the mesh its former "
-        "weights back",
-        default=True,
-    )
-    with_correctives: bool = props.BoolProperty(
-        description="Add shape keys with drivers for the error that the helper bones leave",
-        default=False,
-    )
-    keys: bool = props.BoolProperty(
-        name="Key Helpers",
-        description="Write the motion of the helper bones into the armature's action, for "
-        "exporters that do not sample constraints",
-        default=False,
-    )
-    key_every_frame: bool = props.BoolProperty(
-        name="All Frames",
-        description="Key every frame. Off: key only the frames that the tolerance needs",
-        default=True,
-    )
-    dry_run: bool = props.BoolProperty(
-        description="Fit and report only: nothing is changed",
-        default=False,
-        options={"SKIP_SAVE"},
-    )
