@@ -434,7 +434,6 @@ class BonesReport(HelperErrors):
         dry_run: whether nothing was written.
         other_budgets: about half and twice as many helper bones, where there may be as many, and
             the part of the root mean square that would remain with them, about.
-        less: bones behind joints that *Bone Limit* leaves fewer helpers.
         bones: how many helper bones there are.
     """
 
@@ -453,7 +452,6 @@ class BonesReport(HelperErrors):
     correctives: str = ""
     dry_run: bool = False
     other_budgets: tuple[tuple[int, float], ...] = ()
-    less: tuple[str, ...] = ()
     bones: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -476,7 +474,7 @@ class BonesReport(HelperErrors):
         if not self.bones:
             return (
                 f"{names} needs no helper bones: the plain Armature modifier is off by "
-                f"{rounded(self.before.largest)} mm at most. {self.advice}{self._lacking} "
+                f"{rounded(self.before.largest)} mm at most. {self.advice} "
                 "Nothing was changed."
             )
         joints = sum(joint.helpers > 0 for joint in self.joints)
@@ -498,7 +496,6 @@ class BonesReport(HelperErrors):
             text += (
                 f" With {counted(count, 'helper')} about {rounded(100.0 * part, 2)} % (rms) remain."
             )
-        text += self._lacking
         if self.gauges:
             text += (
                 f" {counted(self.gauges, 'more bone')} {'does' if self.gauges == 1 else 'do'} not "
@@ -509,11 +506,6 @@ class BonesReport(HelperErrors):
         if onto:
             text += f" {names} is hidden; Alt H in Object Mode shows it."
         return " ".join(filter(None, (text, self.advice, self.used, self.correctives)))
-
-    @property
-    def _lacking(self) -> str:
-        """A sentence about the joints that the limit leaves less."""
-        return f" Fewer because of the Bone Limit: {listed(self.less)}." if self.less else ""
 
     @property
     def _compared_in_poses(self) -> str:

@@ -72,7 +72,7 @@ def measure(poses: PoseSource, helpers: int, tolerance: float) -> None:
     disable(obj)
     plain_rms, plain_largest = errors()
     enable(obj, use_ball_joints=False)
-    if poses == "KEYED":
+    if poses == "FRAMES":
         key_poses(armature)
     bones = len(armature.pose.bones)
     start = time.perf_counter()
@@ -100,8 +100,8 @@ def main() -> None:
     helpers = int(sys.argv[1]) if len(sys.argv) > 1 else 0
     tolerance = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
     dq_compensation.register()
-    measure("KEYED", helpers, tolerance)
-    measure("RANGE", helpers, tolerance)
+    measure("FRAMES", helpers, tolerance)
+    measure("ALL", helpers, tolerance)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from dq_compensation.analysis.ranges_of_motion import ranges_of_motion
+from dq_compensation.analysis.ranges_of_motion import BEND, TWIST, ranges_of_motion
 from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.bake.rig_source import RigSource
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
@@ -52,7 +52,7 @@ def test_figures_of_the_report_are_blenders(limb: bpy.types.Object) -> None:
     skeleton, armature = source.skeleton, rig(limb)
     pairs = pairs_to_help(source, options)
     ranges = ranges_of_motion(source.influences, source.rest, skeleton, pairs)
-    poses = motion_range(skeleton, ranges, options.bend, options.twist).checked
+    poses = motion_range(skeleton, ranges, BEND, TWIST).checked
     steps = bake_bones([limb], options)
     try:
         while True:

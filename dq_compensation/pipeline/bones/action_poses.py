@@ -18,24 +18,19 @@ from ..correctives.corrective_poses import keyed_frames
 from ..correctives.random_poses import CHECKED, CHOOSING, FITTED
 
 
-def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:
+def action_frames(armature: bpy.types.Object) -> tuple[list[int], list[int]]:
     """The frames of an armature's action to fit, and others to check.
-
-    Args:
-        keyed: fit frames with keyframes, and check frames between them.
 
     Raises:
         UserError: the armature has no action, or one of a single frame.
     """
     every = list(action_range(armature))
     chosen, between = every[::2], every[1::2]
-    if keyed and (unkeyed := sorted(set(every) - set(keyed_frames(armature)))):
-        chosen, between = list(keyed_frames(armature)), unkeyed
     if not between:
         action = armature.animation_data.action.name
         raise UserError(
-            f"The action {action} of {armature.name} has fewer than two frames. Choose Range of "
-            "Motion instead."
+            f"The action {action} of {armature.name} has fewer than two frames. Choose Range "
+            "and Actions instead."
         )
     return spread_frames(chosen, FITTED), spread_frames(between, CHOOSING + CHECKED)
 

@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 import bpy
 import numpy as np
 
+from ...analysis.ranges_of_motion import BEND, TWIST
 from ...arrays import Float32s, Float64s
 from ...bake.bake_reports import BonesReport, forget_report, remember_report
 from ...bake.bake_source import Source
@@ -31,7 +32,7 @@ from ...steps import Progress
 from ...wording import counted
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
 from ..correctives.corrective_drivers import corrective_keys, played_keys, remove_properties
-from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
+from .bones_fitting import Fitted, fit_bones, pairs_to_help
 from .bones_options import BonesOptions
 from .bones_source import (
     remove_bones_bake,
@@ -88,9 +89,9 @@ def _correctives(options: BonesOptions, onto: str) -> CorrectiveOptions:
     """The poses of the range of motion, or those of the action."""
     return CorrectiveOptions(
         bones=options.bones,
-        directions="LIMBS" if options.poses in {"ALL", "RANGE"} else "ACTION",
-        angles=(options.bend / 2.0, options.bend),
-        twists=(options.twist,) if options.twist >= 1.0 else (),
+        directions="LIMBS" if options.poses == "ALL" else "ACTION",
+        angles=(BEND / 2.0, BEND),
+        twists=(TWIST,),
         both_ways=True,
         mirror=options.mirror,
         tolerance=options.tolerance,
@@ -168,7 +169,6 @@ def bake_bones(
     pairs = [pairs_to_help(source, options) for source in sources]
     most_keys = []
     for source in sources:
-        require_within_limit(source, options)
         if options.keys:
             keyed_action(source.armature)
         most_keys.append(_require_rest(source, options) if options.with_correctives else 0)

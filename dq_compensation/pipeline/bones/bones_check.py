@@ -29,12 +29,6 @@ _NOTHING = 0.01
 # With fewer influences vertices between two bones have no room for helpers; engines allow more.
 _FEW_INFLUENCES, _MANY_INFLUENCES = 3, 8
 
-_OTHER_POSES = {
-    "RANGE": "Poses of the Action",
-    "KEYED": "Whole Action",
-    "FRAMES": "Range of Motion",
-}
-
 Distances = tuple[Floats, Floats]
 """Shape (N,) each, armature space: without and with the helpers."""
 
@@ -191,10 +185,8 @@ def _limit(
         )
     of_fitted = [distances(source, rig, skinning, *each) for each in zip(*fitted, strict=True)]
     without, with_helpers = (np.square(each).sum() for each in zip(*of_fitted, strict=True))
-    if options.poses in _OTHER_POSES and with_helpers <= _MUCH**2 * without:
-        return (
-            f"The fitted poses say too little about others: choose {_OTHER_POSES[options.poses]}."
-        )
+    if options.poses == "FRAMES" and with_helpers <= _MUCH**2 * without:
+        return "The fitted poses say too little about others: choose Range and Actions."
     if 0 < options.helpers < MOST_HELPERS:
         return "Allow more Helpers for each joint."
     ways = []

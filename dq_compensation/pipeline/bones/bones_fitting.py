@@ -10,7 +10,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...analysis.ranges_of_motion import ranges_of_motion, shared_pairs
+from ...analysis.ranges_of_motion import BEND, TWIST, ranges_of_motion, shared_pairs
 from ...arrays import Float64s, Floats, Int32s, Integers
 from ...bake.bake_reports import BonesReport
 from ...bake.key_options import MAX_BYTES
@@ -182,16 +182,6 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
     return np.array(found, np.int32)
 
 
-def require_within_limit(source: RigSource, options: BonesOptions) -> None:
-    """Raise `UserError` where the deforming bones alone are more than the limit."""
-    count = deforming_bones_of(source)
-    if options.bone_limit and count > options.bone_limit:
-        raise UserError(
-            f"{source.armature.name} has {count} deforming bones: more than the Bone Limit of "
-            f"{options.bone_limit} even without helpers."
-        )
-
-
 def _budget(source: RigSource, options: BonesOptions) -> int | None:
     """How many helpers come at most; None where the number of each pair is given.
 
@@ -243,13 +233,11 @@ def fit_bones(
         _live(source, np.concatenate((fitted, choosing))), "Deforming", _DEFORMING
     )
     live = every[: len(fitted)]
-    budget, room = _budget(source, options), None
-    rig = twisted_rig(source, pairs)
-    if options.bone_limit:
-        room = options.bone_limit - deforming_bones_of(source)
-        rig = rig if len(rig.twists) <= room else twisted_rig(source, pairs[:0])
+    budget, rig = _budget(source, options), twisted_rig(source, pairs)
+    if budget is not None and len(rig.twists) > budget:
+        rig = twisted_rig(source, pairs[:0])
     fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
-    found = yield from part(fit.run(options, budget, room), "Fitting Helper Bones of", _FITTING)
+    found = yield from part(fit.run(options, budget), "Fitting Helper Bones of", _FITTING)
     skinning = found.skinning
     count = len(skinning.helpers) + len(rig.used(skinning))
     checking = 1.0 - _READING - _DEFORMING - _FITTING
@@ -268,7 +256,6 @@ def fit_bones(
     report = replace(
         report,
         other_budgets=tuple((number, report.remaining.rms * times) for number, times in others),
-        less=_less(source, rig, pairs, found) if room is not None else (),
     )
     return Fitted(source, rig, skinning, report, frames, of_frames)
 
@@ -290,20 +277,16 @@ class _FitOfRig:
     live: tuple[Float64s, Float64s]
 
     def run(
-        self, options: BonesOptions, budget: int | None, room: int | None
+        self, options: BonesOptions, budget: int | None
     ) -> Generator[float, None, FittedHelpers]:
         """Fit, and fit again without the pairs of bones that gain nothing in other poses.
 
         Args:
-            budget: how many helpers and twist bones there should be at most.
-            room: how many there may be; None: any number.
+            budget: how many helpers and twist bones there may be; None: any number.
         """
         unit = object_millimetres(self.source.armature, bpy.context.scene)
         tolerance, rig = options.tolerance / unit, self.rig
         parts = self._motion_weights(tolerance)
-        budget, room = (
-            None if each is None else max(each - len(rig.twists), 0) for each in (budget, room)
-        )
         limits = FitOptions(
             options.helpers,
             options.influences,
@@ -311,8 +294,7 @@ class _FitOfRig:
             self.source.pieces,
             self._pose_weights(parts, "fitted"),
             rig.mirrored(other_sides(self.source.skeleton)),
-            budget,
-            room,
+            None if budget is None else budget - len(rig.twists),
         )
         found = yield from part_of(self._fit(self.pairs, limits), 0.0, 0.5)
         gaining = self._gaining(found.skinning, self._pose_weights(parts, "choosing"))
@@ -407,24 +389,14 @@ def twisted_rig(source: RigSource, pairs: Integers) -> TwistedRig:
     return replace(rig, plain=source.skeleton)
 
 
-def _less(
-    source: RigSource, rig: TwistedRig, pairs: Integers, found: FittedHelpers
-) -> tuple[str, ...]:
-    """The bones behind joints that have fewer helpers than they would without a limit."""
-    bones = {int(rig.origin[child]) for _, child in found.lost}
-    if not rig.twists:
-        bones.update(twist.limb for twist in twisted_rig(source, pairs).twists)
-    return tuple(source.skeleton.names[bone] for bone in sorted(bones))
-
-
 def _read_poses(
     source: RigSource, pairs: Int32s, options: BonesOptions, keyed_frames: Sequence[int]
 ) -> Generator[float, None, tuple[list[MotionPoses], Float64s]]:
     """The poses of each motion, and the poses in the frames of helper keys."""
     armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
     fitted, between = list[int](), list[int]()
-    if options.poses in {"KEYED", "FRAMES"}:
-        fitted, between = action_frames(armature, keyed=options.poses == "KEYED")
+    if options.poses == "FRAMES":
+        fitted, between = action_frames(armature)
     choosing = between[1::3]
     frames = [fitted, choosing, [each for each in between if each not in choosing]]
     every = sorted({frame for some in (*frames, keyed_frames) for frame in some})
@@ -434,27 +406,26 @@ def _read_poses(
     )
     if fitted:
         return [MotionPoses(first, second, third)], keyed
-    motions = _range_of_motion(source, pairs, options)
-    if options.poses == "ALL":
-        parts = frames_of_all_actions(armature)
-        every_frame = [frame for some in parts for frame in some]
-        of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
-        if len(of_actions):
-            ends = np.cumsum([len(some) for some in parts])[:-1]
-            first, second, third = np.split(of_actions, ends)
-            motions.append(MotionPoses(first, second, third))
+    motions = _range_of_motion(source, pairs)
+    parts = frames_of_all_actions(armature)
+    every_frame = [frame for some in parts for frame in some]
+    of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
+    if len(of_actions):
+        ends = np.cumsum([len(some) for some in parts])[:-1]
+        first, second, third = np.split(of_actions, ends)
+        motions.append(MotionPoses(first, second, third))
     return motions, keyed
 
 
-def _range_of_motion(source: RigSource, pairs: Int32s, options: BonesOptions) -> list[MotionPoses]:
+def _range_of_motion(source: RigSource, pairs: Int32s) -> list[MotionPoses]:
     """Random poses in which joints turn, far and a little, as poses of the armature's bones."""
     joined, place = source.joined
     influences = replace(source.influences, bones=place[source.influences.bones])
     ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
     balls = place[source.ball_joints()].tolist()
     both = (
-        motion_range(joined, ranges, options.bend, options.twist, balls),
-        small_bends(joined, ranges, options.bend),
+        motion_range(joined, ranges, BEND, TWIST, balls),
+        small_bends(joined, ranges, BEND),
     )
     return [
         replace(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Literal
 
-from ...analysis.ranges_of_motion import BEND, TWIST
 from ...bake.bake_source import BakeOnto
 from ...bake.key_options import JointOptions
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
 
-PoseSource = Literal["ALL", "RANGE", "KEYED", "FRAMES"]
-"""ALL: random poses within a range of motion, and frames of all actions of the armature. RANGE: the
-random poses alone. KEYED: the keyed frames of the assigned action. FRAMES: all of its frames."""
+PoseSource = Literal["ALL", "FRAMES"]
+"""ALL: random poses within a range of motion, and frames of all actions of the armature. FRAMES:
+all frames of the assigned action."""
 
 
 @frozen_values
@@ -56,29 +55,9 @@ class BonesOptions(JointOptions):
                 "Range and Actions",
                 "Random poses, and frames of all actions for the armature's bones",
             ),
-            (
-                "RANGE",
-                "Range of Motion",
-                "Random poses: all joints bend and twist at the same time",
-            ),
-            ("KEYED", "Poses of the Action", "The keyed frames of the armature's action"),
             ("FRAMES", "Whole Action", "All frames of the armature's action"),
         ),
         default="ALL",
-    )
-    bend: float = props.FloatProperty(
-        description="How far the joints bend, in degrees",
-        default=BEND,
-        unit="°",
-        min=1.0,
-        max=170.0,
-    )
-    twist: float = props.FloatProperty(
-        description="How far the bones twist to either side, in degrees",
-        default=TWIST,
-        unit="°",
-        min=0.0,
-        max=170.0,
     )
     onto: BakeOnto = props.EnumProperty(
         description="What gets the bones and weights",
@@ -97,12 +76,6 @@ class BonesOptions(JointOptions):
         ),
         default="THIS",
     )
-    bone_limit: int = props.IntProperty(
-        description="The most deforming bones that the engine allows. 0: no limit",
-        default=0,
-        min=0,
-        soft_max=1024,
-    )
     overwrite: bool = props.BoolProperty(
         name="Replace Earlier Bake",
         description="First remove the helper bones of an earlier bake and give the mesh its former "
@@ -118,11 +91,6 @@ class BonesOptions(JointOptions):
         description="Write the motion of the helper bones into the armature's action, for "
         "exporters that do not sample constraints",
         default=False,
-    )
-    key_every_frame: bool = props.BoolProperty(
-        name="All Frames",
-        description="Key every frame. Off: key only the frames that the tolerance needs",
-        default=True,
     )
     dry_run: bool = props.BoolProperty(
         description="Fit and report only: nothing is changed",

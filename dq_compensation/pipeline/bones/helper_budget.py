@@ -79,35 +79,31 @@ def within_budget(
     helpers: Sequence[Hashable],
     images: Sequence[Hashable],
     budget: int | None,
-    room: int | None,
     most: int,
-) -> Generator[float, None, tuple[list[int], list[int], Spending]]:
+) -> Generator[float, None, tuple[list[int], Spending]]:
     """Choose helpers for a budget, and find what half and twice as many would leave.
 
     Args:
         images: of each helper the one that stays and leaves with it.
-        budget: how many should stay at most; None: all.
-        room: how many may stay; None: any number.
+        budget: how many may stay; None: all.
         most: influences of a vertex; 0 for any number.
 
     Yields:
         how much is done, 0 to 1.
 
     Returns:
-        the places of those that stay, rising; of those that would without `room`; and what numbers
-        of them leave.
+        the places of those that stay, rising, and what numbers of them leave.
     """
     count = len(helpers)
-    wanted = count if budget is None else min(count, budget)
-    size = wanted if room is None else min(wanted, room)
+    if budget is None:
+        return list(range(count)), Spending((count,), (0.0,))
+    size = min(count, budget)
     half = size // 2
-    if budget is None and size == count:
-        return list(range(count)), list(range(count)), Spending((count,), (0.0,))
     known = {helper: place for place, helper in enumerate(helpers)}
     twins = [known.get(image, place) for place, image in enumerate(images)]
     units = np.minimum(twins, np.arange(count)).astype(np.intp)
     weights, stays = _Weights(sample, most), np.ones(count, np.bool_)
-    marks = (2 * size, wanted, size, half)
+    marks = (2 * size, size, half)
     within = {mark: list(range(count)) for mark in marks if count <= mark}
     counts, left = [count], [weights.left()]
     while counts[-1] > half:
@@ -128,4 +124,4 @@ def within_budget(
             if counts[-1] <= mark:
                 within.setdefault(mark, np.flatnonzero(stays).tolist())
         yield (count - counts[-1]) / max(count - half, 1)
-    return within[size], within[wanted], Spending(tuple(counts), tuple(left))
+    return within[size], Spending(tuple(counts), tuple(left))

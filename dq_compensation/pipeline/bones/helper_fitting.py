@@ -184,8 +184,7 @@ class FitOptions:
         pose_weights: shape (P,), how much each pose counts; None: alike, with the sum 1.
         mirrored: shape (B,), the other side's bone of each, itself where there is none; None: of
             all. What one side gets the other one does, too.
-        budget: how many helpers there should be in all, at most; None: any number.
-        room: how many there may be; None: any number.
+        budget: how many helpers there may be in all; None: any number.
     """
 
     helpers: int = 0
@@ -195,7 +194,6 @@ class FitOptions:
     pose_weights: Floats | None = None
     mirrored: Integers | None = None
     budget: int | None = None
-    room: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,12 +511,10 @@ class FittedHelpers:
     """Helpers within a budget, and what others would leave.
 
     Attributes:
-        lost: the pairs that would have more helpers, were there more room.
         spending: what more and fewer helpers leave.
     """
 
     skinning: HelperSkinning
-    lost: tuple[tuple[int, int], ...]
     spending: Spending
 
 
@@ -579,16 +575,14 @@ def fit_helpers(
     choosing = _CHOOSING / 2.0
     images = [mirror_image(helper, mirrored, skeleton) for helper in helpers]
     sample = _sample(fitting, helpers)
-    limits = (options.budget, options.room, options.most_influences)
-    steps = within_budget(sample, helpers, images, *limits)
-    kept, wanted, spending = yield from part_of(steps, choosing, choosing)
-    lost = {(helpers[place].parent, helpers[place].child) for place in {*wanted} - {*kept}}
+    steps = within_budget(sample, helpers, images, options.budget, options.most_influences)
+    kept, spending = yield from part_of(steps, choosing, choosing)
     helpers = [helpers[place] for place in kept]
     matrices = moving_matrices(slice(skeleton.bone_count), helpers, poses, skeleton)
     steps = fit_weights(fitting, candidates_of(fitting, helpers), matrices)
     indices, weights = yield from part_of(steps, _CHOOSING, 1.0 - _CHOOSING)
     skinning = _without_unused(helpers, indices, weights, skeleton.bone_count)
-    return FittedHelpers(skinning, tuple(sorted(lost)), spending)
+    return FittedHelpers(skinning, spending)
 
 
 def _sample(fitting: Fitting, helpers: Sequence[Helper]) -> list[Candidates]:

@@ -30,13 +30,6 @@ from ..correctives.panel import BONES, ChoosesJoints, draw_with_dry_run
 from .bones_baking import bake_bones, removal_refusal, remove_bakes
 from .bones_options import BonesOptions
 
-# Of the dialog, where the user turns the limit on: what many engines for phones allow.
-_BONE_LIMIT = 75
-
-
-def _limit_bones(dialog: Any, is_limited: bool) -> None:
-    dialog.bone_limit = (dialog.bone_limit or _BONE_LIMIT) if is_limited else 0
-
 
 @with_option_properties(BonesOptions)
 class DQC_OT_bake_bones(ChoosesJoints, Bakes):
@@ -49,7 +42,7 @@ deforms the character like DQ Compensation. Esc stops"""
     object_refusal = staticmethod(bones_refusal)
 
     bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
-    # Switches of the dialog in the place of the number 0 of scripts and files.
+    # A switch of the dialog in the place of the number 0 of scripts and files.
     automatic_helpers: BoolProperty(
         name="Automatic",
         description="As few helper bones for each joint as the tolerance needs. Off: a number",
@@ -57,33 +50,19 @@ deforms the character like DQ Compensation. Esc stops"""
         get=lambda self: self.helpers == 0,
         set=lambda self, value: setattr(self, "helpers", 0 if value else self.helpers or 1),
     )
-    limits_bones: BoolProperty(
-        name="Limit",
-        description="Whether the engine limits the number of deforming bones",
-        options={"SKIP_SAVE"},
-        get=lambda self: self.bone_limit > 0,
-        set=_limit_bones,
-    )
 
     def draw(self, context: Context) -> None:
-        chosen = options_from(self, BonesOptions)
-        left_out = () if chosen.poses in {"ALL", "RANGE"} else ("bend", "twist")
-        names = [name for name in property_names(BonesOptions) if name not in left_out]
-        *shown, every_frame, _dry_run = names
         column = draw_properties(self, ("bones",))
-        switches = {"helpers": "automatic_helpers", "bone_limit": "limits_bones"}
+        *shown, _dry_run = property_names(BonesOptions)
         for name in shown:
-            if name in switches:
+            if name == "helpers":
                 row = column.row(align=True, heading=self.properties.bl_rna.properties[name].name)
-                row.prop(self, switches[name])
+                row.prop(self, "automatic_helpers")
                 row = row.row(align=True)
-                row.active = bool(getattr(self, name))
+                row.active = not self.automatic_helpers
                 row.prop(self, name, text="")
             else:
                 column.prop(self, name)
-        row = column.row()
-        row.active = chosen.keys
-        row.prop(self, every_frame)
         self.draw_bone_count(context, column)
         draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 
