@@ -243,13 +243,19 @@ class Verdict:
 
     Attributes:
         before, after: without and with the keys, one bone at a time, between the poses of the keys.
-        before_at_once, after_at_once: all of the bones turned together, at random in their ranges.
+        before_at_once, after_at_once: most of the bones turned together, at random in their ranges.
     """
 
     before: Deviation = field(default_factory=Deviation)
     after: Deviation = field(default_factory=Deviation)
     before_at_once: Deviation = field(default_factory=Deviation)
     after_at_once: Deviation = field(default_factory=Deviation)
+
+    @property
+    def worse_at_once(self) -> bool:
+        """Whether the keys do harm where several joints turn."""
+        before, after = self.before_at_once, self.after_at_once
+        return after.largest > before.largest or after.rms > before.rms
 
 
 @dataclass(frozen=True)
@@ -292,12 +298,17 @@ class CorrectiveReport(KeyReport):
         if self.dry_run:
             would = f"Nothing was changed. A bake of {self.object_name} gives {keys} of {bones}."
             return would + self._spent + self._left_out + self._ending
+        worse = (
+            "Worse than the plain Armature modifier where several joints turn at once, as keys of "
+            "neighbouring joints add up: use Bake to Bones. "
+        )
         return (
-            f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
-            + _comparison("In {poses} poses in between", verdict.before, verdict.after)
+            (worse if verdict.worse_at_once else "")
+            + f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
             + _comparison(
-                "With all of them turned at once", verdict.before_at_once, verdict.after_at_once
+                "In {poses} poses of several joints", verdict.before_at_once, verdict.after_at_once
             )
+            + _comparison("In {poses} poses of one joint", verdict.before, verdict.after)
             + self._spent
             + self._left_out
             + self._ending

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis.bone_axes import posed_matrices
 from ..analysis.corrective_joints import Quaternion, swing, twist
-from ..arrays import Booleans, Float64s, Floats, Int32s, Integers
+from ..arrays import Float64s, Floats, Int32s, Integers
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     matrices_from_quaternions,
@@ -18,7 +18,7 @@ from ..core.dual_quaternion import (
 )
 from ..core.influences import Influences
 from ..core.skeleton import LimbAxis, Skeleton
-from ..core.vectors import extent, unit_or
+from ..core.vectors import unit_or
 from ..scene.settings.declaration import TOLERANCE, frozen_values, props
 from .action_poses import CHECKED, CHOOSING, FITTED, MotionPoses
 from .bake_source import BakeOnto
@@ -26,7 +26,9 @@ from .corrective_poses import (
     LEAST_HINGE,
     LEAST_REST_BEND,
     Bend,
+    bones_at_body,
     limb_bend,
+    limb_lengths,
     mirrored_turns,
     other_sides,
 )
@@ -51,14 +53,9 @@ _BALL_TWIST = 0.5
 # The most parts of the range of the trunk and of collarbones; and of the limbs that leave these,
 # about each of two axes: how these are bent at rest says nothing about where they go.
 _TRUNK, _AT_BODY = 0.2, 0.65
-# A collarbone is shorter than this part of what hangs on it. Eyes and lips are no limbs: what
-# hangs on a bone reaches at least this part of the skeleton's size.
-_GIRDLE, _LEAST_LIMB = 1.0 / 3.0, 0.15
 # Small bends are so large a part of the range, about any axis; so many poses of them are fitted,
 # and count so much beside the others.
 _SMALL, _SMALL_POSES, _SMALL_COUNTS = 0.25, 24, 0.1
-# The least cosine of the angle between two bones of one limb.
-_STRAIGHT = 0.95
 # The turn from Y to -Y.
 _HALF_TURN = np.array([0.0, 0.0, 0.0, 1.0])
 
@@ -80,7 +77,7 @@ def motion_range(
         balls: bones that twist half as far, as arms and thighs do.
     """
     rng = np.random.default_rng(_SEED)
-    trunk, leaving = _at_body(skeleton)
+    trunk, leaving = bones_at_body(skeleton)
     parts = {bone: min(part, _TRUNK) if trunk[bone] else part for bone, part in ranges.items()}
     limbs = {bone: None if leaving[bone] else limb_bend(skeleton, bone) for bone in ranges}
     twists = {bone: twisted * (_BALL_TWIST if bone in balls else 1.0) for bone in ranges}
@@ -135,28 +132,6 @@ def _random_poses(
     return np.array(poses)
 
 
-def _at_body(skeleton: Skeleton) -> tuple[Booleans, Booleans]:
-    """Which bones are of the trunk or a collarbone, and which leave these: shape (B,) each.
-
-    The trunk are bones of the middle on which limbs of both sides hang.
-    """
-    parents, tree = skeleton.parents, skeleton.ancestry
-    paired = other_sides(skeleton) != np.arange(skeleton.bone_count)
-    ends = np.stack((skeleton.heads, skeleton.tails))
-    hangs = (tree.enter[:, None] <= tree.enter) & (tree.enter < tree.leave[:, None])
-    apart = np.linalg.norm(ends[:, None] - skeleton.heads[:, None], axis=3).max(axis=0)
-    reaches = np.where(hangs, apart, 0.0).max(axis=1)
-    limbs = paired & (reaches > _LEAST_LIMB * extent(ends.reshape(-1, 3)))
-    trunk = ~paired & (hangs & limbs).any(axis=1)
-    leaving = np.zeros(len(parents), np.bool_)
-    lengths = _limb_lengths(skeleton)
-    for bone in np.argsort(tree.enter).tolist():
-        if limbs[bone] and parents[bone] >= 0 and trunk[parents[bone]]:
-            is_short = lengths[bone] < _GIRDLE * reaches[bone]
-            (trunk if is_short else leaving)[bone] = True
-    return trunk, leaving
-
-
 def ranges_of_motion(
     influences: Influences, rest: Floats, skeleton: Skeleton, pairs: Integers
 ) -> dict[int, float]:
@@ -175,7 +150,7 @@ def ranges_of_motion(
         the root with the most bones.
     """
     is_root = skeleton.parents < 0
-    lengths = _limb_lengths(skeleton)
+    lengths = limb_lengths(skeleton)
     beside = np.unique(pairs[skeleton.ancestry.kinship(*pairs.T) == 0])
     beside = beside[is_root[beside]]
     sizes = skeleton.ancestry.leave - skeleton.ancestry.enter
@@ -218,23 +193,6 @@ def along_limbs(skeleton: Skeleton, axis: LimbAxis, parents: Int32s) -> Skeleton
     above = np.where(parents >= 0, parents, np.arange(skeleton.bone_count))
     tails = skeleton.heads + skeleton.limb_lengths(above)[:, None] * along
     return replace(skeleton, rest=rest, tails=tails)
-
-
-def _limb_lengths(skeleton: Skeleton) -> Float64s:
-    """How long each bone's limb is, shape (B,): it goes on where its only child is straight."""
-    ways = skeleton.tails - skeleton.heads
-    parents = np.where(skeleton.parents < 0, np.arange(skeleton.bone_count), skeleton.parents)
-    lengths = np.maximum(skeleton.limb_lengths(parents), np.linalg.norm(ways, axis=1))
-    directions = unit_or(ways, 0.0)
-    children = np.bincount(skeleton.parents[skeleton.parents >= 0], minlength=skeleton.bone_count)
-    for bone in reversed(range(skeleton.bone_count)):
-        above = skeleton.parents[bone]
-        if above >= 0 and children[above] == 1:
-            way = skeleton.heads[bone] - skeleton.heads[above]
-            apart = float(np.linalg.norm(way))
-            if directions[bone] @ way > _STRAIGHT * apart > 0.0:
-                lengths[above] = apart + lengths[bone]
-    return lengths
 
 
 def _turned(limb: Bend, bend: float, twisted: float, rng: np.random.Generator) -> Quaternion:

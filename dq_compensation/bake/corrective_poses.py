@@ -24,7 +24,7 @@ from ..analysis.corrective_joints import (
     twist,
     twist_joint,
 )
-from ..arrays import Float64s, Floats, Indices, Int32s, Integers
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.dual_quaternion import (
     concatenate_quaternions,
     quaternion_conjugate,
@@ -34,6 +34,7 @@ from ..core.example_poses import rotation_distances
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
+from ..core.vectors import extent, unit_or
 from ..errors import UserError
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import ExampleItem, example_bone
@@ -53,6 +54,20 @@ LEAST_HINGE = 20.0
 
 # Within this of the bone's own X or Z, that is the axis.
 _SNAP = 12.0
+
+# A collarbone is shorter than this part of what hangs on it. Eyes and lips are no limbs: what
+# hangs on a bone reaches at least this part of the skeleton's size.
+_GIRDLE, _LEAST_LIMB = 1.0 / 3.0, 0.15
+
+# The least cosine of the angle between two bones of one limb.
+_STRAIGHT = 0.95
+
+# The trunk and collarbones turn by this part of the angles, in one ring of poses. Two or four times
+# as many keys there were worth 4 % of what is left.
+_TRUNK = 1.0 / 3.0
+
+# The trunk, and what leaves it, swing about so many axes. With 8 no less was left in random poses.
+_AT_BODY = 4
 
 # A vertex with a smaller weight does not follow a bone of a joint.
 _LEAST_WEIGHT = 0.01
@@ -134,6 +149,45 @@ def limb_bend(skeleton: Skeleton, bone: int) -> Bend:
     return Bend(azimuth, at_rest)
 
 
+def bones_at_body(skeleton: Skeleton) -> tuple[Booleans, Booleans]:
+    """Which bones are of the trunk or a collarbone, and which leave these: shape (B,) each.
+
+    The trunk are bones of the middle on which limbs of both sides hang.
+    """
+    parents, tree = skeleton.parents, skeleton.ancestry
+    paired = other_sides(skeleton) != np.arange(skeleton.bone_count)
+    ends = np.stack((skeleton.heads, skeleton.tails))
+    hangs = (tree.enter[:, None] <= tree.enter) & (tree.enter < tree.leave[:, None])
+    apart = np.linalg.norm(ends[:, None] - skeleton.heads[:, None], axis=3).max(axis=0)
+    reaches = np.where(hangs, apart, 0.0).max(axis=1)
+    limbs = paired & (reaches > _LEAST_LIMB * extent(ends.reshape(-1, 3)))
+    trunk = ~paired & (hangs & limbs).any(axis=1)
+    leaving = np.zeros(len(parents), np.bool_)
+    lengths = limb_lengths(skeleton)
+    for bone in np.argsort(tree.enter).tolist():
+        if limbs[bone] and parents[bone] >= 0 and trunk[parents[bone]]:
+            is_short = lengths[bone] < _GIRDLE * reaches[bone]
+            (trunk if is_short else leaving)[bone] = True
+    return trunk, leaving
+
+
+def limb_lengths(skeleton: Skeleton) -> Float64s:
+    """How long each bone's limb is, shape (B,): it goes on where its only child is straight."""
+    ways = skeleton.tails - skeleton.heads
+    parents = np.where(skeleton.parents < 0, np.arange(skeleton.bone_count), skeleton.parents)
+    lengths = np.maximum(skeleton.limb_lengths(parents), np.linalg.norm(ways, axis=1))
+    directions = unit_or(ways, 0.0)
+    children = np.bincount(skeleton.parents[skeleton.parents >= 0], minlength=skeleton.bone_count)
+    for bone in reversed(range(skeleton.bone_count)):
+        above = skeleton.parents[bone]
+        if above >= 0 and children[above] == 1:
+            way = skeleton.heads[bone] - skeleton.heads[above]
+            apart = float(np.linalg.norm(way))
+            if directions[bone] @ way > _STRAIGHT * apart > 0.0:
+                lengths[above] = apart + lengths[bone]
+    return lengths
+
+
 def chosen_joints(
     skeleton: Skeleton, names: Iterable[str], options: CorrectiveOptions
 ) -> list[CorrectiveJoint]:
@@ -145,33 +199,44 @@ def chosen_joints(
     angles, twists = tuple(options.angles), tuple(options.twists)
     if not angles and not twists:
         raise UserError("Give at least one angle.")
+    trunk, leaving = bones_at_body(skeleton)
     joints: list[CorrectiveJoint] = []
     for name in names:
-        if angles:
-            joints.append(_bending_joint(skeleton, name, angles, options))
-        if twists:
-            joints.append(twist_joint(name, (*(-angle for angle in twists[::-1]), *twists)))
+        bone, bends, turns = skeleton.names.index(name), angles, twists
+        ways = {"FOUR": 4, "EIGHT": 8}.get(options.directions, 0)
+        if options.directions == "LIMBS" and trunk[bone]:
+            ways, bends, turns = _AT_BODY, _of_trunk(angles), _of_trunk(twists)
+        elif options.directions == "LIMBS" and leaving[bone]:
+            ways = _AT_BODY
+        if bends:
+            joint = ball_joint(name, ways, bends) if ways else None
+            joints.append(joint or _bending_joint(skeleton, bone, bends, options))
+        if turns:
+            joints.append(twist_joint(name, (*(-angle for angle in turns[::-1]), *turns)))
     return joints
 
 
+def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
+    """The angle that a bone of the trunk gets in place of these; none of none."""
+    return (float(max(1, round(_TRUNK * max(angles)))),) if angles else ()
+
+
 def _bending_joint(
-    skeleton: Skeleton, name: str, angles: tuple[float, ...], options: CorrectiveOptions
-) -> CorrectiveJoint:
-    """A bone and the poses in which it is bent.
+    skeleton: Skeleton, bone: int, angles: tuple[float, ...], options: CorrectiveOptions
+) -> AxisJoint:
+    """A bone and the poses in which it is bent about one axis.
 
     Backwards as well where it is wanted; a limb that is bent by `LEAST_HINGE` at rest, for LIMBS,
     only back to straight.
     """
-    if options.directions in {"FOUR", "EIGHT"}:
-        return ball_joint(name, 4 if options.directions == "FOUR" else 8, angles)
     bend = Bend(0.0 if options.directions == "X" else np.pi / 2.0, 0.0)
     if options.directions == "LIMBS":
-        bend = limb_bend(skeleton, skeleton.names.index(name))
+        bend = limb_bend(skeleton, bone)
     backwards: tuple[float, ...] = ()
     if options.both_ways:
         straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
         backwards = tuple(sorted({-min(angle, straight) for angle in angles}))
-    return hinge_joint(name, bend.azimuth, (*backwards, *angles))
+    return hinge_joint(skeleton.names[bone], bend.azimuth, (*backwards, *angles))
 
 
 def with_mirrored(names: Iterable[str], skeleton: Skeleton) -> list[str]:
@@ -290,7 +355,7 @@ def action_joints(
             scene.frame_set(frame)
             evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
             rotations.append(
-                _local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
+                local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
             )
     joints = [
         joint
@@ -303,7 +368,7 @@ def action_joints(
     return joints
 
 
-def _local_rotations(matrices: Float64s, skeleton: Skeleton, bones: Indices) -> Float64s:
+def local_rotations(matrices: Float64s, skeleton: Skeleton, bones: Indices) -> Float64s:
     """The rotations of bones in their parents: shape (m, 4), unit quaternions in their rest axes.
 
     It is what a driver reads in Local Space, whatever has turned the bones.

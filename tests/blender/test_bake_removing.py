@@ -25,7 +25,7 @@ BAKES: dict[str, Any] = {
     "bones and correctives": lambda obj: api.bake_bones(
         obj, ["Lower"], helpers=1, with_correctives=True
     ),
-    "hinges": lambda obj: api.bake_correctives(obj, twists=[60.0]),
+    "hinges": api.bake_correctives,
     "balls": lambda obj: api.bake_correctives(obj, directions="EIGHT"),
     "frames": lambda obj: api.bake_frames(obj, 1, 5),
 }
