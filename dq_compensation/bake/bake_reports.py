@@ -18,7 +18,7 @@ from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.scenes import world_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings
+from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import kept_record
 from ..session.changes import unfollowed
 from ..session.memory import memories, memory_of
@@ -143,12 +143,14 @@ class _LastReport:
     Attributes:
         key_names: the keys that it is about.
         of_bones: whether it is about helper bones.
+        enabled: whether the object was enabled then. Once that changes, it is old news.
         state: of a dry run, what it was made from; see `_state`.
     """
 
     text: str = ""
     key_names: tuple[str, ...] = ()
     of_bones: bool = False
+    enabled: bool = False
     state: tuple[Any, Settings] | None = None
 
 
@@ -542,10 +544,12 @@ class BonesReport(HelperErrors):
 def last_report(obj: bpy.types.Object) -> str | None:
     """The last report about an object, as long as what it is about is there.
 
-    That of a dry run is there until the object changes.
+    It is gone once the object is enabled or disabled; that of a dry run once the object changes.
     """
     last = memory_of(obj, _LastReport)
     if last.state is not None and last.state != _state(obj):
+        return None
+    if last.enabled != settings_of(obj).is_enabled:
         return None
     if last.of_bones and kept_record(obj) is None:
         return None
@@ -576,4 +580,5 @@ def remember_report(
         dry_run: whether it is true only until the object changes.
     """
     state = _state(obj) if dry_run else None
-    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones, state)
+    enabled = settings_of(obj).is_enabled
+    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones, enabled, state)

@@ -551,6 +551,10 @@ Keys of Bake Pose stay"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
+        return until_edit(context, cls, cls._find_refusal)
+
+    @classmethod
+    def _find_refusal(cls, context: Context) -> str | None:
         reasons = [removal_refusal(obj) for obj in baked_meshes(context)]
         return None if None in reasons else " ".join(filter(None, reasons[:3])) or NOTHING_SELECTED
 
@@ -603,7 +607,7 @@ class BakePanel(SubPanel):
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:
                 draw_sentence(layout, context, report, "CHECKMARK")
-        if any(obj.type == "MESH" and removal_refusal(obj) is None for obj in subject):
+        if DQC_OT_remove_bake.refusal(context) is None:
             layout.operator("dqc.remove_bake", icon="TRASH")
 
 

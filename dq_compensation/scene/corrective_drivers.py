@@ -270,12 +270,17 @@ _WARNING_TWICE = (
 _FRAME_TOLERANCE = 1e-3
 
 
+def baked_keys(obj: bpy.types.Object) -> list[str]:
+    """The correctives and the keys of ranges, muted ones, too."""
+    return [*corrective_keys(obj), *played_keys(obj)]
+
+
 def acting_keys(obj: bpy.types.Object) -> list[str]:
     """The correctives and the keys of ranges that are not muted, in their order."""
     key = mesh_of(obj).shape_keys
     if key is None or key.animation_data is None:
         return []
-    baked = {*corrective_keys(obj), *played_keys(obj)}
+    baked = set(baked_keys(obj))
     return [block.name for block in key.key_blocks if block.name in baked and not block.mute]
 
 
