@@ -121,7 +121,8 @@ def _expression(pattern: str) -> re.Pattern[str]:
 Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT", "ACTION", "EXAMPLES"]
 """About which axes the bones are bent.
 
-LIMBS: across the plane in which the limb is bent at rest. X, Z: the bone's own axis. FOUR: about X
+LIMBS: across the plane in which the limb is bent at rest, and FOUR for the trunk, shoulders and
+hips. X, Z: the bone's own axis. FOUR: about X
 and Z, both ways. EIGHT: and about the axes in between. ACTION, EXAMPLES: as they are in the poses
 of the armature's action, or in the example poses.
 """
@@ -296,8 +297,9 @@ class CorrectiveOptions(KeyOptions, JointOptions):
             (
                 "LIMBS",
                 "As the Limb Bends",
-                "For hinges, like elbows and knees. The limb goes on bending as it is bent at "
-                "rest. A straight limb bends about the X axis of the bone",
+                "Elbows, knees and fingers go on bending as they are bent at rest; straight ones "
+                "bend about the bone's X axis. Shoulders, hips and the trunk bend in 4 directions, "
+                "the trunk by a third of the largest angle",
             ),
             ("X", "X Axis", "For hinges that bend about the bone's X axis"),
             ("Z", "Z Axis", "For hinges that bend about the bone's Z axis"),
@@ -324,8 +326,8 @@ class CorrectiveOptions(KeyOptions, JointOptions):
     twists: Iterable[float] = props.FloatProperty(
         name="Twist Angles",
         description="The angles of the twists, in degrees. Each becomes two shape keys, one for "
-        "each direction",
-        default=(),
+        "each direction. None: no twists",
+        default=(60.0, 120.0),
         unit="°",
     )
     both_ways: bool = props.BoolProperty(

@@ -204,8 +204,8 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
 BAKE_ROWS: list[Callable[[UILayout], None]] = []
 """What draws the buttons of further bakes and exports, in the order of their modules."""
 
-AFTER_REPORTS: list[Callable[[UILayout, list[Object]], None]] = []
-"""What draws below the reports of bakes; it gets the selected characters."""
+AFTER_REPORTS: list[Callable[[UILayout, Context], None]] = []
+"""What draws below the reports of bakes."""
 
 _PAINTED_WEIGHTS = (
     "Exporters write the painted weights, not those of Softness: press Soften Weights, or bake."
@@ -237,7 +237,7 @@ class BakePanel(SubPanel):
             if report is not None:
                 draw_sentence(layout, context, report, "CHECKMARK")
         for draw_below in AFTER_REPORTS:
-            draw_below(layout, subject)
+            draw_below(layout, context)
 
 
 # Tests the motion of a character. Blender goes on with these events meanwhile: the view.

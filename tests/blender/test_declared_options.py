@@ -57,7 +57,7 @@ BAKES = (
         "bake_correctives",
         api.bake_correctives,
         "bake correctives",
-        own=("bones", "bone_names", "angles", "twist", "twist_angles"),
+        own=("bones", "bone_names", "angles", "twist_angles"),
     ),
     Bake(
         BonesOptions,

@@ -16,7 +16,7 @@ from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.rigging import find_rig, rig_of
 from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.key_writing import remove_curves, remove_keys
+from ...scene.key_writing import remove_curves, remove_keys, remove_made_basis
 from ...scene.vertex_groups import (
     kept_record,
     restore_refusal,
@@ -135,12 +135,11 @@ def _remove_channels(armature: bpy.types.Object, bones: Collection[str]) -> None
 
 
 def _remove_correctives(obj: bpy.types.Object, record: dict[str, Any]) -> None:
-    """Remove the shape keys that a bake has listed, and the basis where it came with them."""
+    """Remove the shape keys that a bake has listed, and the basis where a bake has made it."""
     key = mesh_of(obj).shape_keys
     if key is None:
         return
     names = [name for name in record.get("keys", ()) if name in key.key_blocks]
     remove_curves(obj, names)
     remove_keys(obj, names)
-    if record.get("made_basis") and len(key.key_blocks) == 1:
-        obj.shape_key_clear()
+    remove_made_basis(obj)

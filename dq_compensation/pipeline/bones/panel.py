@@ -16,7 +16,7 @@ from ...bake.panel import (
     selected_characters,
 )
 from ...bake.rig_source import bones_refusal
-from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
+from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, until_edit
 from ...ui_shared.reporting import (
     OperatorResult,
     Outcome,
@@ -91,6 +91,10 @@ Keys of Bake Pose stay"""
 
     @classmethod
     def refusal(cls, context: Context) -> str | None:
+        return until_edit(context, cls, cls._find_refusal)
+
+    @classmethod
+    def _find_refusal(cls, context: Context) -> str | None:
         reasons = [removal_refusal(obj) for obj in baked_meshes(context)]
         return None if None in reasons else " ".join(filter(None, reasons[:3])) or NOTHING_SELECTED
 
@@ -109,8 +113,8 @@ def _draw_buttons(layout: UILayout) -> None:
     draw_with_dry_run(layout, "dqc.bake_bones", "BONE_DATA")
 
 
-def _draw_removal(layout: UILayout, objects: list[Object]) -> None:
-    if any(obj.type == "MESH" and removal_refusal(obj) is None for obj in objects):
+def _draw_removal(layout: UILayout, context: Context) -> None:
+    if DQC_OT_remove_bake.refusal(context) is None:
         layout.operator("dqc.remove_bake", icon="TRASH")
 
 

@@ -21,7 +21,7 @@ from ...setup_check.fixes.requirements import require_editable
 from ...setup_check.issue import Check, Fix, Issue, Repair
 from ...setup_check.subject import Subject
 from ...wording import counted, listed
-from .corrective_drivers import corrective_keys, played_keys
+from .corrective_drivers import baked_keys, played_keys
 
 _REFUSAL_ACTING = (
     "Shape keys of an earlier bake act on {obj}: {names}. A bake would correct the same twice. "
@@ -38,7 +38,7 @@ def acting_keys(obj: bpy.types.Object) -> list[str]:
     key = mesh_of(obj).shape_keys
     if key is None or key.animation_data is None:
         return []
-    baked = {*corrective_keys(obj), *played_keys(obj)}
+    baked = set(baked_keys(obj))
     return [block.name for block in key.key_blocks if block.name in baked and not block.mute]
 
 

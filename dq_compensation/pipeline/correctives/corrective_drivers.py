@@ -261,6 +261,11 @@ _PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'
 _FRAME_TOLERANCE = 1e-3
 
 
+def baked_keys(obj: bpy.types.Object) -> list[str]:
+    """The correctives and the keys of ranges, muted ones, too."""
+    return [*corrective_keys(obj), *played_keys(obj)]
+
+
 def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None) -> list[str]:
     """The keys that `drivers.drive_keys` lets follow bones.
 

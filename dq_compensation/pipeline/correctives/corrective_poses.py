@@ -42,7 +42,14 @@ from .corrective_joints import (
     swing_and_twist,
     twist_joint,
 )
-from .random_poses import mirrored_turns, other_sides
+from .random_poses import bones_at_body, mirrored_turns, other_sides
+
+# The trunk and collarbones turn by this part of the angles, in one ring of poses. Two or four times
+# as many keys there were worth 4 % of what is left.
+_TRUNK = 1.0 / 3.0
+
+# The trunk, and what leaves it, swing about so many axes. With 8 no less was left in random poses.
+_AT_BODY = 4
 
 # A vertex with a smaller weight does not follow a bone of a joint.
 _LEAST_WEIGHT = 0.01
@@ -93,33 +100,44 @@ def chosen_joints(
     angles, twists = tuple(options.angles), tuple(options.twists)
     if not angles and not twists:
         raise UserError("Give at least one angle.")
+    trunk, leaving = bones_at_body(skeleton)
     joints: list[CorrectiveJoint] = []
     for name in names:
-        if angles:
-            joints.append(_bending_joint(skeleton, name, angles, options))
-        if twists:
-            joints.append(twist_joint(name, (*(-angle for angle in twists[::-1]), *twists)))
+        bone, bends, turns = skeleton.names.index(name), angles, twists
+        ways = {"FOUR": 4, "EIGHT": 8}.get(options.directions, 0)
+        if options.directions == "LIMBS" and trunk[bone]:
+            ways, bends, turns = _AT_BODY, _of_trunk(angles), _of_trunk(twists)
+        elif options.directions == "LIMBS" and leaving[bone]:
+            ways = _AT_BODY
+        if bends:
+            joint = ball_joint(name, ways, bends) if ways else None
+            joints.append(joint or _bending_joint(skeleton, bone, bends, options))
+        if turns:
+            joints.append(twist_joint(name, (*(-angle for angle in turns[::-1]), *turns)))
     return joints
 
 
+def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
+    """The angle that a bone of the trunk gets in place of these; none of none."""
+    return (float(max(1, round(_TRUNK * max(angles)))),) if angles else ()
+
+
 def _bending_joint(
-    skeleton: Skeleton, name: str, angles: tuple[float, ...], options: CorrectiveOptions
-) -> CorrectiveJoint:
-    """A bone and the poses in which it is bent.
+    skeleton: Skeleton, bone: int, angles: tuple[float, ...], options: CorrectiveOptions
+) -> AxisJoint:
+    """A bone and the poses in which it is bent about one axis.
 
     Backwards as well where it is wanted; a limb that is bent by `LEAST_HINGE` at rest, for LIMBS,
     only back to straight.
     """
-    if options.directions in {"FOUR", "EIGHT"}:
-        return ball_joint(name, 4 if options.directions == "FOUR" else 8, angles)
     bend = Bend(0.0 if options.directions == "X" else np.pi / 2.0, 0.0)
     if options.directions == "LIMBS":
-        bend = limb_bend(skeleton, skeleton.names.index(name))
+        bend = limb_bend(skeleton, bone)
     backwards: tuple[float, ...] = ()
     if options.both_ways:
         straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
         backwards = tuple(sorted({-min(angle, straight) for angle in angles}))
-    return hinge_joint(name, bend.azimuth, (*backwards, *angles))
+    return hinge_joint(skeleton.names[bone], bend.azimuth, (*backwards, *angles))
 
 
 def with_mirrored(names: Iterable[str], skeleton: Skeleton) -> list[str]:
@@ -238,7 +256,7 @@ def action_joints(
             scene.frame_set(frame)
             evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
             rotations.append(
-                _local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
+                local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
             )
     joints = [
         joint
@@ -251,7 +269,7 @@ def action_joints(
     return joints
 
 
-def _local_rotations(matrices: Float64s, skeleton: Skeleton, bones: Indices) -> Float64s:
+def local_rotations(matrices: Float64s, skeleton: Skeleton, bones: Indices) -> Float64s:
     """The rotations of bones in their parents: shape (m, 4), unit quaternions in their rest axes.
 
     It is what a driver reads in Local Space, whatever has turned the bones.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.props import BoolProperty, EnumProperty, StringProperty
+from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, UILayout
 
 from ...bake.key_options import CorrectiveOptions
@@ -107,14 +107,11 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
         description="The angles in degrees, separated by commas. Each becomes a shape key",
         default="45, 90",
     )
-    twist: BoolProperty(
-        name="Twist", description="Twist the bones about themselves, too", default=False
-    )
     twist_angles: StringProperty(
         name="Twist Angles (°)",
         description="The angles in degrees, separated by commas. Each becomes two shape keys, one "
-        "for each direction",
-        default="60, 90",
+        "for each direction. None: no twists",
+        default="60, 120",
     )
 
     def draw(self, context: Context) -> None:
@@ -124,11 +121,7 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
             column.prop(self, "angles")
             if directions in {"LIMBS", "X", "Z"}:
                 column.prop(self, "both_ways")
-            row = column.row(heading="Twist")
-            row.prop(self, "twist", text="")
-            angles = row.row()
-            angles.active = self.twist
-            angles.prop(self, "twist_angles", text="")
+            column.prop(self, "twist_angles")
         for name in ("mirror", "budget", *KEY_OPTIONS, "much_memory"):
             column.prop(self, name)
         self.draw_bone_count(context, column)
@@ -146,7 +139,7 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
             CorrectiveOptions,
             bones=self.chosen_bones(context),
             angles=read_angles(self.angles),
-            twists=read_angles(self.twist_angles) if self.twist else (),
+            twists=read_angles(self.twist_angles),
         )
 
 
