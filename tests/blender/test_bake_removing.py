@@ -28,7 +28,7 @@ BAKES: dict[str, Any] = {
         obj, ["Lower"], helpers=1, with_correctives=True
     ),
     "hinges": api.bake_correctives,
-    "balls": lambda obj: api.bake_correctives(obj, directions="EIGHT"),
+    "poses of an action": lambda obj: api.bake_correctives(obj, directions="ACTION"),
     "frames": lambda obj: api.bake_frames(obj, 1, 5),
 }
 

@@ -90,7 +90,6 @@ def _correctives(options: BonesOptions, onto: str) -> CorrectiveOptions:
         directions="LIMBS" if options.poses == "ALL" else "ACTION",
         angles=(BEND / 2.0, BEND),
         twists=(TWIST,),
-        both_ways=True,
         mirror=options.mirror,
         tolerance=options.tolerance,
         onto="COPY" if onto == "COPY" else "THIS",

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ...analysis.bone_axes import Quaternion, swing, twist
-from ...analysis.ranges_of_motion import LEAST_HINGE, Bend, limb_bend
+from ...analysis.ranges_of_motion import LEAST_HINGE, limb_bend
 from ...arrays import Float64s, Floats, Indices, Integers
 from ...bake.key_options import CorrectiveOptions
 from ...core.dual_quaternion import (
@@ -48,8 +48,9 @@ from .random_poses import bones_at_body, mirrored_turns, other_sides
 # as many keys there were worth 4 % of what is left.
 _TRUNK = 1.0 / 3.0
 
-# The trunk, and what leaves it, swing about so many axes. With 8 no less was left in random poses.
-_AT_BODY = 4
+# The trunk swings about so many axes; and what leaves it, as shoulders and hips: 4 leave three
+# times as much between them. Where the budget is short, it makes no difference.
+_OF_TRUNK, _AT_BODY = 4, 8
 
 # A vertex with a smaller weight does not follow a bone of a joint.
 _LEAST_WEIGHT = 0.01
@@ -104,14 +105,12 @@ def chosen_joints(
     joints: list[CorrectiveJoint] = []
     for name in names:
         bone, bends, turns = skeleton.names.index(name), angles, twists
-        ways = {"FOUR": 4, "EIGHT": 8}.get(options.directions, 0)
-        if options.directions == "LIMBS" and trunk[bone]:
-            ways, bends, turns = _AT_BODY, _of_trunk(angles), _of_trunk(twists)
-        elif options.directions == "LIMBS" and leaving[bone]:
-            ways = _AT_BODY
+        if trunk[bone]:
+            bends, turns = _of_trunk(angles), _of_trunk(twists)
+        ways = _OF_TRUNK if trunk[bone] else _AT_BODY if leaving[bone] else 0
         if bends:
-            joint = ball_joint(name, ways, bends) if ways else None
-            joints.append(joint or _bending_joint(skeleton, bone, bends, options))
+            bent = ball_joint(name, ways, bends) if ways else _hinge(skeleton, bone, bends)
+            joints.append(bent)
         if turns:
             joints.append(twist_joint(name, (*(-angle for angle in turns[::-1]), *turns)))
     return joints
@@ -122,21 +121,14 @@ def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
     return (float(max(1, round(_TRUNK * max(angles)))),) if angles else ()
 
 
-def _bending_joint(
-    skeleton: Skeleton, bone: int, angles: tuple[float, ...], options: CorrectiveOptions
-) -> AxisJoint:
-    """A bone and the poses in which it is bent about one axis.
+def _hinge(skeleton: Skeleton, bone: int, angles: tuple[float, ...]) -> AxisJoint:
+    """A bone and the poses in which it is bent about one axis, to both sides.
 
-    Backwards as well where it is wanted; a limb that is bent by `LEAST_HINGE` at rest, for LIMBS,
-    only back to straight.
+    A limb that is bent by `LEAST_HINGE` at rest goes only back to straight.
     """
-    bend = Bend(0.0 if options.directions == "X" else np.pi / 2.0, 0.0)
-    if options.directions == "LIMBS":
-        bend = limb_bend(skeleton, bone)
-    backwards: tuple[float, ...] = ()
-    if options.both_ways:
-        straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
-        backwards = tuple(sorted({-min(angle, straight) for angle in angles}))
+    bend = limb_bend(skeleton, bone)
+    straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
+    backwards = sorted({-min(angle, straight) for angle in angles})
     return hinge_joint(skeleton.names[bone], bend.azimuth, (*backwards, *angles))
 
 

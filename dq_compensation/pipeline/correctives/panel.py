@@ -116,11 +116,8 @@ like DQ Compensation in any pose, without the add-on. Esc stops"""
 
     def draw(self, context: Context) -> None:
         column = draw_properties(self, ("bones", "directions"))
-        directions = options_from(self, CorrectiveOptions).directions
-        if directions != "ACTION":
+        if options_from(self, CorrectiveOptions).directions != "ACTION":
             column.prop(self, "angles")
-            if directions in {"LIMBS", "X", "Z"}:
-                column.prop(self, "both_ways")
             column.prop(self, "twist_angles")
         for name in ("mirror", "budget", *KEY_OPTIONS, "much_memory"):
             column.prop(self, name)
