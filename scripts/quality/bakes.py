@@ -69,7 +69,7 @@ REACHED: dict[tuple[Rig, str], tuple[float, float, float]] = {
     ("cmu_mb", "Soft with Twist"): (0.38, 0.52, 0.37),
 }
 # Of a cylinder, by the number of helpers, 0 for automatic, which may be as many as these.
-CYLINDER: dict[int, tuple[float, float]] = {4: (0.06, 0.08), 0: (0.04, 0.075)}
+CYLINDER: dict[int, tuple[float, float]] = {4: (0.06, 0.08), 0: (0.04, 0.05)}
 CYLINDER_BUDGET = 16
 BENDS, TWIST = (0.0, 30.0, 60.0, 90.0), 60.0
 # Of the root mean square of a hand: what carried along is, and what turns alone.
