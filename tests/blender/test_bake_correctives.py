@@ -154,6 +154,16 @@ def test_the_defaults_follow_an_arm_that_swings_and_twists(
     assert squares[:, 0].sum() < 0.65**2 * squares[:, 1].sum()
 
 
+def test_keys_that_do_harm_at_once_are_said_first(body: Human) -> None:
+    """Where plain skinning is nearer in poses of several joints."""
+    report = api.bake_correctives(
+        body.mesh_object, [ELBOW, WRIST], directions="Z", angles=[170.0], twists=[], mirror=False
+    )
+    verdict = report.verdict
+    assert verdict.after_at_once.largest > verdict.before_at_once.largest
+    assert report.sentence().startswith("Worse than the plain Armature modifier where several")
+
+
 def test_hinges_and_the_body_get_poses_of_their_own(
     addon: None, body_with_rig: Callable[[Rig], Human]
 ) -> None:
