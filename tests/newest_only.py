@@ -247,7 +247,6 @@ NEWEST_ONLY = (
     "tests/blender/test_bones_bake.py::test_baking_again*",
     "tests/blender/test_bones_bake.py::test_correctives_add*",
     "tests/blender/test_bones_bake.py::test_meshes_on_one*",
-    "tests/blender/test_bones_bake.py::test_fewer_keys*",
     "tests/blender/test_bones_bake.py::test_a_bake_does_not_change*",
     "tests/blender/test_bones_bake.py::test_selected_bones*",
     "tests/blender/test_bones_bake.py::test_chosen_joints*",

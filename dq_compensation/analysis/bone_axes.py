@@ -13,7 +13,6 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Int32s
 from ..core.dual_quaternion import matrices_from_quaternions
 from ..core.skeleton import LIMB_AXES, LimbAxis, Skeleton
 from ..core.vectors import dots, extent
-from ..pipeline.correctives.corrective_joints import Quaternion
 
 # Compares the axes of bones with their limbs, and finds the best limb axis.
 
@@ -252,7 +251,24 @@ def _changes_of_places() -> Float64s:
     return np.array(found)
 
 
-# Forward kinematics without Blender: bones follow their parents.
+# Rotations of bones, and forward kinematics without Blender: bones follow their parents.
+
+
+Quaternion = tuple[float, float, float, float]
+"""(w, x, y, z), of unit length; of a bone, in its rest axes."""
+
+
+def swing(degrees: float, azimuth: float) -> Quaternion:
+    """The swing by an angle about the axis (cos azimuth, 0, sin azimuth); azimuth in radians."""
+    half = np.radians(degrees) / 2.0
+    sine = np.sin(half)
+    return (float(np.cos(half)), float(sine * np.cos(azimuth)), 0.0, float(sine * np.sin(azimuth)))
+
+
+def twist(degrees: float) -> Quaternion:
+    """The twist by an angle about the bone."""
+    half = np.radians(degrees) / 2.0
+    return (float(np.cos(half)), 0.0, float(np.sin(half)), 0.0)
 
 
 def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> Float64s:

@@ -13,7 +13,7 @@ from ..bake.shape_key_bakes import bake_current_pose, bake_range
 from ..errors import UserError
 from ..pipeline.bones.bones_baking import RemovalReport, remove_bakes
 from ..pipeline.bones.bones_baking import bake_bones as bones_steps
-from ..pipeline.bones.bones_poses import BonesOptions
+from ..pipeline.bones.bones_options import BonesOptions
 from ..pipeline.correctives.corrective_baking import bake_correctives as corrective_steps
 from ..pipeline.correctives.corrective_poses import checked_angles
 from ..pipeline.files.files import SUFFIXES, CacheReport, FileFormat

@@ -18,7 +18,7 @@ from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.scenes import world_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings
+from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import kept_record
 from ..session.changes import unfollowed
 from ..session.memory import memories, memory_of
@@ -143,12 +143,14 @@ class _LastReport:
     Attributes:
         key_names: the keys that it is about.
         of_bones: whether it is about helper bones.
+        enabled: whether the object was enabled then. Once that changes, it is old news.
         state: of a dry run, what it was made from; see `_state`.
     """
 
     text: str = ""
     key_names: tuple[str, ...] = ()
     of_bones: bool = False
+    enabled: bool = False
     state: tuple[Any, Settings] | None = None
 
 
@@ -243,13 +245,19 @@ class Verdict:
 
     Attributes:
         before, after: without and with the keys, one bone at a time, between the poses of the keys.
-        before_at_once, after_at_once: all of the bones turned together, at random in their ranges.
+        before_at_once, after_at_once: most of the bones turned together, at random in their ranges.
     """
 
     before: Deviation = field(default_factory=Deviation)
     after: Deviation = field(default_factory=Deviation)
     before_at_once: Deviation = field(default_factory=Deviation)
     after_at_once: Deviation = field(default_factory=Deviation)
+
+    @property
+    def worse_at_once(self) -> bool:
+        """Whether the keys do harm where several joints turn."""
+        before, after = self.before_at_once, self.after_at_once
+        return after.largest > before.largest or after.rms > before.rms
 
 
 @dataclass(frozen=True)
@@ -292,12 +300,17 @@ class CorrectiveReport(KeyReport):
         if self.dry_run:
             would = f"Nothing was changed. A bake of {self.object_name} gives {keys} of {bones}."
             return would + self._spent + self._left_out + self._ending
+        worse = (
+            "Worse than the plain Armature modifier where several joints turn at once, as keys of "
+            "neighbouring joints add up: use Bake to Bones. "
+        )
         return (
-            f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
-            + _comparison("In {poses} poses in between", verdict.before, verdict.after)
+            (worse if verdict.worse_at_once else "")
+            + f"Baked {keys} of {bones} of {self.object_name}{self._onto}."
             + _comparison(
-                "With all of them turned at once", verdict.before_at_once, verdict.after_at_once
+                "In {poses} poses of several joints", verdict.before_at_once, verdict.after_at_once
             )
+            + _comparison("In {poses} poses of one joint", verdict.before, verdict.after)
             + self._spent
             + self._left_out
             + self._ending
@@ -434,7 +447,6 @@ class BonesReport(HelperErrors):
         dry_run: whether nothing was written.
         other_budgets: about half and twice as many helper bones, where there may be as many, and
             the part of the root mean square that would remain with them, about.
-        less: bones behind joints that *Bone Limit* leaves fewer helpers.
         bones: how many helper bones there are.
     """
 
@@ -453,7 +465,6 @@ class BonesReport(HelperErrors):
     correctives: str = ""
     dry_run: bool = False
     other_budgets: tuple[tuple[int, float], ...] = ()
-    less: tuple[str, ...] = ()
     bones: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -476,7 +487,7 @@ class BonesReport(HelperErrors):
         if not self.bones:
             return (
                 f"{names} needs no helper bones: the plain Armature modifier is off by "
-                f"{rounded(self.before.largest)} mm at most. {self.advice}{self._lacking} "
+                f"{rounded(self.before.largest)} mm at most. {self.advice} "
                 "Nothing was changed."
             )
         joints = sum(joint.helpers > 0 for joint in self.joints)
@@ -498,7 +509,6 @@ class BonesReport(HelperErrors):
             text += (
                 f" With {counted(count, 'helper')} about {rounded(100.0 * part, 2)} % (rms) remain."
             )
-        text += self._lacking
         if self.gauges:
             text += (
                 f" {counted(self.gauges, 'more bone')} {'does' if self.gauges == 1 else 'do'} not "
@@ -509,11 +519,6 @@ class BonesReport(HelperErrors):
         if onto:
             text += f" {names} is hidden; Alt H in Object Mode shows it."
         return " ".join(filter(None, (text, self.advice, self.used, self.correctives)))
-
-    @property
-    def _lacking(self) -> str:
-        """A sentence about the joints that the limit leaves less."""
-        return f" Fewer because of the Bone Limit: {listed(self.less)}." if self.less else ""
 
     @property
     def _compared_in_poses(self) -> str:
@@ -531,10 +536,12 @@ class BonesReport(HelperErrors):
 def last_report(obj: bpy.types.Object) -> str | None:
     """The last report about an object, as long as what it is about is there.
 
-    That of a dry run is there until the object changes.
+    It is gone once the object is enabled or disabled; that of a dry run once the object changes.
     """
     last = memory_of(obj, _LastReport)
     if last.state is not None and last.state != _state(obj):
+        return None
+    if last.enabled != settings_of(obj).is_enabled:
         return None
     if last.of_bones and kept_record(obj) is None:
         return None
@@ -565,4 +572,5 @@ def remember_report(
         dry_run: whether it is true only until the object changes.
     """
     state = _state(obj) if dry_run else None
-    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones, state)
+    enabled = settings_of(obj).is_enabled
+    memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones, enabled, state)

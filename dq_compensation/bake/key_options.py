@@ -118,12 +118,12 @@ def _expression(pattern: str) -> re.Pattern[str]:
 # The options of the bakes to shape keys: of a pose, of frames, of correctives.
 
 
-Directions = Literal["LIMBS", "X", "Z", "FOUR", "EIGHT", "ACTION", "EXAMPLES"]
-"""About which axes the bones are bent.
+Directions = Literal["LIMBS", "ACTION", "EXAMPLES"]
+"""How the bones turn.
 
-LIMBS: across the plane in which the limb is bent at rest. X, Z: the bone's own axis. FOUR: about X
-and Z, both ways. EIGHT: and about the axes in between. ACTION, EXAMPLES: as they are in the poses
-of the armature's action, or in the example poses.
+LIMBS: across the plane in which the limb is bent at rest; the trunk, shoulders and hips in every
+direction. ACTION, EXAMPLES: as they do in the poses of the armature's action, or in the example
+poses.
 """
 
 
@@ -296,17 +296,9 @@ class CorrectiveOptions(KeyOptions, JointOptions):
             (
                 "LIMBS",
                 "As the Limb Bends",
-                "For hinges, like elbows and knees. The limb goes on bending as it is bent at "
-                "rest. A straight limb bends about the X axis of the bone",
-            ),
-            ("X", "X Axis", "For hinges that bend about the bone's X axis"),
-            ("Z", "Z Axis", "For hinges that bend about the bone's Z axis"),
-            ("FOUR", "4 Directions", "For ball joints: about the bone's X and Z axis, both ways"),
-            (
-                "EIGHT",
-                "8 Directions",
-                "For ball joints, like shoulders and hips: about X, Z and the axes in between, "
-                "both ways",
+                "Elbows, knees and fingers go on bending as they are bent at rest; straight ones "
+                "bend about the bone's X axis. Shoulders, hips and the trunk bend in all "
+                "directions, the trunk by a third of the largest angle",
             ),
             (
                 "ACTION",
@@ -324,14 +316,9 @@ class CorrectiveOptions(KeyOptions, JointOptions):
     twists: Iterable[float] = props.FloatProperty(
         name="Twist Angles",
         description="The angles of the twists, in degrees. Each becomes two shape keys, one for "
-        "each direction",
-        default=(),
+        "each direction. None: no twists",
+        default=(60.0, 120.0),
         unit="°",
-    )
-    both_ways: bool = props.BoolProperty(
-        description="Bend hinges backwards, too. A limb that is bent at rest becomes straight and "
-        "goes no further",
-        default=True,
     )
     budget: int = props.IntProperty(
         description="The most shape keys of a character, where they are worth most. 0: no limit",

@@ -15,15 +15,18 @@ import bpy
 import numpy as np
 from bpy.types import Context, Depsgraph, Object
 
-from ..analysis.bone_axes import posed_matrices
+from ..analysis.bone_axes import Quaternion, posed_matrices
+from ..analysis.ranges_of_motion import (
+    BEND,
+    TWIST,
+    limb_bend,
+    ranges_of_motion,
+    shared_pairs,
+    turned_in_test,
+)
 from ..arrays import Float32s, Float64s
 from ..core.dual_quaternion import quaternions_from_matrices
 from ..errors import UserError
-from ..pipeline.bones.bones_poses import BonesOptions, ranges_of_motion, turned_in_test
-from ..pipeline.bones.bones_source import RigSource, bones_refusal
-from ..pipeline.bones.helper_fitting import shared_pairs
-from ..pipeline.correctives.corrective_joints import Quaternion
-from ..pipeline.correctives.corrective_poses import limb_bend
 from ..scene.binding.binding import Binding
 from ..session.status import compared
 from ..viewport.batches import Batch, BatchKey
@@ -31,6 +34,7 @@ from ..viewport.draw_handler import EXTRA_DRAWERS, draw_batch, is_visible
 from ..viewport.instance_poses import GivenPoses
 from ..viewport.look import ViewUniforms
 from ..viewport.members import SharedPoses, posed_member
+from .rig_source import RigSource, bones_refusal
 
 _log = logging.getLogger(__name__)
 
@@ -84,9 +88,8 @@ class MotionTest:
 
     def matrices(self, joint: int, moment: float, strength: float = 1.0) -> Float64s:
         """Shape (B, 4, 4): D of all bones while a joint is turned, at a moment from 0 to 1."""
-        part, options = strength * self._ranges[joint], BonesOptions()
-        limb = limb_bend(self._joined, joint)
-        turned = turned_in_test(limb, part * options.bend, part * options.twist, moment)
+        part, limb = strength * self._ranges[joint], limb_bend(self._joined, joint)
+        turned = turned_in_test(limb, part * BEND, part * TWIST, moment)
         return posed_matrices(self._joined, {joint: turned})[self._place]
 
     def poses(self, steps: int, strength: float) -> Iterator[MotionPose]:

@@ -1,43 +1,32 @@
-"""The sub-panel Bake, and its operators: bakes to keys, files, helper bones, and plain exports."""
+"""The sub-panel Export and Bake, and the operators *Bake Pose*, *Bake Frames* and *Test Motion*."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.props import FloatProperty, IntProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness, end_comparison
 from ..modifier.modifier_stack import hide_for_drawing
-from ..pipeline.bones.bones_baking import bake_bones, removal_refusal, remove_bakes
-from ..pipeline.bones.bones_poses import BonesOptions
-from ..pipeline.bones.bones_source import bones_refusal
-from ..pipeline.correctives.corrective_baking import bake_correctives
-from ..pipeline.correctives.corrective_poses import read_angles
-from ..pipeline.files.files import SUFFIXES, bake_cache
-from ..pipeline.files.plain_export import EXPORTERS, export_plain
 from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
     enabled_of_characters,
     meshes_of_characters,
-    target_meshes,
     until_edit,
 )
-from ..scene.settings.bone_texts import names_in
 from ..scene.settings.object_settings import settings_of
 from ..session.status import compared, tag_redraw
 from ..steps import Progress
 from ..ui_shared.reporting import (
     Asks,
     OperatorResult,
-    Outcome,
     Refusing,
     RunsInSteps,
     Steps,
@@ -46,16 +35,15 @@ from ..ui_shared.reporting import (
     draw_words,
     is_running,
     options_from,
-    property_names,
     reports_errors,
     with_option_properties,
 )
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
-from ..wording import counted, sized
+from ..wording import sized
 from .bake_reports import last_report
 from .bake_source import source_refusal
-from .key_options import CorrectiveOptions, PoseOptions, RangeOptions, frame_names
+from .key_options import PoseOptions, RangeOptions, frame_names
 from .motion_test import MotionTest, posed_copy
 from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
 
@@ -209,370 +197,14 @@ def draw_properties(operator: Operator, names: tuple[str, ...]) -> bpy.types.UIL
     return column
 
 
-# Writes files: point caches of the selected characters, and plain exports of what is selected.
-
-
-class ChoosesFile:
-    """The dialog of operators that write a file, which is `filepath`."""
-
-    def choose_file(self, context: Context, name: str) -> OperatorResult:
-        """Open the file browser; without a path on a file of this name beside the .blend file."""
-        if not self.filepath:
-            folder = bpy.path.abspath("//") or str(Path.home())
-            self.filepath = f"{folder}/{bpy.path.clean_name(name)}"
-            self.check(context)
-        context.window_manager.fileselect_add(cast("Operator", self))
-        return {"RUNNING_MODAL"}
-
-    def check(self, context: Context) -> bool:
-        """Let the file's name end as the format wants it."""
-        wanted = str(self._path())
-        changed = wanted != self.filepath
-        self.filepath = wanted
-        return changed
-
-    def _path(self) -> Path:
-        raise NotImplementedError
-
-
-_CACHE_FORMATS = (
-    ("PC2", "PC2", "Point cache of 3ds Max: one file, every vertex in every frame"),
-    ("MDD", "MDD", "Point cache of LightWave: one file, every vertex in every frame"),
-    ("ALEMBIC", "Alembic", "Blender's own exporter writes it, with every modifier of the object"),
-)
-
-
-class DQC_OT_bake_cache(ChoosesFile, RunsInSteps, BakesFrames, Bakes):
-    """Write the positions of every vertex in every frame to a file, for programs that play point \
-caches. The characters stay as they are"""
-
-    bl_idname = "dqc.bake_cache"
-    bl_label = "Bake to Mesh Cache"
-    stopped = "Writing was stopped"
-    bl_options = {"REGISTER"}
-
-    filepath: StringProperty(
-        name="File Path",
-        description="The file to write. Each of several characters gets a file of its own",
-        subtype="FILE_PATH",
-        options={"SKIP_SAVE"},
-    )
-    filter_glob: StringProperty(default="*.pc2;*.mdd;*.abc", options={"HIDDEN"})
-    cache_format: EnumProperty(
-        name="Format", description="The format of the file", items=_CACHE_FORMATS
-    )
-    step: IntProperty(
-        name="Step", description="1 writes every frame, 2 every second frame", default=1, min=1
-    )
-
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
-        self.first, self.last = self.range(context)
-        targets = selected_characters(context)
-        return self.choose_file(context, targets[0].name if targets else "cache")
-
-    def draw(self, context: Context) -> None:
-        step = () if self.cache_format == "ALEMBIC" else ("step",)
-        draw_properties(self, ("cache_format", "first", "last", *step))
-
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        targets = selected_characters(context)
-        first, last = self.range(context)
-        if not self.filepath:
-            raise UserError("Choose a file to write to")
-        steps = bake_cache(targets, self._path(), self.cache_format, (first, last, self.step))
-        return self.run(context, report_sentences(steps))
-
-    def _path(self) -> Path:
-        suffix = SUFFIXES[self.cache_format]
-        path = Path(bpy.path.abspath(self.filepath))
-        return path if path.suffix == suffix or not path.name else path.with_suffix(suffix)
-
-
-_FORMATS = (
-    (".fbx", "FBX", "Written by Blender's own exporter"),
-    (".glb", "glTF", "Written by Blender's own exporter, in one file"),
-    (".usdc", "USD", "Written by Blender's own exporter"),
-)
-
-
-class DQC_OT_export_plain(ChoosesFile, Refusing, Operator):
-    """Export the selected objects, with the armatures of characters, as if DQ Compensation were \
-not there: plain skin and shape keys. Nothing changes in the file
-    """
-
-    bl_idname = "dqc.export_plain"
-    bl_label = "Export Plain"
-    bl_options = {"REGISTER"}
-
-    filepath: StringProperty(
-        name="File Path",
-        description="The file to write",
-        subtype="FILE_PATH",
-        options={"SKIP_SAVE"},
-    )
-    filter_glob: StringProperty(
-        default=";".join(f"*{suffix}" for suffix in EXPORTERS), options={"HIDDEN"}
-    )
-    file_format: EnumProperty(name="Format", description="The format of the file", items=_FORMATS)
-    animation: BoolProperty(name="Animation", description="Write the motion, too", default=True)
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        return None if _exported(context) else NOTHING_SELECTED
-
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        return self.choose_file(context, _exported(context)[0].name)
-
-    def draw(self, context: Context) -> None:
-        draw_properties(self, ("file_format", "animation"))
-
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        objects, path = _exported(context), self._path()
-        export_plain(objects, path, animation=self.animation)
-        self.report({"INFO"}, f"Exported {counted(len(objects), 'object')} to {path}")
-        return {"FINISHED"}
-
-    def _path(self) -> Path:
-        path = Path(bpy.path.abspath(self.filepath))
-        chosen = EXPORTERS[self.file_format]
-        fits = EXPORTERS.get(path.suffix.lower()) == chosen
-        if fits or not path.name:
-            return path
-        is_other = path.suffix.lower() in EXPORTERS
-        return path.with_suffix(self.file_format) if is_other else Path(f"{path}{self.file_format}")
-
-
-def _exported(context: Context) -> list[Object]:
-    """The characters, and what is selected beside them."""
-    characters = [obj for obj in target_meshes(context) if obj.type == "MESH"]
-    return list(dict.fromkeys((*characters, *context.selected_objects))) if characters else []
-
-
-# Bakes joints of the selected characters: to helper bones, or to corrective shape keys.
-
-
-BONES = (
-    ("SELECTED", "Selected Bones", "The deforming bones that are selected in Pose Mode"),
-    (
-        "ALL",
-        "All Joints",
-        "Every deforming bone that shares vertices with the next one above it",
-    ),
-)
-
-
-_DRY_RUN = "Say in the panel how many helper bones or shape keys the bake gives. Nothing is changed"
-
-
-class ChoosesJoints(RunsInSteps):
-    """The joints of operators that run in steps, and their dialog.
-
-    An operator has the property `bones`, with the items `BONES`, and the option `dry_run`, which
-    has a button of its own.
-    """
-
-    bone_names: StringProperty(
-        name="Bone Names",
-        description="For scripts: bone names separated by commas, instead of the selected bones",
-        options={"SKIP_SAVE"},
-    )
-
-    @classmethod
-    def description(cls, context: Context, properties: Any) -> str:
-        """The tooltip of both buttons."""
-        return _DRY_RUN if properties.dry_run else (cls.__doc__ or "")
-
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        if not _selected_bones(context):
-            self.bones = "ALL"
-        return self.ask(context, "Dry Run" if getattr(self, "dry_run", False) else "Bake")
-
-    def draw_bone_count(self, context: Context, layout: UILayout) -> None:
-        """Draw the number of selected bones, where these are chosen."""
-        if self.bones == "SELECTED":
-            count = len(_selected_bones(context))
-            bones = "1 bone is" if count == 1 else f"{count} bones are"
-            layout.label(text=f"{bones} selected", icon="INFO" if count else "ERROR")
-
-    def chosen_bones(self, context: Context) -> tuple[str, ...]:
-        """The names of the chosen bones; empty for all.
-
-        Raises:
-            UserError: no bone is selected.
-        """
-        names = list(names_in(self.bone_names))
-        if not names and self.bones == "SELECTED":
-            names = _selected_bones(context)
-            if not names:
-                raise UserError("Select deforming bones in Pose Mode, or choose All Joints.")
-        return tuple(names)
-
-
-def _selected_bones(context: Context) -> list[str]:
-    """The names of the selected deforming bones of the armatures in Pose Mode."""
-    posed = context.selected_pose_bones or ()
-    return list(dict.fromkeys(bone.name for bone in posed if bone.bone.use_deform))
-
-
-# Of the dialog, where the user turns the limit on: what many engines for phones allow.
-_BONE_LIMIT = 75
-
-
-def _limit_bones(dialog: Any, is_limited: bool) -> None:
-    dialog.bone_limit = (dialog.bone_limit or _BONE_LIMIT) if is_limited else 0
-
-
-@with_option_properties(BonesOptions)
-class DQC_OT_bake_bones(ChoosesJoints, Bakes):
-    """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
-deforms the character like DQ Compensation. Esc stops"""
-
-    bl_idname = "dqc.bake_bones"
-    bl_label = "Bake to Bones"
-    stopped = "Stopped. The bones are baked, correctives may be missing"
-    object_refusal = staticmethod(bones_refusal)
-
-    bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
-    # Switches of the dialog in the place of the number 0 of scripts and files.
-    automatic_helpers: BoolProperty(
-        name="Automatic",
-        description="As few helper bones for each joint as the tolerance needs. Off: a number",
-        options={"SKIP_SAVE"},
-        get=lambda self: self.helpers == 0,
-        set=lambda self, value: setattr(self, "helpers", 0 if value else self.helpers or 1),
-    )
-    limits_bones: BoolProperty(
-        name="Limit",
-        description="Whether the engine limits the number of deforming bones",
-        options={"SKIP_SAVE"},
-        get=lambda self: self.bone_limit > 0,
-        set=_limit_bones,
-    )
-
-    def draw(self, context: Context) -> None:
-        chosen = options_from(self, BonesOptions)
-        left_out = () if chosen.poses in {"ALL", "RANGE"} else ("bend", "twist")
-        names = [name for name in property_names(BonesOptions) if name not in left_out]
-        *shown, every_frame, _dry_run = names
-        column = draw_properties(self, ("bones",))
-        switches = {"helpers": "automatic_helpers", "bone_limit": "limits_bones"}
-        for name in shown:
-            if name in switches:
-                row = column.row(align=True, heading=self.properties.bl_rna.properties[name].name)
-                row.prop(self, switches[name])
-                row = row.row(align=True)
-                row.active = bool(getattr(self, name))
-                row.prop(self, name, text="")
-            else:
-                column.prop(self, name)
-        row = column.row()
-        row.active = chosen.keys
-        row.prop(self, every_frame)
-        self.draw_bone_count(context, column)
-        draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
-
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        return self.run(context, self._steps_of(selected_characters(context), context))
-
-    def _steps_of(self, objects: list[Any], context: Context) -> Steps:
-        """Bake, list each joint in the Info editor, and return the reports as sentences."""
-        options = options_from(self, BonesOptions, bones=self.chosen_bones(context))
-        reports = yield from bake_bones(objects, options)
-        for report in reports:
-            for joint in report.joints:
-                self.report({"INFO"}, joint.sentence())
-            if report.worse:
-                self.report({"WARNING"}, report.sentence())
-        return [report.sentence() for report in reports if not report.worse]
-
-
-@with_option_properties(CorrectiveOptions)
-class DQC_OT_bake_correctives(ChoosesJoints, Bakes):
-    """Give the character shape keys that follow its bones. The Armature modifier then deforms it \
-like DQ Compensation in any pose, without the add-on. Esc stops"""
-
-    bl_idname = "dqc.bake_correctives"
-    bl_label = "Bake Correctives"
-    stopped = "The check was stopped. The correctives are baked"
-
-    bones: EnumProperty(name="Bones", description="Which bones get correctives", items=BONES)
-    angles: StringProperty(
-        name="Angles (°)",
-        description="The angles in degrees, separated by commas. Each becomes a shape key",
-        default="45, 90",
-    )
-    twist: BoolProperty(
-        name="Twist", description="Twist the bones about themselves, too", default=False
-    )
-    twist_angles: StringProperty(
-        name="Twist Angles (°)",
-        description="The angles in degrees, separated by commas. Each becomes two shape keys, one "
-        "for each direction",
-        default="60, 90",
-    )
-
-    def draw(self, context: Context) -> None:
-        column = draw_properties(self, ("bones", "directions"))
-        directions = options_from(self, CorrectiveOptions).directions
-        if directions != "ACTION":
-            column.prop(self, "angles")
-            if directions in {"LIMBS", "X", "Z"}:
-                column.prop(self, "both_ways")
-            row = column.row(heading="Twist")
-            row.prop(self, "twist", text="")
-            angles = row.row()
-            angles.active = self.twist
-            angles.prop(self, "twist_angles", text="")
-        for name in ("mirror", "budget", *KEY_OPTIONS, "much_memory"):
-            column.prop(self, name)
-        self.draw_bone_count(context, column)
-        draw_outcome(self, column)
-
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        steps = bake_correctives(selected_characters(context), self._options(context))
-        return self.run(context, report_sentences(steps))
-
-    def _options(self, context: Context) -> CorrectiveOptions:
-        """The chosen options; UserError where an angle cannot be read or no bone is selected."""
-        return options_from(
-            self,
-            CorrectiveOptions,
-            bones=self.chosen_bones(context),
-            angles=read_angles(self.angles),
-            twists=read_angles(self.twist_angles) if self.twist else (),
-        )
-
-
-class DQC_OT_remove_bake(Bakes):
-    """Remove helper bones and give the mesh its former weights, and remove shape keys of bakes. \
-Keys of Bake Pose stay"""
-
-    bl_idname = "dqc.remove_bake"
-    bl_label = "Remove Bake"
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        reasons = [removal_refusal(obj) for obj in baked_meshes(context)]
-        return None if None in reasons else " ".join(filter(None, reasons[:3])) or NOTHING_SELECTED
-
-    @reports_errors
-    def execute(self, context: Context) -> Outcome:
-        found = [obj for obj in baked_meshes(context) if removal_refusal(obj) is None]
-        return " ".join(report.sentence() for report in remove_bakes(found))
-
-
-def baked_meshes(context: Context) -> list[Object]:
-    """The selected characters, enabled or not: a bake has disabled them."""
-    return [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
-
-
 # The sub-panel that bakes.
 
+
+BAKE_ROWS: list[Callable[[UILayout], None]] = []
+"""What draws the buttons of further bakes and exports, in the order of their modules."""
+
+AFTER_REPORTS: list[Callable[[UILayout, Context], None]] = []
+"""What draws below the reports of bakes."""
 
 _PAINTED_WEIGHTS = (
     "Exporters write the painted weights, not those of Softness: press Soften Weights, or bake."
@@ -597,20 +229,14 @@ class BakePanel(SubPanel):
         column = layout.column()
         column.operator("dqc.bake_pose", icon="SHAPEKEY_DATA")
         column.operator("dqc.bake_range", icon="RENDER_ANIMATION")
-        for name, icon in (("dqc.bake_correctives", "DRIVER"), ("dqc.bake_bones", "BONE_DATA")):
-            row = column.row(align=True)
-            row.operator(name, icon=icon)
-            # Operator properties are typed by their operators, which our class names do not tell.
-            dry: Any = row.operator(name, text="Dry Run")
-            dry.dry_run = True
-        column.operator("dqc.bake_cache", icon="FILE_CACHE")
-        column.operator("dqc.export_plain", icon="EXPORT")
+        for draw in BAKE_ROWS:
+            draw(column)
         for obj in subject:
             report = last_report(obj) if obj.type == "MESH" else None
             if report is not None:
                 draw_sentence(layout, context, report, "CHECKMARK")
-        if any(obj.type == "MESH" and removal_refusal(obj) is None for obj in subject):
-            layout.operator("dqc.remove_bake", icon="TRASH")
+        for draw_below in AFTER_REPORTS:
+            draw_below(layout, context)
 
 
 # Tests the motion of a character. Blender goes on with these events meanwhile: the view.
@@ -737,9 +363,4 @@ CLASSES = (
     DQC_OT_test_motion,
     DQC_OT_bake_pose,
     DQC_OT_bake_range,
-    DQC_OT_bake_cache,
-    DQC_OT_export_plain,
-    DQC_OT_bake_correctives,
-    DQC_OT_bake_bones,
-    DQC_OT_remove_bake,
 )

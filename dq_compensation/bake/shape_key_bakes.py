@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -13,7 +13,6 @@ import numpy as np
 from ..arrays import Float32s
 from ..core.rest_offsets import Target
 from ..errors import UserError, raise_refusal
-from ..pipeline.correctives.corrective_drivers import acting_keys_refusal
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.scenes import frame_kept, object_millimetres, spread_frames
 from ..scene.key_writing import (
@@ -210,6 +209,19 @@ def bake_characters(
     return reports
 
 
+FRAME_REFUSALS: list[
+    Callable[[bpy.types.Object, Sequence[float], Collection[str]], str | None]
+] = []
+"""Why frames of an object cannot be baked, or None; they get the frames, rising, and the keys that
+the bake replaces."""
+
+
+def _frames_refusal(
+    obj: bpy.types.Object, frames: Sequence[float], replaced: Collection[str] = ()
+) -> str | None:
+    return next(filter(None, (each(obj, frames, replaced) for each in FRAME_REFUSALS)), None)
+
+
 # Bakes the current pose of characters to one shape key each.
 
 
@@ -281,7 +293,7 @@ def _refusal(obj: bpy.types.Object, name: str, options: PoseOptions) -> str | No
         return REFUSAL_REFERENCE.format(name=name, obj=obj.name)
     if options.onto == "THIS" and (reason := keys_refusal(obj)):
         return reason
-    return acting_keys_refusal(obj, [bpy.context.scene.frame_current_final])
+    return _frames_refusal(obj, [bpy.context.scene.frame_current_final])
 
 
 # Bakes ranges of frames to shape keys with keyframes, which play our deformation.
@@ -364,7 +376,7 @@ def bake_range(
     bakes: list[RangeBake] = []
     for obj in objects:
         names = keys_of_pattern(obj, options.pattern) if options.overwrite else []
-        raise_refusal(driven_refusal(obj, names) or acting_keys_refusal(obj, frames, names))
+        raise_refusal(driven_refusal(obj, names) or _frames_refusal(obj, frames, names))
         if options.onto == "THIS":
             raise_refusal(keys_refusal(obj) or action_refusal(obj))
         source = Source.of(obj, depsgraph, options.target, frozenset(names))

@@ -18,7 +18,7 @@ from bpy.types import Object
 from .. import api
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from ..errors import UserError
-from ..pipeline.bones.bones_poses import BonesOptions
+from ..pipeline.bones.bones_options import BonesOptions
 from ..pipeline.crowds.command import BAKE_CROWD
 from ..pipeline.files.files import (
     REFUSAL_NOT_ENABLED,

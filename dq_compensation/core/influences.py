@@ -145,6 +145,13 @@ class Influences:
         weights[vertices, : others.width] = others.weights
         return Influences(bones, weights)
 
+    def dense(self, bone_count: int) -> Float32s:
+        """The weights of all bones on each vertex, shape (n, B)."""
+        weights = np.zeros((self.vertex_count, bone_count), np.float32)
+        for rows, bones, values in self.slots():
+            weights[np.arange(self.vertex_count)[rows], bones] = values
+        return weights
+
     def moving_bones(self, bone_count: int) -> Booleans:
         """Shape (B,), which bones move a vertex."""
         moves = np.zeros(bone_count, np.bool_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -33,6 +34,10 @@ class DQC_UL_examples(RowsOfItems):
             bar.label(text="", icon="ERROR")
         else:
             bar.progress(factor=value, text=f"acts {value:.0%}")
+
+
+EXAMPLE_ROWS: list[Callable[[UILayout, Object], None]] = []
+"""What draws below the example poses of a character; declared elsewhere."""
 
 
 class ExamplePanel(SubPanel):
@@ -81,7 +86,9 @@ class ExamplePanel(SubPanel):
         if len(settings.examples):
             _list(layout, settings, editable=reason is None)
             _active_example(layout, context, obj, settings)
-        _correctives(layout, obj, settings)
+        column = layout.column(align=True)
+        for draw in EXAMPLE_ROWS:
+            draw(column, obj)
 
 
 def _shaping(layout: UILayout, context: Context, copy: Object) -> None:
@@ -178,15 +185,6 @@ def _active_example(
         column.label(text=shortened(context, item.bone, "All examples of "))
         column.prop(shared, "sigma")
         column.prop(shared, "twists")
-
-
-def _correctives(layout: UILayout, obj: Object, settings: DQCompensationSettings) -> None:
-    """Examples from driven shape keys, and back."""
-    column = layout.column(align=True)
-    if isinstance(obj.data, bpy.types.Mesh) and obj.data.shape_keys is not None:
-        column.operator("dqc.examples_from_correctives", icon="DRIVER")
-    if len(settings.examples):
-        column.operator("dqc.examples_to_correctives", icon="SHAPEKEY_DATA")
 
 
 # The shapes, too, where Blender lists the shape keys that they are in.

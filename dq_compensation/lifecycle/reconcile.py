@@ -64,8 +64,6 @@ from ..modifier.written_record import (
     origin_refusal,
     was_applied,
 )
-from ..pipeline.bones.helper_rig import acting_helpers_warning
-from ..pipeline.correctives.corrective_drivers import acting_keys_warning
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     examples_refusal,
@@ -97,6 +95,7 @@ from ..session.changes import Changes, Update, remember_pose, writing_settings
 from ..session.known_objects import with_examples
 from ..session.memory import memories, memory_of
 from ..session.status import (
+    NOTES,
     current_binding,
     discard_binding,
     is_drawn,
@@ -144,7 +143,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         or not (drawn or before.base_left_on or before.passing),
     )
     if skinned.mesh.shape_keys is not None or BAKED_BONES.record in skinned.mesh:
-        found += filter(None, (acting_keys_warning(obj), acting_helpers_warning(obj)))
+        found += filter(None, (note(obj) for note in NOTES))
     ours = skinned.ours
     if ours is not None and not (ours.show_viewport and ours.show_render):
         found += _turned_off(skinned, ours)

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import bpy
 
+from ..analysis.bone_axes import Quaternion
 from ..core.rest_offsets import Target
-from ..pipeline.correctives.corrective_joints import Quaternion
 from .blender.armature import armature_of, is_helper_bone
 from .blender.mesh import mesh_of
 from .blender.own_objects import CHARACTER_PROPERTY

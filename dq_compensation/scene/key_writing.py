@@ -19,6 +19,8 @@ from .blender.skinned_object import SkinnedObject
 
 
 _BASIS = "Basis"
+# Marks the keys of a mesh that had none.
+_MADE_BASIS = "dq_compensation_made_basis"
 
 REFUSAL_REFERENCE = "{name} is the basis of the shape keys of {obj}. Choose another name."
 
@@ -72,6 +74,7 @@ def write_key(
     if key is None:
         obj.shape_key_add(name=_BASIS, from_mix=False)
         key = mesh_of(obj).shape_keys
+        key[_MADE_BASIS] = True
     if known is None:
         known = obj.shape_key_add(name=name, from_mix=False)
         # Blender 5 makes new keys with the value 1.
@@ -105,6 +108,21 @@ def remove_keys(obj: bpy.types.Object, names: Iterable[str]) -> None:
             obj.shape_key_remove(block)
     place = key.key_blocks.find(active)
     obj.active_shape_key_index = max(place, 0)
+
+
+def remove_made_basis(obj: bpy.types.Object) -> None:
+    """Remove the basis that `write_key` has made, once there is nothing else.
+
+    Other keys need it, and animation and drivers, also those of the user.
+    """
+    key = mesh_of(obj).shape_keys
+    if key is None or list(key.keys()) != [_MADE_BASIS] or len(key.key_blocks) > 1:
+        return
+    animation: Any = key.animation_data
+    if animation is None or not (
+        animation.action or len(animation.drivers) or len(animation.nla_tracks)
+    ):
+        clear_keys(obj)
 
 
 def clear_keys(obj: bpy.types.Object) -> None:

@@ -221,6 +221,9 @@ class Status:
     softness: Softness = field(default_factory=Softness)
 
 
+NOTES: list[Callable[[bpy.types.Object], str | None]] = []
+"""What bakes have to say of an enabled object with shape keys or kept weights, or None; cheap."""
+
 _check: Callable[[], float | None] | None = None
 
 

@@ -12,7 +12,6 @@ import bpy
 import numpy as np
 
 from ..errors import raise_refusal
-from ..pipeline.bones.baked_check import BAKED_BONES, BAKED_KEYS
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import find_rig, telling_name
@@ -40,7 +39,7 @@ from .checks.weight_transition import WEIGHT_TRANSITION
 from .issue import WORST_FIRST, Check, Issue
 from .subject import Subject
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: list[Check] = [
     mesh_placement.CHECK,
     REFUSAL,
     bone_scale.CHECK,
@@ -60,14 +59,13 @@ CHECKS: tuple[Check, ...] = (
     WEIGHT_TRANSITION,
     MULTI_MODIFIER,
     SHAPE_KEYS,
-    BAKED_KEYS,
-    BAKED_BONES,
     STALE_BINDING,
     IDLE_JOINTS,
     MIRRORED_WEIGHTS,
     MIRRORED_NAMES,
     MIRRORED_ROLLS,
-)
+]
+"""Features add theirs, each at its place."""
 
 
 def find_issues(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> list[Issue]:

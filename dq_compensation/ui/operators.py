@@ -23,8 +23,6 @@ from ..lifecycle.character_settings import (
 from ..lifecycle.following import end_comparison
 from ..lifecycle.reconcile import older_than_its_file
 from ..modifier.modifier_stack import show_plain
-from ..pipeline.bones.helper_rig import acting_helpers_warning
-from ..pipeline.correctives.corrective_drivers import acting_keys_warning
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig, telling_name
 from ..scene.blender.skinned_object import SkinnedObject
@@ -44,7 +42,7 @@ from ..scene.settings.object_settings import (
 )
 from ..session.changes import writing_settings
 from ..session.known_objects import enabled_objects
-from ..session.status import compared, status_of, tag_redraw
+from ..session.status import NOTES, compared, status_of, tag_redraw
 from ..ui_shared.reporting import (
     OperatorResult,
     Outcome,
@@ -56,9 +54,6 @@ from ..ui_shared.reporting import (
 from ..wording import listed
 
 NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
-
-# What of an earlier bake acts on an enabled object, too, and what renders do not show.
-_WARNINGS = (acting_keys_warning, acting_helpers_warning, other_renders_warning)
 
 
 def enabled_characters(context: Context) -> list[Object]:
@@ -136,9 +131,10 @@ stack, and Disable restores every setting"""
         refused = [reason for obj in wanted if (reason := enabling.linked_refusal(obj))] + refused
         # The notes have these warnings, and others.
         noted = [obj for obj in done if status_of(obj).notes]
+        finds = (*NOTES, other_renders_warning)
         if refused:
             self.report({"WARNING" if done else "ERROR"}, _join(refused))
-        elif warnings := [text for obj in noted for find in _WARNINGS if (text := find(obj))]:
+        elif warnings := [text for obj in noted for find in finds if (text := find(obj))]:
             self.report({"WARNING"}, " ".join(warnings))
         elif done:
             self.report({"INFO"}, f"DQ Compensation deforms {_names(done)}")

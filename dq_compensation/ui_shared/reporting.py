@@ -14,6 +14,7 @@ from bpy.types import Context, Event, Operator, Timer, UILayout
 from ..errors import UserError
 from ..scene.settings.declaration import declared_in
 from ..session.changes import LOADED, RESTORED
+from ..session.known_objects import enabled_objects
 from ..session.status import tag_redraw
 from ..steps import Progress, run_through
 from ..wording import listed
@@ -202,15 +203,18 @@ def reports_errors(
     return execute_and_report
 
 
-# The last report of several sentences: the status bar has room for one.
+# The last report of several sentences: the status bar has room for one. It is old news once objects
+# are enabled or disabled.
 _last_report = ""
+_enabled_then = frozenset[int]()
 
 
 def report_all(operator: Any, level: Literal["INFO", "WARNING"], text: str) -> None:
     """Report sentences: the first is shown in the status bar, the panel has all of them."""
-    global _last_report
+    global _last_report, _enabled_then
     first, dot, others = text.partition(". ")
     _last_report = text if others else ""
+    _enabled_then = _enabled_now()
     if others:
         operator.report({level}, others)
     operator.report({level}, first + dot.rstrip())
@@ -227,7 +231,13 @@ unregister = _forget_report
 
 def last_report(names: Iterable[str]) -> str:
     """The last report if it had several sentences and named one of these objects; else empty."""
+    if not _last_report or _enabled_then != _enabled_now():
+        return ""
     return _last_report if any(name in _last_report for name in names) else ""
+
+
+def _enabled_now() -> frozenset[int]:
+    return frozenset(obj.session_uid for obj in enabled_objects())
 
 
 # Gives operators the properties of declared options, and reads the options from them.

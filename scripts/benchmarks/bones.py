@@ -22,7 +22,7 @@ import dq_compensation
 from benchmarks.targets import record
 from dq_compensation.api import disable, enable
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
-from dq_compensation.pipeline.bones.bones_poses import BonesOptions, PoseSource
+from dq_compensation.pipeline.bones.bones_options import BonesOptions, PoseSource
 from human.model import build_human
 from human.poses import apply_pose, random_pose
 
@@ -72,7 +72,7 @@ def measure(poses: PoseSource, helpers: int, tolerance: float) -> None:
     disable(obj)
     plain_rms, plain_largest = errors()
     enable(obj, use_ball_joints=False)
-    if poses == "KEYED":
+    if poses == "FRAMES":
         key_poses(armature)
     bones = len(armature.pose.bones)
     start = time.perf_counter()
@@ -100,8 +100,8 @@ def main() -> None:
     helpers = int(sys.argv[1]) if len(sys.argv) > 1 else 0
     tolerance = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
     dq_compensation.register()
-    measure("KEYED", helpers, tolerance)
-    measure("RANGE", helpers, tolerance)
+    measure("FRAMES", helpers, tolerance)
+    measure("ALL", helpers, tolerance)
 
 
 if __name__ == "__main__":

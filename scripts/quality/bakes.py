@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.api import enable
+from dq_compensation.bake.rig_source import RigSource
 from dq_compensation.core.dual_quaternion import (
     matrices_from_quaternions,
     quaternions_from_axis_angle,
 )
 from dq_compensation.pipeline.bones.bones_check import distances
 from dq_compensation.pipeline.bones.bones_fitting import Fitted, fit_bones, pairs_to_help
-from dq_compensation.pipeline.bones.bones_poses import BonesOptions
-from dq_compensation.pipeline.bones.bones_source import RigSource
+from dq_compensation.pipeline.bones.bones_options import BonesOptions
 from dq_compensation.pipeline.bones.helper_bones import HelperSkinning
 from dq_compensation.pipeline.bones.helper_fitting import (
     Fitting,
@@ -69,9 +69,9 @@ REACHED: dict[tuple[Rig, str], tuple[float, float, float]] = {
     ("cmu_mb", "Soft with Twist"): (0.38, 0.52, 0.37),
 }
 # Of a cylinder, by the number of helpers, 0 for automatic, which may be as many as these.
-CYLINDER: dict[int, tuple[float, float]] = {4: (0.06, 0.08), 0: (0.04, 0.075)}
+CYLINDER: dict[int, tuple[float, float]] = {4: (0.06, 0.08), 0: (0.04, 0.05)}
 CYLINDER_BUDGET = 16
-BENDS, TWIST = (0.0, 30.0, 60.0, 90.0, 120.0), 90.0
+BENDS, TWIST = (0.0, 30.0, 60.0, 90.0), 60.0
 # Of the root mean square of a hand: what carried along is, and what turns alone.
 HAND: dict[str, tuple[float, float]] = {"carried along": (0.25, 0.25), "turned alone": (0.9, 0.9)}
 HAND_POSES, HAND_TURN = 20, 30.0
@@ -201,7 +201,7 @@ def cylinder_left(count: int) -> tuple[int, float, float]:
     """
     cylinder = Cylinder.of(SHAPES["round"], 0.63, rows=73, columns=24)
     budget = 0 if count else CYLINDER_BUDGET
-    options = BonesOptions(helpers=count, budget=budget, tolerance=5.0, bend=BENDS[-1], twist=TWIST)
+    options = BonesOptions(helpers=count, budget=budget, tolerance=5.0)
     source, bake = fitted(lambda: build_cylinder(cylinder), {"use_ball_joints": False}, options)
     motions = [Motion(bend, twist) for bend in BENDS for twist in (0.0, TWIST)]
     poses = np.array([cylinder.pose(motion).matrices for motion in motions])

@@ -76,8 +76,8 @@ BAKES: dict[str, tuple[Script, Operator]] = {
         lambda: bpy.ops.dqc.bake_range(step=2, tolerance=0.01),
     ),
     "correctives": (
-        lambda obj: api.bake_correctives(obj, "Lower", twists=[60.0, 90.0]),
-        lambda: bpy.ops.dqc.bake_correctives(bone_names="Lower", twist=True),
+        lambda obj: api.bake_correctives(obj, "Lower"),
+        lambda: bpy.ops.dqc.bake_correctives(bone_names="Lower"),
     ),
     "bones": (
         lambda obj: api.bake_bones(obj, poses="FRAMES", tolerance=2.0)[0],

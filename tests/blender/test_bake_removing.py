@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.bake.panel import DQC_OT_bake_bones
 from dq_compensation.errors import UserError
 from dq_compensation.pipeline.bones.helper_rig import helper_names
+from dq_compensation.pipeline.bones.panel import DQC_OT_bake_bones
+from dq_compensation.ui_shared.reporting import last_report as shown_report
 from dq_compensation.ui_shared.reporting import reports_errors
 from tests.blender.bake_scenes import native
 from tests.blender.enabled_scenes import enable, select
@@ -25,8 +27,8 @@ BAKES: dict[str, Any] = {
     "bones and correctives": lambda obj: api.bake_bones(
         obj, ["Lower"], helpers=1, with_correctives=True
     ),
-    "hinges": lambda obj: api.bake_correctives(obj, twists=[60.0]),
-    "balls": lambda obj: api.bake_correctives(obj, directions="EIGHT"),
+    "hinges": api.bake_correctives,
+    "poses of an action": lambda obj: api.bake_correctives(obj, directions="ACTION"),
     "frames": lambda obj: api.bake_frames(obj, 1, 5),
 }
 
@@ -56,6 +58,58 @@ def test_a_bake_is_removed_with_all_that_came_with_it(limb: bpy.types.Object, na
     assert np.abs(native(limb) - plain).max() < 1e-6
     with pytest.raises(UserError, match="Limb has no helper bones and no shape keys of a bake"):
         api.remove_bake(limb)
+
+
+@pytest.mark.parametrize("name", ["bones and correctives", "hinges", "frames"])
+def test_nothing_is_left_of_a_bake_that_was_removed(limb: bpy.types.Object, name: str) -> None:
+    """No basis that the bake has made, no button for what is gone, no report after *Enable*."""
+    key_limb(rig(limb), {1: 0.0, 5: 1.0})
+    select(limb)
+    assert not bpy.ops.dqc.remove_bake.poll()
+    keys = len(bpy.data.shape_keys)
+    BAKES[name](limb)
+    assert bpy.ops.dqc.remove_bake.poll()
+    assert bpy.ops.dqc.remove_bake() == {"FINISHED"}
+    assert limb.data.shape_keys is None
+    assert len(bpy.data.shape_keys) == keys
+    assert not bpy.ops.dqc.remove_bake.poll()
+    assert "Press Enable" in shown_report(["Limb"])
+    enable(limb)
+    assert shown_report(["Limb"]) == ""
+
+
+def test_a_report_is_gone_once_the_character_is_enabled_again(limb: bpy.types.Object) -> None:
+    api.bake_correctives(limb, ["Lower"])
+    assert "Baked" in str(last_report(limb))
+    api.enable(limb)
+    assert last_report(limb) is None
+
+
+def _driver(limb: bpy.types.Object) -> None:
+    limb.data.shape_keys.driver_add("eval_time")
+
+
+def _animation(limb: bpy.types.Object) -> None:
+    limb.data.shape_keys.eval_time = 1.0
+    limb.data.shape_keys.keyframe_insert("eval_time", frame=2)
+
+
+def _property(limb: bpy.types.Object) -> None:
+    limb.data.shape_keys["mine"] = 1
+
+
+def _key(limb: bpy.types.Object) -> None:
+    limb.shape_key_add(name="Smile")
+
+
+@pytest.mark.parametrize("needs", [_driver, _animation, _property, _key])
+def test_the_basis_stays_where_something_of_the_user_needs_it(
+    limb: bpy.types.Object, needs: Callable[[bpy.types.Object], None]
+) -> None:
+    api.bake_correctives(limb, ["Lower"])
+    needs(limb)
+    api.remove_bake(limb)
+    assert limb.data.shape_keys.reference_key.name == "Basis"
 
 
 def test_scripts_are_told_what_was_removed(limb: bpy.types.Object) -> None:

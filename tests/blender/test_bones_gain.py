@@ -41,7 +41,7 @@ def test_each_joint_says_what_remains(limb: bpy.types.Object) -> None:
     ("options", "advice"),
     [
         ({"influences": 1}, "no room for helpers with so few Influences: allow 4"),
-        ({"bones": ["Hand"], "twist": 10.0}, "joints that were not chosen: choose All Joints"),
+        ({"bones": ["Hand"]}, "joints that were not chosen: choose All Joints"),
         ({"tolerance": 14.0}, "without helpers: make the Tolerance smaller than 14 mm"),
     ],
     ids=["influences", "bones", "tolerance"],

@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
-from dq_compensation.pipeline.bones.bones_poses import BonesOptions
+from dq_compensation.pipeline.bones.bones_options import BonesOptions
 from dq_compensation.pipeline.bones.helper_rig import helper_names
 from tests.blender.bake_scenes import shows_armature_alone
 from tests.blender.enabled_scenes import select
@@ -88,8 +88,7 @@ def one_bone(obj: bpy.types.Object) -> None:
         (one_bone, "No vertex of Limb follows two", {}),
         (None, "follows Upper and the deforming bone above", {"bone_names": "Upper"}),
         (None, "no deforming bone Nothing", {"bone_names": "Nothing"}),
-        (None, "3 deforming bones: more than the Bone Limit of 2", {"bone_limit": 2}),
-        (None, "no action", {"poses": "KEYED"}),
+        (None, "no action", {"poses": "FRAMES"}),
         (None, "turn off Key Helpers", {"keys": True}),
     ],
 )
@@ -104,15 +103,12 @@ def test_refused(
     refused(limb, words, **options)
 
 
-def test_helpers_of_other_meshes_count_for_the_limit(limb: bpy.types.Object) -> None:
-    """Three bones, four helpers that the other mesh follows, and four more."""
+def test_helpers_of_other_meshes_count_as_deforming_bones(limb: bpy.types.Object) -> None:
+    """Three bones, four helpers that the other mesh follows, and those of this bake."""
     other = linked_copy(limb, own_data=True)
     api.bake_bones(limb, helpers=2)
-    (report,) = api.bake_bones(other, helpers=2, bone_limit=10, dry_run=True)
-    assert (report.bones, report.deforming, len(report.less)) == (3, 10, 1)
-    with pytest.raises(api.UserError, match="7 deforming bones: more than the Bone Limit of 6"):
-        api.bake_bones(other, helpers=2, bone_limit=6)
-    api.bake_bones(limb, helpers=2, bone_limit=7)
+    (report,) = api.bake_bones(other, helpers=2, budget=3, dry_run=True)
+    assert (report.bones, report.deforming) == (3, 10)
 
 
 def test_edit_mode_is_refused(limb: bpy.types.Object) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dq_compensation.pipeline.bones.bones_poses import motion_range, ranges_of_motion, small_bends
-from dq_compensation.pipeline.bones.bones_source import RigSource
-from dq_compensation.pipeline.bones.helper_fitting import shared_pairs
+from dq_compensation.analysis.ranges_of_motion import ranges_of_motion, shared_pairs
+from dq_compensation.bake.rig_source import RigSource
+from dq_compensation.pipeline.correctives.random_poses import motion_range, small_bends
 from dq_compensation.scene.blender.armature import read_skeleton
 from human.model import RIGS, Rig, build_human
 from tests.blender.scene_builders import edit_mode, link

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
+from dq_compensation.analysis.ranges_of_motion import BEND, TWIST, ranges_of_motion
 from dq_compensation.bake.bake_reports import last_report
+from dq_compensation.bake.rig_source import RigSource
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
 from dq_compensation.pipeline.bones.bones_fitting import pairs_to_help
-from dq_compensation.pipeline.bones.bones_poses import BonesOptions, motion_range, ranges_of_motion
-from dq_compensation.pipeline.bones.bones_source import RigSource, remove_bones_bake
+from dq_compensation.pipeline.bones.bones_options import BonesOptions
+from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
+from dq_compensation.pipeline.correctives.random_poses import motion_range
 from tests.blender.bake_scenes import native
 from tests.blender.test_bones_bake import bake, rig
 
@@ -49,7 +52,7 @@ def test_figures_of_the_report_are_blenders(limb: bpy.types.Object) -> None:
     skeleton, armature = source.skeleton, rig(limb)
     pairs = pairs_to_help(source, options)
     ranges = ranges_of_motion(source.influences, source.rest, skeleton, pairs)
-    poses = motion_range(skeleton, ranges, options.bend, options.twist).checked
+    poses = motion_range(skeleton, ranges, BEND, TWIST).checked
     steps = bake_bones([limb], options)
     try:
         while True:

@@ -61,7 +61,7 @@ def moving(exporters: None, human_with_rig: Callable[[Rig], Human]) -> tuple[Hum
     baked = bpy.data.objects["Human Baked"]
     select(baked)
     assert bpy.ops.dqc.bake_correctives(
-        bone_names=ARM, directions="EIGHT", mirror=False, onto="THIS", overwrite=False
+        bone_names=ARM, mirror=False, onto="THIS", overwrite=False
     ) == {"FINISHED"}
     bpy.data.objects.remove(obj)
     return Human(baked, armature, human.arrays), wanted

@@ -20,7 +20,7 @@ from dq_compensation.bake.key_options import (
     PoseOptions,
     RangeOptions,
 )
-from dq_compensation.pipeline.bones.bones_poses import BonesOptions
+from dq_compensation.pipeline.bones.bones_options import BonesOptions
 from dq_compensation.pipeline.crowds.crowd_baking import CrowdBakeOptions
 from dq_compensation.pipeline.takes.caching import TakeOptions
 from dq_compensation.scene.settings.declaration import Declared, declared_in
@@ -57,14 +57,14 @@ BAKES = (
         "bake_correctives",
         api.bake_correctives,
         "bake correctives",
-        own=("bones", "bone_names", "angles", "twist", "twist_angles"),
+        own=("bones", "bone_names", "angles", "twist_angles"),
     ),
     Bake(
         BonesOptions,
         "bake_bones",
         api.bake_bones,
         "bake bones",
-        own=("bones", "bone_names", "automatic_helpers", "limits_bones"),
+        own=("bones", "bone_names", "automatic_helpers"),
     ),
     Bake(CrowdBakeOptions, "bake_crowd", api.bake_crowd, "bake crowd"),
     Bake(SofteningOptions, "soften_weights", api.soften_weights, "soften"),
@@ -175,7 +175,6 @@ def test_the_command_line_has_each_option(
         ("bake bones", "--helpers", 9, "'9' is not a whole number from 0 to 4"),
         ("bake bones", "--helpers", 1.5, "'1.5' is not a whole number from 0 to 4"),
         ("bake bones", "--tolerance", 0, "'0' is not a number of at least 0.001"),
-        ("bake bones", "--bend", "inf", "'inf' is not a number from 1 to 170"),
         ("bake bones", "--poses", "WAX", "invalid choice: 'WAX'"),
         ("soften", "--amount", 0, "'0' is not a number from 0.01 to 2"),
         ("soften", "--amount", "nan", "'nan' is not a number from 0.01 to 2"),

@@ -469,7 +469,7 @@ def test_the_list_of_examples_follows_the_active_bone_and_selects_it(rig: Object
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def test_the_dialog_of_bones_has_switches_in_the_place_of_the_number_0(rig: Object) -> None:
+def test_the_dialog_of_bones_has_a_switch_in_the_place_of_the_number_0(rig: Object) -> None:
     dialog: Any = bpy.context.window_manager.operator_properties_last("dqc.bake_bones")
     assert (dialog.helpers, dialog.automatic_helpers) == (0, True)
     dialog.automatic_helpers = False
@@ -479,11 +479,6 @@ def test_the_dialog_of_bones_has_switches_in_the_place_of_the_number_0(rig: Obje
     assert dialog.helpers == 3
     dialog.automatic_helpers = True
     assert dialog.helpers == 0
-    assert (dialog.bone_limit, dialog.limits_bones) == (0, False)
-    dialog.limits_bones = True
-    assert dialog.bone_limit > 0
-    dialog.limits_bones = False
-    assert dialog.bone_limit == 0
 
 
 def test_a_long_report_begins_in_the_status_bar_and_is_whole_in_the_panel(rig: Object) -> None:
@@ -632,3 +627,12 @@ def test_the_buttons_of_bakes_ask_200_meshes_once() -> None:
     for obj in bpy.context.view_layer.objects:
         obj.hide_set(obj != rig)
     assert can_bake() == [False] * 5
+
+
+def test_bakes_and_exports_stand_in_their_order_whoever_declares_them(rig: Object) -> None:
+    names = [leaf.name for leaf in drawn({"BakePanel"}).leaves("operator")]
+    first = names.index("dqc.bake_pose")
+    assert names[first : first + 8] == [
+        *("dqc.bake_pose", "dqc.bake_range", "dqc.bake_correctives", "dqc.bake_correctives"),
+        *("dqc.bake_bones", "dqc.bake_bones", "dqc.bake_cache", "dqc.export_plain"),
+    ]

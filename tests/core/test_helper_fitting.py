@@ -9,6 +9,7 @@ import pytest
 from bodies import Cylinder, chain, posed, random_influences, random_rotations, turn
 from numpy.typing import NDArray
 
+from dq_compensation.analysis.ranges_of_motion import LEAST_WEIGHT, shared_pairs
 from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import Method
 from dq_compensation.core.dual_quaternion import concatenate_quaternions
@@ -17,13 +18,7 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import dual_quaternion_skinning, linear_blend
 from dq_compensation.pipeline.bones.helper_bones import HelperSkinning, helper_transforms, skinned
-from dq_compensation.pipeline.bones.helper_fitting import (
-    LEAST_WEIGHT,
-    FitOptions,
-    FittedHelpers,
-    fit_helpers,
-    shared_pairs,
-)
+from dq_compensation.pipeline.bones.helper_fitting import FitOptions, FittedHelpers, fit_helpers
 
 BENDS, TWISTS = (15, 30, 45, 60, 75, 90, 105, 120), (-90, 45, 90)
 

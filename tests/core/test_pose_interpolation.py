@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dq_compensation.analysis.bone_axes import swing, twist
 from dq_compensation.core.dual_quaternion import (
     concatenate_quaternions,
     matrices_from_quaternions,
@@ -23,9 +24,7 @@ from dq_compensation.pipeline.correctives.corrective_joints import (
     cardinal_curves,
     direction_curve,
     hinge_joint,
-    swing,
     swing_and_twist,
-    twist,
     twist_joint,
 )
 

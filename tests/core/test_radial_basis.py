@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dq_compensation.analysis.bone_axes import swing, twist
 from dq_compensation.core.dual_quaternion import rotate_vectors
 from dq_compensation.core.example_poses import (
     PosesTooClose,
@@ -12,7 +13,6 @@ from dq_compensation.core.example_poses import (
     arc_distances,
     rotation_distances,
 )
-from dq_compensation.pipeline.correctives.corrective_joints import swing, twist
 
 # Rounding of float64.
 EXACT = 1e-9

@@ -6,10 +6,12 @@ import bpy
 import numpy as np
 import pytest
 
+import dq_compensation
 from dq_compensation import api
-from dq_compensation.pipeline.bones.baked_check import BAKED_BONES
+from dq_compensation.pipeline.bones.baked_bones_check import BAKED_BONES
 from dq_compensation.pipeline.bones.helper_rig import helper_names
 from dq_compensation.scene.blender.armature import edited_bones
+from dq_compensation.setup_check import catalogue
 from dq_compensation.setup_check.issue import Issue
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.bake_scenes import native
@@ -90,3 +92,13 @@ def test_helpers_are_not_made_for_bones_that_are_gone(
     arguments = {"object_name": limb.name, "check": "baked_bones", "key": "missing"}
     assert bpy.ops.dqc.fix(**arguments, fix="add_helpers") == {"CANCELLED"}
     assert "has no bones Hand" in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("addon")
+def test_the_checks_of_bakes_stand_where_fix_all_needs_them() -> None:
+    """After the shape keys, and before a binding is made anew; gone with the add-on."""
+    names = [check.name for check in catalogue.CHECKS]
+    place = names.index("shape_keys")
+    assert names[place : place + 4] == ["shape_keys", "baked_keys", "baked_bones", "stale_binding"]
+    dq_compensation.unregister()
+    assert {"baked_keys", "baked_bones"}.isdisjoint(each.name for each in catalogue.CHECKS)

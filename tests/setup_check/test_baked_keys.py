@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
-from dq_compensation.pipeline.bones.baked_check import BAKED_KEYS
+from dq_compensation.pipeline.correctives.baked_keys_check import BAKED_KEYS
 from dq_compensation.pipeline.correctives.corrective_drivers import corrective_keys, played_keys
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check, enable, select

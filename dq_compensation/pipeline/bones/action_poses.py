@@ -1,10 +1,9 @@
-"""The poses of an armature in its actions: in the one that is assigned, or in each of all."""
+"""One subject: the poses of an armature in its actions, in the assigned one or in each of all."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -16,46 +15,22 @@ from ...scene.binding.binding import Binding
 from ...scene.blender.animation_curves import PlayedAction, all_actions, bone_curves, played_actions
 from ...scene.blender.scenes import frame_kept, spread_frames
 from ..correctives.corrective_poses import keyed_frames
-
-# How many poses of a motion are fitted, choose the joints, and are checked, at most; even numbers.
-FITTED, CHOOSING, CHECKED = 64, 8, 16
+from ..correctives.random_poses import CHECKED, CHOOSING, FITTED
 
 
-@dataclass(frozen=True, eq=False)
-class MotionPoses:
-    """Poses of one kind of motion, D_b of a skeleton's B bones.
-
-    Attributes:
-        fitted: shape (F, B, 4, 4).
-        choosing: shape (C, B, 4, 4); they tell the joints that gain by helpers. C may be 0.
-        checked: shape (K, B, 4, 4); nothing is made by them. K may be 0.
-        counts: how much the motion counts beside others, in parts of what plain skinning is off by.
-    """
-
-    fitted: Float64s
-    choosing: Float64s
-    checked: Float64s
-    counts: float = 1.0
-
-
-def action_frames(armature: bpy.types.Object, *, keyed: bool) -> tuple[list[int], list[int]]:
+def action_frames(armature: bpy.types.Object) -> tuple[list[int], list[int]]:
     """The frames of an armature's action to fit, and others to check.
-
-    Args:
-        keyed: fit frames with keyframes, and check frames between them.
 
     Raises:
         UserError: the armature has no action, or one of a single frame.
     """
     every = list(action_range(armature))
     chosen, between = every[::2], every[1::2]
-    if keyed and (unkeyed := sorted(set(every) - set(keyed_frames(armature)))):
-        chosen, between = list(keyed_frames(armature)), unkeyed
     if not between:
         action = armature.animation_data.action.name
         raise UserError(
-            f"The action {action} of {armature.name} has fewer than two frames. Choose Range of "
-            "Motion instead."
+            f"The action {action} of {armature.name} has fewer than two frames. Choose Range "
+            "and Actions instead."
         )
     return spread_frames(chosen, FITTED), spread_frames(between, CHOOSING + CHECKED)
 

@@ -11,32 +11,29 @@ from dataclasses import KW_ONLY, dataclass, replace
 import bpy
 import numpy as np
 
+from ...analysis.ranges_of_motion import BEND, TWIST
 from ...arrays import Float32s, Float64s
 from ...bake.bake_reports import BonesReport, forget_report, remember_report
 from ...bake.bake_source import Source
 from ...bake.key_options import CorrectiveOptions
+from ...bake.rig_source import REFUSAL_EDIT_MODE, RigSource, bones_refusal, original_binding
 from ...core.influences import Influences
 from ...errors import UserError, raise_refusal
 from ...scene.binding.bind import bind
 from ...scene.binding.binding import Binding
 from ...scene.blender.armature import armature_of
-from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.scenes import evaluate_unkeyed
-from ...scene.key_writing import keys_refusal, remove_curves, remove_keys
+from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, remove_made_basis
 from ...scene.settings.object_settings import settings_of
 from ...scene.vertex_groups import add_to_record, kept_record
 from ...steps import Progress
 from ...wording import counted
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
-from ..correctives.corrective_drivers import corrective_keys, played_keys, remove_properties
-from .bones_fitting import Fitted, fit_bones, pairs_to_help, require_within_limit
-from .bones_poses import BonesOptions
+from ..correctives.corrective_drivers import baked_keys, remove_properties
+from .bones_fitting import Fitted, fit_bones, pairs_to_help
+from .bones_options import BonesOptions
 from .bones_source import (
-    REFUSAL_EDIT_MODE,
-    RigSource,
-    bones_refusal,
-    original_binding,
     remove_bones_bake,
     writing_bones_refusal,
 )
@@ -70,7 +67,6 @@ def _bake_rest(
         return report
     depsgraph = bpy.context.evaluated_depsgraph_get()
     sources = [HelperSource.of_baked(obj, depsgraph, written) for obj in objects]
-    without_keys = [mesh_of(obj).shape_keys is None for obj in objects]
     steps = bake_correctives_of(sources, _correctives(options, "THIS"))
     try:
         while True:
@@ -81,8 +77,8 @@ def _bake_rest(
     finally:
         steps.close()
     report = replace(report, correctives=" ".join(each.sentence() for each in found))
-    for obj, each, alone in zip(objects, found, without_keys, strict=True):
-        add_to_record(obj, keys=list(each.key_names), made_basis=alone)
+    for obj, each in zip(objects, found, strict=True):
+        add_to_record(obj, keys=list(each.key_names))
         remember_report(obj, report.sentence(), of_bones=True)
     return report
 
@@ -91,10 +87,9 @@ def _correctives(options: BonesOptions, onto: str) -> CorrectiveOptions:
     """The poses of the range of motion, or those of the action."""
     return CorrectiveOptions(
         bones=options.bones,
-        directions="LIMBS" if options.poses in {"ALL", "RANGE"} else "ACTION",
-        angles=(options.bend / 2.0, options.bend),
-        twists=(options.twist,) if options.twist >= 1.0 else (),
-        both_ways=True,
+        directions="LIMBS" if options.poses == "ALL" else "ACTION",
+        angles=(BEND / 2.0, BEND),
+        twists=(TWIST,),
         mirror=options.mirror,
         tolerance=options.tolerance,
         onto="COPY" if onto == "COPY" else "THIS",
@@ -171,7 +166,6 @@ def bake_bones(
     pairs = [pairs_to_help(source, options) for source in sources]
     most_keys = []
     for source in sources:
-        require_within_limit(source, options)
         if options.keys:
             keyed_action(source.armature)
         most_keys.append(_require_rest(source, options) if options.with_correctives else 0)
@@ -247,9 +241,8 @@ class RemovalReport:
 
 
 def removal_refusal(obj: bpy.types.Object) -> str | None:
-    """Why an object cannot have a bake that could be removed, or None; cheap."""
-    key = mesh_of(obj).shape_keys
-    if kept_record(obj) is None and (key is None or key.animation_data is None):
+    """Why an object has no bake that could be removed, or None."""
+    if kept_record(obj) is None and not baked_keys(obj):
         return _REFUSAL_NO_BAKE.format(obj=obj.name)
     return None
 
@@ -257,7 +250,7 @@ def removal_refusal(obj: bpy.types.Object) -> str | None:
 def remove_bakes(objects: Sequence[bpy.types.Object]) -> list[RemovalReport]:
     """Remove helper bones, with the weights that came with them, and baked shape keys of objects.
 
-    Shape keys of *Bake Pose* stay, and so does the basis.
+    Shape keys of *Bake Pose* stay. The basis goes where a bake has made it and nothing needs it.
 
     Args:
         objects: skinned mesh objects; those without a bake stay as they are.
@@ -265,8 +258,8 @@ def remove_bakes(objects: Sequence[bpy.types.Object]) -> list[RemovalReport]:
     Raises:
         UserError: none of them has a bake, or one cannot be changed; nothing has changed then.
     """
-    keys = {obj: [*corrective_keys(obj), *played_keys(obj)] for obj in objects}
-    found = [obj for obj in objects if keys[obj] or kept_record(obj) is not None]
+    keys = {obj: baked_keys(obj) for obj in objects}
+    found = [obj for obj in objects if removal_refusal(obj) is None]
     if not found:
         raise UserError(" ".join(f"{_REFUSAL_NO_BAKE.format(obj=obj.name)}." for obj in objects))
     for obj in found:
@@ -290,4 +283,5 @@ def _removed(obj: bpy.types.Object, names: Sequence[str]) -> RemovalReport:
     remove_curves(obj, names)
     remove_keys(obj, names)
     remove_properties(obj)
+    remove_made_basis(obj)
     return RemovalReport(obj.name, bones, tuple(names), settings_of(obj).is_enabled)

@@ -11,13 +11,13 @@ import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Integers
 from ...bake.bake_reports import BonesReport, Deviation, HelperErrors, JointReport
+from ...bake.rig_source import RigSource
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
 from ...scene.blender.scenes import object_millimetres
 from ...wording import rounded
-from .action_poses import MotionPoses
-from .bones_poses import BonesOptions
-from .bones_source import RigSource
+from ..correctives.random_poses import MotionPoses
+from .bones_options import BonesOptions
 from .helper_bones import HelperSkinning, helper_transforms, skinned
 from .helper_fitting import MOST_HELPERS
 from .twist_bones import TwistedRig
@@ -28,12 +28,6 @@ _MUCH = 0.5
 _NOTHING = 0.01
 # With fewer influences vertices between two bones have no room for helpers; engines allow more.
 _FEW_INFLUENCES, _MANY_INFLUENCES = 3, 8
-
-_OTHER_POSES = {
-    "RANGE": "Poses of the Action",
-    "KEYED": "Whole Action",
-    "FRAMES": "Range of Motion",
-}
 
 Distances = tuple[Floats, Floats]
 """Shape (N,) each, armature space: without and with the helpers."""
@@ -191,10 +185,8 @@ def _limit(
         )
     of_fitted = [distances(source, rig, skinning, *each) for each in zip(*fitted, strict=True)]
     without, with_helpers = (np.square(each).sum() for each in zip(*of_fitted, strict=True))
-    if options.poses in _OTHER_POSES and with_helpers <= _MUCH**2 * without:
-        return (
-            f"The fitted poses say too little about others: choose {_OTHER_POSES[options.poses]}."
-        )
+    if options.poses == "FRAMES" and with_helpers <= _MUCH**2 * without:
+        return "The fitted poses say too little about others: choose Range and Actions."
     if 0 < options.helpers < MOST_HELPERS:
         return "Allow more Helpers for each joint."
     ways = []

@@ -10,20 +10,24 @@ from typing import Any
 import bpy
 import numpy as np
 
+from ...analysis.ranges_of_motion import BEND, TWIST, ranges_of_motion, shared_pairs
 from ...arrays import Float64s, Floats, Int32s, Integers
 from ...bake.bake_reports import BonesReport
 from ...bake.key_options import MAX_BYTES
+from ...bake.rig_source import RigSource
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
 from ...core.vectors import extent
 from ...errors import UserError
 from ...scene.blender.armature import armature_of, flipped_name
 from ...scene.blender.scenes import object_millimetres
+from ...scene.settings.object_settings import Settings
 from ...steps import Progress, part_of, with_progress
 from ...wording import listed
-from ..correctives.corrective_poses import deforming_names, other_sides, with_mirrored
+from ..correctives.corrective_poses import deforming_names, with_mirrored
+from ..correctives.key_budget import Spending
+from ..correctives.random_poses import MotionPoses, motion_range, other_sides, small_bends
 from .action_poses import (
-    MotionPoses,
     action_frames,
     action_range,
     frames_of_all_actions,
@@ -31,11 +35,10 @@ from .action_poses import (
     matrices_of_frames,
 )
 from .bones_check import check_bones, distances, shared
-from .bones_poses import BonesOptions, motion_range, ranges_of_motion, small_bends
-from .bones_source import RigSource, helpers_without
+from .bones_options import BonesOptions
+from .bones_source import helpers_without
 from .helper_bones import HelperSkinning
-from .helper_budget import Spending
-from .helper_fitting import FitOptions, FittedHelpers, fit_helpers, shared_pairs
+from .helper_fitting import FitOptions, FittedHelpers, fit_helpers
 from .twist_bones import TwistedRig
 
 # Names of helper bones: after the joint and its side, so that Blender finds the other side's.
@@ -179,16 +182,6 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
     return np.array(found, np.int32)
 
 
-def require_within_limit(source: RigSource, options: BonesOptions) -> None:
-    """Raise `UserError` where the deforming bones alone are more than the limit."""
-    count = deforming_bones_of(source)
-    if options.bone_limit and count > options.bone_limit:
-        raise UserError(
-            f"{source.armature.name} has {count} deforming bones: more than the Bone Limit of "
-            f"{options.bone_limit} even without helpers."
-        )
-
-
 def _budget(source: RigSource, options: BonesOptions) -> int | None:
     """How many helpers come at most; None where the number of each pair is given.
 
@@ -240,13 +233,11 @@ def fit_bones(
         _live(source, np.concatenate((fitted, choosing))), "Deforming", _DEFORMING
     )
     live = every[: len(fitted)]
-    budget, room = _budget(source, options), None
-    rig = source.twisted(pairs)
-    if options.bone_limit:
-        room = options.bone_limit - deforming_bones_of(source)
-        rig = rig if len(rig.twists) <= room else source.twisted(pairs[:0])
+    budget, rig = _budget(source, options), twisted_rig(source, pairs)
+    if budget is not None and len(rig.twists) > budget:
+        rig = twisted_rig(source, pairs[:0])
     fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
-    found = yield from part(fit.run(options, budget, room), "Fitting Helper Bones of", _FITTING)
+    found = yield from part(fit.run(options, budget), "Fitting Helper Bones of", _FITTING)
     skinning = found.skinning
     count = len(skinning.helpers) + len(rig.used(skinning))
     checking = 1.0 - _READING - _DEFORMING - _FITTING
@@ -265,7 +256,6 @@ def fit_bones(
     report = replace(
         report,
         other_budgets=tuple((number, report.remaining.rms * times) for number, times in others),
-        less=_less(source, rig, pairs, found) if room is not None else (),
     )
     return Fitted(source, rig, skinning, report, frames, of_frames)
 
@@ -287,20 +277,16 @@ class _FitOfRig:
     live: tuple[Float64s, Float64s]
 
     def run(
-        self, options: BonesOptions, budget: int | None, room: int | None
+        self, options: BonesOptions, budget: int | None
     ) -> Generator[float, None, FittedHelpers]:
         """Fit, and fit again without the pairs of bones that gain nothing in other poses.
 
         Args:
-            budget: how many helpers and twist bones there should be at most.
-            room: how many there may be; None: any number.
+            budget: how many helpers and twist bones there may be; None: any number.
         """
         unit = object_millimetres(self.source.armature, bpy.context.scene)
         tolerance, rig = options.tolerance / unit, self.rig
         parts = self._motion_weights(tolerance)
-        budget, room = (
-            None if each is None else max(each - len(rig.twists), 0) for each in (budget, room)
-        )
         limits = FitOptions(
             options.helpers,
             options.influences,
@@ -308,8 +294,7 @@ class _FitOfRig:
             self.source.pieces,
             self._pose_weights(parts, "fitted"),
             rig.mirrored(other_sides(self.source.skeleton)),
-            budget,
-            room,
+            None if budget is None else budget - len(rig.twists),
         )
         found = yield from part_of(self._fit(self.pairs, limits), 0.0, 0.5)
         gaining = self._gaining(found.skinning, self._pose_weights(parts, "choosing"))
@@ -390,14 +375,18 @@ def _other_budgets(spending: Spending, twists: int, count: int) -> tuple[tuple[i
     return tuple(found)
 
 
-def _less(
-    source: RigSource, rig: TwistedRig, pairs: Integers, found: FittedHelpers
-) -> tuple[str, ...]:
-    """The bones behind joints that have fewer helpers than they would without a limit."""
-    bones = {int(rig.origin[child]) for _, child in found.lost}
-    if not rig.twists:
-        bones.update(twist.limb for twist in source.twisted(pairs).twists)
-    return tuple(source.skeleton.names[bone] for bone in sorted(bones))
+def twisted_rig(source: RigSource, pairs: Integers) -> TwistedRig:
+    """The rig with twist bones in the limbs among these pairs of bones whose twists spread."""
+    spreads, start = [], 0
+    for each in source.sources:
+        part = start + np.flatnonzero(each.pieces < 0)
+        start += each.vertex_count
+        deformation = each.binding.deformation(Settings.of(each.obj))
+        if deformation.twist_limbs is not None:
+            spreads.append((deformation.twist_limbs, deformation.twist_spread, part))
+    chosen = set(pairs.ravel().tolist())
+    rig = TwistedRig.of(source.limbs, source.influences, source.rest, spreads, chosen)
+    return replace(rig, plain=source.skeleton)
 
 
 def _read_poses(
@@ -406,8 +395,8 @@ def _read_poses(
     """The poses of each motion, and the poses in the frames of helper keys."""
     armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
     fitted, between = list[int](), list[int]()
-    if options.poses in {"KEYED", "FRAMES"}:
-        fitted, between = action_frames(armature, keyed=options.poses == "KEYED")
+    if options.poses == "FRAMES":
+        fitted, between = action_frames(armature)
     choosing = between[1::3]
     frames = [fitted, choosing, [each for each in between if each not in choosing]]
     every = sorted({frame for some in (*frames, keyed_frames) for frame in some})
@@ -417,27 +406,26 @@ def _read_poses(
     )
     if fitted:
         return [MotionPoses(first, second, third)], keyed
-    motions = _range_of_motion(source, pairs, options)
-    if options.poses == "ALL":
-        parts = frames_of_all_actions(armature)
-        every_frame = [frame for some in parts for frame in some]
-        of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
-        if len(of_actions):
-            ends = np.cumsum([len(some) for some in parts])[:-1]
-            first, second, third = np.split(of_actions, ends)
-            motions.append(MotionPoses(first, second, third))
+    motions = _range_of_motion(source, pairs)
+    parts = frames_of_all_actions(armature)
+    every_frame = [frame for some in parts for frame in some]
+    of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
+    if len(of_actions):
+        ends = np.cumsum([len(some) for some in parts])[:-1]
+        first, second, third = np.split(of_actions, ends)
+        motions.append(MotionPoses(first, second, third))
     return motions, keyed
 
 
-def _range_of_motion(source: RigSource, pairs: Int32s, options: BonesOptions) -> list[MotionPoses]:
+def _range_of_motion(source: RigSource, pairs: Int32s) -> list[MotionPoses]:
     """Random poses in which joints turn, far and a little, as poses of the armature's bones."""
     joined, place = source.joined
     influences = replace(source.influences, bones=place[source.influences.bones])
     ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
     balls = place[source.ball_joints()].tolist()
     both = (
-        motion_range(joined, ranges, options.bend, options.twist, balls),
-        small_bends(joined, ranges, options.bend),
+        motion_range(joined, ranges, BEND, TWIST, balls),
+        small_bends(joined, ranges, BEND),
     )
     return [
         replace(

@@ -14,7 +14,6 @@ from mathutils import Matrix
 from ...arrays import Float64s, Floats, Integers
 from ...bake.bake_reports import BonesReport, remember_report
 from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
-from ...bake.shape_key_bakes import kept_frames
 from ...errors import UserError, raise_refusal
 from ...modifier.modifier_stack import preserves_volume
 from ...scene.blender.animation_curves import PlayedAction, key_linearly, played_actions
@@ -22,14 +21,13 @@ from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.rigging import find_rig, rig_of
-from ...scene.blender.scenes import object_millimetres
 from ...scene.blender.skinned_object import SkinnedObject, armature_modifier
 from ...scene.key_writing import own_action
 from ...scene.vertex_groups import group_users, keep_weights, write_entries
 from ..correctives.corrective_poses import blending_joints
 from .bones_check import helps
 from .bones_fitting import Fitted, helper_name
-from .bones_poses import BonesOptions
+from .bones_options import BonesOptions
 from .bones_source import remove_bones_bake
 from .helper_bones import Helper, TwistHelper, helper_heads, helper_transforms
 from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
@@ -136,7 +134,6 @@ def _key_helpers(
     frames: Sequence[int],
     posed: Float64s,
     parents: Float64s,
-    tolerance: float,
 ) -> int:
     """Key helper bones in the action of an armature.
 
@@ -145,26 +142,16 @@ def _key_helpers(
         frames: F frames, rising.
         posed: shape (F, H, 4, 4), D of the helpers, armature space.
         parents: shape (F, H, 4, 4), D of their parents.
-        tolerance: in the armature's units; frames in which linear interpolation moves no point of
-            a helper farther get no key. 0 keys all frames.
 
     Returns:
         how many keyframes each channel of all helpers has, together.
     """
-    played, count = keyed_action(armature), 0
+    played = keyed_action(armature)
     for number, name in enumerate(helpers):
-        bone = armature.pose.bones[name].bone
-        rest = np.array(bone.matrix_local)
+        rest = np.array(armature.pose.bones[name].bone.matrix_local)
         basis = np.linalg.inv(parents[:, number] @ rest) @ posed[:, number] @ rest
-        # The head and the ends of the axes, in the rest axes.
-        corners = np.concatenate(
-            (basis[:, :3, 3:], basis[:, :3, 3:] + bone.length * basis[:, :3, :3]), 2
-        )
-        offsets = corners.transpose(0, 2, 1).astype(np.float32)
-        kept = kept_frames(offsets, tuple(frames), tolerance)
-        _write(played, name, [frames[place] for place in kept], basis[kept])
-        count += len(kept)
-    return count
+        _write(played, name, list(frames), basis)
+    return len(helpers) * len(frames)
 
 
 def _write(played: PlayedAction, bone: str, frames: list[int], basis: Float64s) -> None:
@@ -225,7 +212,7 @@ def write_bones(found: Fitted, options: BonesOptions) -> Written:
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
             used += _other_uses(obj)
             _write_weights(obj, names, helpers, numbers, weights)
-        keyed = _key(found, armature, helpers, options) if options.keys else 0
+        keyed = _key(found, armature, helpers) if options.keys else 0
     for obj in objects:
         let_armature_deform(obj, "LINEAR")
     if options.onto == "COPY":
@@ -394,9 +381,7 @@ def _write_weights(
     write_entries(obj, written, np.where(weights > 0.0, places[numbers], -1), weights)
 
 
-def _key(
-    found: Fitted, armature: bpy.types.Object, helpers: Sequence[HelperBone], options: BonesOptions
-) -> int:
+def _key(found: Fitted, armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> int:
     """Key the helpers in the frames of the action; returns how many keyframes they have."""
     rig, each = found.rig, found.skinning.helpers
     poses = rig.poses(found.frame_matrices)
@@ -406,7 +391,5 @@ def _key(
     posed = np.concatenate((matrices[:, twists], posed), axis=1)
     above = [*rig.origin[twists].tolist(), *(helper.parent for helper in each)]
     parents = matrices[:, above]
-    unit = object_millimetres(armature, bpy.context.scene)
-    tolerance = 0.0 if options.key_every_frame else options.tolerance / unit
     names = [helper.name for helper in helpers]
-    return _key_helpers(armature, names, found.frames, posed, parents, tolerance)
+    return _key_helpers(armature, names, found.frames, posed, parents)

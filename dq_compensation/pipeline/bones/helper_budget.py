@@ -1,4 +1,4 @@
-"""Which helper bones a budget is for: those whose loss would raise the error most.
+"""The mathematics of a budget of helper bones: those stay whose loss would raise the error most.
 
 The weights of a sample of vertices say what each helper is worth. Helpers leave a few at a time,
 each with its mirror image, and the vertices that followed them get other weights.
@@ -13,6 +13,7 @@ import numpy as np
 
 from ...analysis.convex_weights import losses, sparse_convex_weights
 from ...arrays import Booleans, Float64s, Floats, Indices, Integers
+from ..correctives.key_budget import Spending
 
 # So large a part of the helpers leaves at a time.
 _AT_A_TIME = 0.06
@@ -30,25 +31,6 @@ class Candidates:
     helpers: Integers
     gram: Floats
     pulled: Floats
-
-
-@dataclass(frozen=True)
-class Spending:
-    """What numbers of helpers, or of keys, leave of the error.
-
-    Attributes:
-        counts: falling.
-        left: as many root mean squares, of the errors of the sample in metres; those of keys as
-            parts of the error without any key.
-    """
-
-    counts: tuple[int, ...]
-    left: tuple[float, ...]
-
-    def left_by(self, count: int) -> tuple[int, float]:
-        """The largest number up to this one that was tried, else the least, and what it leaves."""
-        place = next((n for n, each in enumerate(self.counts) if each <= count), -1)
-        return self.counts[place], self.left[place]
 
 
 class _Weights:
@@ -97,35 +79,31 @@ def within_budget(
     helpers: Sequence[Hashable],
     images: Sequence[Hashable],
     budget: int | None,
-    room: int | None,
     most: int,
-) -> Generator[float, None, tuple[list[int], list[int], Spending]]:
+) -> Generator[float, None, tuple[list[int], Spending]]:
     """Choose helpers for a budget, and find what half and twice as many would leave.
 
     Args:
         images: of each helper the one that stays and leaves with it.
-        budget: how many should stay at most; None: all.
-        room: how many may stay; None: any number.
+        budget: how many may stay; None: all.
         most: influences of a vertex; 0 for any number.
 
     Yields:
         how much is done, 0 to 1.
 
     Returns:
-        the places of those that stay, rising; of those that would without `room`; and what numbers
-        of them leave.
+        the places of those that stay, rising, and what numbers of them leave.
     """
     count = len(helpers)
-    wanted = count if budget is None else min(count, budget)
-    size = wanted if room is None else min(wanted, room)
+    if budget is None:
+        return list(range(count)), Spending((count,), (0.0,))
+    size = min(count, budget)
     half = size // 2
-    if budget is None and size == count:
-        return list(range(count)), list(range(count)), Spending((count,), (0.0,))
     known = {helper: place for place, helper in enumerate(helpers)}
     twins = [known.get(image, place) for place, image in enumerate(images)]
     units = np.minimum(twins, np.arange(count)).astype(np.intp)
     weights, stays = _Weights(sample, most), np.ones(count, np.bool_)
-    marks = (2 * size, wanted, size, half)
+    marks = (2 * size, size, half)
     within = {mark: list(range(count)) for mark in marks if count <= mark}
     counts, left = [count], [weights.left()]
     while counts[-1] > half:
@@ -146,4 +124,4 @@ def within_budget(
             if counts[-1] <= mark:
                 within.setdefault(mark, np.flatnonzero(stays).tolist())
         yield (count - counts[-1]) / max(count - half, 1)
-    return within[size], within[wanted], Spending(tuple(counts), tuple(left))
+    return within[size], Spending(tuple(counts), tuple(left))

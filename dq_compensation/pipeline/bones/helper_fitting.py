@@ -15,13 +15,15 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...analysis.convex_weights import losses, sparse_convex_weights
-from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
+from ...analysis.ranges_of_motion import LEAST_WEIGHT
+from ...arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ...core.influences import Influences
 from ...core.pose import Pose
 from ...core.skeleton import Skeleton
 from ...steps import part_of
+from ..correctives.key_budget import Spending
 from .helper_bones import SIDES, Helper, HelperSkinning, Side, helper_transforms
-from .helper_budget import Candidates, Spending, within_budget
+from .helper_budget import Candidates, within_budget
 
 # The weights of vertices on bones and helpers that fit positions in many poses best.
 
@@ -144,8 +146,6 @@ _MOTIONS: dict[HelperKind, dict[int, tuple[Motion, ...]]] = {
 
 # What a weight that is 1 off costs, in tolerances.
 _PULL = 0.02
-# Weights below this do not make a vertex one of a pair.
-LEAST_WEIGHT = 0.02
 # So many vertices of a pair count for the number of its helpers.
 _NEARLY_ALL = 0.9
 # Helpers on either side are not equally far from the joint: Blender's FBX importer ends a bone in
@@ -184,8 +184,7 @@ class FitOptions:
         pose_weights: shape (P,), how much each pose counts; None: alike, with the sum 1.
         mirrored: shape (B,), the other side's bone of each, itself where there is none; None: of
             all. What one side gets the other one does, too.
-        budget: how many helpers there should be in all, at most; None: any number.
-        room: how many there may be; None: any number.
+        budget: how many helpers there may be in all; None: any number.
     """
 
     helpers: int = 0
@@ -195,7 +194,6 @@ class FitOptions:
     pose_weights: Floats | None = None
     mirrored: Integers | None = None
     budget: int | None = None
-    room: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -502,34 +500,10 @@ def _made(
     return found
 
 
-# Pairs with fewer vertices get no helper.
-_LEAST_VERTICES = 8
 # So many numbers of a chunk of vertices are worked on at a time.
 _CHUNK = 2_000_000
 # How much of the work it is to choose the helpers.
 _CHOOSING = 0.4
-
-
-def shared_pairs(influences: Influences, skeleton: Skeleton) -> Int32s:
-    """The pairs of bones that move the same skin.
-
-    Returns:
-        shape (J, 2), parent and child: the ancestor first; of unrelated bones the one that comes
-        first in the skeleton.
-    """
-    follows = (_dense(influences, skeleton.bone_count) > LEAST_WEIGHT).astype(np.float32)
-    together = follows.T @ follows
-    first, second = np.nonzero(np.triu(together, 1) >= _LEAST_VERTICES)
-    # Ancestors come first in a skeleton.
-    return np.stack((first, second), axis=1).astype(np.int32)
-
-
-def _dense(influences: Influences, bone_count: int) -> Float32s:
-    """The weights of all bones on each vertex, shape (n, B)."""
-    weights = np.zeros((influences.vertex_count, bone_count), np.float32)
-    for rows, bones, values in influences.slots():
-        weights[np.arange(influences.vertex_count)[rows], bones] = values
-    return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -537,12 +511,10 @@ class FittedHelpers:
     """Helpers within a budget, and what others would leave.
 
     Attributes:
-        lost: the pairs that would have more helpers, were there more room.
         spending: what more and fewer helpers leave.
     """
 
     skinning: HelperSkinning
-    lost: tuple[tuple[int, int], ...]
     spending: Spending
 
 
@@ -577,7 +549,7 @@ def fit_helpers(
     Returns:
         the helpers that some vertex uses, and all weights.
     """
-    bones = _dense(influences, skeleton.bone_count).astype(np.float64)
+    bones = influences.dense(skeleton.bone_count).astype(np.float64)
     pull, most, pieces = _PULL * options.tolerance, options.most_influences, options.pieces
     pose_weights = options.pose_weights
     if pose_weights is None:
@@ -603,16 +575,14 @@ def fit_helpers(
     choosing = _CHOOSING / 2.0
     images = [mirror_image(helper, mirrored, skeleton) for helper in helpers]
     sample = _sample(fitting, helpers)
-    limits = (options.budget, options.room, options.most_influences)
-    steps = within_budget(sample, helpers, images, *limits)
-    kept, wanted, spending = yield from part_of(steps, choosing, choosing)
-    lost = {(helpers[place].parent, helpers[place].child) for place in {*wanted} - {*kept}}
+    steps = within_budget(sample, helpers, images, options.budget, options.most_influences)
+    kept, spending = yield from part_of(steps, choosing, choosing)
     helpers = [helpers[place] for place in kept]
     matrices = moving_matrices(slice(skeleton.bone_count), helpers, poses, skeleton)
     steps = fit_weights(fitting, candidates_of(fitting, helpers), matrices)
     indices, weights = yield from part_of(steps, _CHOOSING, 1.0 - _CHOOSING)
     skinning = _without_unused(helpers, indices, weights, skeleton.bone_count)
-    return FittedHelpers(skinning, tuple(sorted(lost)), spending)
+    return FittedHelpers(skinning, spending)
 
 
 def _sample(fitting: Fitting, helpers: Sequence[Helper]) -> list[Candidates]:

@@ -18,7 +18,6 @@ from mathutils import Matrix, Vector
 from ...scene.blender.armature import HELPER_PROPERTY, armature_of, edited_bones, is_helper_bone
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.vertex_groups import kept_record
-from ...wording import listed
 from .helper_bones import GAUGE_SHARE, MOST_BEND, Side
 
 COLLECTION = "DQ Compensation Helpers"
@@ -340,24 +339,12 @@ def _measured(
 # Finds the helper bones of a bake that move a mesh, and those that it has lost.
 
 
-_WARNING_TWICE = (
-    "{obj} is corrected twice: helper bones of a bake move it, too: {names}. Press Check and "
-    "Remove Baked Helpers."
-)
-
-
 def acting_helpers(obj: bpy.types.Object) -> list[str]:
     """The helper bones that a mesh object has weights for."""
     if kept_record(obj) is None:
         return []
     rig = SkinnedObject(obj).find_rig()
     return [] if rig is None else [name for name in helper_names(rig) if name in obj.vertex_groups]
-
-
-def acting_helpers_warning(obj: bpy.types.Object) -> str | None:
-    """The warning for an enabled object that helper bones move, or None."""
-    names = acting_helpers(obj)
-    return _WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
 
 
 def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:

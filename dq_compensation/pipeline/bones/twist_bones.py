@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...analysis.ranges_of_motion import shared_pairs
 from ...arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ...core.influences import Influences
 from ...core.pose import Pose
@@ -14,7 +15,6 @@ from ...core.skeleton import Skeleton
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import dots
 from .helper_bones import Helper, HelperSkinning, TwistHelper, twist_axes, twist_transforms
-from .helper_fitting import shared_pairs
 
 # So many places along a limb have a bone: of one that twists at one end, and at both.
 _PLACES = {1: 3, 2: 4}

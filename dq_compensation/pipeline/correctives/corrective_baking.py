@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
-from ...analysis.bone_axes import posed_matrices
+from ...analysis.bone_axes import Quaternion, posed_matrices
+from ...analysis.ranges_of_motion import ranges_of_motion
 from ...arrays import Booleans, Float32s
 from ...bake.bake_reports import CorrectiveReport, Deviation, Verdict, deviation, remember_report
 from ...bake.bake_source import Source
 from ...bake.key_options import CorrectiveOptions, corrective_name
 from ...bake.shape_key_bakes import CharacterBake, bake_characters, needed_bytes, require_memory
 from ...core.example_poses import PosesTooClose
+from ...core.vectors import transformed_points
 from ...errors import UserError, raise_refusal
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.scenes import object_millimetres
@@ -28,21 +30,24 @@ from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, write
 from ...scene.settings.object_settings import Settings
 from ...steps import Progress, with_progress
 from ...wording import listed
-from ..bones.helper_budget import Spending
 from .corrective_drivers import corrective_keys, drive_keys
-from .corrective_joints import CorrectiveJoint, Quaternion
+from .corrective_joints import CorrectiveJoint
 from .corrective_poses import (
+    Rotations,
     action_joints,
+    blending_joints,
     chosen_joints,
     deforming_names,
     example_joints,
+    local_rotations,
     mirrored_poses,
     names_of_joints,
     poses_at_once,
     poses_of_joint,
     with_mirrored,
 )
-from .key_budget import within_key_budget
+from .key_budget import Spending, within_key_budget
+from .random_poses import motion_range
 
 # The part of the bake's time that the poses take; the rest is the check.
 _READING = 0.6
@@ -326,7 +331,7 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, _Gathered, CorrectiveRepor
         scene = bpy.context.scene
         joints = [*self.joints, *self.unparented]
         singles = [pose for joint in joints for pose in poses_of_joint(joint)]
-        together = poses_at_once(joints)
+        together = self._poses_at_once(joints)
         before, after = [Deviation(), Deviation()], [Deviation(), Deviation()]
         with free_copies(onto, report.key_names, self.source.target, scene) as copies:
             for done, rotations in enumerate((*singles, *together)):
@@ -337,6 +342,31 @@ class CorrectiveBake(CharacterBake[CorrectiveOptions, _Gathered, CorrectiveRepor
                 yield (done + 1) / (len(singles) + len(together))
         verdict = Verdict(before[0], after[0], before[1], after[1])
         return replace(report, verdict=verdict)
+
+    def _poses_at_once(self, joints: Sequence[CorrectiveJoint]) -> list[Rotations]:
+        """Poses of all of these joints together: those of *Bake to Bones*, as far as keys go.
+
+        Between the poses of actions and examples where these get the keys.
+        """
+        options, binding = self.options, self.source.binding
+        if options.directions in {"ACTION", "EXAMPLES"}:
+            return poses_at_once(joints)
+        skeleton = binding.skeleton
+        bones = sorted({skeleton.names.index(joint.bone) for joint in joints})
+        if len(bones) < 2:
+            return []
+        rest = transformed_points(binding.object_to_armature, binding.rest)
+        pairs = np.array(blending_joints(binding.influences, skeleton)).reshape(-1, 2)
+        ranges = ranges_of_motion(binding.influences, rest, skeleton, pairs)
+        bend, twisted = (max(angles, default=0.0) for angles in (options.angles, options.twists))
+        motion = motion_range(
+            skeleton, {bone: ranges.get(bone, 1.0) for bone in bones}, bend, 0.5 * twisted
+        )
+        names, poses = [skeleton.names[bone] for bone in bones], list[Rotations]()
+        for matrices in motion.checked:
+            turned = local_rotations(matrices, skeleton, np.array(bones)).tolist()
+            poses.append(dict(zip(names, map(tuple, turned), strict=True)))
+        return poses
 
 
 def _compare(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -37,7 +37,6 @@ from ...scene.blender.animation_curves import (
 )
 from ...scene.blender.mesh import mesh_of
 from ...scene.key_writing import value_path
-from ...wording import listed
 from .corrective_joints import (
     AxisJoint,
     BallJoint,
@@ -249,7 +248,7 @@ def _fill_scattered_property(
         curve.driver.expression = f"exp(-pow({angle}/{sigma:.6g},2))"
 
 
-# Finds the shape keys of a mesh that come from a bake and act by themselves.
+# Finds the shape keys of a mesh that come from a bake and move by themselves.
 #
 # Correctives are known by their drivers, keys of a range of frames by their animation: each rises
 # while the one before it falls. Names do not count, because users change them. Keys of single poses
@@ -257,51 +256,14 @@ def _fill_scattered_property(
 
 
 _PROPERTY_START = f'["{PROPERTY.split("{", maxsplit=1)[0]}'
-_REFUSAL_ACTING = (
-    "Shape keys of an earlier bake act on {obj}: {names}. A bake would correct the same twice. "
-    "Mute or remove them, or bake the object that they were baked from."
-)
-_WARNING_TWICE = (
-    "{obj} is corrected twice: shape keys of a bake act on it, too: {names}. Mute them, or press "
-    "Check and Mute Baked Keys."
-)
 
 # How far a frame may be off for float32.
 _FRAME_TOLERANCE = 1e-3
 
 
-def acting_keys(obj: bpy.types.Object) -> list[str]:
-    """The correctives and the keys of ranges that are not muted, in their order."""
-    key = mesh_of(obj).shape_keys
-    if key is None or key.animation_data is None:
-        return []
-    baked = {*corrective_keys(obj), *played_keys(obj)}
-    return [block.name for block in key.key_blocks if block.name in baked and not block.mute]
-
-
-def acting_keys_warning(obj: bpy.types.Object) -> str | None:
-    """The warning for an enabled object with baked keys that act, or None."""
-    names = acting_keys(obj)
-    return _WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
-
-
-def acting_keys_refusal(
-    obj: bpy.types.Object, frames: Sequence[float], replaced: Collection[str] = ()
-) -> str | None:
-    """Why frames cannot be baked, or None: keys that act already would be corrected once more.
-
-    Args:
-        frames: rising; keys of ranges that are off from the first to the last do no harm.
-        replaced: the keys that the new bake replaces.
-    """
-    always, names = (-np.inf, np.inf), acting_keys(obj)
-    spans = played_keys(obj) if names else {}
-    names = [
-        name
-        for name, (start, end) in ((name, spans.get(name, always)) for name in names)
-        if name not in replaced and start < frames[-1] and frames[0] < end
-    ]
-    return _REFUSAL_ACTING.format(obj=obj.name, names=listed(names)) if names else None
+def baked_keys(obj: bpy.types.Object) -> list[str]:
+    """The correctives and the keys of ranges, muted ones, too."""
+    return [*corrective_keys(obj), *played_keys(obj)]
 
 
 def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None) -> list[str]:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...analysis.bone_axes import Quaternion, swing, twist
 from ...arrays import Float64s, Floats
 from ...core.dual_quaternion import rotate_vectors
 from ...core.example_poses import RadialBasis, rotation_distances
@@ -144,8 +145,6 @@ def _slopes(knots: Float64s, values: Float64s, smooth_at_rest: bool) -> Float64s
     slopes[-1] = 2.0 * chords[-1] - slopes[-2]
     return slopes
 
-
-Quaternion = tuple[float, float, float, float]
 
 # Radians. Between twelve random poses of an arm it leaves two thirds of the error that 1 leaves,
 # less than a half of what 1.5 does, and the equations are well conditioned.
@@ -329,19 +328,6 @@ def _cosine_form(direction: Floats, limb: Floats) -> Float64s:
 
 
 CorrectiveJoint = AxisJoint | BallJoint | ScatteredJoint
-
-
-def swing(degrees: float, azimuth: float) -> Quaternion:
-    """The swing by an angle about the axis (cos azimuth, 0, sin azimuth); azimuth in radians."""
-    half = np.radians(degrees) / 2.0
-    sine = np.sin(half)
-    return (float(np.cos(half)), float(sine * np.cos(azimuth)), 0.0, float(sine * np.sin(azimuth)))
-
-
-def twist(degrees: float) -> Quaternion:
-    """The twist by an angle about the bone."""
-    half = np.radians(degrees) / 2.0
-    return (float(np.cos(half)), 0.0, float(np.sin(half)), 0.0)
 
 
 def hinge_joint(bone: str, azimuth: float, angles: tuple[float, ...]) -> AxisJoint:

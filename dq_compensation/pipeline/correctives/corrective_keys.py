@@ -22,6 +22,7 @@ from bpy.types import Depsgraph, Object, Scene
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
+from ...analysis.bone_axes import Quaternion as Components
 from ...analysis.bone_axes import posed_matrices
 from ...arrays import Float64s, Floats
 from ...core.example_poses import CLOSEST, SIGMA, ExampleError, rotation_distances, too_close
@@ -46,7 +47,6 @@ from ...scene.copies import free_armature
 from ...scene.key_writing import remove_keys, value_path
 from ...scene.settings.object_settings import Settings, choose_example, settings_of
 from ...wording import rounded
-from .corrective_joints import Quaternion as Components
 
 # Finds out which bone the driver of a corrective shape key follows, and how it is read.
 #

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import bpy
 import numpy as np
 
-from ...arrays import Float64s, Floats, Indices, Int32s, Integers
+from ...analysis.bone_axes import Quaternion, swing, twist
+from ...analysis.ranges_of_motion import LEAST_HINGE, limb_bend
+from ...arrays import Float64s, Floats, Indices, Integers
 from ...bake.key_options import CorrectiveOptions
 from ...core.dual_quaternion import (
     concatenate_quaternions,
@@ -35,24 +36,21 @@ from .corrective_joints import (
     CorrectiveJoint,
     ExampleJoint,
     JointPose,
-    Quaternion,
     ScatteredJoint,
     ball_joint,
     hinge_joint,
-    swing,
     swing_and_twist,
-    twist,
     twist_joint,
 )
+from .random_poses import bones_at_body, mirrored_turns, other_sides
 
-# A limb bent by less at rest does not tell where its joint bends.
-LEAST_REST_BEND = 5.0
+# The trunk and collarbones turn by this part of the angles, in one ring of poses. Two or four times
+# as many keys there were worth 4 % of what is left.
+_TRUNK = 1.0 / 3.0
 
-# A limb bent by more at rest is a hinge that goes back to straight and no further.
-LEAST_HINGE = 20.0
-
-# Within this of the bone's own X or Z, that is the axis.
-_SNAP = 12.0
+# The trunk swings about so many axes; and what leaves it, as shoulders and hips: 4 leave three
+# times as much between them. Where the budget is short, it makes no difference.
+_OF_TRUNK, _AT_BODY = 4, 8
 
 # A vertex with a smaller weight does not follow a bone of a joint.
 _LEAST_WEIGHT = 0.01
@@ -60,20 +58,6 @@ _LEAST_WEIGHT = 0.01
 _REFUSAL_ANGLES = (
     'The angles "{text}" cannot be read. Write degrees between 1 and 170, like this: 45, 90.'
 )
-
-
-@dataclass(frozen=True)
-class Bend:
-    """The bend of a joint.
-
-    Attributes:
-        azimuth: of the axis in the bone's rest axes: radians from X towards Z; a positive angle
-            bends the limb further.
-        at_rest: by how much it is bent at rest, degrees; 0 where it is straight.
-    """
-
-    azimuth: float
-    at_rest: float
 
 
 def read_angles(text: str) -> tuple[float, ...]:
@@ -106,34 +90,6 @@ def checked_angles(angles: Iterable[float], text: str = "") -> tuple[float, ...]
     return tuple(found)
 
 
-def limb_bend(skeleton: Skeleton, bone: int) -> Bend:
-    """The bend of the limb at a bone: about the normal of the plane of its parent limb and its own.
-
-    The parent limb goes from the parent's head to the bone's, the own one where
-    `Skeleton.limb_directions` says. Where they are in line, or there is no parent, it is the bone's
-    X axis.
-    """
-    parent = int(skeleton.parents[bone])
-    if parent < 0:
-        return Bend(0.0, 0.0)
-    before = skeleton.heads[bone] - skeleton.heads[parent]
-    length = float(np.linalg.norm(before))
-    before = before / length if length > 0.0 else skeleton.rest[parent, :3, 1]
-    after = skeleton.limb_directions()[bone]
-    normal = np.cross(before, after)
-    sine = float(np.linalg.norm(normal))
-    at_rest = float(np.degrees(np.arctan2(sine, before @ after)))
-    if at_rest < LEAST_REST_BEND or sine < 1e-6:
-        return Bend(0.0, 0.0)
-    x, _, z = skeleton.rest[bone, :3, :3].T @ normal
-    azimuth = float(np.arctan2(z, x))
-    quarter = np.pi / 2.0
-    nearest = round(azimuth / quarter) * quarter
-    if abs(azimuth - nearest) < np.radians(_SNAP):
-        azimuth = nearest
-    return Bend(azimuth, at_rest)
-
-
 def chosen_joints(
     skeleton: Skeleton, names: Iterable[str], options: CorrectiveOptions
 ) -> list[CorrectiveJoint]:
@@ -145,33 +101,35 @@ def chosen_joints(
     angles, twists = tuple(options.angles), tuple(options.twists)
     if not angles and not twists:
         raise UserError("Give at least one angle.")
+    trunk, leaving = bones_at_body(skeleton)
     joints: list[CorrectiveJoint] = []
     for name in names:
-        if angles:
-            joints.append(_bending_joint(skeleton, name, angles, options))
-        if twists:
-            joints.append(twist_joint(name, (*(-angle for angle in twists[::-1]), *twists)))
+        bone, bends, turns = skeleton.names.index(name), angles, twists
+        if trunk[bone]:
+            bends, turns = _of_trunk(angles), _of_trunk(twists)
+        ways = _OF_TRUNK if trunk[bone] else _AT_BODY if leaving[bone] else 0
+        if bends:
+            bent = ball_joint(name, ways, bends) if ways else _hinge(skeleton, bone, bends)
+            joints.append(bent)
+        if turns:
+            joints.append(twist_joint(name, (*(-angle for angle in turns[::-1]), *turns)))
     return joints
 
 
-def _bending_joint(
-    skeleton: Skeleton, name: str, angles: tuple[float, ...], options: CorrectiveOptions
-) -> CorrectiveJoint:
-    """A bone and the poses in which it is bent.
+def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
+    """The angle that a bone of the trunk gets in place of these; none of none."""
+    return (float(max(1, round(_TRUNK * max(angles)))),) if angles else ()
 
-    Backwards as well where it is wanted; a limb that is bent by `LEAST_HINGE` at rest, for LIMBS,
-    only back to straight.
+
+def _hinge(skeleton: Skeleton, bone: int, angles: tuple[float, ...]) -> AxisJoint:
+    """A bone and the poses in which it is bent about one axis, to both sides.
+
+    A limb that is bent by `LEAST_HINGE` at rest goes only back to straight.
     """
-    if options.directions in {"FOUR", "EIGHT"}:
-        return ball_joint(name, 4 if options.directions == "FOUR" else 8, angles)
-    bend = Bend(0.0 if options.directions == "X" else np.pi / 2.0, 0.0)
-    if options.directions == "LIMBS":
-        bend = limb_bend(skeleton, skeleton.names.index(name))
-    backwards: tuple[float, ...] = ()
-    if options.both_ways:
-        straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
-        backwards = tuple(sorted({-min(angle, straight) for angle in angles}))
-    return hinge_joint(name, bend.azimuth, (*backwards, *angles))
+    bend = limb_bend(skeleton, bone)
+    straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
+    backwards = sorted({-min(angle, straight) for angle in angles})
+    return hinge_joint(skeleton.names[bone], bend.azimuth, (*backwards, *angles))
 
 
 def with_mirrored(names: Iterable[str], skeleton: Skeleton) -> list[str]:
@@ -290,7 +248,7 @@ def action_joints(
             scene.frame_set(frame)
             evaluated = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
             rotations.append(
-                _local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
+                local_rotations(binding.pose_matrices(evaluated), binding.skeleton, bones)
             )
     joints = [
         joint
@@ -303,7 +261,7 @@ def action_joints(
     return joints
 
 
-def _local_rotations(matrices: Float64s, skeleton: Skeleton, bones: Indices) -> Float64s:
+def local_rotations(matrices: Float64s, skeleton: Skeleton, bones: Indices) -> Float64s:
     """The rotations of bones in their parents: shape (m, 4), unit quaternions in their rest axes.
 
     It is what a driver reads in Local Space, whatever has turned the bones.
@@ -407,26 +365,6 @@ def _in_rest_axes(rotations: Floats, skeleton: Skeleton, bones: Integers) -> Flo
     return concatenate_quaternions(
         quaternion_conjugate(rest), concatenate_quaternions(rotations, rest)
     )
-
-
-def other_sides(skeleton: Skeleton) -> Int32s:
-    """Shape (B,), the other side's bone of each, by its name; itself where there is none."""
-    place = {name: bone for bone, name in enumerate(skeleton.names)}
-    each = [place.get(flipped_name(name), bone) for bone, name in enumerate(skeleton.names)]
-    return np.array(each, np.int32)
-
-
-def mirrored_turns(
-    skeleton: Skeleton, others: Integers, turned: Mapping[int, Quaternion]
-) -> dict[int, Quaternion]:
-    """Rotations of the other side's bones, `other_sides`, mirrored at the armature's X = 0."""
-    found: dict[int, Quaternion] = {}
-    for bone, (w, *axis) in turned.items():
-        other = int(others[bone])
-        across = skeleton.rest[bone, :3, :3] @ np.array(axis) * (1.0, -1.0, -1.0)
-        x, y, z = (skeleton.rest[other, :3, :3].T @ across).tolist()
-        found[other] = (w, x, y, z)
-    return found
 
 
 def mirrored_poses(

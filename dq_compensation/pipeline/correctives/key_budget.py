@@ -8,11 +8,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...arrays import Floats
-from ..bones.helper_budget import Spending
 from .corrective_joints import AxisJoint, CorrectiveJoint
 
 Key = tuple[int, int]
 """A joint and one of its poses, by their places."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What numbers of helpers, or of keys, leave of the error.
+
+    Attributes:
+        counts: falling.
+        left: as many root mean squares, of the errors of the sample in metres; those of keys as
+            parts of the error without any key.
+    """
+
+    counts: tuple[int, ...]
+    left: tuple[float, ...]
+
+    def left_by(self, count: int) -> tuple[int, float]:
+        """The largest number up to this one that was tried, else the least, and what it leaves."""
+        place = next((n for n, each in enumerate(self.counts) if each <= count), -1)
+        return self.counts[place], self.left[place]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,122 @@
+"""The feature's panel: *Bake to Bones*, and *Remove Bake*, which takes back other bakes, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bpy.props import BoolProperty, EnumProperty
+from bpy.types import Context, Object, UILayout
+
+from ...bake.panel import (
+    AFTER_REPORTS,
+    BAKE_ROWS,
+    Bakes,
+    draw_outcome,
+    draw_properties,
+    selected_characters,
+)
+from ...bake.rig_source import bones_refusal
+from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters, until_edit
+from ...ui_shared.reporting import (
+    OperatorResult,
+    Outcome,
+    Steps,
+    options_from,
+    property_names,
+    reports_errors,
+    with_option_properties,
+)
+from ..correctives.panel import BONES, ChoosesJoints, draw_with_dry_run
+from .bones_baking import bake_bones, removal_refusal, remove_bakes
+from .bones_options import BonesOptions
+
+
+@with_option_properties(BonesOptions)
+class DQC_OT_bake_bones(ChoosesJoints, Bakes):
+    """Add helper bones and new weights, so that the plain Armature modifier, and any game engine, \
+deforms the character like DQ Compensation. Esc stops"""
+
+    bl_idname = "dqc.bake_bones"
+    bl_label = "Bake to Bones"
+    stopped = "Stopped. The bones are baked, correctives may be missing"
+    object_refusal = staticmethod(bones_refusal)
+
+    bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
+    # A switch of the dialog in the place of the number 0 of scripts and files.
+    automatic_helpers: BoolProperty(
+        name="Automatic",
+        description="As few helper bones for each joint as the tolerance needs. Off: a number",
+        options={"SKIP_SAVE"},
+        get=lambda self: self.helpers == 0,
+        set=lambda self, value: setattr(self, "helpers", 0 if value else self.helpers or 1),
+    )
+
+    def draw(self, context: Context) -> None:
+        column = draw_properties(self, ("bones",))
+        *shown, _dry_run = property_names(BonesOptions)
+        for name in shown:
+            if name == "helpers":
+                row = column.row(align=True, heading=self.properties.bl_rna.properties[name].name)
+                row.prop(self, "automatic_helpers")
+                row = row.row(align=True)
+                row.active = not self.automatic_helpers
+                row.prop(self, name, text="")
+            else:
+                column.prop(self, name)
+        self.draw_bone_count(context, column)
+        draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
+
+    @reports_errors
+    def execute(self, context: Context) -> OperatorResult:
+        return self.run(context, self._steps_of(selected_characters(context), context))
+
+    def _steps_of(self, objects: list[Any], context: Context) -> Steps:
+        """Bake, list each joint in the Info editor, and return the reports as sentences."""
+        options = options_from(self, BonesOptions, bones=self.chosen_bones(context))
+        reports = yield from bake_bones(objects, options)
+        for report in reports:
+            for joint in report.joints:
+                self.report({"INFO"}, joint.sentence())
+            if report.worse:
+                self.report({"WARNING"}, report.sentence())
+        return [report.sentence() for report in reports if not report.worse]
+
+
+class DQC_OT_remove_bake(Bakes):
+    """Remove helper bones and give the mesh its former weights, and remove shape keys of bakes. \
+Keys of Bake Pose stay"""
+
+    bl_idname = "dqc.remove_bake"
+    bl_label = "Remove Bake"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return until_edit(context, cls, cls._find_refusal)
+
+    @classmethod
+    def _find_refusal(cls, context: Context) -> str | None:
+        reasons = [removal_refusal(obj) for obj in baked_meshes(context)]
+        return None if None in reasons else " ".join(filter(None, reasons[:3])) or NOTHING_SELECTED
+
+    @reports_errors
+    def execute(self, context: Context) -> Outcome:
+        found = [obj for obj in baked_meshes(context) if removal_refusal(obj) is None]
+        return " ".join(report.sentence() for report in remove_bakes(found))
+
+
+def baked_meshes(context: Context) -> list[Object]:
+    """The selected characters, enabled or not: a bake has disabled them."""
+    return [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
+
+
+def _draw_buttons(layout: UILayout) -> None:
+    draw_with_dry_run(layout, "dqc.bake_bones", "BONE_DATA")
+
+
+def _draw_removal(layout: UILayout, context: Context) -> None:
+    if DQC_OT_remove_bake.refusal(context) is None:
+        layout.operator("dqc.remove_bake", icon="TRASH")
+
+
+CLASSES = (DQC_OT_bake_bones, DQC_OT_remove_bake)
+FOLLOWS = ((BAKE_ROWS, _draw_buttons), (AFTER_REPORTS, _draw_removal))
