@@ -34,7 +34,6 @@ from mathutils import Matrix
 
 from ..arrays import Float32s
 from ..core.deform import RULES
-from ..core.twist_limbs import Reason
 from ..errors import BindingError
 from ..modifier.installation import (
     leave_to_armature_modifier,
@@ -52,7 +51,7 @@ from ..modifier.modifier_stack import (
     show_ours,
     vertex_count_difference,
 )
-from ..modifier.nodes.own_trees import let_shape_go, shape_keepers, show_shape_with
+from ..modifier.nodes.own_trees import let_shape_go, show_shape_with
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.written_record import (
     PLACE,
@@ -66,36 +65,25 @@ from ..modifier.written_record import (
 )
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
-    examples_refusal,
     followed_modifiers,
     is_animated,
     keeps_soft_weights,
     may_differ_in_frames,
     mesh_signature,
-    modifiers_read,
     object_signature,
-    other_renders_warning,
-    reshaping_modifiers,
 )
 from ..scene.blender.animation_curves import animated_paths, is_played
 from ..scene.blender.armature import armature_of, has_moved, rest_state
 from ..scene.blender.mesh import mesh_of, read_property
-from ..scene.blender.own_objects import is_hidden, is_palette, name_in_sentences
-from ..scene.blender.rigging import (
-    VISIBILITY,
-    broken_pose,
-    deformation_refusal,
-    notes,
-    what_animates,
-)
+from ..scene.blender.own_objects import is_hidden, is_palette
+from ..scene.blender.rigging import broken_pose, deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, rename_bones
-from ..scene.vertex_groups import BAKED_BONES, rename_kept
+from ..scene.vertex_groups import rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings
 from ..session.known_objects import with_examples
 from ..session.memory import memories, memory_of
 from ..session.status import (
-    NOTES,
     current_binding,
     discard_binding,
     is_drawn,
@@ -107,176 +95,9 @@ from ..session.status import (
 )
 from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
-from ..wording import counted, listed
 from .character_settings import begin_character, has_settings, stay_with_character
-from .following_softness import about_linked_weights, awaits_first, follow_softness
-
-# The notes on an enabled object in the panel: what its deformation leaves out.
-
-
-# How many are named.
-_MOST_LIMBS = 20
-# Why a limb does not spread its twist.
-_LEFT_OUT: dict[Reason, str] = {
-    "SHORT": "too short and thick",
-    "BENDY": "bendy bones twist along themselves",
-    "TWIST_BONES": "twist bones do it there",
-    "NAMED": "left out by you",
-    "ROPE": "weights wider than the bones, as of a tail or a rope, twist softly already",
-}
-
-
-def find_notes(skinned: SkinnedObject) -> list[str]:
-    """The features of an enabled object that do not show in our deformation; for the panel."""
-    obj, settings, before = skinned.obj, skinned.settings, skinned.before_enable
-    # In the other modes, as while painting, the modifier's own result shows.
-    drawn = settings.display == "GPU" and obj.mode == "OBJECT"
-    acting, binding = Settings.of(obj), status_of(obj).binding
-    passes = before.passing or before.passing_in_renders or before.base_let_go
-    found = notes(
-        skinned,
-        replaced_modifier="" if passes else before.replaced_modifier,
-        base_left_on=before.base_left_on,
-        drawn=drawn,
-        followed=bool(skinned.modifiers_before and modifiers_read(skinned)),
-        straightened=RULES[acting.acting_method].straightens
-        or not (drawn or before.base_left_on or before.passing),
-    )
-    if skinned.mesh.shape_keys is not None or BAKED_BONES.record in skinned.mesh:
-        found += filter(None, (note(obj) for note in NOTES))
-    ours = skinned.ours
-    if ours is not None and not (ours.show_viewport and ours.show_render):
-        found += _turned_off(skinned, ours)
-    if skinned.modifiers_before:
-        found += _notes_on_followed(skinned, acting, drawn=drawn)
-    if binding is not None and acting.compensates and binding.not_compensated.any():
-        count = int(binding.not_compensated.sum())
-        found.append(
-            f"Not compensated: {counted(count, 'vertex')} of {obj.name} with a weight between "
-            "0 and 1 in the vertex group of the Armature modifier, because another one mixes its "
-            "result with it (Multi Modifier). Give them 0 or 1."
-        )
-    if obj.library is not None or skinned.has_linked_mesh:
-        found += _notes_on_linked(skinned, acting)
-    if binding is not None and acting.by_example:
-        found.extend(_notes_on_examples(skinned, binding))
-    for setting, sentence in (
-        ("vertex_group", "{obj} has no vertex group {group}; the compensation acts fully."),
-        ("blend_group", "{obj} has no vertex group {group}; nothing is blended to linear."),
-    ):
-        group = getattr(settings, setting)
-        if group and group not in obj.vertex_groups and acting.acts(setting):
-            found.append(sentence.format(obj=obj.name, group=group))
-    return found
-
-
-def _notes_on_examples(skinned: SkinnedObject, binding: Binding) -> list[str]:
-    """The example poses that do nothing, and those that stay on while ours is off."""
-    obj, ours, keepers = skinned.obj, skinned.ours, shape_keepers(skinned.obj)
-    found = list(binding.examples(skinned.settings.limb_axis).problems)
-    cause = what_animates(obj, ours, VISIBILITY) if ours is not None and keepers else None
-    if ours is not None and cause is not None:
-        found.append(
-            f"{ours.name} of {obj.name} is turned on and off by {cause}. The example poses stay "
-            f"on: give {keepers[0].name} the same keys or drivers."
-        )
-    return found
-
-
-def older_than_its_file(skinned: SkinnedObject) -> str | None:
-    """The note that an object with a linked mesh has an older modifier, which fits; or None."""
-    obj, library = skinned.obj, skinned.mesh.library
-    if library is None or not skinned.has_linked_mesh:
-        return None
-    newer, status = newer_parts_of_linked_mesh(skinned, Settings.of(obj)), status_of(obj)
-    newer = (*newer, *status.newer, *["weights"] * status.softness.painted_since)
-    if not newer:
-        return None
-    file = bpy.path.basename(library.filepath)
-    return (
-        f"The modifier of {obj.name} is older than the linked file {file}. Changed there since: "
-        f"{listed(list(dict.fromkeys(newer)))}. It cannot be made anew here, because the mesh is "
-        f"linked. Open {file}, press Refresh and save it, or make the mesh local."
-    )
-
-
-def about_twists(obj: bpy.types.Object) -> str:
-    """How many limbs spread their twists, and which others do not, and why; empty: none is spread.
-
-    It names more than a line has room for: it is the tooltip of the line.
-    """
-    acting, binding = Settings.of(obj), status_of(obj).binding
-    if binding is None or not (acting.acts("twist_spread") and acting.twist_spread > 0.0):
-        return ""
-    limbs = binding.twist_limbs(acting)
-    names = limbs.skeleton.names
-    bones = [names[bone] for bone in limbs.bones.tolist()]
-    found = "No limb spreads its twist."
-    if bones:
-        found = f"Twists are spread along {counted(len(bones), 'limb')}."
-    for reason, text in _LEFT_OUT.items():
-        bones = [names[bone] for bone, why in limbs.left_out.items() if why == reason]
-        if bones:
-            found += f" Not along {listed(bones, _MOST_LIMBS)}: {text}."
-    return found
-
-
-def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[str]:
-    """The note that the user has turned our modifier off, and where."""
-    before = skinned.before_enable
-    if not before.replaced_modifier:
-        return []  # it does not fit, so we have turned it off
-    viewport = not (ours.show_viewport or before.hidden)
-    renders = not (ours.show_render or before.passing_in_renders)
-    if not (viewport or renders):
-        return []
-    where = listed(["the viewport"] * viewport + ["renders"] * renders)
-    return [
-        f"{skinned.obj.name} is not deformed as chosen in {where}: its modifier "
-        f"{name_in_sentences(ours)} is turned off there. Turn it on."
-    ]
-
-
-def _notes_on_linked(skinned: SkinnedObject, acting: Settings) -> list[str]:
-    """What has changed that a linked object, or a modifier with a linked mesh, does not know."""
-    name, found = skinned.obj.name, list[str]()
-    if skinned.has_linked_mesh and PLACE in changed_parts(skinned, acting):
-        found.append(
-            f"{name} has moved relative to its armature, but its mesh is linked: the "
-            "compensation stays as it was in the linked file."
-        )
-    found += filter(None, (older_than_its_file(skinned),))
-    return found + about_linked_weights(skinned)
-
-
-def _notes_on_followed(skinned: SkinnedObject, acting: Settings, *, drawn: bool) -> list[str]:
-    """The settings that do not act where modifiers before the Armature modifier change the mesh.
-
-    Args:
-        drawn: whether the GPU display shows it.
-    """
-    obj = skinned.obj
-    found = [*filter(None, (other_renders_warning(obj),))]
-    followed = followed_modifiers(skinned)
-    if followed and status_of(obj).misfit is None:
-        paths = animated_paths(obj)
-        followed = [each for each in followed if is_animated(each, paths)]
-    # Those that are animated, or all where another number of vertices was seen.
-    if names := listed([each.name for each in followed]):
-        found.append(
-            f"{obj.name} gets other vertices from {names} in other frames. While they play, the "
-            "Armature modifier alone deforms them."
-        )
-    if acting.by_example and len(skinned.settings.examples):
-        found.extend(filter(None, (examples_refusal(skinned),)))
-    names = listed([each.name for each in reshaping_modifiers(skinned) if each.show_viewport])
-    if drawn and names:
-        found.append(
-            f"The GPU display shows {obj.name} as {names} shaped it when it was read. Press "
-            "Refresh to read it again, or choose the display Modifier."
-        )
-    return found
-
+from .following_softness import awaits_first, follow_softness
+from .notes import about_twists, find_notes
 
 # Whether an object is still moving or being edited: slow updates wait until it rests.
 

@@ -21,7 +21,7 @@ from ..lifecycle.character_settings import (
     use_own_settings,
 )
 from ..lifecycle.following import end_comparison
-from ..lifecycle.reconcile import older_than_its_file
+from ..lifecycle.notes import older_than_its_file
 from ..modifier.modifier_stack import show_plain
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import find_rig, telling_name

@@ -15,7 +15,7 @@ import pytest
 
 import dq_compensation
 from dq_compensation import api
-from dq_compensation.lifecycle.reconcile import find_notes
+from dq_compensation.lifecycle.notes import find_notes
 from dq_compensation.painting import panel
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.vertex_groups import write_groups

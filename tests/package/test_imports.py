@@ -135,7 +135,6 @@ def test_the_package_is_imported_relatively(path: Path) -> None:
     assert not absolute & {"dq_compensation", "bl_ext"}
 
 
-# Files that still import what stands behind the wall.
 def test_the_rest_works_without_what_leaves_blender() -> None:
     """Only its doors import what stands behind the wall; there, only crowds import crowds."""
     for path in FILES:
