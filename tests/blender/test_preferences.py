@@ -61,11 +61,9 @@ def values_of(settings: Any, prefix: str = "") -> dict[str, Any]:
     return {name: getattr(settings, prefix + name) for name in FOR_NEW_CHARACTERS}
 
 
-def test_what_is_not_chosen_is_the_default_of_objects_with_ball_joints(preferences: Any) -> None:
+def test_what_is_not_chosen_is_the_default_of_objects(preferences: Any) -> None:
     obj, _ = character()
-    defaults = values_of(settings_of(obj))
-    assert defaults["use_ball_joints"] is False
-    assert values_of(preferences, NEW) == defaults | {"use_ball_joints": True}
+    assert values_of(preferences, NEW) == values_of(settings_of(obj))
     select(obj)
     assert bpy.ops.dqc.enable() == {"FINISHED"}
     assert values_of(preferences, NEW) == values_of(settings_of(obj))
@@ -238,15 +236,14 @@ def test_without_preferences_the_first_enable_turns_ball_joints_on(way: str) -> 
     assert not settings_of(chosen).use_ball_joints
 
 
-@pytest.mark.usefixtures("addon")
-@pytest.mark.parametrize("way", ENABLERS)
-def test_a_character_of_an_older_file_keeps_its_look(way: str) -> None:
-    """It was enabled and disabled, and nothing was chosen."""
+def test_a_character_that_was_enabled_before_keeps_its_look(preferences: Any) -> None:
+    """It was enabled and disabled, and nothing was chosen: no look of new characters acts."""
+    assert preferences.new_look == "SOFT_WITH_TWIST"
     obj, _ = character()
     settings_of(obj).is_enabled = False
-    ENABLERS[way](obj)
-    assert settings_of(obj).enabled
-    assert not settings_of(obj).use_ball_joints
+    select(obj)
+    assert bpy.ops.dqc.enable() == {"FINISHED"}
+    assert settings_of(obj).softness == 0.0
 
 
 @pytest.mark.usefixtures("addon")
