@@ -157,7 +157,7 @@ def test_the_defaults_follow_an_arm_that_swings_and_twists(
 def test_keys_that_do_harm_at_once_are_said_first(body: Human) -> None:
     """Where plain skinning is nearer in poses of several joints."""
     report = api.bake_correctives(
-        body.mesh_object, [ELBOW, WRIST], directions="Z", angles=[170.0], twists=[], mirror=False
+        body.mesh_object, [ELBOW, WRIST], angles=[170.0], twists=[], mirror=False
     )
     verdict = report.verdict
     assert verdict.after_at_once.largest > verdict.before_at_once.largest
