@@ -187,11 +187,9 @@ def test_a_shape_that_is_edited_again_keeps_what_it_had_at_the_border(body: Obje
     assert np.abs(evaluated_positions(body) - kept).max() < TOLERANCE
 
 
-def test_supports_of_older_files_stay_as_published_and_new_bones_get_both_sides(
-    body: Object,
-) -> None:
-    # An item of an older file has no kind.
-    body.dq_compensation.example_bones.add().name = FOREARM
+def test_supports_are_as_published_or_of_both_sides_as_those_of_new_bones(body: Object) -> None:
+    item = body.dq_compensation.example_bones.add()
+    item.name, item.support_kind = FOREARM, "PARENT"
     binding = bind(body)
     published = support(binding.skeleton.names.index(FOREARM), binding.influences, binding.skeleton)
     assert np.array_equal(support_weights(binding, FOREARM, support_of(body, FOREARM)), published)
