@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -69,8 +70,14 @@ def hooked_limb() -> bpy.types.Object:
     ],
 )
 def test_a_failed_enable_leaves_nothing_behind(
-    empty_file: None, look: dict[str, Any], steps: tuple[Callable[..., Any], ...]
+    empty_file: None,
+    look: dict[str, Any],
+    steps: tuple[Callable[..., Any], ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # Trees that other tests have built are not read.
+    monkeypatch.setenv("DQC_KEPT_FILES", str(tmp_path))
     obj = hooked_limb()
     for name, value in look.items():
         setattr(obj.dq_compensation, name, value)
