@@ -54,12 +54,6 @@ def find(check: Check, human: Human) -> dict[str, Issue]:
     return {issue.key: issue for issue in check.find(subject_of(human))}
 
 
-def said(check: Check, human: Human, key: str) -> str:
-    """All that a user reads before a fix: the finding, and what its buttons ask."""
-    issue = find(check, human)[key]
-    return " ".join((issue.message, *(each.question for each in issue.fixes)))
-
-
 def fix(check: Check, human: Human, key: str, name: str = "") -> str:
     """Make a fix of a finding, the first one unless named; returns what it says."""
     subject = subject_of(human)

@@ -21,15 +21,12 @@ from ...scene.blender.animation_curves import (
     BoneCurve,
     all_actions,
     bone_curves,
-    bone_drivers,
     multiply_values,
 )
 from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.mesh import mesh_of, read_property
-from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
-from ..fixes.bone_dependents import length_readers, modifiers_by_object
 from ..fixes.object_transforms import (
     Matrix,
     clear_scale,
@@ -51,6 +48,7 @@ from ..fixes.object_transforms import (
     shares_data,
 )
 from ..fixes.requirements import require_own_action
+from ..fixes.scale_readers import is_plain, require_unread_scale
 from ..issue import Check, Fix, FixError, Issue, Repair, Severity
 from ..subject import Subject
 
@@ -72,13 +70,11 @@ class MeshScalePlan:
     """The changes of applying the scale of a mesh object, planned before anything is written.
 
     Attributes:
-        subject: of the check or the fix.
         change: shape (4, 4), linear; what the vertices are multiplied by.
         parent_inverse: shape (4, 4); the new one.
         location: shape (3,); the new one.
     """
 
-    subject: Subject
     obj: bpy.types.Object
     change: Matrix
     parent_inverse: Matrix
@@ -94,7 +90,7 @@ class MeshScalePlan:
                 "Modifiers with lengths in the object's units look different afterwards: "
                 f"{listed(other_units)}."
             )
-        return " ".join((*parts, *_unkept_dependents(self.subject, self.obj)))
+        return " ".join(parts)
 
 
 def mesh_scale(obj: bpy.types.Object) -> Float64s:
@@ -125,6 +121,8 @@ def plan_mesh_scale(
     if any(modifier.type == "MULTIRES" for modifier in obj.modifiers):
         raise FixError(f"{obj.name} has a Multiresolution modifier. Apply the scale by Ctrl A.")
     inverse = np.array(obj.matrix_parent_inverse) if parent_inverse is None else parent_inverse
+    from_parent = scale_of(inverse) if obj.parent is not None else 1.0
+    require_unread_scale(subject, obj, own_scale(obj) * from_parent)
     before = local_matrix(obj, inverse)
     rigid = _without_scale(inverse) if obj.parent is not None else np.eye(4)
     basis = np.array(obj.matrix_basis, np.float64)
@@ -139,11 +137,11 @@ def plan_mesh_scale(
         location = np.linalg.solve(rigid[:3, :3], before[:3, 3] - rigid[:3, 3])
     change = np.eye(4)
     change[:3, :3] = np.linalg.solve(rigid[:3, :3] @ rotation, before[:3, :3])
-    return MeshScalePlan(subject, obj, change, rigid, location - np.array(obj.delta_location))
+    return MeshScalePlan(obj, change, rigid, location - np.array(obj.delta_location))
 
 
 def apply_mesh_scale(plan: MeshScalePlan) -> None:
-    """Carry out a plan: the mesh with all its shape keys, its normals, its object, what follows."""
+    """Carry out a plan: the mesh with all its shape keys, its normals, its object, its children."""
     obj = plan.obj
     if shares_data(obj):
         obj.data = mesh_of(obj).copy()
@@ -154,19 +152,6 @@ def apply_mesh_scale(plan: MeshScalePlan) -> None:
         obj.location = plan.location.tolist()
     clear_scale(obj)
     keep_children(obj, plan.change, {})
-    _keep_followers(obj, plan.change, {})
-    _keep_own_hooks(obj, plan.change)
-
-
-def _keep_own_hooks(obj: bpy.types.Object, change: Matrix) -> None:
-    """Let the hooks of a mesh move its vertices in the world as they did before the `change`."""
-    for modifier in obj.modifiers:
-        if modifier.type == "HOOK":
-            hook: Any = modifier
-            inverse = np.array(hook.matrix_inverse, np.float64) @ np.linalg.inv(change)
-            hook.matrix_inverse = inverse.T.tolist()  # Blender takes columns
-            hook.center = (change[:3, :3] @ np.array(hook.center)).tolist()
-            hook.falloff_radius *= float(np.cbrt(abs(np.linalg.det(change[:3, :3]))))
 
 
 def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
@@ -218,9 +203,7 @@ def _without_scale(matrix: Matrix) -> Matrix:
     return rigid
 
 
-# Multiplies bones by a scale, and what uses an armature's units: constraints and hooks.
-#
-# See `armature_scale`.
+# Multiplies bones by a scale.
 
 
 # Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
@@ -241,25 +224,6 @@ _LENGTHS = frozenset(
 )
 _CURVED = [name for name in _LENGTHS | _MIRROR_SIGNS.keys() if name.startswith("bbone")]
 _ROTATIONS = [name for name in _MIRROR_SIGNS if name.startswith("rotation")]
-# The lengths of a bone's constraints that are in the space of its owner.
-_OWNER_LENGTHS = {
-    "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
-    "LIMIT_DISTANCE": ("distance",),
-    "FLOOR": ("offset",),
-}
-_WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
-# Modifiers that act by the scale of another object, or were bound to it with its scale.
-_BY_SCALE_OF_OBJECT = frozenset(
-    {"ARRAY", "CAST", "DISPLACE", "MESH_DEFORM", "NODES", "SURFACE_DEFORM", "UV_PROJECT"}
-    | {"UV_WARP", "VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
-)
-# Those that do by an unequal or negative scale alone.
-_BY_UNEQUAL_SCALE = frozenset({"SHRINKWRAP", "SIMPLE_DEFORM"})
-
-
-def _is_plain(scale: Float64s) -> bool:
-    """Whether a scale is positive and equal along all axes."""
-    return is_equal(scale) and bool((scale > 0.0).all())
 
 
 def _mirrors(scale: Float64s) -> bool:
@@ -287,7 +251,7 @@ def _scale_rest_bones(obj: bpy.types.Object, scale: Float64s) -> None:
     """Give the rest bones the scale: heads and tails, rolls, and every length that they have."""
     armature = armature_of(obj)
     size = float(np.abs(scale).mean())
-    if _is_plain(scale):
+    if is_plain(scale):
         armature.transform(cast("BlenderMatrix", scaled(scale).tolist()))
         armature.update_tag()  # which Blender leaves to us
     else:
@@ -295,7 +259,7 @@ def _scale_rest_bones(obj: bpy.types.Object, scale: Float64s) -> None:
     for bone in armature.bones:
         for name in _CURVED:
             setattr(bone, name, getattr(bone, name) * _channel_factor(name, 0, scale))
-        if not _is_plain(scale):
+        if not is_plain(scale):
             for name in ("bbone_x", "bbone_z", "head_radius", "tail_radius", "envelope_distance"):
                 setattr(bone, name, getattr(bone, name) * size)
 
@@ -330,169 +294,6 @@ def _scale_pose(obj: bpy.types.Object, scale: Float64s, factors: dict[str, Matri
             bone.custom_shape_scale_xyz = [size * v for v in bone.custom_shape_scale_xyz]
 
 
-def _keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
-    """Adapt constraints and hooks after the scale of an armature object was applied.
-
-    Args:
-        obj: the armature object; before, its world matrix was O' `change`, with O' the current one.
-        change: shape (4, 4).
-        bones: shape (4, 4) by the name of the bone: its world matrix was the current one times
-            this.
-    """
-    size = float(np.abs(np.diag(change)[:3]).mean())
-    for _, constraint in _bone_constraints(obj):
-        _scale_lengths(constraint, size)
-        if constraint.type == "CHILD_OF":
-            # For bones Blender takes it from the armature's space to the target's.
-            ours = constraint.target == obj
-            factor = bones.get(constraint.subtarget, change) if ours else np.eye(4)
-            inverse = np.array(constraint.inverse_matrix, np.float64) @ np.linalg.inv(change)
-            constraint.inverse_matrix = (factor @ inverse).T.tolist()  # Blender takes columns
-    _keep_followers(obj, change, bones)
-
-
-def _keep_followers(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
-    """Adapt what holds an inverse of a place of an object; see `_keep_dependents`."""
-    for follower, name in _followers(obj):
-        factor = bones.get(getattr(follower, "subtarget", ""), change)
-        setattr(follower, name, (factor @ np.array(getattr(follower, name))).T.tolist())
-
-
-def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
-    """What holds an inverse of a place of an object, with the name of the matrix."""
-    for other in bpy.data.objects:
-        if other.library is not None or is_hidden(other):  # palettes are made anew
-            continue
-        for _, constraint in _constraints_beside(obj, other):
-            is_child = constraint.type == "CHILD_OF" and constraint.target == obj
-            # A group of vertices has no scale, nor has a parent whose scale is not followed.
-            if is_child and all(_followed_scale(constraint)) and not _is_at_vertices(constraint):
-                yield constraint, "inverse_matrix"
-        for modifier in other.modifiers:
-            if modifier.type == "HOOK" and getattr(modifier, "object", None) == obj:
-                yield modifier, "matrix_inverse"
-
-
-def _followed_scale(constraint: Any) -> tuple[bool, bool, bool]:
-    """Along which axes a Child Of constraint follows the scale."""
-    return constraint.use_scale_x, constraint.use_scale_y, constraint.use_scale_z
-
-
-def _follows_place(constraint: Any) -> bool:
-    """Whether a Child Of constraint follows the location and the rotation along all axes."""
-    kinds = ("location", "rotation")
-    return all(getattr(constraint, f"use_{kind}_{axis}") for kind in kinds for axis in "xyz")
-
-
-def _is_at_vertices(constraint: Any) -> bool:
-    return bool(constraint.subtarget) and constraint.target.type != "ARMATURE"
-
-
-def _takes_scale(constraint: Any, scale: Float64s) -> bool:
-    """Whether this scale of a target acts by a constraint in a way that cannot be adapted."""
-    if constraint.type == "CHILD_OF":
-        # Blender takes the matrices to pieces where it does not follow all.
-        followed = _followed_scale(constraint)
-        if not _is_plain(scale):
-            return not (all(followed) and _follows_place(constraint))
-        return any(followed) and not all(followed)
-    by_scale = (getattr(constraint, name, "") for name in ("map_from", "transform_channel"))
-    return constraint.type in _WORLD_SCALE or any(name.startswith("SCALE") for name in by_scale)
-
-
-def _unkept_dependents(subject: Subject, obj: bpy.types.Object) -> list[str]:
-    """What will look different of what follows the scale of an object; sentences."""
-    owners = {
-        bone
-        for bone, constraint in _bone_constraints(obj)
-        if (
-            constraint.type in _WORLD_SCALE
-            and constraint.owner_space == "WORLD"
-            and getattr(constraint, "target", None) != obj
-        )
-        or (constraint.type == "CHILD_OF" and not all(_followed_scale(constraint)))
-    }
-    local, scale = set(), mesh_scale(obj)
-    for other in bpy.data.objects:
-        if is_hidden(other):
-            continue
-        for name, constraint in _constraints_beside(obj, other):
-            spaces = (constraint.owner_space, getattr(constraint, "target_space", "WORLD"))
-            if "CUSTOM" in spaces and constraint.space_object == obj:
-                local.add(name)
-            # Transform Cache and the like have no target.
-            if getattr(constraint, "target", None) != obj:
-                continue
-            if _takes_scale(constraint, scale):
-                owners.add(name)
-            if spaces[1] != "WORLD" or other.library is not None:
-                local.add(name)
-    found = [*length_readers(obj), *_modifiers_by_scale(subject, obj)]
-    if owners:
-        found.append(
-            f"Constraints take the world scale of {obj.name} for {listed(sorted(owners))}: look "
-            "there."
-        )
-    if local:
-        found.append(
-            f"Constraints of {listed(sorted(local))} read lengths of {obj.name}, which change: "
-            "look there."
-        )
-    return found
-
-
-def _modifiers_by_scale(subject: Subject, obj: bpy.types.Object) -> list[str]:
-    """A sentence on modifiers of other objects that take the scale of an object, if any."""
-    scale, users = mesh_scale(obj), subject.once(modifiers_by_object).get(obj.session_uid, ())
-    names = {name for name, modifier in users if _acts_by_scale(modifier, scale)}
-    if not names:
-        return []
-    return [f"Modifiers of {listed(sorted(names))} take the scale of {obj.name}: look there."]
-
-
-def _acts_by_scale(modifier: bpy.types.Modifier, scale: Float64s) -> bool:
-    if modifier.type in _BY_UNEQUAL_SCALE:
-        # Shrinkwrap has its offset in units of its target.
-        return not _is_plain(scale) or bool(getattr(modifier, "offset", 0.0))
-    return modifier.type in _BY_SCALE_OF_OBJECT
-
-
-def _constraints_beside(
-    obj: bpy.types.Object, other: bpy.types.Object
-) -> Iterator[tuple[str, Any]]:
-    """The constraints of an object and of its bones, those of an armature's own bones left out."""
-    for constraint in other.constraints:
-        yield other.name, constraint
-    if other != obj:
-        for bone, constraint in _bone_constraints(other):
-            yield f"{bone} ({other.name})", constraint
-
-
-def _bone_constraints(obj: bpy.types.Object) -> Iterator[tuple[str, Any]]:
-    for bone in obj.pose.bones if obj.pose is not None else ():
-        for constraint in bone.constraints:
-            yield bone.name, constraint
-
-
-def _scale_lengths(constraint: Any, size: float) -> None:
-    """Multiply the lengths of a bone's constraint that are in its armature's units."""
-    in_world = constraint.owner_space == "WORLD"
-    # Stretch To has its length in the armature's units, whatever the space.
-    names = ["rest_length"] if constraint.type == "STRETCH_TO" else []
-    if not in_world:
-        names += _OWNER_LENGTHS.get(constraint.type, ())
-    from_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
-    if constraint.type == "ACTION" and constraint.transform_channel.startswith("LOCATION"):
-        names += [] if from_world else ["min", "max"]
-    if constraint.type == "TRANSFORM":
-        if constraint.map_from == "LOCATION" and not from_world:
-            names += [f"from_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
-        if constraint.map_to == "LOCATION" and not in_world:
-            names += [f"to_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
-    for name in names:
-        setattr(constraint, name, getattr(constraint, name) * size)
-
-
 # Applies the scale of an armature object to its bones, their pose and their animation.
 #
 # With the object's scale S, O = O' S. The bones' rest matrices A become A' so that heads and tails
@@ -515,14 +316,14 @@ class ArmatureScalePlan:
         scale: shape (3,), its own.
         curves: the F-Curves of bones' channels to multiply, and by what.
         meshes: how the meshes that are parented to it take the scale over, those that can.
-        unkept: sentences: what will look different.
+        is_distorted: whether poses will look different.
     """
 
     obj: bpy.types.Object
     scale: Float64s
     curves: list[tuple[BoneCurve, float]]
     meshes: list[MeshScalePlan]
-    unkept: list[str]
+    is_distorted: bool
 
     @property
     def key_count(self) -> int:
@@ -539,7 +340,12 @@ class ArmatureScalePlan:
                 f"In {listed(actions)}, {counted(self.key_count, 'key')} will be multiplied, "
                 "so that the animation looks the same."
             )
-        return " ".join(parts + self.unkept)
+        if self.is_distorted:
+            parts.append(
+                "The scale differs along the axes: poses and animation will look different, for "
+                "bones cannot be sheared. Only the rest pose is kept."
+            )
+        return " ".join(parts)
 
 
 def plan_armature_scale(subject: Subject, obj: bpy.types.Object) -> ArmatureScalePlan:
@@ -547,14 +353,16 @@ def plan_armature_scale(subject: Subject, obj: bpy.types.Object) -> ArmatureScal
     require_free_scale(obj)
     require_children_can_follow(obj)
     scale = own_scale(obj)
+    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
+    require_unread_scale(subject, obj, scale, changed)
     curves = list(_curves(obj, scale))
     _require_linear(obj, [curve for curve, _ in curves])
     meshes = list(_meshes(subject, obj, scale))
-    return ArmatureScalePlan(obj, scale, curves, meshes, _unkept(subject, obj, scale))
+    return ArmatureScalePlan(obj, scale, curves, meshes, _is_distorted(obj, scale))
 
 
 def apply_armature_scale(plan: ArmatureScalePlan) -> None:
-    """Carry out a plan: bones, pose, animation, object, constraints, children, meshes."""
+    """Carry out a plan: bones, pose, animation, object, children, meshes."""
     obj, scale = plan.obj, plan.scale
     if shares_data(obj):
         obj.data = armature_of(obj).copy()
@@ -569,7 +377,6 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
     _scale_pose(obj, scale, factors)
     clear_scale(obj)
     keep_children(obj, change, factors)
-    _keep_dependents(obj, change, factors)
     for mesh in plan.meshes:
         apply_mesh_scale(mesh)
 
@@ -625,27 +432,11 @@ def _meshes(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> Iterato
                 yield plan
 
 
-def _unkept(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> list[str]:
-    """The sentences on everything that will look different."""
-    found = []
+def _is_distorted(obj: bpy.types.Object, scale: Float64s) -> bool:
+    """Whether poses look different when the scale of an armature object is applied."""
     pose: Any = obj.pose
     is_posed = not all(_is_at_rest(bone) for bone in pose.bones)
-    if not is_equal(scale) and (is_posed or any(bone_curves(all_actions(obj)))):
-        found.append(
-            "The scale differs along the axes: poses and animation will look different, for "
-            "bones cannot be sheared. Only the rest pose is kept."
-        )
-    constrained = [bone.name for bone in pose.bones if len(bone.constraints)]
-    if constrained and not _is_plain(scale):
-        found.append(
-            f"The constraints of {listed(constrained)} may act differently: the axes of the "
-            "bones are turned about."
-        )
-    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
-    driven = sorted({curve.bone for curve in bone_drivers(obj) if curve.channel in changed})
-    if driven:
-        found.append(f"Drivers still give the former numbers for {listed(driven)}.")
-    return found + _unkept_dependents(subject, obj)
+    return not is_equal(scale) and (is_posed or any(bone_curves(all_actions(obj))))
 
 
 _IN_MESH = "Write the scale into the mesh and all its shape keys; nothing moves"

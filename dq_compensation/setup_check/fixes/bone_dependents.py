@@ -181,7 +181,7 @@ _ASK_FOR_THE_HEAD = frozenset(
 # Constraints that move the bones above theirs, too.
 _WITH_CHAINS = frozenset({"IK", "SPLINE_IK"})
 # Variables of drivers that change with the axes of a bone, in the spaces in which they do.
-_LOCATION_TYPES = frozenset({"LOC_X", "LOC_Y", "LOC_Z"})
+LOCATION_TYPES = frozenset({"LOC_X", "LOC_Y", "LOC_Z"})
 
 
 def turning_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
@@ -364,41 +364,13 @@ def _asks_for_the_head(constraint: Any) -> bool:
 
 def driver_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
     """Drivers anywhere that read channels or rotations of these bones."""
-    for owner in _animated():
+    for owner in animated():
         for curve in drivers(owner):
             for variable in curve.driver.variables:
                 for target in variable.targets:
                     bone = _read_bone(variable, target, names) if target.id == armature else None
                     if bone is not None:
                         yield bone, f"a driver of {owner.name} reads it ({variable.name})"
-
-
-def length_readers(obj: bpy.types.Object) -> list[str]:
-    """A sentence on drivers that read the scale of an object, or a length of its bones, if any."""
-    readers = {
-        owner.name
-        for owner in _animated()
-        for curve in drivers(owner)
-        for variable in curve.driver.variables
-        for target in variable.targets
-        if target.id == obj and _reads_length(variable, target)
-    }
-    if not readers:
-        return []
-    reads = f"Drivers of {listed(sorted(readers))} read lengths or the scale of {obj.name}"
-    return [f"{reads}, which change: look there."]
-
-
-def _reads_length(variable: Any, target: Any) -> bool:
-    if variable.type == "SINGLE_PROP":
-        path = re.sub(r"\[\d+\]$", "", target.data_path)
-        place = bone_channel(path)
-        return path in {"scale", "delta_scale"} or (place is not None and place[1] == "location")
-    in_world = target.transform_space == "WORLD_SPACE"
-    if variable.type == "TRANSFORMS" and target.transform_type.startswith("SCALE"):
-        return in_world or not target.bone_target
-    is_place = variable.type == "LOC_DIFF" or target.transform_type in _LOCATION_TYPES
-    return is_place and bool(target.bone_target) and not in_world
 
 
 def _read_bone(variable: Any, target: Any, names: set[str]) -> str | None:
@@ -412,12 +384,13 @@ def _read_bone(variable: Any, target: Any, names: set[str]) -> str | None:
     if target.bone_target not in names or variable.type == "LOC_DIFF":
         return None
     in_world = target.transform_space == "WORLD_SPACE"
-    is_place = target.transform_type in _LOCATION_TYPES
+    is_place = target.transform_type in LOCATION_TYPES
     harmless = variable.type == "TRANSFORMS" and in_world and is_place
     return None if harmless else target.bone_target
 
 
-def _animated() -> Iterator[Any]:
+def animated() -> Iterator[Any]:
+    """The datablocks with animation or drivers."""
     for name in dir(bpy.data):
         collection = getattr(bpy.data, name)
         if isinstance(collection, bpy.types.bpy_prop_collection):
@@ -494,7 +467,7 @@ def _constrained() -> Iterator[_Follower]:
 
 
 def _driven() -> Iterator[_Follower]:
-    for owner in _animated():
+    for owner in animated():
         if isinstance(owner, bpy.types.Object) and is_hidden(owner):
             continue
         for variable in (each for curve in drivers(owner) for each in curve.driver.variables):
