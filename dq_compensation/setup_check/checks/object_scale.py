@@ -368,6 +368,7 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
         obj.data = armature_of(obj).copy()
         bpy.context.view_layer.update()
     before = _rest(obj)
+    lengths = {bone.name: bone.length for bone in armature_of(obj).bones}
     _scale_rest_bones(obj, scale)
     after = _rest(obj)
     change = scaled(scale)
@@ -376,7 +377,7 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
         multiply_values(curve.curve, factor)
     _scale_pose(obj, scale, factors)
     clear_scale(obj)
-    keep_children(obj, change, factors)
+    keep_children(obj, change, {name: (each, lengths[name]) for name, each in factors.items()})
     for mesh in plan.meshes:
         apply_mesh_scale(mesh)
 
