@@ -7,7 +7,7 @@ rotates, and a negative one turns the bones' axes about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -80,17 +80,17 @@ class MeshScalePlan:
     parent_inverse: Matrix
     location: Float64s
 
-    @property
-    def question(self) -> str:
-        """The question before the scale is applied; empty without one."""
-        parts = scale_questions(self.obj)
-        other_units = [m.name for m in self.obj.modifiers if m.type in _IN_OBJECT_UNITS]
-        if other_units:
-            parts.append(
-                "Modifiers with lengths in the object's units look different afterwards: "
-                f"{listed(other_units)}."
-            )
-        return " ".join(parts)
+
+def _mesh_question(obj: bpy.types.Object) -> str:
+    """The question before the scale of a mesh object is applied; empty without one."""
+    parts = scale_questions(obj)
+    other_units = [m.name for m in obj.modifiers if m.type in _IN_OBJECT_UNITS]
+    if other_units:
+        parts.append(
+            "Modifiers with lengths in the object's units look different afterwards: "
+            f"{listed(other_units)}."
+        )
+    return " ".join(parts)
 
 
 def mesh_scale(obj: bpy.types.Object) -> Float64s:
@@ -242,11 +242,6 @@ def _channel_factor(channel: str, index: int, scale: Float64s) -> float:
     return factor
 
 
-def _is_at_rest(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone's own channels move it nowhere."""
-    return bool(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() < 1e-6)
-
-
 def _scale_rest_bones(obj: bpy.types.Object, scale: Float64s) -> None:
     """Give the rest bones the scale: heads and tails, rolls, and every length that they have."""
     armature = armature_of(obj)
@@ -308,62 +303,41 @@ def _scale_pose(obj: bpy.types.Object, scale: Float64s, factors: dict[str, Matri
 _LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
 
 
-@dataclass(frozen=True, eq=False)
-class ArmatureScalePlan:
-    """The changes of applying the scale of an armature object, planned before anything is written.
+def _armature_question(obj: bpy.types.Object) -> str:
+    """The question before the scale of an armature object is applied; empty without one."""
+    parts, scale = scale_questions(obj), own_scale(obj)
+    curves = [curve for curve, _ in _curves(obj, scale)]
+    if curves:
+        actions = sorted({each.played.action.name for each in curves if each.played is not None})
+        parts.append(
+            f"In {listed(actions)}, {counted(_key_count(curves), 'key')} will be multiplied, "
+            "so that the animation looks the same."
+        )
+    if not is_equal(scale) and (_is_posed(obj) or any(bone_curves(all_actions(obj)))):
+        parts.append(
+            "The scale differs along the axes: poses and animation will look different, for "
+            "bones cannot be sheared. Only the rest pose is kept."
+        )
+    return " ".join(parts)
 
-    Attributes:
-        scale: shape (3,), its own.
+
+def _is_posed(obj: bpy.types.Object) -> bool:
+    """Whether the channels of any bone move it."""
+    pose: Any = obj.pose
+    return any(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() > 1e-6 for bone in pose.bones)
+
+
+def _key_count(curves: Iterable[BoneCurve]) -> int:
+    return sum(len(each.curve.keyframe_points) for each in curves)
+
+
+def _apply_armature_scale(obj: bpy.types.Object, curves: list[tuple[BoneCurve, float]]) -> None:
+    """Write the scale of an armature object into bones, pose and animation; children stay.
+
+    Args:
         curves: the F-Curves of bones' channels to multiply, and by what.
-        meshes: how the meshes that are parented to it take the scale over, those that can.
-        is_distorted: whether poses will look different.
     """
-
-    obj: bpy.types.Object
-    scale: Float64s
-    curves: list[tuple[BoneCurve, float]]
-    meshes: list[MeshScalePlan]
-    is_distorted: bool
-
-    @property
-    def key_count(self) -> int:
-        """The number of keys that are multiplied."""
-        return sum(len(curve.curve.keyframe_points) for curve, _ in self.curves)
-
-    @property
-    def question(self) -> str:
-        """The question before the scale is applied; empty without one."""
-        parts = scale_questions(self.obj)
-        if self.curves:
-            actions = sorted({c.played.action.name for c, _ in self.curves if c.played is not None})
-            parts.append(
-                f"In {listed(actions)}, {counted(self.key_count, 'key')} will be multiplied, "
-                "so that the animation looks the same."
-            )
-        if self.is_distorted:
-            parts.append(
-                "The scale differs along the axes: poses and animation will look different, for "
-                "bones cannot be sheared. Only the rest pose is kept."
-            )
-        return " ".join(parts)
-
-
-def plan_armature_scale(subject: Subject, obj: bpy.types.Object) -> ArmatureScalePlan:
-    """How the scale of an armature object can be applied; FixError if it cannot be."""
-    require_free_scale(obj)
-    require_children_can_follow(obj)
     scale = own_scale(obj)
-    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
-    require_unread_scale(subject, obj, scale, changed)
-    curves = list(_curves(obj, scale))
-    _require_linear(obj, [curve for curve, _ in curves])
-    meshes = list(_meshes(subject, obj, scale))
-    return ArmatureScalePlan(obj, scale, curves, meshes, _is_distorted(obj, scale))
-
-
-def apply_armature_scale(plan: ArmatureScalePlan) -> None:
-    """Carry out a plan: bones, pose, animation, object, children, meshes."""
-    obj, scale = plan.obj, plan.scale
     if shares_data(obj):
         obj.data = armature_of(obj).copy()
         bpy.context.view_layer.update()
@@ -373,13 +347,11 @@ def apply_armature_scale(plan: ArmatureScalePlan) -> None:
     after = _rest(obj)
     change = scaled(scale)
     factors = {name: np.linalg.solve(after[name], change @ rest) for name, rest in before.items()}
-    for curve, factor in plan.curves:
+    for curve, factor in curves:
         multiply_values(curve.curve, factor)
     _scale_pose(obj, scale, factors)
     clear_scale(obj)
     keep_children(obj, change, {name: (each, lengths[name]) for name, each in factors.items()})
-    for mesh in plan.meshes:
-        apply_mesh_scale(mesh)
 
 
 def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
@@ -428,23 +400,8 @@ def _meshes(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> Iterato
         # As it will be when children have been kept in place.
         inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
         with suppress(FixError):
-            plan = plan_mesh_scale(subject, child, inverse)
-            if not plan.question:
-                yield plan
-
-
-def _is_distorted(obj: bpy.types.Object, scale: Float64s) -> bool:
-    """Whether poses look different when the scale of an armature object is applied."""
-    pose: Any = obj.pose
-    is_posed = not all(_is_at_rest(bone) for bone in pose.bones)
-    return not is_equal(scale) and (is_posed or any(bone_curves(all_actions(obj))))
-
-
-_IN_MESH = "Write the scale into the mesh and all its shape keys; nothing moves"
-_IN_BONES = (
-    "Write the scale into the bones, their pose, their animation and the meshes parented to the "
-    "armature; nothing moves"
-)
+            if not _mesh_question(child):
+                yield plan_mesh_scale(subject, child, inverse)
 
 
 def find(subject: Subject) -> Iterator[Issue]:
@@ -453,10 +410,21 @@ def find(subject: Subject) -> Iterator[Issue]:
     scale = mesh_scale(obj)
     if not is_one(scale):
         where = "by its parent inverse " if is_one(own_scale(obj)) else ""
-        fix = _fix("apply_mesh_scale", _IN_MESH, plan_mesh_scale, subject, obj)
+        fix = Fix(
+            "apply_mesh_scale",
+            "Apply Scale",
+            "Write the scale into the mesh and all its shape keys; nothing moves",
+            _mesh_question(obj),
+        )
         yield _issue("mesh", f"{obj.name} is scaled {where}by", scale, fix)
     if armature is not None and not is_one(scale := own_scale(armature)):
-        fix = _fix("apply_armature_scale", _IN_BONES, plan_armature_scale, subject, armature)
+        fix = Fix(
+            "apply_armature_scale",
+            "Apply Scale",
+            "Write the scale into the bones, their pose, their animation and the meshes parented "
+            "to the armature; nothing moves",
+            _armature_question(armature),
+        )
         yield _issue("armature", f"{armature.name} is scaled by", scale, fix)
     yield from _from_above(obj if armature is None else armature, subject.depsgraph)
 
@@ -495,39 +463,36 @@ def _issue(key: str, subject: str, scale: Float64s, fix: Fix) -> Issue:
     return Issue(key, severity, f"{subject} {scale_words(scale)}. {harm}", fixes=fixes)
 
 
-def _fix(
-    name: str,
-    description: str,
-    plan: Callable[[Subject, bpy.types.Object], MeshScalePlan | ArmatureScalePlan],
-    subject: Subject,
-    obj: bpy.types.Object,
-) -> Fix:
-    try:
-        return Fix(name, "Apply Scale", description, plan(subject, obj).question)
-    except FixError:  # it is not offered
-        return Fix(name, "Apply Scale", description)
-
-
 def _apply_to_mesh(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     scale, keys = mesh_scale(obj), subject.mesh.shape_keys
     plan = plan_mesh_scale(subject, obj)
     yield
     apply_mesh_scale(plan)
-    shapes = f" and {len(keys.key_blocks)} shape keys" if keys is not None else ""
+    shapes = f" and {counted(len(keys.key_blocks), 'shape key')}" if keys is not None else ""
     return f"Applied the scale {scale_words(scale)} of {obj.name} to its mesh{shapes}."
 
 
 def _apply_to_armature(subject: Subject, _issue: Issue) -> Repair:
     armature = subject.rig
-    plan = plan_armature_scale(subject, armature)
+    require_free_scale(armature)
+    require_children_can_follow(armature)
+    scale = own_scale(armature)
+    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
+    require_unread_scale(subject, armature, scale, changed)
+    factors = list(_curves(armature, scale))
+    curves = [curve for curve, _ in factors]
+    _require_linear(armature, curves)
+    meshes = list(_meshes(subject, armature, scale))
     yield
-    apply_armature_scale(plan)
-    keys = f", {counted(plan.key_count, 'key')}" if plan.key_count else ""
-    meshes = f" and {listed([mesh.obj.name for mesh in plan.meshes])}" if plan.meshes else ""
+    _apply_armature_scale(armature, factors)
+    for mesh in meshes:
+        apply_mesh_scale(mesh)
+    keys = f", {counted(_key_count(curves), 'key')}" if curves else ""
+    names = f" and {listed([mesh.obj.name for mesh in meshes])}" if meshes else ""
     return (
-        f"Applied the scale {scale_words(plan.scale)} of {armature.name} to "
-        f"{counted(len(armature_of(armature).bones), 'bone')}{keys}{meshes}."
+        f"Applied the scale {scale_words(scale)} of {armature.name} to "
+        f"{counted(len(armature_of(armature).bones), 'bone')}{keys}{names}."
     )
 
 
