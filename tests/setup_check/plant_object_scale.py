@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mathutils import Matrix
 
 from tests.blender.conftest import Human
@@ -39,6 +41,14 @@ def _animated(human: Human) -> None:
         human.mesh_object.keyframe_insert("scale", frame=frame)
 
 
+def _stretched(human: Human) -> None:
+    """As in control rigs: the constraint has its length in the units of the armature."""
+    rig = human.armature_object
+    stretch: Any = rig.pose.bones["lowerarm01.L"].constraints.new("STRETCH_TO")
+    stretch.target, stretch.subtarget = rig, "head"
+    rig.scale = (2.0, 2.0, 2.0)
+
+
 PLANTED = {
     "object_scale/as_imported": _as_imported,
     "object_scale/keyed_locations": _keyed_locations,
@@ -46,4 +56,5 @@ PLANTED = {
     "object_scale/unequal_mesh": _unequal_mesh,
     "object_scale/flat": _flat,
     "object_scale/refuses_animated": _animated,
+    "object_scale/refuses_stretched": _stretched,
 }

@@ -13,6 +13,7 @@ from mathutils import Matrix
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import refresh
 from dq_compensation.setup_check.checks.object_scale import CHECK
+from dq_compensation.setup_check.issue import FixError
 from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, error
@@ -157,81 +158,49 @@ def _strip(rig: bpy.types.Object, action: Any) -> None:
         strip.action_slot = action.slots[0]
 
 
-def _constrain(rig: bpy.types.Object) -> None:
-    """Constraints with lengths in the units of the armature and of the world."""
-    bones = rig.pose.bones
-    names = [bone.name for bone in bones]
-    for place, kind, settings in (
-        (0, "LIMIT_LOCATION", {"owner_space": "LOCAL", "use_min_x": True, "min_x": 0.04}),
-        (12, "STRETCH_TO", {"subtarget": names[2], "rest_length": 0.3}),
-        (20, "CHILD_OF", {"subtarget": names[4]}),
-        (30, "LIMIT_DISTANCE", {"subtarget": names[50], "distance": 0.1}),
-        (
-            40,
-            "LIMIT_DISTANCE",
-            {"subtarget": names[60], "distance": 0.1}
-            | {"owner_space": "POSE", "target_space": "POSE"},
-        ),
-        (
-            50,
-            "TRANSFORM",
-            {"subtarget": names[70], "map_from": "LOCATION", "map_to": "LOCATION"}
-            | {"owner_space": "LOCAL", "target_space": "LOCAL"}
-            | {f"{way}_min_{axis}": -0.02 for way in ("from", "to") for axis in "xyz"}
-            | {f"{way}_max_{axis}": 0.03 for way in ("from", "to") for axis in "xyz"},
-        ),
-    ):
-        constraint: Any = bones[place].constraints.new(kind)
-        if hasattr(constraint, "target"):
-            constraint.target = rig
-        for name, value in settings.items():
-            setattr(constraint, name, value)
-        if kind == "LIMIT_DISTANCE":
-            constraint.limit_mode = "LIMITDIST_ONSURFACE"
-        if kind == "CHILD_OF":
-            constraint.inverse_matrix = Matrix.Translation((0.02, 0.01, 0.03))
+_LOCAL = {"owner_space": "LOCAL", "target_space": "LOCAL"}
+_POSE = {"owner_space": "POSE", "target_space": "POSE"}
 
 
-def test_constraints_and_hooks_in_armature_units_keep_their_effect(human: Human) -> None:
-    rig = human.armature_object
-    animate(rig)
-    bone = rig.pose.bones[6].name
-    follower = link(bpy.data.objects.new("Follower", None))
-    follow: Any = follower.constraints.new("CHILD_OF")
-    follow.target, follow.subtarget = rig, bone
-    hooked = link(bpy.data.objects.new("Hooked", human.mesh_object.data.copy()))
-    hook: Any = hooked.modifiers.new("Hook", "HOOK")
-    hook.object, hook.subtarget = rig, bone
-    hook.vertex_indices_set(range(100))
-    rig.location = (0.4, -0.3, 0.2)
-    rig.scale = (3.0, 3.0, 3.0)
-    free = over_frames(human.mesh_object)
-    _constrain(rig)
-    before, places = over_frames(human.mesh_object), matrices_over_frames(follower)
-    pulled = over_frames(hooked)
-    assert moved(free, before) > 0.1
-    fix(CHECK, human, "armature")
-    assert moved(before, over_frames(human.mesh_object)) < TOLERANCE
-    np.testing.assert_allclose(matrices_over_frames(follower), places, atol=TOLERANCE)
-    assert moved(pulled, over_frames(hooked)) < TOLERANCE
-
-
-def test_bones_of_other_armatures_stay_where_they_were(human: Human) -> None:
-    """A hat on an armature of its own, whose bone is a child of a bone of the body."""
+@pytest.mark.parametrize(
+    ("kind", "settings", "reads"),
+    [
+        ("STRETCH_TO", {}, True),
+        ("CHILD_OF", {}, True),
+        ("LIMIT_LOCATION", {"owner_space": "LOCAL", "use_min_x": True, "min_x": 0.04}, True),
+        ("LIMIT_LOCATION", {"owner_space": "LOCAL", "use_min_x": True}, False),
+        ("LIMIT_LOCATION", {"use_min_x": True, "min_x": 0.04}, False),
+        ("LIMIT_DISTANCE", {"distance": 0.1} | _POSE, True),
+        ("LIMIT_DISTANCE", {"distance": 0.1, "limit_mode": "LIMITDIST_ONSURFACE"}, False),
+        ("TRANSFORM", {"map_from": "LOCATION", "from_max_x": 0.1} | _LOCAL, True),
+        ("TRANSFORM", {"map_to": "LOCATION", "to_max_x": 0.1} | _LOCAL, True),
+        ("ACTION", {"transform_channel": "LOCATION_X", "target_space": "LOCAL"}, True),
+        ("COPY_ROTATION", {}, False),
+    ],
+)
+def test_constraints_of_bones_with_lengths_are_named_and_no_button_is_offered(
+    kind: str, settings: dict[str, object], reads: bool, human: Human
+) -> None:
+    """The others act as before."""
     rig = human.armature_object
     animate(rig)
     rig.location, rig.scale = (0.4, -0.3, 0.2), (3.0, 3.0, 3.0)
-    hat_rig = add_armature(("Hat",), name="Hat Rig")
-    hat = add_grid(name="Hat")
-    skin(hat, hat_rig, groups=("Hat",))
-    hat_rig.rotation_euler.z = 0.4
-    follow: Any = hat_rig.pose.bones["Hat"].constraints.new("CHILD_OF")
-    follow.target, follow.subtarget = rig, rig.pose.bones[6].name
-    follow.inverse_matrix = Matrix.Translation((0.02, 0.01, 0.03))
-    before = over_frames(hat)
-    fix(CHECK, human, "armature")
-    assert moved(before, over_frames(hat)) < TOLERANCE
-    assert np.ptp(before, axis=0).max() > 0.01
+    constraint: Any = rig.pose.bones["lowerarm01.L"].constraints.new(kind)
+    if hasattr(constraint, "target"):
+        constraint.target, constraint.subtarget = rig, rig.pose.bones[2].name
+    for name, value in settings.items():
+        setattr(constraint, name, value)
+    before = over_frames(human.mesh_object)
+    issue = find(CHECK, human)["armature"]
+    assert bool(issue.fixes) != reads
+    assert (f"read by {constraint.name} of lowerarm01.L (Human Rig)." in issue.message) == reads
+    if reads:
+        with pytest.raises(FixError, match="Remove these first"):
+            fix(CHECK, human, "armature")
+        assert tuple(rig.scale) == (3.0, 3.0, 3.0)
+    else:
+        fix(CHECK, human, "armature")
+    assert moved(before, over_frames(human.mesh_object)) < TOLERANCE
 
 
 @pytest.mark.parametrize(
@@ -243,12 +212,12 @@ def test_bones_of_other_armatures_stay_where_they_were(human: Human) -> None:
         ("TRANSFORM", {"map_from": "SCALE"}, True),
         ("TRANSFORM", {"map_from": "ROTATION"}, False),
         ("ACTION", {"transform_channel": "SCALE_X"}, True),
-        ("CHILD_OF", {}, False),
+        ("CHILD_OF", {}, True),
         ("CHILD_OF", {"use_scale_x": False}, True),
         ("CHILD_OF", dict.fromkeys(("use_scale_x", "use_scale_y", "use_scale_z"), False), False),
     ],
 )
-def test_followers_that_cannot_be_kept_are_named_before(
+def test_constraints_that_read_the_scale_are_named_before(
     kind: str, settings: dict[str, object], asks: bool, human: Human
 ) -> None:
     """Those that are not named stay where they were."""
@@ -261,12 +230,13 @@ def test_followers_that_cannot_be_kept_are_named_before(
     follow.target, follow.subtarget = rig, rig.pose.bones[6].name
     for name, value in settings.items():
         setattr(follow, name, value)
-    before = world_positions(hat)
-    (one,) = find(CHECK, human)["armature"].fixes
-    assert ("Hat (Hat Rig)" in one.question) == asks
-    assert bool(one.question) == asks
-    fix(CHECK, human, "armature")
-    assert asks or moved(before, world_positions(hat)) < TOLERANCE
+    issue = find(CHECK, human)["armature"]
+    assert ("Hat (Hat Rig)" in issue.message) == asks
+    assert bool(issue.fixes) != asks
+    if not asks:
+        before = world_positions(hat)
+        fix(CHECK, human, "armature")
+        assert moved(before, world_positions(hat)) < TOLERANCE
 
 
 def test_a_space_of_the_armature_is_named_before(human: Human) -> None:
@@ -275,8 +245,7 @@ def test_a_space_of_the_armature_is_named_before(human: Human) -> None:
     other = link(bpy.data.objects.new("Other", None))
     limit: Any = other.constraints.new("LIMIT_LOCATION")
     limit.owner_space, limit.space_object = "CUSTOM", rig
-    (one,) = find(CHECK, human)["armature"].fixes
-    assert "Constraints of Other read lengths of Human Rig" in one.question
+    assert "of Other" in find(CHECK, human)["armature"].message
 
 
 def test_a_shared_armature_is_copied_after_asking(human: Human) -> None:
@@ -330,7 +299,7 @@ def test_an_enabled_character_stays_right(
     ],
 )
 def test_drivers_that_read_lengths_are_named_before(path: str, asks: bool, human: Human) -> None:
-    """They read another number afterwards; Fix All leaves a fix with a question out."""
+    """They read another number afterwards."""
     reader = bpy.data.objects.new("Reader", None)
     bpy.context.scene.collection.objects.link(reader)
     driver = reader.driver_add("location", 0).driver
@@ -339,9 +308,7 @@ def test_drivers_that_read_lengths_are_named_before(path: str, asks: bool, human
     driver.expression = variable.name
     human.mesh_object.parent = None
     human.armature_object.scale = human.mesh_object.scale = (2.0, 2.0, 2.0)
-    issue = find(CHECK, human)["armature"]
-    assert ("Drivers of Reader read" in issue.fixes[0].question) == asks
+    assert ("drivers of Reader" in find(CHECK, human)["armature"].message) == asks
     if path == "scale[0]":
         variable.targets[0].id = human.mesh_object
-        issue = find(CHECK, human)["mesh"]
-        assert "Drivers of Reader read" in issue.fixes[0].question
+        assert "drivers of Reader" in find(CHECK, human)["mesh"].message

@@ -271,6 +271,11 @@ def limit_another_in_its_space(rig: bpy.types.Object) -> None:
     limited.space_subtarget = "lowerarm01.L"
 
 
+def hook_to_it(rig: bpy.types.Object) -> None:
+    hook: Any = add_grid(name="Hooked").modifiers.new("Hook", "HOOK")
+    hook.object, hook.subtarget = rig, "lowerarm01.L"
+
+
 def add_noise(rig: bpy.types.Object) -> None:
     animate(rig)
     curves = played_actions(rig)[0].curves
@@ -288,6 +293,7 @@ def add_noise(rig: bpy.types.Object) -> None:
         (bend, "lowerarm01.L"),
         (inherit_otherwise, "lowerarm02.L"),
         (limit_another_in_its_space, "lowerarm01.L"),
+        (hook_to_it, "lowerarm01.L"),
         (add_noise, "lowerarm01.L"),
     ],
 )

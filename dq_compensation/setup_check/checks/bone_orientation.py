@@ -45,13 +45,13 @@ from ..fixes.bone_dependents import (
     actions_of,
     curves_by_channel,
     every_frame,
-    follow,
     objects_with,
     require_no_reasons,
     rotation_channel,
     sampled,
     turning_reasons,
 )
+from ..fixes.object_transforms import keep_children, require_children_can_follow
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
@@ -300,9 +300,27 @@ def reorient_bones(armature: bpy.types.Object, axes: LimbAxes, off: Booleans) ->
             owner.pose.bones[name].location = (0.0, 0.0, 0.0)
         for name, turn in turns.items():
             _turn_pose(owner.pose.bones[name], turn)
-        follow(owner, turns, lengths)
+        _turn_shapes(owner, turns)
+        back = {
+            name: (np.array(_back(turn).to_4x4()), lengths[name]) for name, turn in turns.items()
+        }
+        keep_children(owner, np.eye(4), back)
     reset = _reset_limb_axis(owners)
     return _summary(list(turns), curves, sampled, loosened, reset)
+
+
+def _turn_shapes(armature: bpy.types.Object, turns: dict[str, RestRotation]) -> None:
+    """Show custom shapes where they were: importers of glTF give each bone one."""
+    for bone in armature.pose.bones:
+        turn = turns.get((bone.custom_shape_transform or bone).name)
+        if bone.custom_shape is not None and turn is not None:
+            bone.custom_shape_translation = _turned(turn, bone.custom_shape_translation)
+            rotation = _back(turn) @ bone.custom_shape_rotation_euler.to_matrix()
+            bone.custom_shape_rotation_euler = rotation.to_euler("XYZ")
+
+
+def _back(turn: RestRotation) -> Matrix:
+    return Matrix(turn.rotation.T.tolist())
 
 
 def planned_turns(
@@ -379,6 +397,8 @@ def _require_turnable(
     turns: dict[str, RestRotation],
 ) -> None:
     """See that everything can follow the turned bones."""
+    for owner in owners:
+        require_children_can_follow(owner)
     names = set(turns)
     reasons = [pair for owner in owners for pair in turning_reasons(owner, names)]
     for played, _owner in actions:

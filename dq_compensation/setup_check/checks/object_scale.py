@@ -7,7 +7,8 @@ rotates, and a negative one turns the bones' axes about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -20,8 +21,10 @@ from ...arrays import Float64s, Indices
 from ...scene.blender.animation_curves import (
     BoneCurve,
     all_actions,
+    bone_channel,
     bone_curves,
     bone_drivers,
+    drivers,
     multiply_values,
 )
 from ...scene.blender.armature import armature_of, edited_bones
@@ -29,7 +32,12 @@ from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_hidden
 from ...scene.blender.skinned_object import armature_modifier
 from ...wording import counted, listed
-from ..fixes.bone_dependents import length_readers, modifiers_by_object
+from ..fixes.bone_dependents import (
+    LOCATION_TYPES,
+    all_constraints,
+    animated,
+    modifiers_by_object,
+)
 from ..fixes.object_transforms import (
     Matrix,
     clear_scale,
@@ -57,6 +65,147 @@ from ..subject import Subject
 # The fix applies the scale of a mesh or of an armature; nothing moves in the world.
 
 
+# Finds what reads the scale of an object: applying the scale would change what it does.
+
+
+_WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
+# The lengths of a bone's constraints in the space of its owner.
+_OWNER_LENGTHS = {
+    "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
+    "LIMIT_DISTANCE": ("distance",),
+    "FLOOR": ("offset",),
+}
+# Constraints of bones with a length in the armature's units, or a matrix, whatever the space.
+_OWN_LENGTHS = frozenset({"CHILD_OF", "STRETCH_TO"})
+# Modifiers that act by the scale of another object, or were bound to it with its scale.
+_BY_SCALE_OF_OBJECT = frozenset(
+    {"ARRAY", "CAST", "DISPLACE", "HOOK", "MESH_DEFORM", "NODES", "SURFACE_DEFORM", "UV_PROJECT"}
+    | {"UV_WARP", "VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
+)
+# Those that do by an unequal or negative scale alone.
+_BY_UNEQUAL_SCALE = frozenset({"SHRINKWRAP", "SIMPLE_DEFORM"})
+
+
+def _require_unread_scale(
+    subject: Subject, obj: bpy.types.Object, scale: Float64s, channels: Collection[str] = ()
+) -> None:
+    """See that nothing depends on the scale of an object.
+
+    Args:
+        subject: of the check or the fix.
+        scale: shape (3,), that is to be applied.
+        channels: those of an armature object's bones whose numbers change with the scale.
+
+    Raises:
+        FixError: constraints, drivers or modifiers do; it names them.
+    """
+    found = [
+        *_constraint_readers(subject, obj, _is_plain(scale)),
+        *subject.once(_driver_readers).get(obj.session_uid, ()),
+        *(f"drivers of {each.bone}" for each in bone_drivers(obj) if each.channel in channels),
+        *_modifier_readers(subject, obj, _is_plain(scale)),
+    ]
+    if found:
+        raise FixError(
+            f"Its scale is read by {listed(list(dict.fromkeys(found)))}. Remove these first and "
+            "add them again afterwards, or keep the scale."
+        )
+
+
+def _constraint_readers(subject: Subject, obj: bpy.types.Object, plain: bool) -> Iterator[str]:
+    """Constraints, with their owners."""
+    for owner, constraint in subject.once(_every_constraint):
+        if is_hidden(constraint.id_data):  # palettes are made anew
+            continue
+        if constraint.id_data == obj and constraint.path_from_id().startswith("pose."):
+            reads = not plain or _has_armature_lengths(constraint)
+        else:
+            reads = _takes_scale(constraint, obj, plain)
+        if reads:
+            yield f"{constraint.name} of {owner}"
+
+
+def _every_constraint() -> list[tuple[str, Any]]:
+    return list(all_constraints())
+
+
+def _has_armature_lengths(constraint: Any) -> bool:
+    """Whether a bone's constraint depends on the scale of its own armature object."""
+    kind, in_world = constraint.type, constraint.owner_space == "WORLD"
+    if kind in _OWN_LENGTHS or (_reads(constraint, "LOCATION") and not _is_from_world(constraint)):
+        return True
+    if kind in _WORLD_SCALE:
+        return in_world and getattr(constraint, "target", None) != constraint.id_data
+    lengths = any(getattr(constraint, name) for name in _OWNER_LENGTHS.get(kind, ()))
+    return not in_world and (lengths or getattr(constraint, "map_to", "") == "LOCATION")
+
+
+def _takes_scale(constraint: Any, obj: bpy.types.Object, plain: bool) -> bool:
+    """Whether a constraint that is not of its own bones depends on the scale of an object."""
+    spaces = (constraint.owner_space, getattr(constraint, "target_space", ""))
+    if "CUSTOM" in spaces and constraint.space_object == obj:
+        return True
+    # Transform Cache and the like have no target.
+    if getattr(constraint, "target", None) != obj:
+        return False
+    if constraint.type == "CHILD_OF" and (not plain or _follows_scale(constraint)):
+        return True
+    by_scale = constraint.type in _WORLD_SCALE or _reads(constraint, "SCALE")
+    return by_scale or not _is_from_world(constraint)
+
+
+def _follows_scale(constraint: Any) -> bool:
+    return any(getattr(constraint, f"use_scale_{axis}") for axis in "xyz")
+
+
+def _reads(constraint: Any, channel: str) -> bool:
+    """Whether an Action or Transformation constraint reads this channel of its target."""
+    names = (getattr(constraint, name, "") for name in ("map_from", "transform_channel"))
+    return any(name.startswith(channel) for name in names)
+
+
+def _is_from_world(constraint: Any) -> bool:
+    return getattr(constraint, "target_space", "WORLD") == "WORLD"
+
+
+def _driver_readers() -> dict[int, list[str]]:
+    """By the session_uid of objects: drivers that read their scale, or a length of their bones."""
+    found: dict[int, list[str]] = {}
+    for owner in animated():
+        for curve in drivers(owner):
+            for variable in curve.driver.variables:
+                for target in variable.targets:
+                    if target.id is not None and _is_length(variable, target):
+                        found.setdefault(target.id.session_uid, []).append(
+                            f"drivers of {owner.name}"
+                        )
+    return found
+
+
+def _is_length(variable: Any, target: Any) -> bool:
+    if variable.type == "SINGLE_PROP":
+        path = re.sub(r"\[\d+\]$", "", target.data_path)
+        place = bone_channel(path)
+        return path in {"scale", "delta_scale"} or (place is not None and place[1] == "location")
+    in_world = target.transform_space == "WORLD_SPACE"
+    if variable.type == "TRANSFORMS" and target.transform_type.startswith("SCALE"):
+        return in_world or not target.bone_target
+    is_place = variable.type == "LOC_DIFF" or target.transform_type in LOCATION_TYPES
+    return is_place and bool(target.bone_target) and not in_world
+
+
+def _modifier_readers(subject: Subject, obj: bpy.types.Object, plain: bool) -> Iterator[str]:
+    """Modifiers of other objects, and the hooks of its own, with their owners."""
+    others = subject.once(modifiers_by_object).get(obj.session_uid, ())
+    hooks = [(obj.name, modifier) for modifier in obj.modifiers if modifier.type == "HOOK"]
+    for name, modifier in (*others, *hooks):
+        kind: str = modifier.type
+        # Shrinkwrap has its offset in units of its target.
+        uneven = kind in _BY_UNEQUAL_SCALE and (not plain or getattr(modifier, "offset", 0.0))
+        if kind in _BY_SCALE_OF_OBJECT or uneven:
+            yield f"{modifier.name} of {name}"
+
+
 # Applies the scale of a mesh object to its mesh, so that nothing moves in the world.
 
 
@@ -72,29 +221,27 @@ class MeshScalePlan:
     """The changes of applying the scale of a mesh object, planned before anything is written.
 
     Attributes:
-        subject: of the check or the fix.
         change: shape (4, 4), linear; what the vertices are multiplied by.
         parent_inverse: shape (4, 4); the new one.
         location: shape (3,); the new one.
     """
 
-    subject: Subject
     obj: bpy.types.Object
     change: Matrix
     parent_inverse: Matrix
     location: Float64s
 
-    @property
-    def question(self) -> str:
-        """The question before the scale is applied; empty without one."""
-        parts = scale_questions(self.obj)
-        other_units = [m.name for m in self.obj.modifiers if m.type in _IN_OBJECT_UNITS]
-        if other_units:
-            parts.append(
-                "Modifiers with lengths in the object's units look different afterwards: "
-                f"{listed(other_units)}."
-            )
-        return " ".join((*parts, *_unkept_dependents(self.subject, self.obj)))
+
+def _mesh_question(obj: bpy.types.Object) -> str:
+    """The question before the scale of a mesh object is applied; empty without one."""
+    parts = scale_questions(obj)
+    other_units = [m.name for m in obj.modifiers if m.type in _IN_OBJECT_UNITS]
+    if other_units:
+        parts.append(
+            "Modifiers with lengths in the object's units look different afterwards: "
+            f"{listed(other_units)}."
+        )
+    return " ".join(parts)
 
 
 def mesh_scale(obj: bpy.types.Object) -> Float64s:
@@ -125,6 +272,8 @@ def plan_mesh_scale(
     if any(modifier.type == "MULTIRES" for modifier in obj.modifiers):
         raise FixError(f"{obj.name} has a Multiresolution modifier. Apply the scale by Ctrl A.")
     inverse = np.array(obj.matrix_parent_inverse) if parent_inverse is None else parent_inverse
+    from_parent = scale_of(inverse) if obj.parent is not None else 1.0
+    _require_unread_scale(subject, obj, own_scale(obj) * from_parent)
     before = local_matrix(obj, inverse)
     rigid = _without_scale(inverse) if obj.parent is not None else np.eye(4)
     basis = np.array(obj.matrix_basis, np.float64)
@@ -139,11 +288,11 @@ def plan_mesh_scale(
         location = np.linalg.solve(rigid[:3, :3], before[:3, 3] - rigid[:3, 3])
     change = np.eye(4)
     change[:3, :3] = np.linalg.solve(rigid[:3, :3] @ rotation, before[:3, :3])
-    return MeshScalePlan(subject, obj, change, rigid, location - np.array(obj.delta_location))
+    return MeshScalePlan(obj, change, rigid, location - np.array(obj.delta_location))
 
 
 def apply_mesh_scale(plan: MeshScalePlan) -> None:
-    """Carry out a plan: the mesh with all its shape keys, its normals, its object, what follows."""
+    """Carry out a plan: the mesh with all its shape keys, its normals, its object, its children."""
     obj = plan.obj
     if shares_data(obj):
         obj.data = mesh_of(obj).copy()
@@ -154,19 +303,6 @@ def apply_mesh_scale(plan: MeshScalePlan) -> None:
         obj.location = plan.location.tolist()
     clear_scale(obj)
     keep_children(obj, plan.change, {})
-    _keep_followers(obj, plan.change, {})
-    _keep_own_hooks(obj, plan.change)
-
-
-def _keep_own_hooks(obj: bpy.types.Object, change: Matrix) -> None:
-    """Let the hooks of a mesh move its vertices in the world as they did before the `change`."""
-    for modifier in obj.modifiers:
-        if modifier.type == "HOOK":
-            hook: Any = modifier
-            inverse = np.array(hook.matrix_inverse, np.float64) @ np.linalg.inv(change)
-            hook.matrix_inverse = inverse.T.tolist()  # Blender takes columns
-            hook.center = (change[:3, :3] @ np.array(hook.center)).tolist()
-            hook.falloff_radius *= float(np.cbrt(abs(np.linalg.det(change[:3, :3]))))
 
 
 def _transform_mesh(mesh: bpy.types.Mesh, change: Matrix) -> None:
@@ -218,9 +354,7 @@ def _without_scale(matrix: Matrix) -> Matrix:
     return rigid
 
 
-# Multiplies bones by a scale, and what uses an armature's units: constraints and hooks.
-#
-# See `armature_scale`.
+# Multiplies bones by a scale.
 
 
 # Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
@@ -241,20 +375,6 @@ _LENGTHS = frozenset(
 )
 _CURVED = [name for name in _LENGTHS | _MIRROR_SIGNS.keys() if name.startswith("bbone")]
 _ROTATIONS = [name for name in _MIRROR_SIGNS if name.startswith("rotation")]
-# The lengths of a bone's constraints that are in the space of its owner.
-_OWNER_LENGTHS = {
-    "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
-    "LIMIT_DISTANCE": ("distance",),
-    "FLOOR": ("offset",),
-}
-_WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
-# Modifiers that act by the scale of another object, or were bound to it with its scale.
-_BY_SCALE_OF_OBJECT = frozenset(
-    {"ARRAY", "CAST", "DISPLACE", "MESH_DEFORM", "NODES", "SURFACE_DEFORM", "UV_PROJECT"}
-    | {"UV_WARP", "VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
-)
-# Those that do by an unequal or negative scale alone.
-_BY_UNEQUAL_SCALE = frozenset({"SHRINKWRAP", "SIMPLE_DEFORM"})
 
 
 def _is_plain(scale: Float64s) -> bool:
@@ -276,11 +396,6 @@ def _channel_factor(channel: str, index: int, scale: Float64s) -> float:
     if _mirrors(scale) and channel in _MIRROR_SIGNS:
         factor *= _MIRROR_SIGNS[channel][index]
     return factor
-
-
-def _is_at_rest(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone's own channels move it nowhere."""
-    return bool(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() < 1e-6)
 
 
 def _scale_rest_bones(obj: bpy.types.Object, scale: Float64s) -> None:
@@ -330,169 +445,6 @@ def _scale_pose(obj: bpy.types.Object, scale: Float64s, factors: dict[str, Matri
             bone.custom_shape_scale_xyz = [size * v for v in bone.custom_shape_scale_xyz]
 
 
-def _keep_dependents(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
-    """Adapt constraints and hooks after the scale of an armature object was applied.
-
-    Args:
-        obj: the armature object; before, its world matrix was O' `change`, with O' the current one.
-        change: shape (4, 4).
-        bones: shape (4, 4) by the name of the bone: its world matrix was the current one times
-            this.
-    """
-    size = float(np.abs(np.diag(change)[:3]).mean())
-    for _, constraint in _bone_constraints(obj):
-        _scale_lengths(constraint, size)
-        if constraint.type == "CHILD_OF":
-            # For bones Blender takes it from the armature's space to the target's.
-            ours = constraint.target == obj
-            factor = bones.get(constraint.subtarget, change) if ours else np.eye(4)
-            inverse = np.array(constraint.inverse_matrix, np.float64) @ np.linalg.inv(change)
-            constraint.inverse_matrix = (factor @ inverse).T.tolist()  # Blender takes columns
-    _keep_followers(obj, change, bones)
-
-
-def _keep_followers(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
-    """Adapt what holds an inverse of a place of an object; see `_keep_dependents`."""
-    for follower, name in _followers(obj):
-        factor = bones.get(getattr(follower, "subtarget", ""), change)
-        setattr(follower, name, (factor @ np.array(getattr(follower, name))).T.tolist())
-
-
-def _followers(obj: bpy.types.Object) -> Iterator[tuple[Any, str]]:
-    """What holds an inverse of a place of an object, with the name of the matrix."""
-    for other in bpy.data.objects:
-        if other.library is not None or is_hidden(other):  # palettes are made anew
-            continue
-        for _, constraint in _constraints_beside(obj, other):
-            is_child = constraint.type == "CHILD_OF" and constraint.target == obj
-            # A group of vertices has no scale, nor has a parent whose scale is not followed.
-            if is_child and all(_followed_scale(constraint)) and not _is_at_vertices(constraint):
-                yield constraint, "inverse_matrix"
-        for modifier in other.modifiers:
-            if modifier.type == "HOOK" and getattr(modifier, "object", None) == obj:
-                yield modifier, "matrix_inverse"
-
-
-def _followed_scale(constraint: Any) -> tuple[bool, bool, bool]:
-    """Along which axes a Child Of constraint follows the scale."""
-    return constraint.use_scale_x, constraint.use_scale_y, constraint.use_scale_z
-
-
-def _follows_place(constraint: Any) -> bool:
-    """Whether a Child Of constraint follows the location and the rotation along all axes."""
-    kinds = ("location", "rotation")
-    return all(getattr(constraint, f"use_{kind}_{axis}") for kind in kinds for axis in "xyz")
-
-
-def _is_at_vertices(constraint: Any) -> bool:
-    return bool(constraint.subtarget) and constraint.target.type != "ARMATURE"
-
-
-def _takes_scale(constraint: Any, scale: Float64s) -> bool:
-    """Whether this scale of a target acts by a constraint in a way that cannot be adapted."""
-    if constraint.type == "CHILD_OF":
-        # Blender takes the matrices to pieces where it does not follow all.
-        followed = _followed_scale(constraint)
-        if not _is_plain(scale):
-            return not (all(followed) and _follows_place(constraint))
-        return any(followed) and not all(followed)
-    by_scale = (getattr(constraint, name, "") for name in ("map_from", "transform_channel"))
-    return constraint.type in _WORLD_SCALE or any(name.startswith("SCALE") for name in by_scale)
-
-
-def _unkept_dependents(subject: Subject, obj: bpy.types.Object) -> list[str]:
-    """What will look different of what follows the scale of an object; sentences."""
-    owners = {
-        bone
-        for bone, constraint in _bone_constraints(obj)
-        if (
-            constraint.type in _WORLD_SCALE
-            and constraint.owner_space == "WORLD"
-            and getattr(constraint, "target", None) != obj
-        )
-        or (constraint.type == "CHILD_OF" and not all(_followed_scale(constraint)))
-    }
-    local, scale = set(), mesh_scale(obj)
-    for other in bpy.data.objects:
-        if is_hidden(other):
-            continue
-        for name, constraint in _constraints_beside(obj, other):
-            spaces = (constraint.owner_space, getattr(constraint, "target_space", "WORLD"))
-            if "CUSTOM" in spaces and constraint.space_object == obj:
-                local.add(name)
-            # Transform Cache and the like have no target.
-            if getattr(constraint, "target", None) != obj:
-                continue
-            if _takes_scale(constraint, scale):
-                owners.add(name)
-            if spaces[1] != "WORLD" or other.library is not None:
-                local.add(name)
-    found = [*length_readers(obj), *_modifiers_by_scale(subject, obj)]
-    if owners:
-        found.append(
-            f"Constraints take the world scale of {obj.name} for {listed(sorted(owners))}: look "
-            "there."
-        )
-    if local:
-        found.append(
-            f"Constraints of {listed(sorted(local))} read lengths of {obj.name}, which change: "
-            "look there."
-        )
-    return found
-
-
-def _modifiers_by_scale(subject: Subject, obj: bpy.types.Object) -> list[str]:
-    """A sentence on modifiers of other objects that take the scale of an object, if any."""
-    scale, users = mesh_scale(obj), subject.once(modifiers_by_object).get(obj.session_uid, ())
-    names = {name for name, modifier in users if _acts_by_scale(modifier, scale)}
-    if not names:
-        return []
-    return [f"Modifiers of {listed(sorted(names))} take the scale of {obj.name}: look there."]
-
-
-def _acts_by_scale(modifier: bpy.types.Modifier, scale: Float64s) -> bool:
-    if modifier.type in _BY_UNEQUAL_SCALE:
-        # Shrinkwrap has its offset in units of its target.
-        return not _is_plain(scale) or bool(getattr(modifier, "offset", 0.0))
-    return modifier.type in _BY_SCALE_OF_OBJECT
-
-
-def _constraints_beside(
-    obj: bpy.types.Object, other: bpy.types.Object
-) -> Iterator[tuple[str, Any]]:
-    """The constraints of an object and of its bones, those of an armature's own bones left out."""
-    for constraint in other.constraints:
-        yield other.name, constraint
-    if other != obj:
-        for bone, constraint in _bone_constraints(other):
-            yield f"{bone} ({other.name})", constraint
-
-
-def _bone_constraints(obj: bpy.types.Object) -> Iterator[tuple[str, Any]]:
-    for bone in obj.pose.bones if obj.pose is not None else ():
-        for constraint in bone.constraints:
-            yield bone.name, constraint
-
-
-def _scale_lengths(constraint: Any, size: float) -> None:
-    """Multiply the lengths of a bone's constraint that are in its armature's units."""
-    in_world = constraint.owner_space == "WORLD"
-    # Stretch To has its length in the armature's units, whatever the space.
-    names = ["rest_length"] if constraint.type == "STRETCH_TO" else []
-    if not in_world:
-        names += _OWNER_LENGTHS.get(constraint.type, ())
-    from_world = getattr(constraint, "target_space", "WORLD") == "WORLD"
-    if constraint.type == "ACTION" and constraint.transform_channel.startswith("LOCATION"):
-        names += [] if from_world else ["min", "max"]
-    if constraint.type == "TRANSFORM":
-        if constraint.map_from == "LOCATION" and not from_world:
-            names += [f"from_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
-        if constraint.map_to == "LOCATION" and not in_world:
-            names += [f"to_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
-    for name in names:
-        setattr(constraint, name, getattr(constraint, name) * size)
-
-
 # Applies the scale of an armature object to its bones, their pose and their animation.
 #
 # With the object's scale S, O = O' S. The bones' rest matrices A become A' so that heads and tails
@@ -507,71 +459,55 @@ def _scale_lengths(constraint: Any, size: float) -> None:
 _LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
 
 
-@dataclass(frozen=True, eq=False)
-class ArmatureScalePlan:
-    """The changes of applying the scale of an armature object, planned before anything is written.
+def _armature_question(obj: bpy.types.Object) -> str:
+    """The question before the scale of an armature object is applied; empty without one."""
+    parts, scale = scale_questions(obj), own_scale(obj)
+    curves = [curve for curve, _ in _curves(obj, scale)]
+    if curves:
+        actions = sorted({each.played.action.name for each in curves if each.played is not None})
+        parts.append(
+            f"In {listed(actions)}, {counted(_key_count(curves), 'key')} will be multiplied, "
+            "so that the animation looks the same."
+        )
+    if not is_equal(scale) and (_is_posed(obj) or any(bone_curves(all_actions(obj)))):
+        parts.append(
+            "The scale differs along the axes: poses and animation will look different, for "
+            "bones cannot be sheared. Only the rest pose is kept."
+        )
+    return " ".join(parts)
 
-    Attributes:
-        scale: shape (3,), its own.
+
+def _is_posed(obj: bpy.types.Object) -> bool:
+    """Whether the channels of any bone move it."""
+    pose: Any = obj.pose
+    return any(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() > 1e-6 for bone in pose.bones)
+
+
+def _key_count(curves: Iterable[BoneCurve]) -> int:
+    return sum(len(each.curve.keyframe_points) for each in curves)
+
+
+def _apply_armature_scale(obj: bpy.types.Object, curves: list[tuple[BoneCurve, float]]) -> None:
+    """Write the scale of an armature object into bones, pose and animation; children stay.
+
+    Args:
         curves: the F-Curves of bones' channels to multiply, and by what.
-        meshes: how the meshes that are parented to it take the scale over, those that can.
-        unkept: sentences: what will look different.
     """
-
-    obj: bpy.types.Object
-    scale: Float64s
-    curves: list[tuple[BoneCurve, float]]
-    meshes: list[MeshScalePlan]
-    unkept: list[str]
-
-    @property
-    def key_count(self) -> int:
-        """The number of keys that are multiplied."""
-        return sum(len(curve.curve.keyframe_points) for curve, _ in self.curves)
-
-    @property
-    def question(self) -> str:
-        """The question before the scale is applied; empty without one."""
-        parts = scale_questions(self.obj)
-        if self.curves:
-            actions = sorted({c.played.action.name for c, _ in self.curves if c.played is not None})
-            parts.append(
-                f"In {listed(actions)}, {counted(self.key_count, 'key')} will be multiplied, "
-                "so that the animation looks the same."
-            )
-        return " ".join(parts + self.unkept)
-
-
-def plan_armature_scale(subject: Subject, obj: bpy.types.Object) -> ArmatureScalePlan:
-    """How the scale of an armature object can be applied; FixError if it cannot be."""
-    require_free_scale(obj)
-    require_children_can_follow(obj)
     scale = own_scale(obj)
-    curves = list(_curves(obj, scale))
-    _require_linear(obj, [curve for curve, _ in curves])
-    meshes = list(_meshes(subject, obj, scale))
-    return ArmatureScalePlan(obj, scale, curves, meshes, _unkept(subject, obj, scale))
-
-
-def apply_armature_scale(plan: ArmatureScalePlan) -> None:
-    """Carry out a plan: bones, pose, animation, object, constraints, children, meshes."""
-    obj, scale = plan.obj, plan.scale
     if shares_data(obj):
         obj.data = armature_of(obj).copy()
         bpy.context.view_layer.update()
     before = _rest(obj)
+    lengths = {bone.name: bone.length for bone in armature_of(obj).bones}
     _scale_rest_bones(obj, scale)
     after = _rest(obj)
     change = scaled(scale)
     factors = {name: np.linalg.solve(after[name], change @ rest) for name, rest in before.items()}
-    for curve, factor in plan.curves:
+    for curve, factor in curves:
         multiply_values(curve.curve, factor)
     _scale_pose(obj, scale, factors)
     clear_scale(obj)
-    keep_children(obj, change, factors)
-    _keep_dependents(obj, change, factors)
-    for mesh in plan.meshes:
-        apply_mesh_scale(mesh)
+    keep_children(obj, change, {name: (each, lengths[name]) for name, each in factors.items()})
 
 
 def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
@@ -620,39 +556,8 @@ def _meshes(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> Iterato
         # As it will be when children have been kept in place.
         inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
         with suppress(FixError):
-            plan = plan_mesh_scale(subject, child, inverse)
-            if not plan.question:
-                yield plan
-
-
-def _unkept(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> list[str]:
-    """The sentences on everything that will look different."""
-    found = []
-    pose: Any = obj.pose
-    is_posed = not all(_is_at_rest(bone) for bone in pose.bones)
-    if not is_equal(scale) and (is_posed or any(bone_curves(all_actions(obj)))):
-        found.append(
-            "The scale differs along the axes: poses and animation will look different, for "
-            "bones cannot be sheared. Only the rest pose is kept."
-        )
-    constrained = [bone.name for bone in pose.bones if len(bone.constraints)]
-    if constrained and not _is_plain(scale):
-        found.append(
-            f"The constraints of {listed(constrained)} may act differently: the axes of the "
-            "bones are turned about."
-        )
-    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
-    driven = sorted({curve.bone for curve in bone_drivers(obj) if curve.channel in changed})
-    if driven:
-        found.append(f"Drivers still give the former numbers for {listed(driven)}.")
-    return found + _unkept_dependents(subject, obj)
-
-
-_IN_MESH = "Write the scale into the mesh and all its shape keys; nothing moves"
-_IN_BONES = (
-    "Write the scale into the bones, their pose, their animation and the meshes parented to the "
-    "armature; nothing moves"
-)
+            if not _mesh_question(child):
+                yield plan_mesh_scale(subject, child, inverse)
 
 
 def find(subject: Subject) -> Iterator[Issue]:
@@ -661,10 +566,21 @@ def find(subject: Subject) -> Iterator[Issue]:
     scale = mesh_scale(obj)
     if not is_one(scale):
         where = "by its parent inverse " if is_one(own_scale(obj)) else ""
-        fix = _fix("apply_mesh_scale", _IN_MESH, plan_mesh_scale, subject, obj)
+        fix = Fix(
+            "apply_mesh_scale",
+            "Apply Scale",
+            "Write the scale into the mesh and all its shape keys; nothing moves",
+            _mesh_question(obj),
+        )
         yield _issue("mesh", f"{obj.name} is scaled {where}by", scale, fix)
     if armature is not None and not is_one(scale := own_scale(armature)):
-        fix = _fix("apply_armature_scale", _IN_BONES, plan_armature_scale, subject, armature)
+        fix = Fix(
+            "apply_armature_scale",
+            "Apply Scale",
+            "Write the scale into the bones, their pose, their animation and the meshes parented "
+            "to the armature; nothing moves",
+            _armature_question(armature),
+        )
         yield _issue("armature", f"{armature.name} is scaled by", scale, fix)
     yield from _from_above(obj if armature is None else armature, subject.depsgraph)
 
@@ -703,39 +619,36 @@ def _issue(key: str, subject: str, scale: Float64s, fix: Fix) -> Issue:
     return Issue(key, severity, f"{subject} {scale_words(scale)}. {harm}", fixes=fixes)
 
 
-def _fix(
-    name: str,
-    description: str,
-    plan: Callable[[Subject, bpy.types.Object], MeshScalePlan | ArmatureScalePlan],
-    subject: Subject,
-    obj: bpy.types.Object,
-) -> Fix:
-    try:
-        return Fix(name, "Apply Scale", description, plan(subject, obj).question)
-    except FixError:  # it is not offered
-        return Fix(name, "Apply Scale", description)
-
-
 def _apply_to_mesh(subject: Subject, _issue: Issue) -> Repair:
     obj = subject.obj
     scale, keys = mesh_scale(obj), subject.mesh.shape_keys
     plan = plan_mesh_scale(subject, obj)
     yield
     apply_mesh_scale(plan)
-    shapes = f" and {len(keys.key_blocks)} shape keys" if keys is not None else ""
+    shapes = f" and {counted(len(keys.key_blocks), 'shape key')}" if keys is not None else ""
     return f"Applied the scale {scale_words(scale)} of {obj.name} to its mesh{shapes}."
 
 
 def _apply_to_armature(subject: Subject, _issue: Issue) -> Repair:
     armature = subject.rig
-    plan = plan_armature_scale(subject, armature)
+    require_free_scale(armature)
+    require_children_can_follow(armature)
+    scale = own_scale(armature)
+    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
+    _require_unread_scale(subject, armature, scale, changed)
+    factors = list(_curves(armature, scale))
+    curves = [curve for curve, _ in factors]
+    _require_linear(armature, curves)
+    meshes = list(_meshes(subject, armature, scale))
     yield
-    apply_armature_scale(plan)
-    keys = f", {counted(plan.key_count, 'key')}" if plan.key_count else ""
-    meshes = f" and {listed([mesh.obj.name for mesh in plan.meshes])}" if plan.meshes else ""
+    _apply_armature_scale(armature, factors)
+    for mesh in meshes:
+        apply_mesh_scale(mesh)
+    keys = f", {counted(_key_count(curves), 'key')}" if curves else ""
+    names = f" and {listed([mesh.obj.name for mesh in meshes])}" if meshes else ""
     return (
-        f"Applied the scale {scale_words(plan.scale)} of {armature.name} to "
-        f"{counted(len(armature_of(armature).bones), 'bone')}{keys}{meshes}."
+        f"Applied the scale {scale_words(scale)} of {armature.name} to "
+        f"{counted(len(armature_of(armature).bones), 'bone')}{keys}{names}."
     )
 
 

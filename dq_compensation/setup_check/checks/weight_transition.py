@@ -46,25 +46,19 @@ from ..subject import Subject
 
 
 # A joint that is off brings in that of the other side when it is nearly so, so that a symmetric
-# character stays symmetric: limits are wider by this factor.
+# character stays symmetric: limits are wider by this factor, and distances up to it are one.
 _WIDER = 1.2
 # The fewest vertices that make a measurement.
 _FEWEST = 8
-# The length of the shorter bone, in radii, from which on a limb is long enough for the model.
-_LONG = 1.5
-# The distance of the joint from the middle of the limb, in radii: beyond it is outside the skin.
-_OUTSIDE = 1.0
-# The distance from the middle of the skin, in `SkinnedJoints.radii`, that is beside any limb. Of
-# the human with four rigs, joints have up to 1.3, but for those of breasts, inside of the chest.
-_BESIDE = 1.5
-# Up to which ratio the distances of two joints that mirror each other are one distance.
-_ALIKE = 1.5
-# What spoils the shape where a joint outside of the skin is bent by 90 degrees: the limb goes aside
-# by more than its own thickness, `MeasuredTransitions.away`, or by this part of the character.
-_FAR_OUTSIDE, _FAR_ASIDE = 2.0, 0.03
-# How far along the limb the weights may cross over from the joint before the joint itself, and not
-# the weights, must be in the wrong place; in radii.
-_FAR = 1.5
+# How far a joint reaches, in radii: both bones of a limb are as long, and where weights cross over
+# farther along it, or skin lies farther beside it, the joint and not the weights is in the wrong
+# place. Joints of the human with four rigs lie up to 1.3 beside the middle of their skin, but for
+# those of breasts, inside of the chest.
+_REACH = 1.5
+# What spoils the shape where a joint outside of the skin is bent by 90 degrees: it lies farther out
+# than `_REACH`, see `MeasuredTransitions.away`, or the limb goes aside by this part of the
+# character.
+_FAR_ASIDE = 0.03
 # How much the vertices may scatter about the model, in radii.
 _SCATTERED = 0.22
 # How far the plane in which they cross over may be tilted: 0.4 is 22 degrees. Necks and chins have
@@ -78,23 +72,14 @@ _RIGHT_WIDTHS, _RIGHT_SHIFT = (0.45, 0.8), 0.15
 _MEASURED_REACH, _MEASURED_FAR = 1.5, 1.75
 # Weights that change over less of the radius than this fold the skin, whatever curve there is.
 _NARROW = 1.0 / 3.0
-# Below this part of the radius no length is told: weights are hard, places are at the joint.
+# Up to this part of the radius no length is told: weights are hard, places are at the joint.
 _TOLD = 0.1
-# The width of weights that change from one vertex to the next, in radii.
-_HARD = 1e-3
 # How much skin has to go round the limb (`Transitions.rounds`): of a strip the radius is not known.
 _ROUND = 0.05
 # How far from a joint its weights are softened, in radii, and how often at most: where vertices lie
 # far apart, once moves them little.
 _AROUND = 2.5
 _MOST_ROUNDS = 8
-# How much the place of a joint spoils beside its width, where the worst are to come first.
-_PLACE = 2.0
-# The way along the limb without vertices, in radii, beside a joint or across it, from which no
-# weights fit.
-_SPARSE = 0.9
-# The width from which a joint may be one of a rope, in radii.
-_WIDE = 1.0
 # The names of bones that share out a twist along a limb, and do not bend it.
 _TWIST_BONE = re.compile(r"[Tt]wist|TWIST|((?<![A-Za-z])roll|Roll)(?![a-z])")
 # Names of the pieces of one limb differ in these.
@@ -134,11 +119,11 @@ class MeasuredTransitions:
         joints = TransitionJoints.of(subject.skin.with_whole_limbs.skeleton, deforms, axis)
         measured = measure_transitions(*subject.skin_with_hard_edges, joints)
         # Of hard weights nothing says how they rise.
-        hard = (measured.counts >= _FEWEST) & (np.abs(measured.widths) < _HARD)
-        measured = replace(measured, widths=np.where(hard, _HARD, measured.widths))
+        hard = (measured.counts >= _FEWEST) & (np.abs(measured.widths) < _TOLD)
+        measured = replace(measured, widths=np.where(hard, _TOLD, measured.widths))
         twists = _twist_bones(skeleton, joints.parents)
         shifts = np.where(twists, 0.0, np.abs(measured.shifts))
-        away = np.maximum(shifts / _FAR, measured.offsets / _OUTSIDE)
+        away = np.maximum(shifts / _REACH, measured.offsets)
         away = _alike_on_both_sides(away, subject.mirrored_bones)
         return cls(subject, skeleton.names, positions, joints, measured, twists, away)
 
@@ -151,7 +136,7 @@ class MeasuredTransitions:
         """Shape (B,): where the model fits; the limits are wider by this factor."""
         joints, measured = self.joints, self.transitions
         sound = joints.continues & (measured.counts >= _FEWEST) & (measured.widths > 0.0)
-        sound &= wider * joints.lengths >= _LONG * measured.radii
+        sound &= wider * joints.lengths >= _REACH * measured.radii
         sound &= measured.spreads <= wider * _SCATTERED
         sound &= measured.rounds >= _ROUND / wider
         return sound & (measured.tilts <= wider * _TILTED)
@@ -171,7 +156,7 @@ class MeasuredTransitions:
         distances = np.zeros(len(self.names))
         distances[skinned.bones] = skinned.distances(np.eye(4))
         distances = _alike_on_both_sides(distances, self.subject.mirrored_bones)
-        beside = (distances > _BESIDE) & ~self.joints.continues & (self.joints.parents >= 0)
+        beside = (distances > _REACH) & ~self.joints.continues & (self.joints.parents >= 0)
         beside &= (measured.counts >= _FEWEST) & (measured.rounds >= _ROUND)
         for joint in np.flatnonzero(beside & (measured.spreads <= _SCATTERED)).tolist():
             head, centre = self.joints.heads[joint], skinned.centres[skinned.bones == joint][0]
@@ -193,7 +178,9 @@ class MeasuredTransitions:
     def of_limbs(self, joints: Iterable[int]) -> list[int]:
         """The joints without those of ropes, where wide weights are right."""
         widths = self.transitions.widths
-        return [each for each in joints if widths[each] <= _WIDE or not self._ropes[each]]
+        return [
+            each for each in joints if widths[each] <= _RIGHT_WIDTHS[1] or not self._ropes[each]
+        ]
 
     def pair(self, joint: int) -> tuple[str, str]:
         """The names of the two bones of a joint, the parent first."""
@@ -224,17 +211,19 @@ class MeasuredTransitions:
             Offender(key, tuple(joints), bool(off[joints].any()), bool(narrow[joints].any()))
             for key, joints in pairs.items()
         ]
-        return sorted(offenders, key=lambda each: (not each.is_off, -self.amount(each, _PLACE)))
+        radii = self.transitions.radii
 
-    def amount(self, offender: Offender, place: float = 1.0) -> float:
-        """How far from right a joint is: its width by the logarithm, its place in radii.
+        def order(each: Offender) -> tuple[bool, float]:
+            # A little off shows on a leg, and hardly on a finger.
+            return not each.is_off, -self.amount(each) * float(radii[list(each.joints)].max())
 
-        Args:
-            place: how much the place counts beside the width.
-        """
+        return sorted(offenders, key=order)
+
+    def amount(self, offender: Offender) -> float:
+        """How far from right a joint is: its width by the logarithm, its place in radii."""
         joints = list(offender.joints)
         widths, shifts = self.transitions.widths[joints], self.transitions.shifts[joints]
-        return float((np.abs(np.log(widths / BEST_WIDTH)) + place * np.abs(shifts)).max())
+        return float((np.abs(np.log(widths / BEST_WIDTH)) + np.abs(shifts)).max())
 
     def is_far_off(self, offender: Offender) -> bool:
         """Whether it spoils the shape, and does not only show."""
@@ -280,12 +269,12 @@ class MeasuredTransitions:
         return bool((self.transitions.widths[list(offender.joints)] < _RIGHT_WIDTHS[0]).all())
 
     def is_sparse(self, joint: int) -> bool:
-        """Whether vertices lie too far apart along the limb at a joint."""
-        radius = self.transitions.radii[joint]
+        """Whether vertices lie too far apart along the limb at a joint for a right width."""
+        widest, radius = _RIGHT_WIDTHS[1], self.transitions.radii[joint]
         rows = self.around([joint])
         along = (self.positions[rows] - self.joints.heads[joint]) @ self.joints.along[joint]
-        near = np.sort(along[np.abs(along) < 2.0 * _SPARSE * radius]) / radius
-        return len(near) < 2 or float(np.diff(near).max()) > _SPARSE
+        near = np.sort(along[np.abs(along) < 2.0 * widest * radius]) / radius
+        return len(near) < 2 or float(np.diff(near).max()) > widest
 
     def length(self, joint: int, radii: float) -> str:
         """A length that is given in radii of the limb, in the units of the scene."""
@@ -296,7 +285,7 @@ class MeasuredTransitions:
     def reach(self, joint: int, width: float) -> str:
         """The way along the limb on which the child's share rises from 0.1 to 0.9."""
         told = self.length(joint, 2.0 * float(quantile_of_share(np.array(0.9))) * max(width, _TOLD))
-        return told if width >= _TOLD else f"less than {told}"
+        return told if width > _TOLD else f"less than {told}"
 
     def place(self, joint: int, shift: float) -> str:
         """Where both bones weigh the same: ``2 cm from the joint``."""
@@ -351,7 +340,7 @@ def _twist_bones(skeleton: Skeleton, parents: Int32s) -> Booleans:
 def _alike_on_both_sides(values: Float64s, mirrored_bones: Indices) -> Float64s:
     """Values (B,) with the mean of what is nearly alike: found on both sides, or on neither."""
     others = values[np.where(mirrored_bones >= 0, mirrored_bones, np.arange(len(values)))]
-    alike = np.minimum(values, others) > np.maximum(values, others) / _ALIKE
+    alike = np.minimum(values, others) > np.maximum(values, others) / _WIDER
     return np.where(alike, 0.5 * (values + others), values)
 
 
@@ -440,7 +429,7 @@ def _issue(subject: Subject, measured: MeasuredTransitions, offender: Offender) 
     softens = (soften,) if measured.too_narrow(offender) else ()
     fixes = (*fits, *softens) if offender.is_off else (*softens, *fits)
     effects = []
-    if (widths < _TOLD).any():
+    if (widths <= _TOLD).any():
         effects.append("These weights are hard: skin folds there.")
     elif offender.is_narrow:
         effects.append("That is faster than a third of the limb's radius: skin folds there.")
@@ -555,7 +544,7 @@ def _outside(subject: Subject, measured: MeasuredTransitions) -> Iterator[Issue]
         f"Bent by 90 degrees, the limb goes aside by up to {way}. "
         "Move the heads of these bones into the middle of the limb, at the crease."
     )
-    far = (measured.away > _FAR_OUTSIDE) | (aside > _FAR_ASIDE * subject.character_size)
+    far = (measured.away > _REACH) | (aside > _FAR_ASIDE * subject.character_size)
     severity = "WARNING" if far[joints].any() else "INFORMATION"
     yield Issue("outside", severity, message, names, amount=float(measured.away[joints].max()))
 

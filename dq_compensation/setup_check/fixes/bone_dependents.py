@@ -1,4 +1,4 @@
-"""Finds everything that depends on the axes and the length of a bone, and adapts it."""
+"""Finds everything that depends on the axes and the place of a bone, and what follows objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 from mathutils import Euler, Matrix, Quaternion
 
-from ...analysis.bone_axes import RestRotation, skinning_transform
+from ...analysis.bone_axes import skinning_transform
 from ...arrays import Float64s, Floats
 from ...modifier.modifier_inputs import input_objects
 from ...scene.blender.animation_curves import (
@@ -169,7 +169,7 @@ def every_frame(keys: Float64s) -> Float64s:
     return np.unique(np.concatenate([whole, keys.round(3)]))
 
 
-# Finds everything that depends on the axes and the length of a bone, and adapts it.
+# Finds everything that depends on the axes of a bone.
 
 
 # Constraints whose result does not ask for the axes of the bone that has them (in World Space).
@@ -180,8 +180,14 @@ _ASK_FOR_THE_HEAD = frozenset(
 )
 # Constraints that move the bones above theirs, too.
 _WITH_CHAINS = frozenset({"IK", "SPLINE_IK"})
+# Modifiers that follow one bone: the properties that name its armature and the bone.
+_BONES_OF_MODIFIERS = (
+    ("object", "subtarget"),
+    ("object_from", "bone_from"),
+    ("object_to", "bone_to"),
+)
 # Variables of drivers that change with the axes of a bone, in the spaces in which they do.
-_LOCATION_TYPES = frozenset({"LOC_X", "LOC_Y", "LOC_Z"})
+LOCATION_TYPES = frozenset({"LOC_X", "LOC_Y", "LOC_Z"})
 
 
 def turning_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
@@ -191,11 +197,10 @@ def turning_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tup
     yield from driver_reasons(armature, names)
     for obj in bpy.data.objects:
         for modifier in obj.modifiers:
-            if modifier.type == "UV_WARP":
-                for end in ("from", "to"):
-                    bone = getattr(modifier, f"bone_{end}")
-                    if getattr(modifier, f"object_{end}") == armature and bone in names:
-                        yield bone, f"the modifier {modifier.name} of {obj.name} uses its axes"
+            for target, bone in _BONES_OF_MODIFIERS:
+                name = getattr(modifier, bone, "")
+                if name in names and getattr(modifier, target, None) == armature:
+                    yield name, f"the modifier {modifier.name} of {obj.name} uses its axes"
 
 
 def require_no_reasons(reasons: list[tuple[str, str]], what: str) -> None:
@@ -364,41 +369,13 @@ def _asks_for_the_head(constraint: Any) -> bool:
 
 def driver_reasons(armature: bpy.types.Object, names: set[str]) -> Iterator[tuple[str, str]]:
     """Drivers anywhere that read channels or rotations of these bones."""
-    for owner in _animated():
+    for owner in animated():
         for curve in drivers(owner):
             for variable in curve.driver.variables:
                 for target in variable.targets:
                     bone = _read_bone(variable, target, names) if target.id == armature else None
                     if bone is not None:
                         yield bone, f"a driver of {owner.name} reads it ({variable.name})"
-
-
-def length_readers(obj: bpy.types.Object) -> list[str]:
-    """A sentence on drivers that read the scale of an object, or a length of its bones, if any."""
-    readers = {
-        owner.name
-        for owner in _animated()
-        for curve in drivers(owner)
-        for variable in curve.driver.variables
-        for target in variable.targets
-        if target.id == obj and _reads_length(variable, target)
-    }
-    if not readers:
-        return []
-    reads = f"Drivers of {listed(sorted(readers))} read lengths or the scale of {obj.name}"
-    return [f"{reads}, which change: look there."]
-
-
-def _reads_length(variable: Any, target: Any) -> bool:
-    if variable.type == "SINGLE_PROP":
-        path = re.sub(r"\[\d+\]$", "", target.data_path)
-        place = bone_channel(path)
-        return path in {"scale", "delta_scale"} or (place is not None and place[1] == "location")
-    in_world = target.transform_space == "WORLD_SPACE"
-    if variable.type == "TRANSFORMS" and target.transform_type.startswith("SCALE"):
-        return in_world or not target.bone_target
-    is_place = variable.type == "LOC_DIFF" or target.transform_type in _LOCATION_TYPES
-    return is_place and bool(target.bone_target) and not in_world
 
 
 def _read_bone(variable: Any, target: Any, names: set[str]) -> str | None:
@@ -412,12 +389,13 @@ def _read_bone(variable: Any, target: Any, names: set[str]) -> str | None:
     if target.bone_target not in names or variable.type == "LOC_DIFF":
         return None
     in_world = target.transform_space == "WORLD_SPACE"
-    is_place = target.transform_type in _LOCATION_TYPES
+    is_place = target.transform_type in LOCATION_TYPES
     harmless = variable.type == "TRANSFORMS" and in_world and is_place
     return None if harmless else target.bone_target
 
 
-def _animated() -> Iterator[Any]:
+def animated() -> Iterator[Any]:
+    """The datablocks with animation or drivers."""
     for name in dir(bpy.data):
         collection = getattr(bpy.data, name)
         if isinstance(collection, bpy.types.bpy_prop_collection):
@@ -429,8 +407,6 @@ def _animated() -> Iterator[Any]:
 
 # How paths of an object's properties begin that say where it is.
 _PLACE = ("location", "rotation", "scale", "delta_", "matrix_")
-# Modifiers that follow one bone, by the properties that name it.
-_BONES_OF_MODIFIERS = ("subtarget", "bone_from", "bone_to")
 
 
 class Followers:
@@ -494,7 +470,7 @@ def _constrained() -> Iterator[_Follower]:
 
 
 def _driven() -> Iterator[_Follower]:
-    for owner in _animated():
+    for owner in animated():
         if isinstance(owner, bpy.types.Object) and is_hidden(owner):
             continue
         for variable in (each for curve in drivers(owner) for each in curve.driver.variables):
@@ -516,8 +492,8 @@ def _modified() -> Iterator[_Follower]:
     for other, modifier, held in _modifiers():
         if modifier.type != "ARMATURE":
             for obj in held:
-                for name in _BONES_OF_MODIFIERS:
-                    yield obj, other.name, getattr(modifier, name, ""), True
+                for _, bone in _BONES_OF_MODIFIERS:
+                    yield obj, other.name, getattr(modifier, bone, ""), True
 
 
 def _modifiers() -> Iterator[tuple[bpy.types.Object, Any, list[bpy.types.Object]]]:
@@ -539,40 +515,3 @@ def modifiers_by_object() -> dict[int, list[tuple[str, Any]]]:
         for obj in held:
             found.setdefault(obj.session_uid, []).append((other.name, modifier))
     return found
-
-
-def follow(
-    armature: bpy.types.Object, turns: dict[str, RestRotation], lengths: dict[str, float]
-) -> None:
-    """Move what is tied to turned bones back to where it was: children, hooks, custom shapes.
-
-    Args:
-        armature: the armature object, its rest bones turned.
-        turns: by the names of the bones.
-        lengths: of the bones before, by their names.
-    """
-    inverse = {name: Matrix(turn.rotation.T.tolist()).to_4x4() for name, turn in turns.items()}
-    for obj in bpy.data.objects:
-        name = obj.parent_bone
-        is_tied = obj.parent == armature and obj.parent_type == "BONE" and name in turns
-        if is_tied and not armature_of(armature).bones[name].use_relative_parent:
-            # The parent's space starts at the tail.
-            new_tail = Matrix.Translation((0.0, -turns[name].length, 0.0))
-            old_tail = Matrix.Translation((0.0, lengths[name], 0.0))
-            turned = new_tail @ inverse[name] @ old_tail
-            obj.matrix_parent_inverse = turned @ obj.matrix_parent_inverse
-        for modifier in obj.modifiers:
-            hook: Any = modifier
-            if hook.type == "HOOK" and hook.object == armature and hook.subtarget in turns:
-                hook.matrix_inverse = inverse[hook.subtarget] @ hook.matrix_inverse
-    for bone in armature.pose.bones:
-        shown_at = bone.custom_shape_transform or bone
-        if bone.custom_shape is not None and shown_at.name in turns:
-            _turn_shape(bone, turns[shown_at.name])
-
-
-def _turn_shape(bone: bpy.types.PoseBone, turn: RestRotation) -> None:
-    """Show the custom shape where it was."""
-    bone.custom_shape_translation = turn.vectors(np.array(bone.custom_shape_translation)).tolist()
-    rotation = Matrix(turn.rotation.T.tolist()) @ bone.custom_shape_rotation_euler.to_matrix()
-    bone.custom_shape_rotation_euler = rotation.to_euler("XYZ")

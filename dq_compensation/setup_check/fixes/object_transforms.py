@@ -202,31 +202,32 @@ def kept_children(obj: bpy.types.Object) -> list[bpy.types.Object]:
     return sorted(kept, key=lambda child: child.name)
 
 
-def keep_children(obj: bpy.types.Object, change: Matrix, bones: dict[str, Matrix]) -> None:
-    """Let the children stay where they are after their parent's scale was applied.
+def keep_children(
+    obj: bpy.types.Object, change: Matrix, bones: dict[str, tuple[Matrix, float]]
+) -> None:
+    """Let the children stay where they are after their parent or its bones were changed.
 
     Args:
         obj: the parent; before, its world matrix was O' `change`, with O' the current one.
         change: shape (4, 4).
-        bones: shape (4, 4) by the name of the bone: its world matrix was the current one times
-            this; for those that are parented to a bone.
+        bones: by the name of the bone, for those that are parented to one: shape (4, 4), its world
+            matrix was the current one times this; and its length before.
     """
     for child in kept_children(obj):
         factor = change
         if child.parent_type == "BONE" and child.parent_bone in bones:
             bone = armature_of(obj).bones[child.parent_bone]
             if not bone.use_relative_parent:
-                factor = _from_tail(bones[child.parent_bone], bone.length)
+                # Children are at the tail.
+                at_head, length = bones[child.parent_bone]
+                factor = _along_y(-bone.length) @ at_head @ _along_y(length)
         set_parent_inverse(child, factor @ np.array(child.matrix_parent_inverse))
 
 
-def _from_tail(factor: Matrix, length: float) -> Matrix:
-    """A factor at the head of a bone of this length as one at its tail, where children are."""
-    now, before = np.eye(4), np.eye(4)
-    now[1, 3] = length
-    # It was the length over the stretch of the bone's Y axis.
-    before[1, 3] = length / np.linalg.norm(factor[:3, 1])
-    return np.linalg.inv(now) @ factor @ before
+def _along_y(way: float) -> Matrix:
+    matrix = np.eye(4)
+    matrix[1, 3] = way
+    return matrix
 
 
 def set_parent_inverse(obj: bpy.types.Object, matrix: Matrix) -> None:
