@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
 
 from ..analysis.corrective_joints import (
+    OWN_AXIS,
+    Axis,
     AxisJoint,
     BallJoint,
     CorrectiveJoint,
@@ -34,6 +36,7 @@ from ..core.example_poses import rotation_distances
 from ..core.influences import Influences
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
+from ..core.twist_limbs import TwistLimbs
 from ..core.vectors import extent, unit_or
 from ..errors import UserError
 from ..scene.binding.binding import Binding
@@ -52,8 +55,15 @@ LEAST_REST_BEND = 5.0
 # A limb bent by more at rest is a hinge that goes back to straight and no further.
 LEAST_HINGE = 20.0
 
-# Within this of the bone's own X or Z, that is the axis.
+# Within this of the bone's own X or Z, that is the axis; of its own Y, that of its twist.
 _SNAP = 12.0
+
+# What stands off a limb by more, as a foot does, does not twist with it.
+_FOOT = 60.0
+
+# Hands twist by up to so many times the largest angle, but by no more degrees than the second:
+# there the Armature modifier pinches wrists most.
+_HAND, _FARTHEST = 1.25, 170.0
 
 # A collarbone is shorter than this part of what hangs on it. Eyes and lips are no limbs: what
 # hangs on a bone reaches at least this part of the skeleton's size.
@@ -189,9 +199,12 @@ def limb_lengths(skeleton: Skeleton) -> Float64s:
 
 
 def chosen_joints(
-    skeleton: Skeleton, names: Iterable[str], options: CorrectiveOptions
+    skeleton: Skeleton, names: Iterable[str], options: CorrectiveOptions, twisted: TwistLimbs
 ) -> list[CorrectiveJoint]:
     """The joints of these bones, with the bends and twists that get a key.
+
+    Args:
+        twisted: the limbs that twist along themselves.
 
     Raises:
         UserError: there is no angle at all.
@@ -200,6 +213,7 @@ def chosen_joints(
     if not angles and not twists:
         raise UserError("Give at least one angle.")
     trunk, leaving = bones_at_body(skeleton)
+    hands = _axes_of_hands(skeleton, twisted) if options.directions == "LIMBS" else {}
     joints: list[CorrectiveJoint] = []
     for name in names:
         bone, bends, turns = skeleton.names.index(name), angles, twists
@@ -208,12 +222,35 @@ def chosen_joints(
             ways, bends, turns = _AT_BODY, _of_trunk(angles), _of_trunk(twists)
         elif options.directions == "LIMBS" and leaving[bone]:
             ways = _AT_BODY
+        is_hand = bone in hands and not ways
+        axis = hands[bone] if is_hand else OWN_AXIS
         if bends:
             joint = ball_joint(name, ways, bends) if ways else None
-            joints.append(joint or _bending_joint(skeleton, bone, bends, options))
+            joints.append(joint or _bending_joint(skeleton, bone, bends, options, axis))
         if turns:
-            joints.append(twist_joint(name, (*(-angle for angle in turns[::-1]), *turns)))
+            if is_hand:
+                farthest = float(round(min(_FARTHEST, _HAND * turns[-1])))
+                turns = tuple(sorted({*turns, farthest}))
+            both_ways = (*(-angle for angle in turns[::-1]), *turns)
+            joints.append(twist_joint(name, both_ways, axis))
     return joints
+
+
+def _axes_of_hands(skeleton: Skeleton, twisted: TwistLimbs) -> dict[int, Axis]:
+    """The axes of the limbs that end in hands, in the rest axes of these, by their indices.
+
+    Hands are shorter than what they end. They twist with the forearm, about it, whichever way they
+    point; about themselves where that is nearly the same.
+    """
+    found: dict[int, Axis] = {}
+    lengths = limb_lengths(skeleton)
+    for limb in np.flatnonzero(twisted.behind != twisted.bones).tolist():
+        hand = int(twisted.behind[limb])
+        x, y, z = (skeleton.rest[hand, :3, :3].T @ twisted.axes[limb]).tolist()
+        apart = np.degrees(np.arccos(np.clip(y, -1.0, 1.0)))
+        if apart < _FOOT and lengths[hand] < twisted.lengths[limb]:
+            found[hand] = (x, y, z) if apart > _SNAP else OWN_AXIS
+    return found
 
 
 def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
@@ -222,16 +259,26 @@ def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _bending_joint(
-    skeleton: Skeleton, bone: int, angles: tuple[float, ...], options: CorrectiveOptions
+    skeleton: Skeleton,
+    bone: int,
+    angles: tuple[float, ...],
+    options: CorrectiveOptions,
+    twisted: Axis,
 ) -> AxisJoint:
     """A bone and the poses in which it is bent about one axis.
 
     Backwards as well where it is wanted; a limb that is bent by `LEAST_HINGE` at rest, for LIMBS,
     only back to straight.
+
+    Args:
+        twisted: the axis about which it twists. It bends across that: else bends would fire twists,
+            and these bends.
     """
     bend = Bend(0.0 if options.directions == "X" else np.pi / 2.0, 0.0)
     if options.directions == "LIMBS":
         bend = limb_bend(skeleton, bone)
+        if twisted != OWN_AXIS:
+            bend = replace(bend, azimuth=float(np.arctan2(twisted[0], -twisted[2])))
     backwards: tuple[float, ...] = ()
     if options.both_ways:
         straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
@@ -408,7 +455,8 @@ def _about_one_axis(name: str, poses: list[JointPose], rotations: Float64s) -> A
     swings, twists = swing_and_twist(rotations)
     sizes = np.degrees(2.0 * np.arccos(np.clip(swings[:, 0], -1.0, 1.0)))
     if sizes.max() < _LEAST_ROTATION:
-        return _axis_joint(AxisJoint(name, None, tuple(np.degrees(twists)), tuple(poses)))
+        joint = AxisJoint(name, OWN_AXIS, tuple(np.degrees(twists)), tuple(poses))
+        return _axis_joint(joint)
     if np.degrees(np.abs(twists)).max() >= _LEAST_ROTATION:
         return None
     axes = swings[:, [1, 3]]
@@ -418,9 +466,9 @@ def _about_one_axis(name: str, poses: list[JointPose], rotations: Float64s) -> A
     if np.any(across > np.sin(np.radians(_ONE_AXIS)) * np.linalg.norm(axes, axis=1)):
         return None
     c, s = strongest.tolist()
-    joint = AxisJoint(name, (c, s), (1.0,) * len(poses), tuple(poses))
+    joint = AxisJoint(name, (c, 0.0, s), (1.0,) * len(poses), tuple(poses))
     angles = tuple(joint.angles_of(rotations).tolist())
-    return _axis_joint(AxisJoint(name, (c, s), angles, tuple(poses)))
+    return _axis_joint(replace(joint, angles=angles))
 
 
 def _axis_joint(joint: AxisJoint) -> AxisJoint | None:
@@ -544,7 +592,7 @@ def poses_of_joint(joint: CorrectiveJoint) -> list[Rotations]:
     if isinstance(joint, AxisJoint):
         knots = np.sort(np.array((0.0, *joint.angles)))
         angles = (knots[:-1, None] + np.diff(knots)[:, None] * np.array(_BETWEEN)).reshape(-1)
-        return [{joint.bone: _about_axis(joint, float(angle))} for angle in angles]
+        return [{joint.bone: twist(float(angle), joint.axis)} for angle in angles]
     if isinstance(joint, BallJoint):
         rng = np.random.default_rng(_SEED)
         return [{joint.bone: _any_rotation(joint, rng)} for _ in range(_SWINGS)]
@@ -565,7 +613,7 @@ def poses_at_once(joints: Sequence[CorrectiveJoint]) -> list[Rotations]:
             turned = _any_rotation(joint, rng)
             if joint.bone in rotations:
                 # A bend and a twist of one bone: the twist comes first.
-                twists = isinstance(joint, AxisJoint) and joint.axis is None
+                twists = isinstance(joint, AxisJoint) and joint.twists
                 both = (
                     (rotations[joint.bone], turned) if twists else (turned, rotations[joint.bone])
                 )
@@ -579,17 +627,11 @@ def _any_rotation(joint: CorrectiveJoint, rng: np.random.Generator) -> Quaternio
     """A rotation within what the keys of a joint cover."""
     if isinstance(joint, AxisJoint):
         angles = (0.0, *joint.angles)
-        return _about_axis(joint, float(rng.uniform(min(angles), max(angles))))
+        return twist(float(rng.uniform(min(angles), max(angles))), joint.axis)
     if isinstance(joint, BallJoint):
         return swing(float(rng.uniform(0.0, joint.angles[-1])), float(rng.uniform(0.0, 2 * np.pi)))
     one, other = rng.choice(len(joint.centres), 2, replace=False)
     return _halfway(joint.centres[one], joint.centres[other])
-
-
-def _about_axis(joint: AxisJoint, angle: float) -> Quaternion:
-    if joint.axis is None:
-        return twist(angle)
-    return swing(angle, float(np.arctan2(joint.axis[1], joint.axis[0])))
 
 
 def _halfway(one: Float64s, other: Float64s) -> Quaternion:
