@@ -572,9 +572,6 @@ def mirrored_poses(
 # Poses to verify correctives in: they lie between the baked poses.
 
 
-# Between two neighbouring angles of an axis.
-_BETWEEN = (1.0 / 3.0, 2.0 / 3.0)
-
 # Swings of a ball joint, and poses of all bones.
 _SWINGS = 8
 _AT_ONCE = 8
@@ -591,8 +588,10 @@ def poses_of_joint(joint: CorrectiveJoint) -> list[Rotations]:
     """Poses of one bone: the whole range, between the poses of the keys."""
     if isinstance(joint, AxisJoint):
         knots = np.sort(np.array((0.0, *joint.angles)))
-        angles = (knots[:-1, None] + np.diff(knots)[:, None] * np.array(_BETWEEN)).reshape(-1)
-        return [{joint.bone: twist(float(angle), joint.axis)} for angle in angles]
+        # Far out, where joints without keys are off most.
+        parts = np.where(knots[1:] > 0.0, 2.0, 1.0) / 3.0
+        angles = (knots[:-1] + parts * np.diff(knots)).tolist()
+        return [{joint.bone: twist(angle, joint.axis)} for angle in angles]
     if isinstance(joint, BallJoint):
         rng = np.random.default_rng(_SEED)
         return [{joint.bone: _any_rotation(joint, rng)} for _ in range(_SWINGS)]
