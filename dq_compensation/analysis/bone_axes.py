@@ -258,17 +258,22 @@ Quaternion = tuple[float, float, float, float]
 """(w, x, y, z), of unit length; of a bone, in its rest axes."""
 
 
+Axis = tuple[float, float, float]
+"""A unit vector in a bone's rest axes."""
+
+OWN_AXIS: Axis = (0.0, 1.0, 0.0)
+
+
 def swing(degrees: float, azimuth: float) -> Quaternion:
     """The swing by an angle about the axis (cos azimuth, 0, sin azimuth); azimuth in radians."""
-    half = np.radians(degrees) / 2.0
-    sine = np.sin(half)
-    return (float(np.cos(half)), float(sine * np.cos(azimuth)), 0.0, float(sine * np.sin(azimuth)))
+    return twist(degrees, (float(np.cos(azimuth)), 0.0, float(np.sin(azimuth))))
 
 
-def twist(degrees: float) -> Quaternion:
-    """The twist by an angle about the bone."""
+def twist(degrees: float, axis: Axis = OWN_AXIS) -> Quaternion:
+    """The twist by an angle about the bone, or about another axis."""
     half = np.radians(degrees) / 2.0
-    return (float(np.cos(half)), 0.0, float(np.sin(half)), 0.0)
+    x, y, z = (float(np.sin(half) * part) for part in axis)
+    return (float(np.cos(half)), x, y, z)
 
 
 def posed_matrices(skeleton: Skeleton, rotations: Mapping[int, Quaternion]) -> Float64s:

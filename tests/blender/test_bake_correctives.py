@@ -17,7 +17,7 @@ from dq_compensation.pipeline.correctives.corrective_baking import bake_correcti
 from dq_compensation.pipeline.correctives.corrective_poses import with_mirrored
 from dq_compensation.scene.blender.armature import read_skeleton
 from human.model import Rig
-from human.poses import apply_pose, random_pose, rotation
+from human.poses import apply_pose, random_pose, rotation, twist_about_parent
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import (
     datablocks,
@@ -89,7 +89,7 @@ JOINTS = {
     ),
     "twist": (
         WRIST,
-        {"angles": "", "twist_angles": "60, 90"},
+        {"angles": "", "twist_angles": "60, 90", "directions": "X"},
         (0, 90, 0),
         [(0, 75, 0), (0, 30, 0), (0, -75, 0)],
     ),
@@ -137,11 +137,14 @@ def test_the_defaults_follow_an_arm_that_swings_and_twists(
     assert report is not None
     assert "Worse" not in report
     assert report.index("poses of several joints") < report.index("poses of one joint")
-    turns = ((0, 0, 90), (0, 60, 0), (45, 0, 0), (0, -120, 0))
+    twists = [
+        twist_about_parent("game_engine", "hand_l", "lowerarm_l", angle) for angle in (60.0, -120.0)
+    ]
+    turns = (rotation(0, 0, 90), twists[0], rotation(45, 0, 0), twists[1])
     for bone, turned in zip((*chain, *chain), turns, strict=True):
         # In poses of keys, float32 of positions and keys; plain skinning is off by millimetres.
-        assert errors(body, baked, {bone: rotation(*turned)}).max() < 0.02
-        assert errors(body, plain, {bone: rotation(*turned)}).max() > 2.0
+        assert errors(body, baked, {bone: turned}).max() < 0.02
+        assert errors(body, plain, {bone: turned}).max() > 2.0
     rng = np.random.default_rng(3)
     found = []
     for _ in range(6):
@@ -149,9 +152,9 @@ def test_the_defaults_follow_an_arm_that_swings_and_twists(
         pose = {bone: whole[bone] for bone in chain}
         found.append([np.mean(errors(body, obj, pose) ** 2) for obj in (baked, plain)])
     squares = np.array(found)
-    # Measured: 0.59 of the root mean square. Keys of neighbouring joints add up only nearly.
+    # Measured: 0.50 of the root mean square. Keys of neighbouring joints add up only nearly.
     assert (squares[:, 0] < squares[:, 1]).all()
-    assert squares[:, 0].sum() < 0.65**2 * squares[:, 1].sum()
+    assert squares[:, 0].sum() < 0.56**2 * squares[:, 1].sum()
 
 
 def test_keys_that_do_harm_at_once_are_said_first(body: Human) -> None:
@@ -162,6 +165,30 @@ def test_keys_that_do_harm_at_once_are_said_first(body: Human) -> None:
     verdict = report.verdict
     assert verdict.after_at_once.largest > verdict.before_at_once.largest
     assert report.sentence().startswith("Worse than the plain Armature modifier where several")
+
+
+def test_a_hand_twists_with_its_forearm_and_bends_across_it(
+    addon: None, body_with_rig: Callable[[Rig], Human]
+) -> None:
+    """It stands off by 38 degrees: about itself, keys were off by 14 mm at 90 degrees."""
+    body = body_with_rig("game_engine")
+    enable(body.mesh_object)
+    body.mesh_object.dq_compensation.twist_spread = 1.0
+    baked = bake(body, "hand_l")
+
+    def largest(degrees: float) -> float:
+        turns = [twist_about_parent("game_engine", "hand_l", "lowerarm_l", degrees)]
+        turns.append(twist_about_parent("game_engine", "hand_l", "lowerarm_l", -degrees))
+        return max(float(errors(body, baked, {"hand_l": turned}).max()) for turned in turns)
+
+    # In poses of keys, float32 of positions and keys; plain skinning is off by 24 to 47 mm.
+    assert max(largest(degrees) for degrees in (60.0, 120.0, 150.0)) < 0.02
+    # Between them 2.8 and 2.1 were measured, where plain skinning is off by 13 and 35.
+    assert max(largest(degrees) for degrees in (30.0, 90.0)) < 3.5
+    _, *along = twist_about_parent("game_engine", "hand_l", "lowerarm_l", 180.0)
+    x, _, z = np.cross(along, (0.0, 1.0, 0.0)) / np.hypot(along[0], along[2])
+    bent = rotation(90.0 * x, 0.0, 90.0 * z)
+    assert errors(body, baked, {"hand_l": bent}).max() < 0.02
 
 
 def test_hinges_and_the_body_get_poses_of_their_own(

@@ -76,7 +76,7 @@ def test_joints_within_the_tolerance_are_named(limb: bpy.types.Object) -> None:
 def test_joints_that_only_the_mesh_tells_are_named_and_count(limb: bpy.types.Object) -> None:
     """The error with keys is that of the wrist without any, in the farthest pose of the check.
 
-    Between 45 and 90 degrees poses lie at 60 and 75. 1e-3 mm is far above float32.
+    Between 45 and 90 degrees a pose lies at 75. 1e-3 mm is far above float32.
     """
     with edit_mode(limb.find_armature()) as armature:
         armature.data.edit_bones["Hand"].parent = None

@@ -172,7 +172,8 @@ def _joints(
     if options.directions == "ACTION":
         found = action_joints(source.obj, source.binding, names, bpy.context.scene)
     else:
-        found = chosen_joints(source.binding.skeleton, names, options)
+        limbs = source.binding.twist_limbs(Settings.of(source.obj))
+        found = chosen_joints(source.binding.skeleton, names, options, limbs)
     keyed = [joint for joint in found if joint.bone not in left_out]
     return keyed, [joint for joint in found if joint.bone in left_out]
 

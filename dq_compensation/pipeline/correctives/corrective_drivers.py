@@ -78,7 +78,7 @@ def drive_keys(
         for name, curve in zip(names, joint.curves, strict=True):
             if name is not None:
                 driven = _driven_key(obj, name)
-                _swing_twist(driven, armature, joint.bone, _angle_expression(joint))
+                _read(driven, armature, joint.bone, _angle_expression(joint), "QUATERNION")
                 _draw(driven, curve)
         return
     if isinstance(joint, BallJoint):
@@ -183,21 +183,22 @@ def _driven_key(obj: bpy.types.Object, name: str) -> Any:
 
 
 def _angle_expression(joint: AxisJoint) -> str:
-    """The angle about the joint's axis in degrees, of the swing's x, z and the twist y."""
-    if joint.axis is None:
-        return f"{ANGLE}y)"
-    c, s = (round(part, 4) for part in joint.axis)
-    if not s:
-        return f"{ANGLE}x)" if c > 0.0 else f"{ANGLE}-x)"
-    if not c:
-        return f"{ANGLE}z)" if s > 0.0 else f"{ANGLE}-z)"
-    return f"{ANGLE}2*asin(clamp({c:g}*sin(x/2)+{s:g}*sin(z/2),-1,1)))"
+    """The angle about the joint's axis in degrees, of the rotation's w, x, y, z."""
+    parts = zip("xyz", joint.axis, strict=True)
+    along = "".join(f"{part:+.6g}*{name}" for name, part in parts if abs(part) > 1e-6)
+    return f"{ANGLE}2*atan2({along},w))"
 
 
-def _swing_twist(curve: Any, armature: bpy.types.Object, bone: str, expression: str) -> None:
-    """Give a driver an expression of the bone's swing w, x, z and twist y, angles in radians."""
+def _read(
+    curve: Any, armature: bpy.types.Object, bone: str, expression: str, mode: str = "SWING_TWIST_Y"
+) -> None:
+    """Give a driver an expression of a bone's swing w, x, z and twist y in radians, or of others.
+
+    Args:
+        mode: of the rotation that is read.
+    """
     names = sorted(set(re.findall(r"\b[wxyz]\b", expression)))
-    rotations(curve.driver, armature, bone, names, "SWING_TWIST_Y")
+    rotations(curve.driver, armature, bone, names, mode)
     curve.driver.expression = expression
 
 
@@ -226,12 +227,12 @@ def _fill_ball_property(
     rings = len(joint.angles)
     curves = driven_property(obj, joint.bone, rings + joint.directions)
     for curve, shape in zip(curves[:rings], joint.ring_curves, strict=True):
-        _swing_twist(curve, armature, joint.bone, "degrees(w)")
+        _read(curve, armature, joint.bone, "degrees(w)")
         _draw(curve, shape)
     for curve, azimuth in zip(curves[rings:], joint.azimuths, strict=True):
         c, s = f"{np.cos(azimuth):.6f}", f"{np.sin(azimuth):.6f}"
         expression = f"degrees(atan2({c}*sin(z/2)-({s})*sin(x/2),{c}*sin(x/2)+({s})*sin(z/2)))"
-        _swing_twist(curve, armature, joint.bone, expression)
+        _read(curve, armature, joint.bone, expression)
         _draw(curve, joint.direction_curve)
 
 
@@ -378,6 +379,6 @@ def remove_properties(obj: bpy.types.Object) -> None:
 
 def _is_alike(curve: Any, joint: CorrectiveJoint) -> bool:
     """Whether a corrective is for the kind of motion that a joint has."""
-    twists = all(variable.name == "y" for variable in curve.driver.variables)
+    twists = any(variable.name == "y" for variable in curve.driver.variables)
     either = isinstance(joint, ScatteredJoint)
-    return either or twists == (isinstance(joint, AxisJoint) and joint.axis is None)
+    return either or twists == (isinstance(joint, AxisJoint) and joint.twists)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...analysis.bone_axes import Quaternion, swing, twist
+from ...analysis.bone_axes import OWN_AXIS, Axis, Quaternion, swing, twist
 from ...arrays import Float64s, Floats
 from ...core.dual_quaternion import rotate_vectors
 from ...core.example_poses import RadialBasis, rotation_distances
@@ -168,31 +168,34 @@ class AxisJoint:
     """A joint that turns about one axis: a hinge, or a bone's twist.
 
     Attributes:
-        axis: the x and z of the unit axis of the swing, in the bone's rest axes; None: the twist.
+        axis: about which it turns; that of a hinge is across the bone, any other one's y is not 0.
         angles: of the poses, degrees, none of them 0.
         poses: as many.
     """
 
     bone: str
-    axis: tuple[float, float] | None
+    axis: Axis
     angles: tuple[float, ...]
     poses: tuple[JointPose, ...]
+
+    @property
+    def twists(self) -> bool:
+        """Whether it is no hinge."""
+        return self.axis[1] != 0.0
 
     @cached_property
     def curves(self) -> tuple[SmoothCurve, ...]:
         """The weight of each pose by the angle in degrees."""
-        return cardinal_curves(np.array(self.angles), smooth_at_rest=self.axis is None)
+        return cardinal_curves(np.array(self.angles), smooth_at_rest=self.twists)
 
     def angles_of(self, rotations: Floats) -> Float64s:
-        """The angles of rotations (m, 4) about the axis: shape (m,), degrees.
+        """The angles of rotations (m, 4) about the axis: shape (m,), degrees, -180 to 180.
 
-        Of a swing about another axis, the part that is about this one: 2 asin(axis . (x, z)).
+        A rotation is a turn about the axis and a swing of the axis; this is the turn.
         """
-        swings, twists = swing_and_twist(rotations)
-        if self.axis is None:
-            return np.degrees(twists)
-        along = self.axis[0] * swings[:, 1] + self.axis[1] * swings[:, 3]
-        return np.degrees(2.0 * np.arcsin(np.clip(along, -1.0, 1.0)))
+        q = np.asarray(rotations, np.float64)
+        q = np.where(q[:, :1] < 0.0, -q, q)
+        return np.degrees(2.0 * np.arctan2(q[:, 1:] @ np.array(self.axis), q[:, 0]))
 
     def weights(self, rotations: Floats) -> Float64s:
         """The weights of the k poses, shape (m, k), at rotations (m, 4)."""
@@ -333,13 +336,13 @@ CorrectiveJoint = AxisJoint | BallJoint | ScatteredJoint
 def hinge_joint(bone: str, azimuth: float, angles: tuple[float, ...]) -> AxisJoint:
     """A joint that bends about an axis across the bone, by signed angles in degrees."""
     poses = tuple(JointPose(f"{angle:g}", swing(angle, azimuth)) for angle in angles)
-    return AxisJoint(bone, (float(np.cos(azimuth)), float(np.sin(azimuth))), angles, poses)
+    return AxisJoint(bone, (float(np.cos(azimuth)), 0.0, float(np.sin(azimuth))), angles, poses)
 
 
-def twist_joint(bone: str, angles: tuple[float, ...]) -> AxisJoint:
-    """A bone that is twisted, by signed angles in degrees."""
-    poses = tuple(JointPose(f"twist {angle:g}", twist(angle)) for angle in angles)
-    return AxisJoint(bone, None, angles, poses)
+def twist_joint(bone: str, angles: tuple[float, ...], axis: Axis = OWN_AXIS) -> AxisJoint:
+    """A bone that is twisted about itself or about another axis, by signed angles in degrees."""
+    poses = tuple(JointPose(f"twist {angle:g}", twist(angle, axis)) for angle in angles)
+    return AxisJoint(bone, axis, angles, poses)
 
 
 _DIRECTION_LABELS = ("X", "X+Z", "Z", "-X+Z", "-X", "-X-Z", "-Z", "X-Z")

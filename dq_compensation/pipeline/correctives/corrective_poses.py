@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import bpy
 import numpy as np
 
-from ...analysis.bone_axes import Quaternion, swing, twist
-from ...analysis.ranges_of_motion import LEAST_HINGE, limb_bend
+from ...analysis.bone_axes import OWN_AXIS, Axis, Quaternion, swing, twist
+from ...analysis.ranges_of_motion import LEAST_HINGE, limb_bend, limb_lengths
 from ...arrays import Float64s, Floats, Indices, Integers
 from ...bake.key_options import CorrectiveOptions
 from ...core.dual_quaternion import (
@@ -21,6 +22,7 @@ from ...core.example_poses import rotation_distances
 from ...core.influences import Influences
 from ...core.pose import Pose
 from ...core.skeleton import Skeleton
+from ...core.twist_limbs import TwistLimbs
 from ...errors import UserError
 from ...scene.binding.binding import Binding
 from ...scene.binding.shape_key_offsets import ExampleItem, example_bone
@@ -43,6 +45,16 @@ from .corrective_joints import (
     twist_joint,
 )
 from .random_poses import bones_at_body, mirrored_turns, other_sides
+
+# Within this of the bone's own axis, that is the axis of its twist.
+_SNAP = 12.0
+
+# What stands off a limb by more, as a foot does, does not twist with it.
+_FOOT = 60.0
+
+# Hands twist by up to so many times the largest angle, but by no more degrees than the second:
+# there the Armature modifier pinches wrists most.
+_HAND, _FARTHEST = 1.25, 170.0
 
 # The trunk and collarbones turn by this part of the angles, in one ring of poses. Two or four times
 # as many keys there were worth 4 % of what is left.
@@ -91,9 +103,12 @@ def checked_angles(angles: Iterable[float], text: str = "") -> tuple[float, ...]
 
 
 def chosen_joints(
-    skeleton: Skeleton, names: Iterable[str], options: CorrectiveOptions
+    skeleton: Skeleton, names: Iterable[str], options: CorrectiveOptions, twisted: TwistLimbs
 ) -> list[CorrectiveJoint]:
     """The joints of these bones, with the bends and twists that get a key.
+
+    Args:
+        twisted: the limbs that twist along themselves.
 
     Raises:
         UserError: there is no angle at all.
@@ -102,18 +117,42 @@ def chosen_joints(
     if not angles and not twists:
         raise UserError("Give at least one angle.")
     trunk, leaving = bones_at_body(skeleton)
+    hands = _axes_of_hands(skeleton, twisted)
     joints: list[CorrectiveJoint] = []
     for name in names:
         bone, bends, turns = skeleton.names.index(name), angles, twists
         if trunk[bone]:
             bends, turns = _of_trunk(angles), _of_trunk(twists)
         ways = _OF_TRUNK if trunk[bone] else _AT_BODY if leaving[bone] else 0
+        is_hand = bone in hands and not ways
+        axis = hands[bone] if is_hand else OWN_AXIS
         if bends:
-            bent = ball_joint(name, ways, bends) if ways else _hinge(skeleton, bone, bends)
-            joints.append(bent)
+            joint = ball_joint(name, ways, bends) if ways else _hinge(skeleton, bone, bends, axis)
+            joints.append(joint)
         if turns:
-            joints.append(twist_joint(name, (*(-angle for angle in turns[::-1]), *turns)))
+            if is_hand:
+                farthest = float(round(min(_FARTHEST, _HAND * turns[-1])))
+                turns = tuple(sorted({*turns, farthest}))
+            both_ways = (*(-angle for angle in turns[::-1]), *turns)
+            joints.append(twist_joint(name, both_ways, axis))
     return joints
+
+
+def _axes_of_hands(skeleton: Skeleton, twisted: TwistLimbs) -> dict[int, Axis]:
+    """The axes of the limbs that end in hands, in the rest axes of these, by their indices.
+
+    Hands are shorter than what they end. They twist with the forearm, about it, whichever way they
+    point; about themselves where that is nearly the same.
+    """
+    found: dict[int, Axis] = {}
+    lengths = limb_lengths(skeleton)
+    for limb in np.flatnonzero(twisted.behind != twisted.bones).tolist():
+        hand = int(twisted.behind[limb])
+        x, y, z = (skeleton.rest[hand, :3, :3].T @ twisted.axes[limb]).tolist()
+        apart = np.degrees(np.arccos(np.clip(y, -1.0, 1.0)))
+        if apart < _FOOT and lengths[hand] < twisted.lengths[limb]:
+            found[hand] = (x, y, z) if apart > _SNAP else OWN_AXIS
+    return found
 
 
 def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
@@ -121,12 +160,18 @@ def _of_trunk(angles: tuple[float, ...]) -> tuple[float, ...]:
     return (float(max(1, round(_TRUNK * max(angles)))),) if angles else ()
 
 
-def _hinge(skeleton: Skeleton, bone: int, angles: tuple[float, ...]) -> AxisJoint:
+def _hinge(skeleton: Skeleton, bone: int, angles: tuple[float, ...], twisted: Axis) -> AxisJoint:
     """A bone and the poses in which it is bent about one axis, to both sides.
 
     A limb that is bent by `LEAST_HINGE` at rest goes only back to straight.
+
+    Args:
+        twisted: the axis about which it twists. It bends across that: else bends would fire twists,
+            and these bends.
     """
     bend = limb_bend(skeleton, bone)
+    if twisted != OWN_AXIS:
+        bend = replace(bend, azimuth=float(np.arctan2(twisted[0], -twisted[2])))
     straight = round(bend.at_rest) if bend.at_rest >= LEAST_HINGE else np.inf
     backwards = sorted({-min(angle, straight) for angle in angles})
     return hinge_joint(skeleton.names[bone], bend.azimuth, (*backwards, *angles))
@@ -301,7 +346,8 @@ def _about_one_axis(name: str, poses: list[JointPose], rotations: Float64s) -> A
     swings, twists = swing_and_twist(rotations)
     sizes = np.degrees(2.0 * np.arccos(np.clip(swings[:, 0], -1.0, 1.0)))
     if sizes.max() < _LEAST_ROTATION:
-        return _axis_joint(AxisJoint(name, None, tuple(np.degrees(twists)), tuple(poses)))
+        joint = AxisJoint(name, OWN_AXIS, tuple(np.degrees(twists)), tuple(poses))
+        return _axis_joint(joint)
     if np.degrees(np.abs(twists)).max() >= _LEAST_ROTATION:
         return None
     axes = swings[:, [1, 3]]
@@ -311,9 +357,9 @@ def _about_one_axis(name: str, poses: list[JointPose], rotations: Float64s) -> A
     if np.any(across > np.sin(np.radians(_ONE_AXIS)) * np.linalg.norm(axes, axis=1)):
         return None
     c, s = strongest.tolist()
-    joint = AxisJoint(name, (c, s), (1.0,) * len(poses), tuple(poses))
+    joint = AxisJoint(name, (c, 0.0, s), (1.0,) * len(poses), tuple(poses))
     angles = tuple(joint.angles_of(rotations).tolist())
-    return _axis_joint(AxisJoint(name, (c, s), angles, tuple(poses)))
+    return _axis_joint(replace(joint, angles=angles))
 
 
 def _axis_joint(joint: AxisJoint) -> AxisJoint | None:
@@ -397,9 +443,6 @@ def mirrored_poses(
 # Poses to verify correctives in: they lie between the baked poses.
 
 
-# Between two neighbouring angles of an axis.
-_BETWEEN = (1.0 / 3.0, 2.0 / 3.0)
-
 # Swings of a ball joint, and poses of all bones.
 _SWINGS = 8
 _AT_ONCE = 8
@@ -416,8 +459,10 @@ def poses_of_joint(joint: CorrectiveJoint) -> list[Rotations]:
     """Poses of one bone: the whole range, between the poses of the keys."""
     if isinstance(joint, AxisJoint):
         knots = np.sort(np.array((0.0, *joint.angles)))
-        angles = (knots[:-1, None] + np.diff(knots)[:, None] * np.array(_BETWEEN)).reshape(-1)
-        return [{joint.bone: _about_axis(joint, float(angle))} for angle in angles]
+        # Far out, where joints without keys are off most.
+        parts = np.where(knots[1:] > 0.0, 2.0, 1.0) / 3.0
+        angles = (knots[:-1] + parts * np.diff(knots)).tolist()
+        return [{joint.bone: twist(angle, joint.axis)} for angle in angles]
     if isinstance(joint, BallJoint):
         rng = np.random.default_rng(_SEED)
         return [{joint.bone: _any_rotation(joint, rng)} for _ in range(_SWINGS)]
@@ -438,7 +483,7 @@ def poses_at_once(joints: Sequence[CorrectiveJoint]) -> list[Rotations]:
             turned = _any_rotation(joint, rng)
             if joint.bone in rotations:
                 # A bend and a twist of one bone: the twist comes first.
-                twists = isinstance(joint, AxisJoint) and joint.axis is None
+                twists = isinstance(joint, AxisJoint) and joint.twists
                 both = (
                     (rotations[joint.bone], turned) if twists else (turned, rotations[joint.bone])
                 )
@@ -452,17 +497,11 @@ def _any_rotation(joint: CorrectiveJoint, rng: np.random.Generator) -> Quaternio
     """A rotation within what the keys of a joint cover."""
     if isinstance(joint, AxisJoint):
         angles = (0.0, *joint.angles)
-        return _about_axis(joint, float(rng.uniform(min(angles), max(angles))))
+        return twist(float(rng.uniform(min(angles), max(angles))), joint.axis)
     if isinstance(joint, BallJoint):
         return swing(float(rng.uniform(0.0, joint.angles[-1])), float(rng.uniform(0.0, 2 * np.pi)))
     one, other = rng.choice(len(joint.centres), 2, replace=False)
     return _halfway(joint.centres[one], joint.centres[other])
-
-
-def _about_axis(joint: AxisJoint, angle: float) -> Quaternion:
-    if joint.axis is None:
-        return twist(angle)
-    return swing(angle, float(np.arctan2(joint.axis[1], joint.axis[0])))
 
 
 def _halfway(one: Float64s, other: Float64s) -> Quaternion:
