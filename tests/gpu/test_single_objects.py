@@ -115,6 +115,7 @@ def test_limbs_that_the_skin_tells_reach_the_gpu(addon: None, curve: str) -> Non
 def test_ball_joints_reach_the_gpu_and_leave_it(posed_human: Scene) -> None:
     body, _ = posed_human
     settings = body.dq_compensation  # type: ignore[attr-defined]
+    settings.use_ball_joints = False
     before = api.evaluate(body, evaluator="GPU")
     settings.use_ball_joints = True
     _assert_same_result(body, "COMPENSATED")
