@@ -70,7 +70,7 @@ def test_a_bake_of_nothing_leaves_everything(
         bake(limb)
     enabled, before, told = limb.dq_compensation.enabled, everything(limb), last_report(limb)
     select(limb)
-    (report,) = api.bake_bones(limb, tolerance=500.0, onto=onto, with_correctives=True, keys=False)
+    (report,) = api.bake_bones(limb, tolerance=500.0, onto=onto, with_correctives=True)
     assert report.bones == report.vertices == 0
     assert report.remaining.rms == report.remaining.largest == 1.0
     assert "less than the Tolerance of 500 mm. Nothing was changed." in report.sentence()

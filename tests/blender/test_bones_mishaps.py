@@ -89,7 +89,6 @@ def one_bone(obj: bpy.types.Object) -> None:
         (None, "follows Upper and the deforming bone above", {"bone_names": "Upper"}),
         (None, "no deforming bone Nothing", {"bone_names": "Nothing"}),
         (None, "no action", {"poses": "FRAMES"}),
-        (None, "turn off Key Helpers", {"keys": True}),
     ],
 )
 def test_refused(

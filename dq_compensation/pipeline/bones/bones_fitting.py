@@ -29,7 +29,6 @@ from ..correctives.key_budget import Spending
 from ..correctives.random_poses import MotionPoses, motion_range, other_sides, small_bends
 from .action_poses import (
     action_frames,
-    action_range,
     frames_of_all_actions,
     matrices_of_actions,
     matrices_of_frames,
@@ -134,16 +133,12 @@ class Fitted:
 
     Attributes:
         rig: whose bones the skinning has.
-        frames: of the keys; empty without any.
-        frame_matrices: shape (F, B, 4, 4), D_b in these frames.
     """
 
     source: RigSource
     rig: TwistedRig
     skinning: HelperSkinning
     report: BonesReport
-    frames: tuple[int, ...]
-    frame_matrices: Float64s
 
 
 def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
@@ -220,10 +215,8 @@ def fit_bones(
         begin += share * length
         return result
 
-    frames = tuple(action_range(source.armature)) if options.keys else ()
-    motions, of_frames = yield from part(
-        _read_poses(source, pairs, options, frames), "Reading Poses of", _READING
-    )
+    reading = _read_poses(source, pairs, options)
+    motions = yield from part(reading, "Reading Poses of", _READING)
     fitted, choosing = (
         np.concatenate([getattr(motion, name) for motion in motions])
         for name in ("fitted", "choosing")
@@ -257,7 +250,7 @@ def fit_bones(
         report,
         other_budgets=tuple((number, report.remaining.rms * times) for number, times in others),
     )
-    return Fitted(source, rig, skinning, report, frames, of_frames)
+    return Fitted(source, rig, skinning, report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,31 +383,27 @@ def twisted_rig(source: RigSource, pairs: Integers) -> TwistedRig:
 
 
 def _read_poses(
-    source: RigSource, pairs: Int32s, options: BonesOptions, keyed_frames: Sequence[int]
-) -> Generator[float, None, tuple[list[MotionPoses], Float64s]]:
-    """The poses of each motion, and the poses in the frames of helper keys."""
+    source: RigSource, pairs: Int32s, options: BonesOptions
+) -> Generator[float, None, list[MotionPoses]]:
+    """The poses of each motion."""
     armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
-    fitted, between = list[int](), list[int]()
     if options.poses == "FRAMES":
         fitted, between = action_frames(armature)
-    choosing = between[1::3]
-    frames = [fitted, choosing, [each for each in between if each not in choosing]]
-    every = sorted({frame for some in (*frames, keyed_frames) for frame in some})
-    matrices = yield from matrices_of_frames(armature, binding, scene, every)
-    first, second, third, keyed = (
-        matrices[np.searchsorted(every, some)] for some in (*frames, list(keyed_frames))
-    )
-    if fitted:
-        return [MotionPoses(first, second, third)], keyed
+        choosing = between[1::3]
+        parts = (fitted, choosing, [each for each in between if each not in choosing])
+        every = sorted(frame for some in parts for frame in some)
+        matrices = yield from matrices_of_frames(armature, binding, scene, every)
+        first, second, third = (matrices[np.searchsorted(every, some)] for some in parts)
+        return [MotionPoses(first, second, third)]
     motions = _range_of_motion(source, pairs)
-    parts = frames_of_all_actions(armature)
-    every_frame = [frame for some in parts for frame in some]
+    of_each = frames_of_all_actions(armature)
+    every_frame = [frame for some in of_each for frame in some]
     of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
     if len(of_actions):
-        ends = np.cumsum([len(some) for some in parts])[:-1]
+        ends = np.cumsum([len(some) for some in of_each])[:-1]
         first, second, third = np.split(of_actions, ends)
         motions.append(MotionPoses(first, second, third))
-    return motions, keyed
+    return motions
 
 
 def _range_of_motion(source: RigSource, pairs: Int32s) -> list[MotionPoses]:

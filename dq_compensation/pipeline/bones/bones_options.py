@@ -86,12 +86,6 @@ class BonesOptions(JointOptions):
         description="Add shape keys with drivers for the error that the helper bones leave",
         default=False,
     )
-    keys: bool = props.BoolProperty(
-        name="Key Helpers",
-        description="Write the motion of the helper bones into the armature's action, for "
-        "exporters that do not sample constraints",
-        default=False,
-    )
     dry_run: bool = props.BoolProperty(
         description="Fit and report only: nothing is changed",
         default=False,
