@@ -441,7 +441,6 @@ class BonesReport(HelperErrors):
         deforming: how many deforming bones the armature has with the helpers.
         advice: a sentence about what to change, where more than half of the error remains, or why
             there are no helpers; else empty.
-        keyed: how many keyframes the helpers got.
         used: sentences about what else uses the weights that have changed; empty without any.
         correctives: a sentence about the correctives that were added; empty without any.
         dry_run: whether nothing was written.
@@ -460,7 +459,6 @@ class BonesReport(HelperErrors):
     advice: str
     in_actions: HelperErrors | None = None
     worse: bool = False
-    keyed: int = 0
     used: str = ""
     correctives: str = ""
     dry_run: bool = False
@@ -514,8 +512,6 @@ class BonesReport(HelperErrors):
                 f" {counted(self.gauges, 'more bone')} {'does' if self.gauges == 1 else 'do'} not "
                 "deform: export deforming bones only."
             )
-        if self.keyed:
-            text += f" The helpers have {counted(self.keyed, 'keyframe')}."
         if onto:
             text += f" {names} is hidden; Alt H in Object Mode shows it."
         return " ".join(filter(None, (text, self.advice, self.used, self.correctives)))

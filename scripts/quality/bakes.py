@@ -68,9 +68,8 @@ REACHED: dict[tuple[Rig, str], tuple[float, float, float]] = {
     ("cmu_mb", "Ball Joints"): (0.43, 0.35, 0.78),
     ("cmu_mb", "Soft with Twist"): (0.38, 0.52, 0.37),
 }
-# Of a cylinder, by the number of helpers, 0 for automatic, which may be as many as these.
-CYLINDER: dict[int, tuple[float, float]] = {4: (0.06, 0.08), 0: (0.04, 0.05)}
-CYLINDER_BUDGET = 16
+# Of a cylinder, by the budget.
+CYLINDER: dict[int, tuple[float, float]] = {4: (0.06, 0.085), 16: (0.04, 0.05)}
 BENDS, TWIST = (0.0, 30.0, 60.0, 90.0), 60.0
 # Of the root mean square of a hand: what carried along is, and what turns alone.
 HAND: dict[str, tuple[float, float]] = {"carried along": (0.25, 0.25), "turned alone": (0.9, 0.9)}
@@ -193,15 +192,14 @@ def build_cylinder(cylinder: Cylinder) -> tuple[bpy.types.Object, bpy.types.Obje
     return build_from(arrays)
 
 
-def cylinder_left(count: int) -> tuple[int, float, float]:
+def cylinder_left(budget: int) -> tuple[int, float, float]:
     """What helpers leave on a cylinder with the default look but for *Ball Joints*.
 
     Returns:
         their number, and the largest distance in parts of the radius: theirs, and the bound's.
     """
     cylinder = Cylinder.of(SHAPES["round"], 0.63, rows=73, columns=24)
-    budget = 0 if count else CYLINDER_BUDGET
-    options = BonesOptions(helpers=count, budget=budget, tolerance=5.0)
+    options = BonesOptions(budget=budget, tolerance=5.0)
     source, bake = fitted(lambda: build_cylinder(cylinder), {"use_ball_joints": False}, options)
     motions = [Motion(bend, twist) for bend in BENDS for twist in (0.0, TWIST)]
     poses = np.array([cylinder.pose(motion).matrices for motion in motions])
@@ -268,8 +266,8 @@ def main() -> int:
                     f"bound {bound:.3f}{star}",
                     flush=True,
                 )
-    for count, limits in CYLINDER.items():
-        number, left, bound = cylinder_left(count)
+    for budget, limits in CYLINDER.items():
+        number, left, bound = cylinder_left(budget)
         worse |= printed(f"cylinder, {number} helpers, bound {bound:.3f}: largest", left, *limits)
     for kind, left in hand_left().items():
         worse |= printed(f"flat hand, bones {kind}: rms", left, *HAND[kind])

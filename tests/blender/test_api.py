@@ -217,7 +217,7 @@ BAKES: dict[str, Callable[[bpy.types.Object, Path], object]] = {
     "pose": lambda obj, _: api.bake_pose(obj),
     "frames": lambda obj, _: api.bake_frames(obj, 1, LAST),
     "correctives": lambda obj, _: api.bake_correctives(obj, ["Lower"], angles=[60.0]),
-    "bones": lambda obj, _: api.bake_bones(obj, ["Lower"], helpers=1),
+    "bones": lambda obj, _: api.bake_bones(obj, ["Lower"], budget=2),
     "cache": lambda obj, folder: api.bake_cache(obj, folder / "limb.pc2", 1, LAST),
     "take": lambda obj, _: api.cache_take(obj.parent, "Swing"),
 }
@@ -295,7 +295,7 @@ LONG: dict[str, Callable[[bpy.types.Object, Path, api.OnProgress], object]] = {
     "frames": lambda obj, _, told: api.bake_frames(obj, 1, LAST, progress=told),
     "evaluate": lambda obj, _, told: api.evaluate_frames(obj, [1, 2, 3], progress=told),
     "correctives": lambda obj, _, told: api.bake_correctives(obj, "Lower", progress=told),
-    "bones": lambda obj, _, told: api.bake_bones(obj, "Lower", helpers=1, progress=told),
+    "bones": lambda obj, _, told: api.bake_bones(obj, "Lower", budget=2, progress=told),
     "copied": lambda obj, _, told: api.bake_frames(obj, 1, LAST, onto="COPY", progress=told),
     "cache": lambda obj, path, told: api.bake_cache(obj, path / "a.pc2", 1, LAST, progress=told),
     "take": lambda obj, _, told: api.cache_take(obj.parent, "Swing", progress=told),
@@ -348,7 +348,7 @@ def test_no_undo_step_is_added(limb: bpy.types.Object) -> None:
         bpy.ops.ed.undo_push(message=str(step))
     api.enable(limb)
     api.fix(limb, agree=True)
-    api.bake_bones(limb, "Lower", helpers=1)
+    api.bake_bones(limb, "Lower", budget=2)
     api.bake_frames(limb, 1, LAST)
     bpy.ops.ed.undo()
     assert bpy.data.objects["Limb"]["step"] == 1
@@ -406,7 +406,7 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda obj: api.bake_correctives(obj, "Nobody"), "no deforming bone Nobody"),
         (lambda obj: api.bake_correctives(obj, angles=[500.0]), 'angles "500" cannot be read'),
         (lambda obj: api.bake_correctives(obj, directions="UP"), "directions cannot be 'UP'"),
-        (lambda obj: api.bake_bones(obj, helpers=9), "helpers 9 cannot be used"),
+        (lambda obj: api.bake_bones(obj, influences=300), "influences 300 cannot be used"),
         (lambda obj: api.bake_cache(obj, "/nowhere/a.pc2", 1, 5), "There is no folder /nowhere"),
         (lambda obj: api.bake_cache(obj, "a.fbx", 1, 5), "format of a.fbx is not known"),
         (lambda obj: api.bake_cache(obj, "/a.abc", 1, 5), "Enable Limb first"),
@@ -434,7 +434,7 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda obj: api.bake_bones(obj, influences=10**29), "influences 10+ cannot be used"),
         (lambda obj: api.bake_bones(obj, progress=5), "progress cannot be 5"),
         (lambda obj: api.bake_bones(obj, [5]), "name of bones cannot be 5"),
-        (lambda obj: api.bake_bones(obj, helpers=1.5), "Give a whole number from 0 to 4"),
+        (lambda obj: api.bake_bones(obj, influences=1.5), "Give a whole number from 0 to 255"),
         (lambda obj: api.bake_pose(obj, 5), "name cannot be 5. Give a text"),
         (lambda obj: api.bake_cache(obj, None, 1, 5), "path cannot be None"),
         (lambda obj: api.bake_cache(obj, b"a.pc2", 1, 5), "path cannot be b'a.pc2'"),
@@ -446,7 +446,7 @@ def test_an_object_in_no_scene_is_not_enabled(limb: bpy.types.Object) -> None:
         (lambda obj: api.change_settings(obj, vertex_group=None), "no vertex group None"),
         (lambda obj: api.fix(obj, key="wax"), "There is no issue wax. The issues are "),
         (lambda obj: api.bake_pose(obj, overwrite="no"), "overwrite cannot be 'no'"),
-        (lambda obj: api.bake_bones(obj, helpers=True), "helpers True cannot be used"),
+        (lambda obj: api.bake_bones(obj, influences=True), "influences True cannot be used"),
         (lambda obj: api.bake_bones(obj, tolerance=10**400), "tolerance 10+ cannot be used"),
         (lambda obj: api.bake_correctives(obj, angles="wax"), "angles 'wax' cannot be used"),
         (lambda obj: api.bake_cache(obj, f"/{'x' * 300}.pc2", 1, 5), "written: File name too long"),

@@ -23,9 +23,9 @@ from tests.blender.test_bones_bake import everything, rig
 from tests.limb import key_limb, pose_limb
 
 BAKES: dict[str, Any] = {
-    "bones": lambda obj: api.bake_bones(obj, helpers=1),
+    "bones": lambda obj: api.bake_bones(obj, budget=2),
     "bones and correctives": lambda obj: api.bake_bones(
-        obj, ["Lower"], helpers=1, with_correctives=True
+        obj, ["Lower"], budget=2, with_correctives=True
     ),
     "hinges": api.bake_correctives,
     "poses of an action": lambda obj: api.bake_correctives(obj, directions="ACTION"),
@@ -113,7 +113,7 @@ def test_the_basis_stays_where_something_of_the_user_needs_it(
 
 
 def test_scripts_are_told_what_was_removed(limb: bpy.types.Object) -> None:
-    (baked,) = api.bake_bones(limb, helpers=1)
+    (baked,) = api.bake_bones(limb, budget=2)
     (report,) = api.remove_bake(limb)
     assert (report.bones, report.key_names) == (baked.bones + baked.gauges, ())
     assert report.sentence().startswith(
@@ -145,17 +145,17 @@ def test_a_dialog_keeps_its_values_after_an_error() -> None:
         raise UserError("Too much.")
 
     ask = DQC_OT_bake_bones.ask
-    script = dialog(set(), helpers=3, tolerance=0.5)
+    script = dialog(set(), budget=3, tolerance=0.5)
     execute(script, context)
-    first = dialog(set(), helpers=0, tolerance=0.5)
+    first = dialog(set(), budget=0, tolerance=0.5)
     ask(first, context)
-    assert (first.helpers, first.tolerance) == (0, 0.5)
-    first.helpers, first.tolerance = 4, 9.0
+    assert (first.budget, first.tolerance) == (0, 0.5)
+    first.budget, first.tolerance = 4, 9.0
     execute(first, context)
-    second = dialog({"tolerance"}, helpers=0, tolerance=2.0)
+    second = dialog({"tolerance"}, budget=0, tolerance=2.0)
     ask(second, context)
-    assert (second.helpers, second.tolerance) == (4, 2.0)
-    third = dialog(set(), helpers=0, tolerance=0.5)
+    assert (second.budget, second.tolerance) == (4, 2.0)
+    third = dialog(set(), budget=0, tolerance=0.5)
     ask(third, context)
-    assert third.helpers == 0
+    assert third.budget == 0
     assert shown == ["dialog"] * 3

@@ -106,7 +106,7 @@ def test_all_actions_are_read_and_animation_stays(limb: bpy.types.Object, assign
 def test_an_action_out_of_the_range_is_fitted(limb: bpy.types.Object) -> None:
     """What remains in its frames, as Blender evaluates the baked limb: less than without it."""
     armature = rig(limb)
-    (report,) = api.bake_bones(limb, helpers=2)
+    (report,) = api.bake_bones(limb, tolerance=5.0)
     assert report.in_actions is None
     action = add_action(armature, "Twisted", "Hand", "Y")
 
@@ -122,11 +122,15 @@ def test_an_action_out_of_the_range_is_fitted(limb: bpy.types.Object) -> None:
     remove_bones_bake([limb])
     enable(limb)
     live = shown()
-    (report,) = api.bake_bones(limb, helpers=2)
+    (report,) = api.bake_bones(limb, tolerance=5.0)
     assert np.linalg.norm(shown() - live) < 0.8 * np.linalg.norm(by_random_poses - live)
     assert report.in_actions is not None
     assert report.in_actions.after.poses == LAST // 4
     assert "frames of its actions, not fitted either:" in report.sentence()
+
+
+# With so large a tolerance the ring gets one helper.
+SPOILT = {"tolerance": 8.0, "influences": 1}
 
 
 def blend_one_ring(limb: bpy.types.Object) -> None:
@@ -145,7 +149,7 @@ def test_joints_that_gain_nothing_get_no_helpers(limb: bpy.types.Object) -> None
     """With one influence the elbow has steps, while one helper takes the ring of the wrist."""
     blend_one_ring(limb)
     limb.dq_compensation.method = "DUAL_QUATERNION"
-    (report,) = api.bake_bones(limb, helpers=1, influences=1, dry_run=True)
+    (report,) = api.bake_bones(limb, dry_run=True, **SPOILT)
     assert {joint.bone: joint.helpers for joint in report.joints} == {"Lower": 0, "Hand": 1}
 
 
@@ -153,9 +157,6 @@ def _spoil(limb: bpy.types.Object) -> None:
     """Let a bake with one influence be worse: the ring gains, the rest of the limb cannot."""
     blend_one_ring(limb)
     limb.dq_compensation.method = "DUAL_QUATERNION"
-
-
-SPOILT = {"helpers": 1, "influences": 1}
 
 
 @pytest.mark.parametrize("baked", [False, True])
@@ -190,7 +191,7 @@ def test_the_command_line_says_so_with_its_exit_code(
     enable(bpy.data.objects["Limb"])
     _spoil(bpy.data.objects["Limb"])
     bpy.ops.wm.save_as_mainfile(filepath=str(source))
-    options = ("--helpers", 1, "--influences", 1)
+    options = ("--tolerance", 8, "--influences", 1)
     outcome = command("bake", "bones", "--file", source, *options, "--output", target)
     assert outcome.code == 7
     assert outcome.error.endswith("Limb was not baked to bones: they would make it worse")

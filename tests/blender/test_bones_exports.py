@@ -80,7 +80,7 @@ def travelled(
         enable(obj)
         select(obj)
         live = per_frame(frames, lambda: in_world(obj, api.evaluate(obj)))
-        assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=2) == {"FINISHED"}
+        assert bpy.ops.dqc.bake_bones(bones="ALL") == {"FINISHED"}
     finally:
         dq_compensation.unregister()
     baked = per_frame(frames, lambda: in_world(obj, evaluated_positions(obj)))
@@ -141,8 +141,8 @@ def test_an_empty_file_plays_the_baked_motion_on_the_same_skeleton(
 def test_what_is_exported_is_what_was_live(travelled: Travelled) -> None:
     for frame, positions in travelled.live.items():
         apart = np.linalg.norm(travelled.baked[frame] - positions, axis=1)
-        # In random poses two helpers a pair leave 1.2 mm; without Ball Joints 0.9.
-        assert MM * np.sqrt(np.mean(apart**2)) < 1.3, frame
+        # In random poses helpers leave 0.96 mm of the human.
+        assert MM * np.sqrt(np.mean(apart**2)) < 1.1, frame
 
 
 @pytest.mark.newest_only
@@ -185,7 +185,7 @@ def test_every_action_becomes_a_clip_that_moves_the_helpers(addon: None, tmp_pat
     armature.animation_data.action.name = "Run"
     enable(obj)
     select(obj)
-    assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=1, onto="COPY") == {"FINISHED"}
+    assert bpy.ops.dqc.bake_bones(bones="ALL", budget=2, onto="COPY") == {"FINISHED"}
     path = tmp_path / "copy.glb"
     # The original is hidden.
     bpy.ops.export_scene.gltf(filepath=str(path), export_def_bones=True, use_visible=True)

@@ -25,7 +25,7 @@ from tests.limb import BONE_LENGTH, pose_limb
 
 
 def test_each_joint_says_what_remains(limb: bpy.types.Object) -> None:
-    (report,) = api.bake_bones(limb, helpers=2)
+    (report,) = api.bake_bones(limb, budget=4)
     for each in (report, *report.joints):
         assert each.remaining.rms == each.after.rms / each.before.rms < 0.5
         assert each.remaining.largest == each.after.largest / each.before.largest
@@ -70,11 +70,11 @@ def test_a_bake_of_nothing_leaves_everything(
         bake(limb)
     enabled, before, told = limb.dq_compensation.enabled, everything(limb), last_report(limb)
     select(limb)
-    (report,) = api.bake_bones(limb, tolerance=500.0, onto=onto, with_correctives=True, keys=False)
+    (report,) = api.bake_bones(limb, tolerance=500.0, onto=onto, with_correctives=True)
     assert report.bones == report.vertices == 0
     assert report.remaining.rms == report.remaining.largest == 1.0
     assert "less than the Tolerance of 500 mm. Nothing was changed." in report.sentence()
-    bake(limb, tolerance=500.0, onto=onto, helpers=0)
+    bake(limb, tolerance=500.0, onto=onto)
     assert limb.dq_compensation.enabled == enabled != baked
     assert not limb.hide_get()
     assert everything(limb) == before
@@ -96,16 +96,16 @@ def test_poses_that_turn_no_joint_are_refused(limb: bpy.types.Object) -> None:
 
 def test_a_dry_run_tells_what_the_bake_gives(limb: bpy.types.Object) -> None:
     before = everything(limb)
-    assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=2, dry_run=True) == {"FINISHED"}
+    assert bpy.ops.dqc.bake_bones(bones="ALL", budget=4, dry_run=True) == {"FINISHED"}
     shown = last_report(limb)
     assert shown is not None
     assert shown.startswith("Nothing was changed. A bake of Limb gives 4 helper bones of 2 joints")
-    (dry,) = api.bake_bones(limb, helpers=2, dry_run=True)
+    (dry,) = api.bake_bones(limb, budget=4, dry_run=True)
     assert everything(limb) == before
     assert limb.dq_compensation.enabled
     assert dry.dry_run
     assert dry.sentence() == shown
-    (report,) = api.bake_bones(limb, helpers=2)
+    (report,) = api.bake_bones(limb, budget=4)
     assert not report.dry_run
     assert (report.joints, report.before, report.after) == (dry.joints, dry.before, dry.after)
     assert (report.gauges, report.deforming) == (dry.gauges, dry.deforming)
@@ -117,7 +117,7 @@ def test_a_dry_run_tells_what_the_bake_gives(limb: bpy.types.Object) -> None:
 def test_a_dry_run_of_the_command_line_writes_nothing(command: CommandLine, tmp_path: Path) -> None:
     limb_file = save_limb(tmp_path / "limb.blend")
     files = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    wanted = ("bake", "bones", "--file", limb_file, "--helpers", 1, "--dry-run")
+    wanted = ("bake", "bones", "--file", limb_file, "--budget", 2, "--dry-run")
     outcome = command(*wanted)
     assert (outcome.code, outcome.errors) == (0, [])
     *joints, last = outcome.output.splitlines()
@@ -149,7 +149,7 @@ def test_a_pose_of_a_baked_limb_is_not_lost_by_a_dry_run(limb: bpy.types.Object)
     bake(limb)
     pose_limb(rig(limb))
     before = everything(limb), [list(bone.rotation_euler) for bone in rig(limb).pose.bones]
-    api.bake_bones(limb, helpers=1, dry_run=True)
+    api.bake_bones(limb, budget=2, dry_run=True)
     after = everything(limb), [list(bone.rotation_euler) for bone in rig(limb).pose.bones]
     assert after == before
 
@@ -214,12 +214,12 @@ def test_little_remains_on_a_human_in_poses_that_were_not_fitted(
     assert baked.max() < most_largest * plain.max()
 
 
-@pytest.mark.parametrize("count", CYLINDER)
-def test_a_cylinder_that_bends_and_twists_at_once(addon: None, count: int) -> None:
-    """Of the radius, in poses that were not fitted; more helpers where the number is free.
+@pytest.mark.parametrize("budget", CYLINDER)
+def test_a_cylinder_that_bends_and_twists_at_once(addon: None, budget: int) -> None:
+    """Of the radius, in poses that were not fitted; less with more helpers.
 
-    Where the bend was that of either bone's swing, 12 % were left by the helpers of a free number.
+    Where the bend was that of either bone's swing, 12 % were left by the helpers of the larger one.
     """
-    helpers, left, _ = cylinder_left(count)
-    assert left <= CYLINDER[count][1]
-    assert helpers == count or (count == 0 and helpers > 4)
+    helpers, left, _ = cylinder_left(budget)
+    assert left <= CYLINDER[budget][1]
+    assert 4 <= helpers <= budget

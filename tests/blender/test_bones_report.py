@@ -47,7 +47,7 @@ def test_a_largest_error_elsewhere_is_at_no_baked_joint(limb: bpy.types.Object) 
 
 def test_figures_of_the_report_are_blenders(limb: bpy.types.Object) -> None:
     """The largest error in the checked poses, as Blender evaluates constraints and weights."""
-    options = BonesOptions(helpers=2)
+    options = BonesOptions(budget=4)
     source = RigSource.of([limb], bpy.context.evaluated_depsgraph_get())
     skeleton, armature = source.skeleton, rig(limb)
     pairs = pairs_to_help(source, options)

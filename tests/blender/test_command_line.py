@@ -157,7 +157,7 @@ def test_evaluate_writes_world_space(
             "to 1048574",
         ),
         (["bake", "pose", "--file", "x", "--frame", "999999999999"], 2, "whole number from"),
-        (["bake", "bones", "--file", "x", "--helpers", "5"], 2, "from 0 to 4"),
+        (["bake", "bones", "--file", "x", "--influences", "256"], 2, "from 0 to 255"),
         (
             ["enable", "--file", "{limb}", "--output", "{folder}/x.txt"],
             2,

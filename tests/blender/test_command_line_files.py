@@ -235,8 +235,7 @@ def test_correctives_and_bones_are_baked_with_the_apis_defaults(
 ) -> None:
     keys, bones = tmp_path / "keys.blend", tmp_path / "bones.blend"
     first = command(
-        *("bake", "correctives", "--file", limb_file, "--output", keys, "--angles", 90, "--json"),
-        *("--method", "COMPENSATED"),
+        *("bake", "correctives", "--file", limb_file, "--output", keys, "--angles", 90, "--json")
     )
     second = command("bake", "bones", "--file", limb_file, "--output", bones)
     assert (first.code, second.code, first.errors, second.errors) == (0, 0, [], [])

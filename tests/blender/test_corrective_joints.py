@@ -127,7 +127,7 @@ def test_a_dry_run_counts_the_keys_and_is_shown_until_something_changes(
     limb.data.update()
     bpy.context.view_layer.update()
     assert last_report(limb) is None
-    report = api.bake_bones(limb, dry_run=True, with_correctives=True, helpers=1)
+    report = api.bake_bones(limb, dry_run=True, with_correctives=True, budget=2)
     assert "Besides, up to" in report[0].sentence()
     assert last_report(limb) == report[0].sentence()
     assert api.bake_correctives(limb).key_names == names

@@ -234,7 +234,7 @@ def test_baked_bones_move_a_piece_as_one(armoured: bpy.types.Object) -> None:
     """The bracer keeps its bone; the button gets one set of weights, and shears no more."""
     plain = warp(armoured, api.evaluate(armoured, method="LINEAR"), SKIN + COUNT)
     settings_of(armoured).twist_spread = 1.0
-    api.bake_bones(armoured, helpers=2)
+    api.bake_bones(armoured, budget=8)
     bpy.context.view_layer.update()
     found = evaluated_positions(armoured)
     assert warp(armoured, found, SKIN) <= TOLERANCE

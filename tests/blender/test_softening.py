@@ -313,7 +313,7 @@ def _edit_mode(limb: bpy.types.Object) -> None:
 
 def _baked(limb: bpy.types.Object) -> None:
     enable(limb)
-    api.bake_bones(limb, helpers=1)
+    api.bake_bones(limb, budget=2)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_helpers_of_bakes_fit_softened_weights(limb: bpy.types.Object) -> None:
     _baked(limb)
     with pytest.raises(api.UserError, match="helper bones of a bake"):
         api.restore_weights(limb)
-    api.bake_bones(limb, helpers=1)
+    api.bake_bones(limb, budget=2)
     assert kept_record(limb, PAINTED) is not None
     assert not same_entries(read_weights(limb.data), soft)
     assert not same_entries(read_weights(limb.data), painted)

@@ -327,7 +327,7 @@ def _multi_modifier(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
 
 def _helper_bones(obj: bpy.types.Object, rig: bpy.types.Object) -> None:
     disable(obj)
-    api.bake_bones(obj, helpers=1)
+    api.bake_bones(obj, budget=2)
     api.enable(obj)
 
 

@@ -143,10 +143,10 @@ def test_flamenco_keeps_what_is_between_quotes() -> None:
     (task,) = flamenco_tasks(
         files="/a.blend",
         objects='"Arm, left", Bob\'s',
-        options='--bones "Lower Arm"  --helpers 1',
+        options='--bones "Lower Arm"  --budget 2',
     )
     (args,) = given_to_blender([task])
-    words = ["--object", "Arm, left", "Bob's", "--bones", "Lower Arm", "--helpers", "1"]
+    words = ["--object", "Arm, left", "Bob's", "--bones", "Lower Arm", "--budget", "2"]
     assert args[-len(words) :] == words
     with pytest.raises(JSEvalException, match="is not closed"):
         flamenco_tasks(files="/a.blend", options='--bones "Lower')

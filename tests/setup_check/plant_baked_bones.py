@@ -12,7 +12,7 @@ from tests.setup_check.plant_stale_binding import enable_as_it_may_be
 
 def _bake(human: Human) -> None:
     select(human.mesh_object)
-    options = {"bone_names": "upperleg01.L", "mirror": False, "helpers": 1}
+    options = {"bone_names": "upperleg01.L", "mirror": False, "budget": 2}
     assert bpy.ops.dqc.bake_bones(**options) == {"FINISHED"}
 
 

@@ -23,7 +23,7 @@ from tests.limb import build_posed_limb
 def limb(addon: None) -> bpy.types.Object:
     """The limb, posed and baked."""
     obj, _ = build_posed_limb()
-    assert bpy.ops.dqc.bake_bones(bones="ALL", helpers=1) == {"FINISHED"}
+    assert bpy.ops.dqc.bake_bones(bones="ALL", budget=2) == {"FINISHED"}
     return obj
 
 
@@ -56,7 +56,7 @@ def test_helpers_are_no_gaps_of_the_hierarchy(limb: bpy.types.Object) -> None:
 def test_after_removing_it_is_what_it_was_before_the_bake(addon: None) -> None:
     obj, armature = enabled_limb()
     before = api.evaluate(obj)
-    bpy.ops.dqc.bake_bones(bones="ALL", helpers=1)
+    bpy.ops.dqc.bake_bones(bones="ALL", budget=2)
     enable(obj)
     fix(obj, "twice", "remove_helpers")
     assert helper_names(armature) == []

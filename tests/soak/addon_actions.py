@@ -206,7 +206,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     ),
     "bake_bones": (
         1,
-        operator("bake_bones", bones=("ALL",), helpers=(1,), tolerance=(20.0,), **_ONTO),
+        operator("bake_bones", bones=("ALL",), budget=(2,), tolerance=(20.0,), **_ONTO),
     ),
     "bake_cache": (1, _bake_cache),
     "remove_bake": (2, operator("remove_bake")),

@@ -42,7 +42,7 @@ def build(*, bakes: bool = True) -> None:
         return
     bpy.ops.dqc.bake_crowd(tolerance=200.0)
     select(obj)
-    bpy.ops.dqc.bake_bones(bones="ALL", helpers=1, tolerance=20.0, onto="COPY")
+    bpy.ops.dqc.bake_bones(bones="ALL", budget=2, tolerance=20.0, onto="COPY")
     select(obj)
 
 

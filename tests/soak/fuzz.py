@@ -129,7 +129,7 @@ def _bake_crowd() -> None:
 
 
 def _bake_bones() -> None:
-    _each("bake_bones", bones="ALL", helpers=1, tolerance=20.0)
+    _each("bake_bones", bones="ALL", budget=2, tolerance=20.0)
 
 
 def _fix() -> None:

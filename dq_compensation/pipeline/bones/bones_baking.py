@@ -37,7 +37,7 @@ from .bones_source import (
     remove_bones_bake,
     writing_bones_refusal,
 )
-from .bones_writing import Written, keyed_action, write_bones
+from .bones_writing import Written, write_bones
 from .helper_bones import helper_transforms
 
 # Bakes what helper bones leave off to driven shape keys.
@@ -164,11 +164,9 @@ def bake_bones(
     depsgraph = bpy.context.evaluated_depsgraph_get()
     sources = [RigSource.of(found, depsgraph) for found in rigs.values()]
     pairs = [pairs_to_help(source, options) for source in sources]
-    most_keys = []
-    for source in sources:
-        if options.keys:
-            keyed_action(source.armature)
-        most_keys.append(_require_rest(source, options) if options.with_correctives else 0)
+    most_keys = [
+        _require_rest(source, options) if options.with_correctives else 0 for source in sources
+    ]
     fitted: list[Fitted] = []
     for number, (source, found) in enumerate(zip(sources, pairs, strict=True)):
         part = _BONES if options.with_correctives else 1.0

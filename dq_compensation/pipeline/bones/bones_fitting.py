@@ -29,7 +29,6 @@ from ..correctives.key_budget import Spending
 from ..correctives.random_poses import MotionPoses, motion_range, other_sides, small_bends
 from .action_poses import (
     action_frames,
-    action_range,
     frames_of_all_actions,
     matrices_of_actions,
     matrices_of_frames,
@@ -134,16 +133,12 @@ class Fitted:
 
     Attributes:
         rig: whose bones the skinning has.
-        frames: of the keys; empty without any.
-        frame_matrices: shape (F, B, 4, 4), D_b in these frames.
     """
 
     source: RigSource
     rig: TwistedRig
     skinning: HelperSkinning
     report: BonesReport
-    frames: tuple[int, ...]
-    frame_matrices: Float64s
 
 
 def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
@@ -182,13 +177,13 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
     return np.array(found, np.int32)
 
 
-def _budget(source: RigSource, options: BonesOptions) -> int | None:
-    """How many helpers come at most; None where the number of each pair is given.
+def _budget(source: RigSource, options: BonesOptions) -> int:
+    """How many helpers come at most.
 
     Where bones are chosen, theirs may be as many as those of all would be.
     """
-    if options.budget or options.helpers:
-        return options.budget or None
+    if options.budget:
+        return options.budget
     every = pairs_to_help(source, replace(options, bones=()))
     return _EACH * len(np.unique(every[:, 1]))
 
@@ -220,10 +215,8 @@ def fit_bones(
         begin += share * length
         return result
 
-    frames = tuple(action_range(source.armature)) if options.keys else ()
-    motions, of_frames = yield from part(
-        _read_poses(source, pairs, options, frames), "Reading Poses of", _READING
-    )
+    reading = _read_poses(source, pairs, options)
+    motions = yield from part(reading, "Reading Poses of", _READING)
     fitted, choosing = (
         np.concatenate([getattr(motion, name) for motion in motions])
         for name in ("fitted", "choosing")
@@ -234,7 +227,7 @@ def fit_bones(
     )
     live = every[: len(fitted)]
     budget, rig = _budget(source, options), twisted_rig(source, pairs)
-    if budget is not None and len(rig.twists) > budget:
+    if len(rig.twists) > budget:
         rig = twisted_rig(source, pairs[:0])
     fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
     found = yield from part(fit.run(options, budget), "Fitting Helper Bones of", _FITTING)
@@ -257,7 +250,7 @@ def fit_bones(
         report,
         other_budgets=tuple((number, report.remaining.rms * times) for number, times in others),
     )
-    return Fitted(source, rig, skinning, report, frames, of_frames)
+    return Fitted(source, rig, skinning, report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,25 +269,22 @@ class _FitOfRig:
     poses: tuple[Float64s, Float64s]
     live: tuple[Float64s, Float64s]
 
-    def run(
-        self, options: BonesOptions, budget: int | None
-    ) -> Generator[float, None, FittedHelpers]:
+    def run(self, options: BonesOptions, budget: int) -> Generator[float, None, FittedHelpers]:
         """Fit, and fit again without the pairs of bones that gain nothing in other poses.
 
         Args:
-            budget: how many helpers and twist bones there may be; None: any number.
+            budget: how many helpers and twist bones there may be.
         """
         unit = object_millimetres(self.source.armature, bpy.context.scene)
         tolerance, rig = options.tolerance / unit, self.rig
         parts = self._motion_weights(tolerance)
         limits = FitOptions(
-            options.helpers,
-            options.influences,
-            tolerance,
-            self.source.pieces,
-            self._pose_weights(parts, "fitted"),
-            rig.mirrored(other_sides(self.source.skeleton)),
-            None if budget is None else budget - len(rig.twists),
+            most_influences=options.influences,
+            tolerance=tolerance,
+            pieces=self.source.pieces,
+            pose_weights=self._pose_weights(parts, "fitted"),
+            mirrored=rig.mirrored(other_sides(self.source.skeleton)),
+            budget=budget - len(rig.twists),
         )
         found = yield from part_of(self._fit(self.pairs, limits), 0.0, 0.5)
         gaining = self._gaining(found.skinning, self._pose_weights(parts, "choosing"))
@@ -390,31 +380,27 @@ def twisted_rig(source: RigSource, pairs: Integers) -> TwistedRig:
 
 
 def _read_poses(
-    source: RigSource, pairs: Int32s, options: BonesOptions, keyed_frames: Sequence[int]
-) -> Generator[float, None, tuple[list[MotionPoses], Float64s]]:
-    """The poses of each motion, and the poses in the frames of helper keys."""
+    source: RigSource, pairs: Int32s, options: BonesOptions
+) -> Generator[float, None, list[MotionPoses]]:
+    """The poses of each motion."""
     armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
-    fitted, between = list[int](), list[int]()
     if options.poses == "FRAMES":
         fitted, between = action_frames(armature)
-    choosing = between[1::3]
-    frames = [fitted, choosing, [each for each in between if each not in choosing]]
-    every = sorted({frame for some in (*frames, keyed_frames) for frame in some})
-    matrices = yield from matrices_of_frames(armature, binding, scene, every)
-    first, second, third, keyed = (
-        matrices[np.searchsorted(every, some)] for some in (*frames, list(keyed_frames))
-    )
-    if fitted:
-        return [MotionPoses(first, second, third)], keyed
+        choosing = between[1::3]
+        parts = (fitted, choosing, [each for each in between if each not in choosing])
+        every = sorted(frame for some in parts for frame in some)
+        matrices = yield from matrices_of_frames(armature, binding, scene, every)
+        first, second, third = (matrices[np.searchsorted(every, some)] for some in parts)
+        return [MotionPoses(first, second, third)]
     motions = _range_of_motion(source, pairs)
-    parts = frames_of_all_actions(armature)
-    every_frame = [frame for some in parts for frame in some]
+    of_each = frames_of_all_actions(armature)
+    every_frame = [frame for some in of_each for frame in some]
     of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
     if len(of_actions):
-        ends = np.cumsum([len(some) for some in parts])[:-1]
+        ends = np.cumsum([len(some) for some in of_each])[:-1]
         first, second, third = np.split(of_actions, ends)
         motions.append(MotionPoses(first, second, third))
-    return motions, keyed
+    return motions
 
 
 def _range_of_motion(source: RigSource, pairs: Int32s) -> list[MotionPoses]:

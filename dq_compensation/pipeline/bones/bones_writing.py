@@ -1,4 +1,4 @@
-"""The writing step of a bake to bones, a subject of its own: bones, weights and keys, at once."""
+"""The writing step of a bake to bones, a subject of its own: bones and weights, at once."""
 
 from __future__ import annotations
 
@@ -9,27 +9,22 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 
 from ...arrays import Float64s, Floats, Integers
 from ...bake.bake_reports import BonesReport, remember_report
 from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
-from ...errors import UserError, raise_refusal
 from ...modifier.modifier_stack import preserves_volume
-from ...scene.blender.animation_curves import PlayedAction, key_linearly, played_actions
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of
-from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.rigging import find_rig, rig_of
 from ...scene.blender.skinned_object import SkinnedObject, armature_modifier
-from ...scene.key_writing import own_action
 from ...scene.vertex_groups import group_users, keep_weights, write_entries
 from ..correctives.corrective_poses import blending_joints
 from .bones_check import helps
 from .bones_fitting import Fitted, helper_name
 from .bones_options import BonesOptions
 from .bones_source import remove_bones_bake
-from .helper_bones import Helper, TwistHelper, helper_heads, helper_transforms
+from .helper_bones import Helper, TwistHelper, helper_heads
 from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
 
 # The armature and the meshes that get helper bones: the characters themselves, or copies.
@@ -37,13 +32,12 @@ from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
 
 @contextmanager
 def _bones_targets(
-    objects: Sequence[bpy.types.Object], onto: BakeOnto, *, keyed: bool = False
+    objects: Sequence[bpy.types.Object], onto: BakeOnto
 ) -> Generator[tuple[bpy.types.Object, list[bpy.types.Object]]]:
     """The armature and the meshes that get the bones; copies are removed again when it fails.
 
     Args:
         objects: mesh objects on one armature.
-        keyed: a copied armature gets a copy of its action.
     """
     armature = rig_of(objects[0])
     if onto == "THIS":
@@ -53,8 +47,6 @@ def _bones_targets(
     _make_local(rig)
     for owner in (rig, rig.data):
         _redirect(owner, {armature: rig, armature.data: rig.data})
-    if keyed:
-        own_action(rig)
     copies: list[bpy.types.Object] = []
     try:
         for obj in objects:
@@ -100,84 +92,7 @@ def _redirect(owner: Any, replaced: dict[Any, Any]) -> None:
                     target.id = replaced[target.id]
 
 
-# Writes the motion of helper bones into the armature's action, for exporters without sampling.
-#
-# Constraints go on moving the helpers: the limits before them leave nothing of what is keyed.
-
-
-_REFUSAL_NO_ACTION = (
-    "{armature} has no action in which the helpers could be keyed. Assign one, or turn off Key "
-    "Helpers."
-)
-
-_CHANNELS = (("location", 3), ("rotation_quaternion", 4), ("scale", 3))
-
-
-def keyed_action(armature: bpy.types.Object) -> PlayedAction:
-    """The action of an armature that gets the keys.
-
-    Raises:
-        UserError: there is none, or it is linked.
-    """
-    found = [played for played in played_actions(armature) if played.source == "ACTION"]
-    if not found:
-        raise UserError(_REFUSAL_NO_ACTION.format(armature=armature.name))
-    action, advice = found[0].action, "Make it local, or turn off Key Helpers."
-    named = f"The action {action.name} of {armature.name}"
-    raise_refusal(linked_refusal(named, [action], advice))
-    return found[0]
-
-
-def _key_helpers(
-    armature: bpy.types.Object,
-    helpers: Sequence[str],
-    frames: Sequence[int],
-    posed: Float64s,
-    parents: Float64s,
-) -> int:
-    """Key helper bones in the action of an armature.
-
-    Args:
-        helpers: the names of H helper bones.
-        frames: F frames, rising.
-        posed: shape (F, H, 4, 4), D of the helpers, armature space.
-        parents: shape (F, H, 4, 4), D of their parents.
-
-    Returns:
-        how many keyframes each channel of all helpers has, together.
-    """
-    played = keyed_action(armature)
-    for number, name in enumerate(helpers):
-        rest = np.array(armature.pose.bones[name].bone.matrix_local)
-        basis = np.linalg.inv(parents[:, number] @ rest) @ posed[:, number] @ rest
-        _write(played, name, list(frames), basis)
-    return len(helpers) * len(frames)
-
-
-def _write(played: PlayedAction, bone: str, frames: list[int], basis: Float64s) -> None:
-    """Key the channels of one bone; `basis` has shape (F, 4, 4), in its rest axes."""
-    rows: list[list[float]] = []
-    last = None
-    for matrix in basis.tolist():
-        location, rotation, scale = Matrix(matrix).decompose()
-        if last is not None:
-            rotation.make_compatible(last)
-        last = rotation.copy()
-        rows.append([*location, *rotation, *scale])
-    path = f'pose.bones["{bpy.utils.escape_identifier(bone)}"]'
-    group: Any = played.groups.get(bone) or played.groups.new(bone)
-    values = iter(np.array(rows, np.float32).T)
-    for channel, size in _CHANNELS:
-        for index in range(size):
-            known = played.curves.find(f"{path}.{channel}", index=index)
-            if known is not None:
-                played.curves.remove(known)
-            curve = played.curves.new(f"{path}.{channel}", index=index)
-            curve.group = group
-            key_linearly(curve, frames, next(values))
-
-
-# Writes fitted helper bones, weights and keys to the characters on one armature, at once.
+# Writes fitted helper bones and weights to the characters on one armature, at once.
 
 
 # How many uses of changed weights a report names.
@@ -198,11 +113,11 @@ class Written:
 
 
 def write_bones(found: Fitted, options: BonesOptions) -> Written:
-    """Write the helper bones, the weights and the keys."""
+    """Write the helper bones and the weights."""
     source, skinning, report = found.source, found.skinning, found.report
     if not helps(found.rig, skinning):
         return Written(found, report)
-    with _bones_targets(source.objects, options.onto, keyed=options.keys) as (armature, objects):
+    with _bones_targets(source.objects, options.onto) as (armature, objects):
         if options.overwrite:
             remove_bones_bake(objects)
         names, helpers = _named(found, armature)
@@ -212,7 +127,6 @@ def write_bones(found: Fitted, options: BonesOptions) -> Written:
         for obj, (numbers, weights) in zip(objects, rows, strict=True):
             used += _other_uses(obj)
             _write_weights(obj, names, helpers, numbers, weights)
-        keyed = _key(found, armature, helpers) if options.keys else 0
     for obj in objects:
         let_armature_deform(obj, "LINEAR")
     if options.onto == "COPY":
@@ -224,7 +138,6 @@ def write_bones(found: Fitted, options: BonesOptions) -> Written:
     report = replace(
         report,
         used=" ".join(used),
-        keyed=keyed,
         onto_names=tuple(obj.name for obj in objects),
     )
     for obj in objects:
@@ -379,17 +292,3 @@ def _write_weights(
     place = {name: index for index, name in enumerate(written)}
     places = np.array([place.get(name, -1) for name in names])
     write_entries(obj, written, np.where(weights > 0.0, places[numbers], -1), weights)
-
-
-def _key(found: Fitted, armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> int:
-    """Key the helpers in the frames of the action; returns how many keyframes they have."""
-    rig, each = found.rig, found.skinning.helpers
-    poses = rig.poses(found.frame_matrices)
-    matrices = np.array([pose.matrices for pose in poses])
-    posed = np.array([helper_transforms(each, pose, rig.skeleton) for pose in poses])
-    twists = [row for row, _ in rig.used(found.skinning)]
-    posed = np.concatenate((matrices[:, twists], posed), axis=1)
-    above = [*rig.origin[twists].tolist(), *(helper.parent for helper in each)]
-    parents = matrices[:, above]
-    names = [helper.name for helper in helpers]
-    return _key_helpers(armature, names, found.frames, posed, parents)

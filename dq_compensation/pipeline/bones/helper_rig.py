@@ -1,8 +1,8 @@
 """Helper bones of an armature: they deform, and constraints move them, without drivers or scripts.
 
 A helper follows the blend of two bones by an *Armature* constraint. Three limits before that one
-put the bone where it rests in the armature, so that neither its parent nor its own keyframes move
-it: any parent will do, and what is keyed is for other programs.
+put the bone where it rests in the armature, so that neither its parent nor keyframes move it: any
+parent will do.
 """
 
 from __future__ import annotations
