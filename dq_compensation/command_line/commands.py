@@ -451,7 +451,7 @@ _BAKE = (
     _command(
         "bones",
         "add helper bones and new weights for plain linear skinning",
-        "bake bones --file hero.blend --helpers 2 --influences 4 --output engine/",
+        "bake bones --file hero.blend --budget 100 --influences 4 --output engine/",
         _bake_bones,
         partial(add_bake_options, task=BonesOptions),
     ),

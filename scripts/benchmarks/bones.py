@@ -1,6 +1,6 @@
 """How well and how fast Bake to Bones works on the human of 13,380 vertices and 163 bones.
 
-    .venv-5.2/bin/python scripts/run.py benchmarks.bones [HELPERS [TOLERANCE]]
+    .venv-5.2/bin/python scripts/run.py benchmarks.bones [TOLERANCE]
 
 All joints, 4 influences, fitted to keyed anatomical poses, then to the random range of motion that
 is its default. Blender's plain Armature modifier plays other anatomical poses, and is compared with
@@ -55,7 +55,7 @@ def key_poses(armature: bpy.types.Object) -> None:
     apply_pose(armature, {})
 
 
-def measure(poses: PoseSource, helpers: int, tolerance: float) -> None:
+def measure(poses: PoseSource, tolerance: float) -> None:
     """Bake a new human, print and record."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
     obj, armature = build_human()
@@ -76,7 +76,7 @@ def measure(poses: PoseSource, helpers: int, tolerance: float) -> None:
         key_poses(armature)
     bones = len(armature.pose.bones)
     start = time.perf_counter()
-    options = BonesOptions(helpers=helpers, tolerance=tolerance, poses=poses)
+    options = BonesOptions(tolerance=tolerance, poses=poses)
     for _ in bake_bones([obj], options):
         pass
     seconds = time.perf_counter() - start
@@ -97,11 +97,10 @@ def measure(poses: PoseSource, helpers: int, tolerance: float) -> None:
 
 def main() -> None:
     """Measure and print."""
-    helpers = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    tolerance = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
+    tolerance = float(sys.argv[1]) if len(sys.argv) > 1 else 0.5
     dq_compensation.register()
-    measure("FRAMES", helpers, tolerance)
-    measure("ALL", helpers, tolerance)
+    measure("FRAMES", tolerance)
+    measure("ALL", tolerance)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ BAKES = (
         "bake_bones",
         api.bake_bones,
         "bake bones",
-        own=("bones", "bone_names", "automatic_helpers"),
+        own=("bones", "bone_names"),
     ),
     Bake(CrowdBakeOptions, "bake_crowd", api.bake_crowd, "bake crowd"),
     Bake(SofteningOptions, "soften_weights", api.soften_weights, "soften"),
@@ -150,7 +150,7 @@ def test_a_script_is_told_of_names_that_are_none(bake: Bake) -> None:
 
 def test_the_object_can_be_named_as_well() -> None:
     with pytest.raises(api.UserError, match="None is not an object"):
-        api.bake_bones(objects=None, helpers=1)
+        api.bake_bones(objects=None, budget=2)
 
 
 @pytest.mark.parametrize("bake", BAKES[:-1], ids=lambda bake: bake.operator)
@@ -172,8 +172,8 @@ def test_the_command_line_has_each_option(
 @pytest.mark.parametrize(
     ("words", "option", "value", "message"),
     [
-        ("bake bones", "--helpers", 9, "'9' is not a whole number from 0 to 4"),
-        ("bake bones", "--helpers", 1.5, "'1.5' is not a whole number from 0 to 4"),
+        ("bake bones", "--influences", 256, "'256' is not a whole number from 0 to 255"),
+        ("bake bones", "--influences", 1.5, "'1.5' is not a whole number from 0 to 255"),
         ("bake bones", "--tolerance", 0, "'0' is not a number of at least 0.001"),
         ("bake bones", "--poses", "WAX", "invalid choice: 'WAX'"),
         ("soften", "--amount", 0, "'0' is not a number from 0.01 to 2"),

@@ -469,18 +469,6 @@ def test_the_list_of_examples_follows_the_active_bone_and_selects_it(rig: Object
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def test_the_dialog_of_bones_has_a_switch_in_the_place_of_the_number_0(rig: Object) -> None:
-    dialog: Any = bpy.context.window_manager.operator_properties_last("dqc.bake_bones")
-    assert (dialog.helpers, dialog.automatic_helpers) == (0, True)
-    dialog.automatic_helpers = False
-    assert dialog.helpers == 1
-    dialog.helpers = 3
-    dialog.automatic_helpers = False
-    assert dialog.helpers == 3
-    dialog.automatic_helpers = True
-    assert dialog.helpers == 0
-
-
 def test_a_long_report_begins_in_the_status_bar_and_is_whole_in_the_panel(rig: Object) -> None:
     said: list[tuple[set[str], str]] = []
     operator = MagicMock()

@@ -19,7 +19,6 @@ from ...wording import rounded
 from ..correctives.random_poses import MotionPoses
 from .bones_options import BonesOptions
 from .helper_bones import HelperSkinning, helper_transforms, skinned
-from .helper_fitting import MOST_HELPERS
 from .twist_bones import TwistedRig
 
 # A bake that leaves more of the root mean square says what to change.
@@ -187,8 +186,6 @@ def _limit(
     without, with_helpers = (np.square(each).sum() for each in zip(*of_fitted, strict=True))
     if options.poses == "FRAMES" and with_helpers <= _MUCH**2 * without:
         return "The fitted poses say too little about others: choose Range and Actions."
-    if 0 < options.helpers < MOST_HELPERS:
-        return "Allow more Helpers for each joint."
     ways = []
     if 0 < options.influences < _MANY_INFLUENCES:
         ways.append(f"allow {_MANY_INFLUENCES} Influences")

@@ -177,13 +177,13 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
     return np.array(found, np.int32)
 
 
-def _budget(source: RigSource, options: BonesOptions) -> int | None:
-    """How many helpers come at most; None where the number of each pair is given.
+def _budget(source: RigSource, options: BonesOptions) -> int:
+    """How many helpers come at most.
 
     Where bones are chosen, theirs may be as many as those of all would be.
     """
-    if options.budget or options.helpers:
-        return options.budget or None
+    if options.budget:
+        return options.budget
     every = pairs_to_help(source, replace(options, bones=()))
     return _EACH * len(np.unique(every[:, 1]))
 
@@ -227,7 +227,7 @@ def fit_bones(
     )
     live = every[: len(fitted)]
     budget, rig = _budget(source, options), twisted_rig(source, pairs)
-    if budget is not None and len(rig.twists) > budget:
+    if len(rig.twists) > budget:
         rig = twisted_rig(source, pairs[:0])
     fit = _FitOfRig(source, rig, pairs, motions, (fitted, choosing), (live, every[len(live) :]))
     found = yield from part(fit.run(options, budget), "Fitting Helper Bones of", _FITTING)
@@ -269,25 +269,22 @@ class _FitOfRig:
     poses: tuple[Float64s, Float64s]
     live: tuple[Float64s, Float64s]
 
-    def run(
-        self, options: BonesOptions, budget: int | None
-    ) -> Generator[float, None, FittedHelpers]:
+    def run(self, options: BonesOptions, budget: int) -> Generator[float, None, FittedHelpers]:
         """Fit, and fit again without the pairs of bones that gain nothing in other poses.
 
         Args:
-            budget: how many helpers and twist bones there may be; None: any number.
+            budget: how many helpers and twist bones there may be.
         """
         unit = object_millimetres(self.source.armature, bpy.context.scene)
         tolerance, rig = options.tolerance / unit, self.rig
         parts = self._motion_weights(tolerance)
         limits = FitOptions(
-            options.helpers,
-            options.influences,
-            tolerance,
-            self.source.pieces,
-            self._pose_weights(parts, "fitted"),
-            rig.mirrored(other_sides(self.source.skeleton)),
-            None if budget is None else budget - len(rig.twists),
+            most_influences=options.influences,
+            tolerance=tolerance,
+            pieces=self.source.pieces,
+            pose_weights=self._pose_weights(parts, "fitted"),
+            mirrored=rig.mirrored(other_sides(self.source.skeleton)),
+            budget=budget - len(rig.twists),
         )
         found = yield from part_of(self._fit(self.pairs, limits), 0.0, 0.5)
         gaining = self._gaining(found.skinning, self._pose_weights(parts, "choosing"))

@@ -19,13 +19,6 @@ class BonesOptions(JointOptions):
     """The options of a bake to helper bones, in the order of the dialog."""
 
     _: KW_ONLY
-    helpers: int = props.IntProperty(
-        description="Helper bones for each joint. 0: as few as the tolerance needs",
-        default=0,
-        min=0,
-        max=4,
-        noun="number of helpers",
-    )
     influences: int = props.IntProperty(
         description="The most bones that a vertex follows. Most engines allow 4 or 8. 0: no limit",
         default=4,

@@ -1,4 +1,4 @@
-"""Fits plain linear skinning with helper bones to positions in many poses.
+"""The mathematics that fits plain linear skinning with helper bones to positions in many poses.
 
 First each pair of bones that move the same skin gets as many helpers as it needs, of the kind that
 fits best. Then each vertex gets the weights, on its own bones and on the helpers between them, that
@@ -80,7 +80,7 @@ def pulled_matrices(before: Floats, pull: float) -> Float64s:
 
 # Which helpers a pair of bones gets: how many, and how they move.
 
-MOST_HELPERS = 4
+_MOST_HELPERS = 4
 
 HelperKind = Literal["RIGID", "ROUND", "LIMB", "BOTH"]
 """How the helpers of a pair move, apart from those of one side.
@@ -328,7 +328,7 @@ def _helpers_of_pairs(
     # The simplest of those that leave about the same.
     enough = [each <= _ABOUT * min(left) for each in left].index(True)
     best, least = places[enough], left[enough]
-    if least > tolerance and (number == MOST_HELPERS or not exactly):
+    if least > tolerance and (number == _MOST_HELPERS or not exactly):
         sided = range(number * len(_KINDS), len(every[0]))
         some = [*places[_KINDS.index("ROUND")], *sided]
         fewer, left_by_fewer = trial.pruned(some, tolerance, number if exactly else 0)
@@ -560,7 +560,7 @@ def fit_helpers(
         mirrored = np.arange(skeleton.bone_count)
     needed = np.ceil(np.sqrt(_chord_errors(fitting, pairs) / options.tolerance) - 1.0)
     known = [(int(parent), int(child)) for parent, child in pairs]
-    counts = dict(zip(known, needed.clip(0, MOST_HELPERS).astype(int).tolist(), strict=True))
+    counts = dict(zip(known, needed.clip(0, _MOST_HELPERS).astype(int).tolist(), strict=True))
     helpers: list[Helper] = []
     done: set[tuple[int, int]] = set()
     for place, pair in enumerate(known):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bpy.props import BoolProperty, EnumProperty
+from bpy.props import EnumProperty
 from bpy.types import Context, Object, UILayout
 
 from ...bake.panel import (
@@ -42,27 +42,10 @@ deforms the character like DQ Compensation. Esc stops"""
     object_refusal = staticmethod(bones_refusal)
 
     bones: EnumProperty(name="Joints", description="Which joints get helper bones", items=BONES)
-    # A switch of the dialog in the place of the number 0 of scripts and files.
-    automatic_helpers: BoolProperty(
-        name="Automatic",
-        description="As few helper bones for each joint as the tolerance needs. Off: a number",
-        options={"SKIP_SAVE"},
-        get=lambda self: self.helpers == 0,
-        set=lambda self, value: setattr(self, "helpers", 0 if value else self.helpers or 1),
-    )
 
     def draw(self, context: Context) -> None:
-        column = draw_properties(self, ("bones",))
         *shown, _dry_run = property_names(BonesOptions)
-        for name in shown:
-            if name == "helpers":
-                row = column.row(align=True, heading=self.properties.bl_rna.properties[name].name)
-                row.prop(self, "automatic_helpers")
-                row = row.row(align=True)
-                row.active = not self.automatic_helpers
-                row.prop(self, name, text="")
-            else:
-                column.prop(self, name)
+        column = draw_properties(self, ("bones", *shown))
         self.draw_bone_count(context, column)
         draw_outcome(self, column, " The mesh keeps its former weights for Replace Earlier Bake.")
 
