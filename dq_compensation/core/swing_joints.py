@@ -54,8 +54,6 @@ _CERTAIN = 0.95
 _SMALLEST = 0.07
 # Amounts fade to nothing here: at 90 degrees that is 0.4 % of the distance from the joint.
 _LEAST = 0.004
-# A limb is long from the first number of radii to the second; skin with this amount does swing.
-_LONG, _SWINGS_SURELY = (5.0, 7.0), 0.01
 # Cosines of the angle between two bones: below the first a limb ends there, above the second it
 # goes on straight.
 _BENT, _STRAIGHT = 0.8, 0.95
@@ -233,21 +231,6 @@ class SwingJoints:
             swing, away = swings[joints], deformed[at] - heads[joints]
             moved[used] += 2.0 * shares[:, None] * cross(swing, cross(swing, away))
         return rows, moved
-
-
-def swung_by_long_limbs(skin: SkinAtRest, radii: Floats) -> Float64s:
-    """Shape (n,), 0 to 1: whether a limb swings a vertex that is many times as long as thick there.
-
-    It is so beside thighs and arms: 1 from 7 radii on, 0 below 5, of skin that does swing.
-
-    Args:
-        radii: shape (n,), of the limb at each vertex.
-    """
-    swings = SwingJoints.of(skin)
-    if not len(swings.lengths):
-        return np.zeros(len(radii))
-    found = smooth_step(swings.lengths[swings.joints] / np.maximum(radii, 1e-30)[:, None], *_LONG)
-    return (found * smooth_step(swings.amounts, 0.0, _SWINGS_SURELY)).max(axis=1)
 
 
 def _swung_limbs(

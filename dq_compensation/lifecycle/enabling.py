@@ -43,12 +43,14 @@ from ..session.status import (
     current_binding,
     discard_binding,
     forget_status,
+    meshes_beside,
     status_of,
     tag_redraw,
 )
 from ..softness.softening import forget_soft_weights
 from ..steps import Progress
 from ..viewport.gpu_objects import drawing_refusal
+from ..wording import listed
 from .character_settings import (
     armature_changed,
     begin_character,
@@ -319,6 +321,12 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
     Raises:
         BindingError: it cannot be deformed; it is not marked then.
     """
+    newer = [each.name for each in meshes_beside(obj) if origin_of(each) is Origin.NEWER]
+    if newer:
+        raise BindingError(
+            f"{listed(newer)}, on the armature of {obj.name}, was enabled by a newer version of DQ "
+            f"Compensation. Update DQ Compensation to enable {obj.name}."
+        )
     skinned = SkinnedObject(obj)
     before, armature = skinned.before_enable, skinned.find_modifier()
     if skinned.ours is not None or before.replaced_modifier:

@@ -18,6 +18,7 @@ import bpy
 from ..errors import UserError
 from ..modifier.installation import remove_unused
 from ..modifier.modifier_stack import ensure_soft_copy
+from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
 from ..scene.binding.content import (
@@ -287,8 +288,9 @@ def _has_soft_weights(skinned: SkinnedObject) -> bool:
 
 
 def is_fixed(skinned: SkinnedObject) -> bool:
-    """Whether the weights of an enabled object are those of the file from which it is linked."""
-    return skinned.obj.library is not None or skinned.has_linked_mesh
+    """Whether the weights of an enabled object are those of another file, or of a newer version."""
+    is_linked = skinned.obj.library is not None or skinned.has_linked_mesh
+    return is_linked or origin_of(skinned.obj) is Origin.NEWER
 
 
 def _is_softened(skinned: SkinnedObject) -> bool:

@@ -444,11 +444,13 @@ def reconcile(
 def _leave_alone(skinned: SkinnedObject, reason: str) -> Comparison:
     """Show why an object is left as another version of the add-on has saved it.
 
-    The Armature modifier deforms one of a development build, but for linked ones.
+    The Armature modifier deforms one of a development build, but for linked ones, and one of this
+    file whose modifier of a newer version reads what is linked: it follows another armature.
     """
     status = status_of(skinned.obj)
     is_linked = skinned.obj.library is not None or skinned.has_linked_mesh
-    if origin_of(skinned.obj) is Origin.DEVELOPMENT and not is_linked:
+    is_development = origin_of(skinned.obj) is Origin.DEVELOPMENT
+    if not is_linked and (is_development or skinned.mesh.library is not None):
         leave_to_armature_modifier(skinned)
     status.problem, status.binding, status.notes = reason, None, []
     status.compared, status.waits = True, False

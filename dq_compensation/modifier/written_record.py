@@ -110,9 +110,11 @@ def origin_refusal(skinned: SkinnedObject) -> str | None:
         return None
     library = obj.library or (skinned.mesh.library if skinned.has_linked_mesh else None)
     if origin is Origin.NEWER:
+        is_real = skinned.mesh.library is not None and library is None
+        left = "The Armature modifier deforms it" if is_real else "It is left as it was saved"
         return (
-            f"{obj.name} was enabled by a newer version of DQ Compensation and is left as it was "
-            "saved. Update DQ Compensation to change it."
+            f"{obj.name} was enabled by a newer version of DQ Compensation. {left}. Update DQ "
+            "Compensation to change it."
         )
     made = f"{obj.name} was enabled by a development build of DQ Compensation, before 1.0.0"
     if library is not None:

@@ -183,7 +183,7 @@ def _writing_refusal(obj: bpy.types.Object) -> str | None:
 def soften_weights(
     objects: Sequence[bpy.types.Object], options: SofteningOptions, only: Integers | None = None
 ) -> Steps:
-    """Spread the weights of deforming bones over more of the limbs; see `analysis.softening`.
+    """Spread the weights of deforming bones over more of the limbs; see `analysis.soft_weights`.
 
     In Weight Paint with a paint mask only the chosen vertices change. Locked groups keep their
     weights, and so do the vertices in them. The painted weights are kept in the mesh until

@@ -194,6 +194,44 @@ def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert [m.type for m in obj.modifiers] == ["ARMATURE"]
 
 
+def test_an_instance_made_real_of_a_newer_version_follows_its_own_armature(tmp_path: Path) -> None:
+    """What its modifier reads is linked, and follows the armature of the other file."""
+    save(TREE_VERSION + 1, tmp_path / "library.blend")
+    new_file()
+    collection = load_collection(tmp_path / "library.blend", "Character")
+    bpy.context.scene.collection.children.unlink(collection)
+    empty = bpy.data.objects.new("Instance", None)
+    empty.instance_type, empty.instance_collection = "COLLECTION", collection
+    bpy.context.scene.collection.objects.link(empty)
+    bpy.context.view_layer.update()
+    select(empty)
+    bpy.ops.object.duplicates_make_real(use_base_parent=True, use_hierarchy=True)
+    check()
+    (obj,) = (each for each in bpy.context.scene.objects if each.type == "MESH")
+    assert "newer version" in str(problem_of(obj))
+    assert "The Armature modifier deforms it" in str(problem_of(obj))
+    pose_limb(obj.modifiers["Armature"].object, bend=0.7)
+    check()
+    assert distance(evaluated_positions(obj), by_armature_modifier(obj)) <= ROUNDING
+
+
+def test_nothing_is_enabled_beside_a_newer_version(tmp_path: Path) -> None:
+    """The palette of the armature would be written in an older form."""
+    _, shown = save(TREE_VERSION + 1, tmp_path / "newer.blend")
+    obj = opened(tmp_path / "newer.blend")
+    other = obj.copy()
+    other.data, other.name = obj.data.copy(), "Other"
+    bpy.context.scene.collection.objects.link(other)
+    other.dq_compensation.is_enabled = False
+    for modifier in [each for each in other.modifiers if is_own_modifier(each)]:
+        other.modifiers.remove(modifier)
+    select(other)
+    with pytest.raises(RuntimeError, match=r"Limb, on the armature of Other, .* newer version"):
+        bpy.ops.dqc.enable()
+    assert not other.dq_compensation.enabled
+    assert distance(evaluated_positions(obj), shown) <= ROUNDING
+
+
 def test_an_earlier_version_is_brought_up_to_date_when_its_file_is_opened() -> None:
     bpy.ops.wm.open_mainfile(filepath=str(STAMPED))
     check()

@@ -23,7 +23,6 @@ FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints",
 """The settings of an object that a preference gives to new characters: `new_method` and so on."""
 
 Look = Literal["AS_PAINTED", "SOFT", "SOFT_WITH_TWIST"]
-NewLook = Look | Literal["AS_SET_BELOW"]
 _LOOK = {"method": "COMPENSATED", "factor": 1.0, "curve": "MEASURED", "use_ball_joints": True}
 LOOKS: dict[Look, dict[str, Any]] = {
     "AS_PAINTED": _LOOK | {"softness": 0.0, "twist_spread": 0.0},
