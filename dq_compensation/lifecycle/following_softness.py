@@ -32,7 +32,6 @@ from ..scene.binding.content import (
     soft_copy,
 )
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import record_in
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
@@ -163,9 +162,9 @@ def _let_fitting_copy_act(skinned: SkinnedObject, shape: str) -> None:
 
     Its points are numbered as the vertices were, with steps where the shape has varied.
     """
-    copy = mesh_of(ensure_soft_copy(skinned))
-    if record_in(copy, RECORD_PROPERTY).get("shape") != shape:
-        copy.pop(RECORD_PROPERTY, None)
+    copy = ensure_soft_copy(skinned)
+    if record_of(skinned).get("shape") != shape:
+        mesh_of(copy).pop(RECORD_PROPERTY, None)
 
 
 def _follows_others(skinned: SkinnedObject) -> bool:
