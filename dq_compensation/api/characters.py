@@ -20,7 +20,7 @@ from ..lifecycle.enabling import linked_refusal, settings_changed
 from ..lifecycle.following import changing_together
 from ..modifier.written_record import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
-from ..scene.blender.rigging import deformation_refusal, find_rig, rig_of
+from ..scene.blender.rigging import deformation_refusal, rig_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import LOOKS, Look
 from ..scene.settings.bone_texts import changed_kinds, kinds_refusal, strengths_refusal
@@ -33,6 +33,7 @@ from ..scene.settings.object_settings import (
     Settings,
     settings_of,
 )
+from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.status import status_of
 from ..setup_check import catalogue, fixing

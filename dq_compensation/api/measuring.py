@@ -28,11 +28,11 @@ from ..scene.binding.content import modifiers_read
 from ..scene.blender.animation_curves import drivers
 from ..scene.blender.armature import bone_side
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import own_modifiers
-from ..scene.blender.rigging import find_rig, rig_of
+from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import object_millimetres
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.stack import find_rig, own_modifiers
 from ..ui_shared.arguments import (
     OnProgress,
     mesh_object,

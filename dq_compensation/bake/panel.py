@@ -14,7 +14,6 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness, end_comparison
 from ..modifier.modifier_stack import hide_for_drawing
-from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
     enabled_of_characters,
@@ -22,6 +21,7 @@ from ..scene.selected_characters import (
     until_edit,
 )
 from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
 from ..session.status import compared, tag_redraw
 from ..steps import Progress
 from ..ui_shared.reporting import (

@@ -21,10 +21,10 @@ from bpy.types import Object
 from .. import api
 from ..errors import FileError, UserError, raise_refusal
 from ..pipeline.files.files import object_files
-from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import MOST_FRAME
 from ..scene.settings.declaration import Declared, declared_in
 from ..scene.settings.object_settings import CHARACTER_CHOICES, CharacterChoices
+from ..scene.stack import find_rig
 from ..wording import bounded, listed
 from .blend_files import (
     in_scene,

@@ -19,10 +19,10 @@ from ..scene.binding.numpy_evaluator import support_of, support_weights
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_posed_copy, linked_refusal
-from ..scene.blender.rigging import find_rig
 from ..scene.copies import character_of, open_copy_of
 from ..scene.selected_characters import known_meshes, target_meshes
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
+from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..ui_shared.reporting import (
     OperatorResult,

@@ -50,12 +50,13 @@ from ..scene.blender.mesh import (
     read_property,
 )
 from ..scene.blender.own_objects import CHARACTER_PROPERTY, is_posed_copy, linked_refusal
-from ..scene.blender.rigging import find_rig, rig_of
+from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import object_millimetres
 from ..scene.copies import character_of, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
 from ..scene.settings.declaration import only_with
 from ..scene.settings.object_settings import Settings, setting_label, settings_of
+from ..scene.stack import find_rig
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.known_objects import enabled_objects, shaped
 from ..session.memory import memory_of

@@ -14,6 +14,7 @@ from typing import Any
 
 import bpy
 
+from ..holding import look_again
 from ..modifier.modifier_inputs import drive_settings
 from ..scene.blender.animation_curves import is_played
 from ..scene.blender.skinned_object import SkinnedObject
@@ -99,6 +100,7 @@ def _take_from_meshes(armature: bpy.types.Object) -> None:
         return
     _write(armature, max(found, key=found.count))
     settings_of(armature).character = uuid.uuid4().hex
+    look_again()
     for mesh in meshes:
         if is_alike(mesh, armature):
             _mark(mesh, armature)
@@ -215,6 +217,7 @@ def put_back(owner: bpy.types.Object, own: dict[str, Any], names: Iterable[str])
                 setattr(settings, name, own[name])
             else:
                 settings.property_unset(name)
+        look_again()
 
 
 def _mark(mesh: bpy.types.Object, armature: bpy.types.Object | None) -> None:
@@ -223,6 +226,7 @@ def _mark(mesh: bpy.types.Object, armature: bpy.types.Object | None) -> None:
     if settings.character == mark:
         return
     settings.character = mark
+    look_again()
     skinned = SkinnedObject(mesh)
     if mesh.library is None and (ours := skinned.ours) is not None and ours.node_group is not None:
         drive_settings(skinned, ours)

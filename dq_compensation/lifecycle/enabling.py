@@ -9,6 +9,7 @@ from typing import Any
 import bpy
 
 from ..errors import BindingError
+from ..holding import look_again, operation
 from ..modifier.installation import put_armature_modifier_back, remove_unused
 from ..modifier.modifier_stack import (
     installation_refusal,
@@ -20,8 +21,7 @@ from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import acts
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import own_modifiers
-from ..scene.blender.rigging import deformation_refusal, find_rig
+from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import show_again
 from ..scene.settings.addon_preferences import settings_of_new_characters
@@ -32,6 +32,7 @@ from ..scene.settings.object_settings import (
     armature_with_settings,
     settings_of,
 )
+from ..scene.stack import find_rig, own_modifiers
 from ..session.changes import (
     are_settings_being_written,
     note_adjusted,
@@ -119,6 +120,7 @@ def _give_coming_settings(obj: bpy.types.Object, *, by_script: bool) -> None:
     armature = SkinnedObject(obj).find_rig()
     if armature is not None and is_alike(obj, armature):
         settings.character = settings_of(armature).character
+        look_again()
 
 
 # Enables and disables objects, and gives the panel's sentences on them.
@@ -183,6 +185,7 @@ def notes_of(obj: bpy.types.Object) -> list[str]:
     return status_of(obj).notes
 
 
+@operation()
 def enable_all(
     objects: Sequence[bpy.types.Object],
     depsgraph: bpy.types.Depsgraph,
@@ -366,6 +369,7 @@ def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> C
     return found
 
 
+@operation()
 def disable(*objects: bpy.types.Object) -> None:
     """Give objects back to their Armature modifiers, every setting as it was."""
     show_ours()
@@ -377,6 +381,7 @@ def disable(*objects: bpy.types.Object) -> None:
         skinned.settings.is_enabled = False
         put_armature_modifier_back(skinned)
         skinned.before_enable.replaced_uid = 0
+        look_again()
         if skinned.before_enable.hidden_for_copy:
             show_again(obj)  # the posed copy that is open stays, beside it
         forget_status(obj)
@@ -404,6 +409,7 @@ def disable_all() -> tuple[list[bpy.types.Object], list[bpy.types.Object]]:
     return local, [obj for obj in found if own_modifiers(obj)]
 
 
+@operation()
 def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     """Read everything of an enabled object again and forget its failures.
 
@@ -418,6 +424,7 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     return status.binding
 
 
+@operation()
 def settings_changed(*objects: bpy.types.Object) -> list[bpy.types.Object]:
     """Follow a change of the settings of meshes and characters at once, unless more follow.
 
@@ -432,6 +439,7 @@ def settings_changed(*objects: bpy.types.Object) -> list[bpy.types.Object]:
     return meshes
 
 
+@operation()
 def reconcile_together(meshes: list[bpy.types.Object]) -> None:
     """Bring meshes up to date whose settings have changed; Blender evaluates them once."""
     if not meshes:

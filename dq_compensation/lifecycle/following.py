@@ -15,6 +15,7 @@ from typing import cast
 
 import bpy
 
+from ..holding import operation
 from ..modifier.installation import remove_unused, show_armature_result
 from ..modifier.modifier_inputs import keep_values
 from ..modifier.modifier_stack import (
@@ -30,9 +31,9 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_palette, keep_apart
-from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
 from ..session.changes import Changes, Update, forget_removed
 from ..session.known_objects import enabled_meshes, enabled_objects
 from ..session.memory import keep_only, memories, memory_of
@@ -277,6 +278,7 @@ def _forget_others(uids: set[int]) -> None:
     keep_only(ReadSkins, uids)
 
 
+@operation()
 def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
     """Reconcile every enabled object; returns whether one has to be looked at again."""
     enabled = enabled_objects()
@@ -322,6 +324,7 @@ def settle_all() -> None:
         _settle(obj)
 
 
+@operation()
 def _settle(obj: bpy.types.Object) -> None:
     if keeps_soft_weights(SkinnedObject(obj)) and obj.library is None:
         depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -329,6 +332,7 @@ def _settle(obj: bpy.types.Object) -> None:
             finish([obj])
 
 
+@operation()
 def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **options: bool) -> None:
     """`reconcile` for operators: Blender has evaluated the changes when this returns."""
     if reconcile(obj, depsgraph, **options).state is State.OUT_OF_DATE:
@@ -383,6 +387,7 @@ def waits_for_others(obj: bpy.types.Object) -> bool:
     return rig is not None and rig.session_uid in _waiting
 
 
+@operation()
 def finish(objects: Iterable[bpy.types.Object]) -> None:
     """Let Blender evaluate changed objects, then what follows of their characters' other meshes."""
     changed = list(dict.fromkeys(objects))
@@ -390,6 +395,7 @@ def finish(objects: Iterable[bpy.types.Object]) -> None:
     finish_others(changed)
 
 
+@operation()
 def finish_others(objects: Iterable[bpy.types.Object]) -> None:
     """The same for the other meshes alone."""
     others = list(dict.fromkeys(other for obj in objects for other in meshes_beside(obj)))

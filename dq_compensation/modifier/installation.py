@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import Float32s
 from ..core.deform import Deformation
 from ..errors import BindingError
+from ..holding import look_again
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     STATE_PROPERTY,
@@ -26,16 +27,17 @@ from ..scene.binding.content import (
 )
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import (
+from ..scene.blender.own_objects import is_hidden, remove_hidden, temporary_copy
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import Settings, named_bones
+from ..scene.stack import (
+    SKIN_NAME,
     TREE_PROPERTY,
-    is_hidden,
+    add_modifier,
+    drop_modifier,
     is_own_modifier,
     own_modifiers,
-    remove_hidden,
-    temporary_copy,
 )
-from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import SKIN_NAME, Settings, named_bones
 from ..session.changes import note_removed
 from ..wording import listed
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, skins_vertices
@@ -283,7 +285,7 @@ def uninstall(skinned: SkinnedObject) -> None:
     active = obj.modifiers.active
     let_shape_go(obj)
     for modifier in own_modifiers(obj):
-        obj.modifiers.remove(modifier)
+        drop_modifier(obj, modifier)
     if SKIN_NAME in obj.modifiers:
         show_skin(skinned, None)
     if HOOKS_PROPERTY in obj:
@@ -339,7 +341,7 @@ def _add_modifier(
     obj: bpy.types.Object, armature: bpy.types.Modifier, tree: bpy.types.NodeTree
 ) -> bpy.types.NodesModifier:
     active = obj.modifiers.active
-    modifier = cast("bpy.types.NodesModifier", obj.modifiers.new(_MODIFIER_NAME, "NODES"))
+    modifier = cast("bpy.types.NodesModifier", add_modifier(obj, _MODIFIER_NAME, "NODES"))
     use_tree(modifier, tree)  # at once: by the tree it is known as ours, whatever fails
     if active is not None:
         obj.modifiers.active = active
@@ -353,6 +355,7 @@ def _name_for(modifier: bpy.types.NodesModifier, base: Base) -> None:
     name = _MODIFIER_NAME if base == "ARMATURE" else _NAME_ALONE
     if modifier.name != name and modifier.name in {_MODIFIER_NAME, _NAME_ALONE}:
         modifier.name = name
+        look_again()
 
 
 def _other_users(skinned: SkinnedObject) -> list[SkinnedObject]:
@@ -468,6 +471,7 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
     if came_with_ours and armature is not None and not acts(armature):
         # It came hidden, with ours, from another object.
         before.replaced_modifier, before.replaced_uid = armature.name, armature.persistent_uid
+        look_again()
         before.replaced_show_viewport = before.replaced_show_render = True
     uninstall(skinned)
 
@@ -490,7 +494,7 @@ def evaluate_by_modifier(obj: bpy.types.Object, binding: Binding, settings: Sett
     with temporary_copy(obj) as copy:
         skinned = SkinnedObject(copy)
         for modifier in _not_ours_to_show(skinned):
-            copy.modifiers.remove(modifier)
+            drop_modifier(copy, modifier)
         restore_modifier(skinned)
         skinned.modifier.show_viewport = True
         try:

@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 
 from ..core.deform import RULES, Deformation
+from ..holding import look_again
 from ..scene.binding.content import MOVING, acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.animation_curves import is_played
@@ -16,18 +17,24 @@ from ..scene.blender.mesh import mesh_of, read_weights
 from ..scene.blender.own_objects import (
     ATTRIBUTE_OBJECT_PROPERTY,
     SOFT_COPY_PROPERTY,
-    is_own_modifier,
     is_placed_at,
     keep_record,
     new_hidden,
-    own_modifiers,
     place_at,
     placed_at,
     record_in,
 )
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import SKIN_NAME, Settings
+from ..scene.settings.object_settings import Settings
+from ..scene.stack import (
+    SKIN_NAME,
+    add_modifier,
+    drop_modifier,
+    is_own_modifier,
+    own_modifiers,
+    stack_of,
+)
 from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
 from ..session.status import compared
@@ -119,7 +126,7 @@ def put_in_place(skinned: SkinnedObject, examples: ExampleCounts | None) -> None
     if obj.override_library is not None:
         return
     for copy in copies:
-        obj.modifiers.remove(copy)
+        drop_modifier(obj, copy)
     move_beside(cast("bpy.types.Modifier", _last_of_base(skinned)), ours)
     base = base_of(ours)
     if base != "ARMATURE" or SKIN_NAME in obj.modifiers:
@@ -314,11 +321,7 @@ _SKIN: dict[str, object] = {
 
 
 def _skin_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
-    return [
-        each
-        for each in obj.modifiers
-        if each.type == "ARMATURE" and each.name.startswith(SKIN_NAME)
-    ]
+    return [obj.modifiers[name] for name in stack_of(obj).of("SKIN")]
 
 
 def _skin_is_shown(skinned: SkinnedObject, base: Base | None) -> bool:
@@ -340,9 +343,9 @@ def show_skin(skinned: SkinnedObject, base: Base | None) -> None:
         return
     active = obj.modifiers.active
     for each in _skin_modifiers(obj):
-        obj.modifiers.remove(each)
+        drop_modifier(obj, each)
     if base not in {None, "ARMATURE"}:
-        skin = obj.modifiers.new(SKIN_NAME, "ARMATURE")
+        skin = add_modifier(obj, SKIN_NAME, "ARMATURE")
         for name, value in (_SKIN | {"object": skinned.rig, "show_expanded": False}).items():
             setattr(skin, name, value)
         move_beside(cast("bpy.types.Modifier", skinned.ours), skin)
@@ -439,6 +442,7 @@ def take_over_modifier(skinned: SkinnedObject, base: Base, settings: Settings) -
         if before.replaced_modifier:
             restore_modifier(skinned)
         before.replaced_modifier, before.replaced_uid = modifier.name, modifier.persistent_uid
+        look_again()
         before.replaced_show_viewport = shown_in_viewport(skinned)
         before.replaced_show_render = modifier.show_render
         before.replaced_preserve_volume = modifier.use_deform_preserve_volume
@@ -467,6 +471,7 @@ def restore_modifier(skinned: SkinnedObject) -> None:
     let_go(skinned)
     before = skinned.before_enable
     before.replaced_modifier = ""
+    look_again()
     before.base_left_on = before.base_let_go = False
     if before.passing or before.passing_in_renders:
         show_replaced(skinned, viewport=False, renders=False)
@@ -760,7 +765,7 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
     if not is_tied(copy, skinned):
         place_at(copy, obj)
         if not len(copy.modifiers):
-            copy.modifiers.new("Armature", "ARMATURE")
+            add_modifier(copy, "Armature", "ARMATURE")
         for name, value in _soft_copy_modifier_of(skinned).items():
             setattr(copy.modifiers[0], name, value)
     return copy

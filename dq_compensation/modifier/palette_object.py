@@ -26,14 +26,8 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.content import digest
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import (
-    PALETTE_PROPERTY,
-    TREE_PROPERTY,
-    is_palette,
-    is_placed_at,
-    new_hidden,
-    place_at,
-)
+from ..scene.blender.own_objects import is_palette, is_placed_at, new_hidden, place_at
+from ..scene.stack import PALETTE_PROPERTY, TREE_PROPERTY
 from ..session.changes import remember_new
 from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, READS, TREE_VERSION
 from .modifier_inputs import get_input, set_input

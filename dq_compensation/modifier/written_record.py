@@ -40,15 +40,10 @@ from ..scene.binding.content import (
 from ..scene.binding.shape_key_offsets import example_items
 from ..scene.blender.armature import armature_of, has_moved
 from ..scene.blender.mesh import mesh_of, read_positions
-from ..scene.blender.own_objects import (
-    TREE_PROPERTY,
-    keep_record,
-    parsed_record,
-    record_in,
-    text_in,
-)
+from ..scene.blender.own_objects import keep_record, parsed_record, record_in, text_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
+from ..scene.stack import TREE_PROPERTY
 from .attribute_names import PREFIX, SOFT_COPY, TREE_VERSION, Base
 from .modifier_inputs import DRIVEN_INPUTS, are_driven, as_written, get_inputs
 from .modifier_stack import (

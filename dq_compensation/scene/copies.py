@@ -17,6 +17,7 @@ from .blender.own_objects import CHARACTER_PROPERTY
 from .blender.scenes import scene_aside
 from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import settings_of
+from .stack import drop_modifier
 
 # Finds the posed copy that replaces a character while the artist shapes it.
 #
@@ -161,7 +162,7 @@ def _skinned_copy(obj: bpy.types.Object, rig: bpy.types.Object, target: Target) 
     skinning = SkinnedObject(copy).find_modifier()
     for modifier in list(copy.modifiers):
         if modifier != skinning:
-            copy.modifiers.remove(modifier)
+            drop_modifier(copy, modifier)
     if skinning is not None:
         skinning.object = rig
         skinning.show_viewport = True

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import bpy
 
 from .blender.own_objects import is_hidden, is_posed_copy
-from .blender.rigging import find_rig
 from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import armature_with_settings, settings_of
+from .stack import find_rig
 
 # The skinned meshes of a view layer. Each drawing of a panel asks for them many times.
 

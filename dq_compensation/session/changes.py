@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import bpy
 import numpy as np
 
+from ..holding import look_again, operation
 from ..scene.binding.content import mesh_signature, object_signature, pose_signature
 from ..scene.blender.mesh import mesh_of, read_properties
-from ..scene.blender.own_objects import PALETTE_PROPERTY
-from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import forget_sentences, forget_skins
 from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings
+from ..scene.stack import PALETTE_PROPERTY, find_rig
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
 from .status import is_playing, is_posing, status_of
@@ -318,12 +318,14 @@ def _report(event: Followers, *about: Changes) -> None:
         concerned = [each for each in event if FOLLOWED.get(each, True)]
     for follower in concerned:
         try:
-            follower(*about)
+            with operation():
+                follower(*about)
         except Exception:  # noqa: BLE001 - as Blender does with handlers: the others are called
             _log.exception("%s failed", follower)
 
 
 def _on_evaluation(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    look_again()
     changes = Changes(depsgraph, is_frame=False)
     if _is_unfollowed or changes.edits:
         forget_skins()
@@ -341,6 +343,7 @@ def _before_frame(*_args: object) -> None:
 
 
 def _on_frame(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    look_again()
     forget_sentences()
     if not _is_unfollowed:
         _report_changes(FRAME, Changes(depsgraph, is_frame=True))
@@ -357,6 +360,7 @@ def _report_changes(event: Followers, changes: Changes) -> None:
 
 
 def _on_undo(*_args: object) -> None:
+    look_again()
     memories(_Adjusted).clear()
     KnownObjects.forget_everything()
     forget_skins()
@@ -365,6 +369,7 @@ def _on_undo(*_args: object) -> None:
 
 def _forget(*_args: object) -> None:
     """Forget everything that was found in the file."""
+    look_again()
     KnownObjects.forget_everything()
     forget_skins()
     forget_everything()

@@ -12,8 +12,8 @@ import numpy as np
 from ..arrays import Int32s
 from ..scene.blender.mesh import read_property
 from ..scene.blender.own_objects import is_posed_copy
-from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
 
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through
 # all of them 150 ns for each.

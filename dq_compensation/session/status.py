@@ -24,9 +24,9 @@ from ..scene.binding.content import (
     structure_of,
 )
 from ..scene.blender.own_objects import record_in
-from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
 from .known_objects import enabled_meshes, forget_characters
 from .memory import memories, memory_of
 

@@ -14,8 +14,9 @@ import numpy as np
 from ..errors import raise_refusal
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import linked_refusal
-from ..scene.blender.rigging import find_rig, telling_name
+from ..scene.blender.rigging import telling_name
 from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
 from ..wording import listed
 from .checks import (
     bone_hierarchy,

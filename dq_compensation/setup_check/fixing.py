@@ -12,8 +12,8 @@ import bpy
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.enabling import refresh
 from ..scene.blender.own_objects import linked_refusal
-from ..scene.blender.rigging import find_rig
 from ..scene.blender.scenes import evaluate_unkeyed
+from ..scene.stack import find_rig
 from ..session.known_objects import enabled_objects
 from ..wording import counted
 from . import catalogue

@@ -17,8 +17,9 @@ from ..errors import UserError, raise_refusal
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import AttributeType, flag_elements, mesh_of, read_attribute
 from ..scene.blender.own_objects import linked_refusal
-from ..scene.blender.rigging import find_rig, object_named, telling_name
+from ..scene.blender.rigging import object_named, telling_name
 from ..scene.selected_characters import NOTHING_SELECTED, target_meshes
+from ..scene.stack import find_rig
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     DIALOG_WIDTH,

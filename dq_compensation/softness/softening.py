@@ -42,18 +42,13 @@ from ..scene.blender.mesh import (
     write_first_weights,
 )
 from ..scene.blender.own_objects import keep_record, text_in
-from ..scene.blender.rigging import (
-    VISIBILITY,
-    deformation_refusal,
-    find_rig,
-    rig_of,
-    what_animates,
-)
+from ..scene.blender.rigging import VISIBILITY, deformation_refusal, rig_of, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
 from ..scene.settings.declaration import frozen_values, props
 from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
 from ..scene.vertex_groups import (
     BAKED_BONES,
     PAINTED,

@@ -15,7 +15,6 @@ from ..lifecycle.character_settings import meshes_with_settings
 from ..modifier.written_record import FoundBones, found_bones, joint_counts
 from ..painting.panel import draw_overlay
 from ..scene.blender.armature import armature_of, flipped_name
-from ..scene.blender.rigging import find_rig
 from ..scene.selected_characters import selected_characters
 from ..scene.settings.bone_texts import (
     KINDS,
@@ -31,6 +30,7 @@ from ..scene.settings.object_settings import (
     armature_with_settings,
     settings_of,
 )
+from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.status import status_of
 from ..ui_shared.reporting import OperatorResult, Refusing, draw_in_one_line, draw_sentence

@@ -24,7 +24,7 @@ from ..lifecycle.following import end_comparison
 from ..lifecycle.notes import older_than_its_file
 from ..modifier.modifier_stack import show_plain
 from ..scene.binding.content import other_renders_warning
-from ..scene.blender.rigging import find_rig, telling_name
+from ..scene.blender.rigging import telling_name
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
@@ -40,6 +40,7 @@ from ..scene.settings.object_settings import (
     armature_with_settings,
     settings_of,
 )
+from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.known_objects import enabled_objects
 from ..session.status import NOTES, compared, status_of, tag_redraw

@@ -12,6 +12,7 @@ import bpy
 from bpy.types import Context, Event, Operator, Timer, UILayout
 
 from ..errors import UserError
+from ..holding import operation
 from ..scene.settings.declaration import declared_in
 from ..session.changes import LOADED, RESTORED
 from ..session.known_objects import enabled_objects
@@ -188,7 +189,8 @@ def reports_errors(
     @wraps(execute)
     def execute_and_report(self: Any, context: Context) -> OperatorResult:
         try:
-            outcome = execute(self, context)
+            with operation():
+                outcome = execute(self, context)
         except UserError as error:
             keep_values(self)
             self.report({"ERROR"}, str(error))

@@ -17,8 +17,8 @@ from gpu.types import GPUShader, GPUTexture
 from mathutils import Color, Matrix, Vector
 
 from ..arrays import Float64s, Floats
-from ..scene.blender.rigging import find_rig
 from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
 from ..session.status import final_render_runs, is_coloured, is_drawn
 from .deformed_mesh import DeformedMesh
 from .gpu_objects import (

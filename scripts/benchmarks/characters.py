@@ -39,8 +39,8 @@ from benchmarks.targets import record
 from benchmarks.turns import Cast, Timing, copied, handlers_off, times_in_turn
 from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.stack import TREE_PROPERTY
 from human.dressed import (
     GLOVES,
     HAND,

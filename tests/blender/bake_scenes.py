@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.scene.blender.skinned_object import armature_modifier
+from dq_compensation.scene.stack import armature_modifier
 from human.poses import apply_pose, random_pose
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import rest_of

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dq_compensation
+from dq_compensation import holding
 from dq_compensation.lifecycle.app_handlers import _has_window
 from dq_compensation.viewport.gpu_objects import drawing_refusal
 from human.model import HumanArrays, Rig
@@ -32,6 +33,12 @@ from tests.replaced_functions import replace_everywhere
 def empty_file() -> None:
     """A file with one empty scene."""
     new_file()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _held_answers_are_right() -> None:
+    """Whatever an operation holds is compared with what there is, each time it is asked for."""
+    holding.verifies = True
 
 
 @pytest.fixture(scope="session", autouse=True)

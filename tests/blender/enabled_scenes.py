@@ -17,7 +17,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle.following import check_all
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.blender.skinned_object import armature_modifier
+from dq_compensation.scene.stack import armature_modifier
 from tests.blender.scene_builders import character, evaluated_positions
 from tests.limb import build_posed_limb
 

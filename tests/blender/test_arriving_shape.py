@@ -9,7 +9,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.modifier.nodes.own_trees import NAME, shape_keepers
-from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
+from dq_compensation.scene.stack import TREE_PROPERTY
 from tests.blender.enabled_scenes import check, disable, distance, enable, ours
 from tests.blender.scene_builders import evaluated_positions, link, new_file
 from tests.blender.test_armature_base import plain_twin

@@ -18,7 +18,7 @@ from dq_compensation.bake.panel import selected_characters
 from dq_compensation.bake.shape_key_bakes import bake_range, kept_frames
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.scenes import frames_of_range
-from dq_compensation.scene.blender.skinned_object import armature_modifier
+from dq_compensation.scene.stack import armature_modifier
 from tests.blender.bake_scenes import (
     LAST_FRAME,
     TOLERANCE,

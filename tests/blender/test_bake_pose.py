@@ -16,7 +16,8 @@ from dq_compensation.bake.shape_key_bakes import bake_current_pose
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.reconcile import State, compare_with_file, reconcile
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.scene.stack import armature_modifier
 from human.poses import apply_pose, named_poses, random_pose, rotation
 from tests.blender.bake_scenes import (
     TOLERANCE,

@@ -18,8 +18,8 @@ from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
-from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.scene.stack import TREE_PROPERTY
 from dq_compensation.ui import panels
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation

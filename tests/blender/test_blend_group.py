@@ -23,7 +23,7 @@ from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from dq_compensation.scene.settings.object_settings import LINEAR_NAME
+from dq_compensation.scene.stack import LINEAR_NAME
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import (

@@ -18,7 +18,7 @@ from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.examples.authoring import add_example
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.scene.binding.bind import bind
-from dq_compensation.scene.blender.skinned_object import armature_modifier
+from dq_compensation.scene.stack import armature_modifier
 from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import (

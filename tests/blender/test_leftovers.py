@@ -11,7 +11,8 @@ from dq_compensation import api
 from dq_compensation.lifecycle.enabling import copied_modifier_warning, problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
-from dq_compensation.scene.blender.own_objects import TREE_PROPERTY, is_palette
+from dq_compensation.scene.blender.own_objects import is_palette
+from dq_compensation.scene.stack import TREE_PROPERTY
 from tests.blender.enabled_scenes import check, disable, enable, select
 from tests.blender.scene_builders import linked_copy
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
-from dq_compensation.scene.blender.skinned_object import armature_modifier
+from dq_compensation.scene.stack import armature_modifier
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions, linked_copy
 from tests.limb import build_limb, build_posed_limb, pose_limb

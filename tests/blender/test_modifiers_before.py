@@ -23,7 +23,8 @@ from dq_compensation.modifier.installation import replace_armature_modifier
 from dq_compensation.modifier.modifier_stack import attribute_object_of
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY
 from dq_compensation.scene.blender.own_objects import record_in, temporary_copy
-from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.scene.stack import armature_modifier
 from dq_compensation.session.status import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable

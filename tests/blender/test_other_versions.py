@@ -20,7 +20,8 @@ from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of
 from dq_compensation.modifier.attribute_names import TREE_VERSION
 from dq_compensation.modifier.written_record import STAMP, STATE_PROPERTY
-from dq_compensation.scene.blender.own_objects import is_own_modifier, keep_record, record_in
+from dq_compensation.scene.blender.own_objects import keep_record, record_in
+from dq_compensation.scene.stack import is_own_modifier
 from tests.blender.enabled_scenes import check, description, disable, distance, error, ours, select
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import evaluated_positions

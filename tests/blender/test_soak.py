@@ -19,8 +19,8 @@ from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROP
 from dq_compensation.pipeline.takes.known_takes import TAKE_PROPERTY, unpacked
 from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.pipeline.takes.takes import chained, interpolated, take_times
-from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, TREE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.stack import PALETTE_PROPERTY, TREE_PROPERTY
 from dq_compensation.session.status import status_of
 from tests.blender.enabled_scenes import check, disable, ours
 from tests.blender.scene_builders import evaluated_positions

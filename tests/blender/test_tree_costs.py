@@ -7,7 +7,7 @@ import pytest
 
 from dq_compensation.modifier.modifier_inputs import get_input, get_inputs
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
-from dq_compensation.scene.blender.own_objects import TREE_PROPERTY
+from dq_compensation.scene.stack import TREE_PROPERTY
 from tests.blender.enabled_scenes import check, distance, enable, error, ours
 from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb

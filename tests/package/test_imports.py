@@ -42,7 +42,7 @@ LAYERS: dict[str, int] = {
     "command_line": 11,
 }
 TOP = 12
-BELOW_ALL = frozenset({"registration", "steps", "wording", "errors", "arrays"})
+BELOW_ALL = frozenset({"registration", "holding", "steps", "wording", "errors", "arrays"})
 # A room that is a feature has its panel and its operators beside what they call. These files stand
 # above all such rooms, and may use each other.
 PANELS = 9

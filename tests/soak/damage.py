@@ -16,8 +16,9 @@ import numpy as np
 
 from dq_compensation.modifier.attribute_names import PREFIX
 from dq_compensation.pipeline.takes.known_takes import TAKE_PROPERTY
-from dq_compensation.scene.blender.own_objects import TREE_PROPERTY, is_hidden, text_in
+from dq_compensation.scene.blender.own_objects import is_hidden, text_in
 from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.stack import TREE_PROPERTY
 from tests.blender.crowd_scenes import add_crowd
 from tests.blender.enabled_scenes import select
 from tests.blender.take_scenes import playing_limb

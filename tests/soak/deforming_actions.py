@@ -15,8 +15,9 @@ import numpy as np
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.modifier_stack import our_modifier
-from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.stack import armature_modifier
 from tests.blender.enabled_scenes import check, select
 from tests.blender.scene_builders import evaluated_positions
 from tests.soak.choosing import Action, among, on_mesh

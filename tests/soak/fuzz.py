@@ -16,8 +16,8 @@ from dq_compensation.pipeline.crowds.crowd_figures import figures_of_crowd
 from dq_compensation.pipeline.crowds.crowd_settings import is_crowd
 from dq_compensation.pipeline.takes.played_takes import playing_of
 from dq_compensation.scene.blender.own_objects import is_hidden
-from dq_compensation.scene.blender.rigging import find_rig
 from dq_compensation.scene.blender.scenes import scene_time
+from dq_compensation.scene.stack import find_rig
 from dq_compensation.session.status import status_of
 from tests.blender.enabled_scenes import check, select
 from tests.played_poses import pose_at

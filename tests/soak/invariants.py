@@ -34,19 +34,20 @@ from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.binding.content import OTHER_MESHES, reshaping_modifiers
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.mesh import mesh_of
-from dq_compensation.scene.blender.own_objects import (
-    TREE_PROPERTY,
-    is_hidden,
-    is_palette,
-    own_modifiers,
-)
-from dq_compensation.scene.blender.rigging import find_rig, rig_of
-from dq_compensation.scene.blender.skinned_object import SkinnedObject, armature_modifier
+from dq_compensation.scene.blender.own_objects import is_hidden, is_palette
+from dq_compensation.scene.blender.rigging import rig_of
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import (
     FOLLOWED_SETTINGS,
     Settings,
     armature_with_settings,
     settings_of,
+)
+from dq_compensation.scene.stack import (
+    TREE_PROPERTY,
+    armature_modifier,
+    find_rig,
+    own_modifiers,
 )
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories

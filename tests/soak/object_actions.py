@@ -6,7 +6,7 @@ from random import Random
 
 import bpy
 
-from dq_compensation.scene.blender.rigging import find_rig
+from dq_compensation.scene.stack import find_rig
 from tests.soak.choosing import (
     Action,
     any_mesh,

@@ -9,18 +9,18 @@ from typing import Any, cast
 
 import bpy
 
+from ...holding import look_again
 from ...scene.binding.content import digest
-from ...scene.blender.own_objects import (
-    KEEPS_SHAPE_PROPERTY,
-    TREE_PROPERTY,
-    remove_modifier,
-)
+from ...scene.blender.own_objects import remove_modifier
 from ...scene.blender.rigging import VISIBILITY, what_animates
-from ...scene.settings.object_settings import (
+from ...scene.settings.object_settings import settings_of
+from ...scene.stack import (
+    KEEPS_SHAPE_PROPERTY,
     LINEAR_NAME,
-    SKIN_NAME,
-    is_own_armature_modifier,
-    settings_of,
+    TREE_PROPERTY,
+    add_modifier,
+    drop_modifier,
+    stack_of,
 )
 from ...session.changes import is_new, remember_new
 from ...session.memory import memories, memory_of
@@ -125,7 +125,7 @@ def remove_for_undo(nodes: bpy.types.NodesModifier) -> None:
     if nodes.node_group is not None:
         memory_of(obj, _HadTree).uid = nodes.node_group.session_uid
     memory_of(obj, _HadTree).was_removed = True
-    obj.modifiers.remove(nodes)
+    drop_modifier(obj, nodes)
 
 
 def evaluate_again_after_undo() -> None:
@@ -150,6 +150,7 @@ def use_tree(nodes: bpy.types.NodesModifier, tree: bpy.types.NodeTree | None) ->
     """
     if nodes.node_group != tree:
         nodes.node_group = tree
+        look_again()
         if tree is not None and memory_of(nodes.id_data, _HadTree).uid != tree.session_uid:
             remember_new(tree)
 
@@ -258,21 +259,19 @@ def move_beside(
     place -= int(start < place)
     if start != place:
         modifiers.move(start, place)
+        look_again()
 
 
 def shape_keepers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     """The node modifiers of an object that keep the arriving shape, and copies by a user."""
-    nodes = [cast("bpy.types.NodesModifier", m) for m in obj.modifiers if m.type == "NODES"]
-    return [each for each in nodes if each.node_group and KEEPS_SHAPE_PROPERTY in each.node_group]
+    names = stack_of(obj).of("KEEPS_SHAPE")
+    return [cast("bpy.types.NodesModifier", obj.modifiers[name]) for name in names]
 
 
 def linear_modifiers(obj: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
     """The Armature modifiers of ours that deform an object to LINEAR: one, or copies of it."""
-    return [
-        cast("bpy.types.ArmatureModifier", each)
-        for each in obj.modifiers
-        if is_own_armature_modifier(each) and not each.name.startswith(SKIN_NAME)
-    ]
+    names = stack_of(obj).of("LINEAR")
+    return [cast("bpy.types.ArmatureModifier", obj.modifiers[name]) for name in names]
 
 
 def _wanted_by(ours: bpy.types.NodesModifier) -> tuple[str, str]:
@@ -374,6 +373,7 @@ def keep_shape(
         _add_before(obj, armature, _BACK_NAME, ensure_tree(_BACK_KEY, _build_back_tree))
         added = linear_modifiers(obj)[0]
         settings_of(obj).native.linear_uid = added.persistent_uid
+        look_again()
         for name, value in _linear_like(armature, linear).items():
             setattr(added, name, value)
     show_shape_with(obj, ours)
@@ -401,7 +401,7 @@ def _add_before(
     tree: bpy.types.NodeTree | None = None,
 ) -> None:
     """Add a modifier right before the Armature modifier: an Armature modifier, or with a tree."""
-    added = obj.modifiers.new(name, "ARMATURE" if tree is None else "NODES")
+    added = add_modifier(obj, name, "ARMATURE" if tree is None else "NODES")
     if tree is not None:
         use_tree(cast("bpy.types.NodesModifier", added), tree)
     added.show_expanded = False

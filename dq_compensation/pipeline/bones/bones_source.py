@@ -14,9 +14,10 @@ from ...scene.blender.animation_curves import all_actions, bone_channel
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.own_objects import linked_refusal
-from ...scene.blender.rigging import find_rig, rig_of
+from ...scene.blender.rigging import rig_of
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.key_writing import remove_curves, remove_keys, remove_made_basis
+from ...scene.stack import find_rig
 from ...scene.vertex_groups import (
     kept_record,
     restore_refusal,

@@ -16,8 +16,9 @@ from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_
 from ...modifier.modifier_stack import preserves_volume
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of
-from ...scene.blender.rigging import find_rig, rig_of
-from ...scene.blender.skinned_object import SkinnedObject, armature_modifier
+from ...scene.blender.rigging import rig_of
+from ...scene.blender.skinned_object import SkinnedObject
+from ...scene.stack import armature_modifier, find_rig
 from ...scene.vertex_groups import group_users, keep_weights, write_entries
 from ..correctives.corrective_poses import blending_joints
 from .bones_check import helps

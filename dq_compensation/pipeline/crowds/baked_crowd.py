@@ -27,13 +27,12 @@ from ...scene.blender.mesh import mesh_of, write_attribute
 from ...scene.blender.own_objects import (
     HIDDEN_PROPERTY,
     POSE_TABLE_PROPERTY,
-    is_own_modifier,
     keep_text,
     link_beside,
-    own_modifiers,
 )
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import Settings
+from ...scene.stack import is_own_modifier, own_modifiers
 from ...viewport.members import motion_keys
 from ..takes.played_takes import value_mesh
 from ..takes.takes import LocalPoses, fitted

@@ -17,10 +17,10 @@ from ...scene.binding.content import digest
 from ...scene.blender.armature import world_matrix
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import text_in
-from ...scene.blender.rigging import find_rig
 from ...scene.blender.scenes import is_moving, world_millimetres
 from ...scene.settings.declaration import frozen_values, props
 from ...scene.settings.object_settings import Settings
+from ...scene.stack import find_rig
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
 from ..takes.takes import Take

@@ -16,9 +16,9 @@ from ...errors import UserError
 from ...scene.binding.binding import Binding
 from ...scene.blender.armature import deforming_bones, is_place_unknown
 from ...scene.blender.own_objects import is_hidden
-from ...scene.blender.rigging import find_rig
 from ...scene.settings.addon_preferences import PREFERENCES_RESET
 from ...scene.settings.declaration import FOLLOWED_SETTING_CHANGED, only_with
+from ...scene.stack import find_rig
 from ...session.changes import EDIT, LOADED, RESTORED, Changes
 from ...session.known_objects import enabled_objects
 from ...session.memory import keep_only, memory_of

@@ -24,9 +24,9 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_hidden, parsed_record
-from ...scene.blender.rigging import find_rig
 from ...scene.blender.rna_properties import properties_of
 from ...scene.settings.declaration import only_with
+from ...scene.stack import find_rig
 from ...session.changes import EDIT, LOADED, RESTORED, Changes, Update
 from ...session.status import DelayedCall, tag_redraw
 from .known_takes import has_takes, keep_takes, note_changed, with_takes

@@ -37,6 +37,7 @@ from ..blender.own_objects import temporary_copy
 from ..blender.rigging import deformation_refusal, group_refusal
 from ..blender.scenes import scene_aside
 from ..blender.skinned_object import SkinnedObject
+from ..stack import drop_modifier
 from ..vertex_groups import PAINTED, kept_influences
 from .binding import Binding
 from .content import (
@@ -197,7 +198,7 @@ def _keep_only_before(copy: bpy.types.Object, skinned: SkinnedObject) -> None:
     kept = {modifier.name for modifier in skinned.modifiers_before}
     for modifier in list(copy.modifiers):
         if modifier.name not in kept:
-            copy.modifiers.remove(modifier)
+            drop_modifier(copy, modifier)
     copy.constraints.clear()
     copy.parent = None
     copy.matrix_world = skinned.obj.matrix_world

@@ -34,10 +34,11 @@ from ..blender.mesh import (
     read_weights,
     write_attribute,
 )
-from ..blender.own_objects import SOFT_COPY_PROPERTY, is_own_modifier, record_in
+from ..blender.own_objects import SOFT_COPY_PROPERTY, record_in
 from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
 from ..blender.skinned_object import SkinnedObject
 from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, settings_of
+from ..stack import is_own_modifier
 from .shape_key_offsets import example_items, shape_key_signature
 
 # The soft copy of a character: a hidden mesh with its vertices, which has the soft weights.

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import bpy
 
-from ..settings.object_settings import is_own_armature_modifier, settings_of
+from ..settings.object_settings import settings_of
+from ..stack import PALETTE_PROPERTY, drop_modifier, is_own_modifier
 from .mesh import mesh_of
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
@@ -60,18 +61,12 @@ def keep_record(owner: bpy.types.ID, name: str, record: Mapping[str, object]) ->
 
 # Of a posed copy: its character.
 CHARACTER_PROPERTY = "dq_compensation_example_of"
-# Of a palette: True.
-PALETTE_PROPERTY = "dq_compensation_palette_of"
 # Of an object with the attributes that a node tree reads: True.
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
 # Of the object with the soft weights of another one: True.
 SOFT_COPY_PROPERTY = "dq_compensation_soft_copy"
 # Of a mesh object: True. Its points say which pose a baked crowd shows when.
 POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
-# Of a node tree: the key of its kind.
-TREE_PROPERTY = "dq_compensation_tree"
-# Of the node trees that keep the arriving shape: True.
-KEEPS_SHAPE_PROPERTY = "dq_compensation_keeps_shape"
 
 # Of every object in no collection that the add-on has made: True. Scripts of others look for it.
 HIDDEN_PROPERTY = "dq_compensation_hidden"
@@ -154,33 +149,9 @@ def is_posed_copy(obj: bpy.types.Object) -> bool:
     return CHARACTER_PROPERTY in obj
 
 
-def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier is ours, be it one that deforms nothing."""
-    return _is_own_nodes(modifier) or is_own_armature_modifier(modifier)
-
-
-def _is_own_nodes(modifier: bpy.types.Modifier) -> bool:
-    tree = getattr(modifier, "node_group", None)
-    return tree is not None and TREE_PROPERTY in tree
-
-
 def name_in_sentences(modifier: bpy.types.Modifier) -> str:
     """The name of a modifier; of ours without what it says to people without the add-on."""
     return modifier.name.partition(" (")[0] if is_own_modifier(modifier) else modifier.name
-
-
-def own_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
-    """The node modifier that deforms an object, and copies of it by a user.
-
-    A palette has another one, and those that keep the arriving shape are others.
-    """
-    if PALETTE_PROPERTY in obj:
-        return []
-    return [
-        cast("bpy.types.NodesModifier", each)
-        for each in obj.modifiers
-        if _is_own_nodes(each) and KEEPS_SHAPE_PROPERTY not in each.node_group  # type: ignore[attr-defined]
-    ]
 
 
 # Recognises what belongs to other files, and puts new objects beside others.
@@ -208,7 +179,7 @@ def remove_modifier(obj: bpy.types.Object, modifier: bpy.types.Modifier) -> None
     It would come back when the file is opened, perhaps with a second Armature modifier.
     """
     if obj.override_library is None or not modifier.is_override_data:
-        obj.modifiers.remove(modifier)
+        drop_modifier(obj, modifier)
     elif modifier.show_viewport or modifier.show_render:
         modifier.show_viewport = modifier.show_render = False
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from ...errors import BindingError
 from ...wording import listed
-from ..settings.object_settings import find_rig
+from ..stack import find_rig, is_own_modifier
 from .animation_curves import animated_paths
 from .armature import armature_of, deforming_bones, is_invertible
 from .mesh import read_property
-from .own_objects import is_hidden, is_own_modifier
+from .own_objects import is_hidden
 from .skinned_object import SkinnedObject
 
 REFUSAL_NOT_A_MESH = "{obj} is not a mesh. Select the character's mesh."

@@ -7,8 +7,7 @@ data that it points to.
 
 from __future__ import annotations
 
-from itertools import takewhile
-from typing import cast
+from typing import Any, cast
 
 import bpy
 
@@ -16,11 +15,9 @@ from ...errors import BindingError
 from ..settings.object_settings import (
     DQCompensationNativeState,
     DQCompensationSettings,
-    armature_modifier,
-    find_rig,
     settings_of,
 )
-from .own_objects import is_own_modifier, own_modifiers
+from ..stack import Stack, stack_of
 
 
 class SkinnedObject:
@@ -46,9 +43,14 @@ class SkinnedObject:
         """Blender's own settings of the object as they were before it was enabled."""
         return self.settings.native
 
+    @property
+    def stack(self) -> Stack:
+        """The modifiers of the object by what they are."""
+        return stack_of(self.obj)
+
     def find_modifier(self) -> bpy.types.ArmatureModifier | None:
-        """The result of `armature_modifier`."""
-        return armature_modifier(self.obj)
+        """The Armature modifier that ours works with; None without any."""
+        return self._named(stack_of(self.obj).base)
 
     @property
     def modifier(self) -> bpy.types.ArmatureModifier:
@@ -59,8 +61,8 @@ class SkinnedObject:
         return modifier
 
     def find_rig(self) -> bpy.types.Object | None:
-        """The armature object of the Armature modifier, as `find_rig` of settings finds it."""
-        return find_rig(self.obj)
+        """The armature object of the Armature modifier; None without one."""
+        return stack_of(self.obj).rig
 
     @property
     def rig(self) -> bpy.types.Object:
@@ -84,9 +86,7 @@ class SkinnedObject:
     @property
     def modifiers_before(self) -> list[bpy.types.Modifier]:
         """The modifiers before the Armature modifier, without ours; empty when there is none."""
-        modifier, stack = self.find_modifier(), list(self.obj.modifiers)
-        before = stack[: stack.index(modifier)] if modifier is not None else []
-        return [each for each in before if not is_own_modifier(each)]
+        return [self.obj.modifiers[name] for name in stack_of(self.obj).before]
 
     @property
     def mixed_modifiers(self) -> list[bpy.types.ArmatureModifier]:
@@ -94,17 +94,16 @@ class SkinnedObject:
 
         Modifiers of the add-on may stand between them.
         """
-        modifier = self.find_modifier()
-        stack = [each for each in self.obj.modifiers if not is_own_modifier(each)]
-        if modifier is None:
-            return []
-        after = (cast("bpy.types.ArmatureModifier", m) for m in stack[stack.index(modifier) + 1 :])
-        return list(takewhile(lambda m: m.type == "ARMATURE" and m.use_multi_modifier, after))
+        mixed = stack_of(self.obj).mixed
+        return [cast("bpy.types.ArmatureModifier", self.obj.modifiers[name]) for name in mixed]
 
     @property
     def ours(self) -> bpy.types.NodesModifier | None:
         """Our node modifier; None without one."""
-        return next(iter(own_modifiers(self.obj)), None)
+        return self._named(next(iter(stack_of(self.obj).of("DEFORMS")), None))
+
+    def _named(self, name: str | None) -> Any:
+        return None if name is None else self.obj.modifiers[name]
 
     @property
     def has_linked_mesh(self) -> bool:

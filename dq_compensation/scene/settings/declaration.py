@@ -25,6 +25,8 @@ from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import bpy
 
+from ...holding import look_again, operation
+
 # Functions that a change of a setting calls: layers above put them into lists, by `FOLLOWS`.
 #
 # Each function gets the property group and the context, as the `update` of a property of Blender.
@@ -63,10 +65,12 @@ def calls(*events: Event) -> Callable[[Any, bpy.types.Context], None]:
     """The `update` of a property that calls all who follow these events."""
 
     def update(owner: Any, context: bpy.types.Context) -> None:
-        for event in events:
-            for follower in event:
-                if FOLLOWED.get(follower, True):
-                    follower(owner, context)
+        look_again()
+        with operation():
+            for event in events:
+                for follower in event:
+                    if FOLLOWED.get(follower, True):
+                        follower(owner, context)
 
     return update
 

@@ -15,6 +15,8 @@ from bpy.types import PropertyGroup
 from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
+from ...holding import held
+from ..stack import find_rig, stack_of
 from .bone_texts import (
     kinds_in,
     names_in,
@@ -564,54 +566,6 @@ def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
     return obj.dq_compensation  # type: ignore[attr-defined]
 
 
-# The armature of a mesh object, and whether the mesh goes with the settings of its character.
-
-
-# Our own Armature modifiers: one shows a skin and moves nothing, one deforms for `own_trees` alone.
-SKIN_NAME = "DQ Compensation: Skin"
-LINEAR_NAME = "DQ Compensation: Linear"
-
-
-def is_own_armature_modifier(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier is an Armature modifier of ours."""
-    if modifier.type != "ARMATURE":
-        return False
-    if modifier.name.startswith((SKIN_NAME, LINEAR_NAME)):
-        return True
-    # Nothing is ours where the add-on is not registered. To read the group of an object that has
-    # none would write an empty one.
-    settings: Any = getattr(modifier.id_data, "dq_compensation", None)
-    has_state = settings is not None and settings.is_property_set("native")
-    return has_state and settings.native.linear_uid == modifier.persistent_uid
-
-
-def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier that our modifier works with; None without any.
-
-    The first one that has an armature; when none has, the first one. Of an enabled object it
-    stays the same one when another tool adds its own above it.
-    """
-    every = (each for each in obj.modifiers if each.type == "ARMATURE")
-    found = [
-        cast("bpy.types.ArmatureModifier", m) for m in every if not is_own_armature_modifier(m)
-    ]
-    complete = [each for each in found if each.object is not None]
-    if len(complete) > 1:
-        before: Any = settings_of(obj).native
-        uid, name = before.replaced_uid, before.replaced_modifier
-        for each in complete:
-            if each.persistent_uid == uid if uid else each.name == name:
-                return each
-    return next(iter(complete or found), None)
-
-
-def find_rig(obj: bpy.types.Object) -> bpy.types.Object | None:
-    """The armature object of `armature_modifier`; None without one, or without its library."""
-    modifier = armature_modifier(obj)
-    rig = modifier.object if modifier is not None else None
-    return rig if rig is not None and rig.type == "ARMATURE" else None
-
-
 def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     """The armature with whose settings a mesh object goes; None where it has settings of its own.
 
@@ -624,8 +578,7 @@ def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     """
     settings: Any = obj.dq_compensation  # type: ignore[attr-defined]
     mark = settings.character
-    modifier = armature_modifier(obj) if mark else None
-    armature: Any = modifier.object if modifier is not None else None
+    armature: Any = stack_of(obj).rig if mark else None
     return armature if armature is not None and armature.dq_compensation.character == mark else None
 
 
@@ -654,20 +607,13 @@ class Settings(MethodSettings):
     acting_method: Method = "COMPENSATED"
     by_example: bool = False
 
-    @classmethod
-    def of(cls, obj: bpy.types.Object) -> Settings:
+    @staticmethod
+    def of(obj: bpy.types.Object) -> Settings:
         """The settings of an object; of an evaluated one, with animation and drivers.
 
         A mesh that goes with its character has `FOLLOWED_SETTINGS` from the armature.
         """
-        chosen = settings_of(obj)
-        values = {name: getattr(chosen, name) for name in METHOD_SETTINGS}
-        armature = armature_with_settings(obj)
-        if armature is not None:
-            of_character = settings_of(armature)
-            values |= {name: getattr(of_character, name) for name in FOLLOWED_SETTINGS}
-        acting_method, by_example = _acting(chosen.method, chosen.example_base)
-        return cls(acting_method=acting_method, by_example=by_example, **values)
+        return _settings_that_act(obj)
 
     def with_method(self, chosen_method: ChosenMethod, example_base: ExampleBase) -> Settings:
         """The same with another method."""
@@ -727,6 +673,18 @@ class Settings(MethodSettings):
     def compensates(self) -> bool:
         """Whether the acting method compensates the bulge of dual quaternions."""
         return self.acting_method == "COMPENSATED"
+
+
+@held
+def _settings_that_act(obj: bpy.types.Object) -> Settings:
+    chosen = settings_of(obj)
+    values = {name: getattr(chosen, name) for name in METHOD_SETTINGS}
+    armature = armature_with_settings(obj)
+    if armature is not None:
+        of_character = settings_of(armature)
+        values |= {name: getattr(of_character, name) for name in FOLLOWED_SETTINGS}
+    acting_method, by_example = _acting(chosen.method, chosen.example_base)
+    return Settings(acting_method=acting_method, by_example=by_example, **values)
 
 
 def _acting(chosen: ChosenMethod, example_base: ExampleBase) -> tuple[Method, bool]:

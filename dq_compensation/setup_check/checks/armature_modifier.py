@@ -8,13 +8,15 @@ from typing import cast
 import bpy
 import numpy as np
 
+from ...holding import look_again
 from ...modifier.modifier_stack import preserves_volume, replaced_modifier
 from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import read_property
-from ...scene.blender.own_objects import is_own_modifier, name_in_sentences, remove_modifier
+from ...scene.blender.own_objects import name_in_sentences, remove_modifier
 from ...scene.blender.rigging import VISIBILITY, what_animates
+from ...scene.stack import add_modifier, drop_modifier, is_own_modifier
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
@@ -271,9 +273,10 @@ def _add_modifier(subject: Subject, _issue: Issue) -> Repair:
     obj, armature = subject.obj, _right_armature(subject)
     assert armature is not None  # it was found just now
     yield
-    modifier = cast("bpy.types.ArmatureModifier", obj.modifiers.new("Armature", "ARMATURE"))
+    modifier = cast("bpy.types.ArmatureModifier", add_modifier(obj, "Armature", "ARMATURE"))
     modifier.object = armature
     obj.modifiers.move(obj.modifiers.find(modifier.name), 0)  # pinned ones are behind it
+    look_again()
     if _is_deformed_by_parent(obj):
         # Else the armature would deform it twice.
         obj.parent_type = "OBJECT"
@@ -330,7 +333,7 @@ def _remove_idle(subject: Subject, _issue: Issue) -> Repair:
     idle = _idle(subject.obj)
     yield
     for modifier in idle:
-        subject.obj.modifiers.remove(modifier)
+        drop_modifier(subject.obj, modifier)
     modifiers = counted(len(idle), "Armature modifier")
     return f"Removed {modifiers} without an armature from {subject.obj.name}"
 

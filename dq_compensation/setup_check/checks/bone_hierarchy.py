@@ -25,8 +25,8 @@ from ...scene.blender.animation_curves import (
     key_points,
 )
 from ...scene.blender.armature import armature_of, edited_bones, is_helper_bone
-from ...scene.blender.rigging import find_rig
 from ...scene.settings.object_settings import Settings, settings_of
+from ...scene.stack import find_rig
 from ...wording import counted, listed
 from ..fixes.bone_dependents import (
     BoneMotion,

@@ -32,13 +32,13 @@ from ...scene.blender.animation_curves import (
 )
 from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.mesh import read_property
-from ...scene.blender.skinned_object import armature_modifier
 from ...scene.settings.object_settings import (
     Settings,
     armature_with_settings,
     setting_label,
     settings_of,
 )
+from ...scene.stack import armature_modifier
 from ...wording import counted, listed, verb
 from ..fixes.bone_dependents import (
     VECTOR_CHANNELS,

@@ -30,7 +30,7 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of, edited_bones
 from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_hidden
-from ...scene.blender.skinned_object import armature_modifier
+from ...scene.stack import armature_modifier
 from ...wording import counted, listed
 from ..fixes.bone_dependents import (
     LOCATION_TYPES,

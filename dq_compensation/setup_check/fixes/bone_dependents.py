@@ -25,7 +25,8 @@ from ...scene.blender.animation_curves import (
     stored_actions,
 )
 from ...scene.blender.armature import armature_of
-from ...scene.blender.own_objects import is_hidden, own_modifiers
+from ...scene.blender.own_objects import is_hidden
+from ...scene.stack import own_modifiers
 from ...wording import counted, listed
 from ..issue import FixError
 from .requirements import require_local, require_own_action
