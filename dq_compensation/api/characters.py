@@ -15,8 +15,8 @@ import bpy
 from ..core.skeleton import BoneKind
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
-from ..lifecycle.character_settings import leave_character, own_values, put_back
-from ..lifecycle.enabling import linked_refusal, settings_changed
+from ..lifecycle.character_settings import own_values, put_back
+from ..lifecycle.enabling import linked_refusal, settings_changed, share_settings
 from ..lifecycle.following import changing_together
 from ..modifier.written_record import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
@@ -27,10 +27,10 @@ from ..scene.settings.bone_texts import changed_kinds, kinds_refusal, strengths_
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
-    FOLLOWED_SETTINGS,
     GROUP_SETTINGS,
     CharacterChoices,
     Settings,
+    armature_with_settings,
     settings_of,
 )
 from ..scene.stack import find_rig
@@ -104,11 +104,11 @@ def settings(obj: bpy.types.Object) -> CharacterSettings:
         BindingError: it is neither a mesh nor an armature that deforms one.
     """
     obj = mesh_object(obj)
-    chosen: Any = settings_of(obj)
-    values = {name: getattr(chosen, name) for name in CHARACTER_CHOICES}
-    acting: Any = Settings.of(obj)
-    values |= {name: getattr(acting, name) for name in FOLLOWED_SETTINGS}
-    return CharacterSettings(enabled=chosen.is_enabled, **values)
+    of_mesh: Any = settings_of(obj)
+    acting: Any = settings_of(armature_with_settings(obj) or obj)
+    values = {name: getattr(acting, name) for name in CHARACTER_CHOICES}
+    values |= {name: getattr(of_mesh, name) for name in GROUP_SETTINGS}
+    return CharacterSettings(enabled=of_mesh.is_enabled, **values)
 
 
 def change_settings(objects: Objects, **settings: Any) -> None:
@@ -147,9 +147,9 @@ def changed_settings(
     try:
         for obj in objects:
             _write(obj, values)
-        leave_character(objects, values)
+        share_settings(*objects, names=values)
         yield
-        settings_changed(*objects)
+        settings_changed(*objects, names=values)
         for obj, known_problem in zip(objects, known, strict=True):
             problem = status_of(obj).problem if settings_of(obj).is_enabled else None
             if problem not in (None, known_problem):

@@ -15,8 +15,18 @@ from ..modifier.nodes.own_trees import (
 )
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.declaration import FOLLOWED_SETTING_CHANGED, SETTING_CHANGED, SHOWN_CHANGED
-from ..scene.settings.object_settings import DQCompensationSettings, settings_of
+from ..scene.settings.declaration import (
+    CHARACTER_SETTING_CHANGED,
+    FOLLOWED_SETTING_CHANGED,
+    SETTING_CHANGED,
+    SHOWN_CHANGED,
+)
+from ..scene.settings.object_settings import (
+    CHARACTER_SETTINGS,
+    FOLLOWED_SETTINGS,
+    DQCompensationSettings,
+    settings_of,
+)
 from ..session.changes import (
     EDIT,
     FRAME,
@@ -42,9 +52,12 @@ from ..session.status import (
 )
 from ..viewport.draw_handler import free
 from . import following
-from .character_settings import give_followed
+from .character_settings import keep_in_file
 from .enabling import reconcile_together, settings_changed, share_settings
 from .following_softness import detach_new_soft_copy
+
+# Of the settings of a character.
+_NOT_FOLLOWED = frozenset(CHARACTER_SETTINGS).difference(FOLLOWED_SETTINGS)
 
 
 def _on_edit(changes: Changes) -> None:
@@ -66,7 +79,11 @@ def _on_frame(changes: Changes) -> None:
 def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     obj = owner.id_data
     if isinstance(obj, bpy.types.Object) and not are_settings_being_written():
-        settings_changed(obj)
+        reconcile_together([obj] if obj.library is None and settings_of(obj).is_enabled else [])
+
+
+def _on_character_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:
+    settings_changed(owner.id_data, names=_NOT_FOLLOWED)
 
 
 def _on_followed_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:
@@ -74,7 +91,7 @@ def _on_followed_setting(owner: DQCompensationSettings, _context: bpy.types.Cont
     obj = owner.id_data
     if not isinstance(obj, bpy.types.Object) or are_settings_being_written():
         return
-    meshes, spreads = [obj] if give_followed(obj) else share_settings(obj), owner.twist_spread > 0.0
+    meshes, spreads = share_settings(obj, names=FOLLOWED_SETTINGS), owner.twist_spread > 0.0
     if beginning := [mesh for mesh in meshes if status_of(mesh).has_spread != spreads]:
         reconcile_together(beginning)
 
@@ -142,6 +159,7 @@ def _on_undo() -> None:
 
 def _before_save(*_args: object) -> None:
     show_ours()
+    keep_in_file(enabled_objects())
     following.settle_all()
     following.restore_all()
 
@@ -185,6 +203,7 @@ FOLLOWS = (
     (LOADED, _on_load),
     (PLAYED, check_soon),
     (SETTING_CHANGED, _on_setting),
+    (CHARACTER_SETTING_CHANGED, _on_character_setting),
     (FOLLOWED_SETTING_CHANGED, _on_followed_setting),
     (SHOWN_CHANGED, _on_shown_setting),
 )

@@ -1,22 +1,24 @@
 """The settings of a character: its armature has them, and most of its meshes go with them.
 
-What acts on a mesh are its own settings, as scripts, drivers and files know them. The armature
-object has the same settings. What is changed there is written to the meshes that go with it. Only
-`FOLLOWED_SETTINGS`, which can be animated, are read from the armature itself. A mesh that has the
-settings of its character goes with it; another one has settings of its own, without a mark.
+`own` says whose settings act. An armature that has it has the settings of its character: it gets
+them from the first mesh that is enabled (`begin_character`). A mesh without it goes with such an
+armature: `Settings.of` and the drivers read them there. The values of the mesh itself are kept
+equal, so that scripts read what acts and a mesh that leaves its armature keeps its look:
+`armature_changed` writes them at once, `follow_armature` when the mesh is looked at, and
+`keep_in_file` before the file is saved. A mesh gets `own` where something else is written, keyed or
+driven there (`meshes_changed`), or where it comes to another armature with other settings.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import bpy
 
 from ..holding import look_again
 from ..modifier.modifier_inputs import drive_settings
-from ..scene.blender.animation_curves import is_played
+from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
@@ -24,9 +26,16 @@ from ..scene.settings.object_settings import (
     armature_with_settings,
     settings_of,
 )
-from ..session.changes import note_adjusted, writing_settings
+from ..scene.stack import find_rig
+from ..session.changes import writing_settings
 from ..session.known_objects import enabled_meshes
-from ..session.status import status_of
+from ..session.memory import memory_of
+
+
+class _Followed:
+    """The session_uid of the armature with which a mesh went when it was looked at last."""
+
+    armature_uid = 0
 
 
 def values_of(owner: bpy.types.Object) -> dict[str, Any]:
@@ -37,13 +46,19 @@ def values_of(owner: bpy.types.Object) -> dict[str, Any]:
 
 def has_settings(armature: bpy.types.Object | None) -> bool:
     """Whether an armature has the settings of its character."""
-    return armature is not None and bool(settings_of(armature).character)
+    return armature is not None and settings_of(armature).own
 
 
 def meshes_with_settings(armature: bpy.types.Object) -> list[bpy.types.Object]:
     """The enabled meshes that go with the settings of an armature."""
     meshes = enabled_meshes(armature) if has_settings(armature) else []
-    return [mesh for mesh in meshes if armature_with_settings(mesh) == armature]
+    return [mesh for mesh in meshes if not settings_of(mesh).own]
+
+
+def moving_settings(owner: bpy.types.Object) -> set[str]:
+    """The settings of a character that are animated or driven on a mesh or an armature."""
+    paths = animated_paths(owner) if owner.animation_data is not None else ()
+    return {name for name in CHARACTER_SETTINGS if f"dq_compensation.{name}" in paths}
 
 
 def is_alike(mesh: bpy.types.Object, armature: bpy.types.Object) -> bool:
@@ -51,155 +66,122 @@ def is_alike(mesh: bpy.types.Object, armature: bpy.types.Object) -> bool:
     return values_of(mesh) == values_of(armature) and not moving_settings(mesh)
 
 
-def moving_settings(
-    owner: bpy.types.Object, names: Iterable[str] = CHARACTER_SETTINGS
-) -> list[str]:
-    """The labels of those of some settings that are animated or driven on a mesh or an armature."""
-    if owner.animation_data is None:
-        return []
-    moving = (name for name in names if is_played(owner, f"dq_compensation.{name}"))
-    return [settings_of(owner).bl_rna.properties[name].name for name in moving]
+def begin_character(mesh: bpy.types.Object) -> None:
+    """Give an armature without settings those that most of its enabled meshes have.
 
-
-def stay_with_character(skinned: SkinnedObject) -> None:
-    """Look whether a mesh still goes with its character, before it is compared with its modifier.
-
-    A mesh that was given to another armature, or a setting of which is animated, keeps its look: it
-    has its own settings.
+    Of several that are as many it takes those of the first by name. Keys and drivers stay where
+    they are: such a mesh has settings of its own.
     """
-    mesh, armature, status = skinned.obj, skinned.find_rig(), status_of(skinned.obj)
-    if mesh.library is not None or armature is None:
+    armature = find_rig(mesh)
+    if mesh.library or armature is None or armature.library or has_settings(armature):
         return
-    before, status.armature_uid = status.armature_uid, armature.session_uid
-    if not has_settings(armature) or not skinned.settings.character:
-        return
-    # A copy of an armature has the same mark.
-    stays = before in (0, armature.session_uid) and armature_with_settings(mesh) == armature
-    if not stays or moving_settings(mesh):
-        _mark(mesh, armature if is_alike(mesh, armature) else None)
-
-
-def begin_character(skinned: SkinnedObject) -> None:
-    """Let an armature without settings take those of its meshes, once one of them is deformed."""
-    mesh, armature = skinned.obj, skinned.find_rig()
-    if mesh.library is not None or armature is None or status_of(mesh).problem is not None:
-        return
-    if armature.library is None and not has_settings(armature):
-        _take_from_meshes(armature)
-
-
-def _take_from_meshes(armature: bpy.types.Object) -> None:
-    """Give an armature the settings that most of its enabled meshes have, the first by name.
-
-    Keys and drivers stay where they are: such a mesh has settings of its own.
-    """
-    meshes = [mesh for mesh in enabled_meshes(armature) if mesh.library is None]
-    meshes.sort(key=lambda mesh: mesh.name)
-    found = [values_of(mesh) for mesh in meshes if not moving_settings(mesh)]
-    if not found:
-        return
-    _write(armature, max(found, key=found.count))
-    settings_of(armature).character = uuid.uuid4().hex
-    look_again()
-    for mesh in meshes:
-        if is_alike(mesh, armature):
-            _mark(mesh, armature)
-
-
-def meshes_changed(meshes: Iterable[bpy.types.Object]) -> None:
-    """Follow a change of meshes' settings: each goes with its character, or has its own.
-
-    Where all that went with an armature have changed, it takes the settings of the first.
-    """
-    by_armature: dict[bpy.types.Object, list[bpy.types.Object]] = {}
-    for mesh in meshes:
-        armature = SkinnedObject(mesh).find_rig()
-        if armature is not None and has_settings(armature):
-            by_armature.setdefault(armature, []).append(mesh)
-    for armature, changed in by_armature.items():
-        if armature.library is None:
-            going = meshes_with_settings(armature)
-            is_whole = bool(going) and all(mesh in changed for mesh in going)
-            if is_whole and not moving_settings(armature, FOLLOWED_SETTINGS):
-                _write(armature, values_of(going[0]))
-        for mesh in changed:
-            _mark(mesh, armature if is_alike(mesh, armature) else None)
-
-
-def give_followed(mesh: bpy.types.Object) -> bool:
-    """Give an armature the `FOLLOWED_SETTINGS` of its only enabled mesh; whether they agree now.
-
-    They are most often changed by dragging, and the armature is named as edited each time: cheap.
-    """
-    armature = armature_with_settings(mesh)
-    if armature is None or armature.library is not None or enabled_meshes(armature) != [mesh]:
-        return False
-    if armature.animation_data is not None and moving_settings(armature, FOLLOWED_SETTINGS):
-        return False
-    settings: Any = settings_of(mesh)
-    _write(armature, {name: getattr(settings, name) for name in FOLLOWED_SETTINGS})
-    note_adjusted(mesh)
-    return True
-
-
-def leave_character(
-    objects: Iterable[bpy.types.Object], names: Iterable[str] = CHARACTER_SETTINGS
-) -> None:
-    """Let meshes without DQ Compensation keep the settings that were written to them.
-
-    Args:
-        names: of the settings that were written.
-    """
-    for obj in objects:
-        armature = armature_with_settings(obj)
-        if armature is not None and not settings_of(obj).is_enabled:
-            mine, of_character = values_of(obj), values_of(armature)
-            if any(mine[name] != of_character[name] for name in mine.keys() & names):
-                _mark(obj, None)
+    meshes = [each for each in enabled_meshes(armature) if each.library is None]
+    meshes.sort(key=lambda each: each.name)
+    if found := [values_of(each) for each in meshes if not moving_settings(each)]:
+        _write(armature, max(found, key=found.count))
+        settings_of(armature).own = True
+        for each in meshes:
+            _let_own(each, not is_alike(each, armature), anew=True)
 
 
 def give_if_alone(mesh: bpy.types.Object) -> None:
     """Give an armature the settings of a mesh that was just enabled, if none goes with them."""
-    armature = SkinnedObject(mesh).find_rig()
-    if armature is None or armature.library is not None or not has_settings(armature):
-        return
-    if moving_settings(mesh):
+    armature = find_rig(mesh)
+    if armature is None or armature.library or not has_settings(armature) or moving_settings(mesh):
         return
     meshes = (other for other in bpy.data.objects if other.type == "MESH")
-    if not any(armature_with_settings(other) == armature for other in meshes):
+    if settings_of(mesh).own and armature not in map(armature_with_settings, meshes):
         _write(armature, values_of(mesh))
-        _mark(mesh, armature)
+        _let_own(mesh, False)
 
 
 def armature_changed(armature: bpy.types.Object) -> list[bpy.types.Object]:
     """Write the settings of an armature to the meshes that go with it; returns these."""
     meshes = [mesh for mesh in meshes_with_settings(armature) if mesh.library is None]
-    values = values_of(armature) if meshes else {}
-    for mesh in meshes:
-        _write(mesh, values)
+    keep_in_file(meshes)
     return meshes
+
+
+def keep_in_file(meshes: Iterable[bpy.types.Object]) -> None:
+    """Write the settings that act to meshes that go with their armatures, animated ones too."""
+    for mesh in meshes:
+        if mesh.library is None and (armature := armature_with_settings(mesh)) is not None:
+            _write(mesh, values_of(armature))
+
+
+def follow_armature(mesh: bpy.types.Object) -> None:
+    """Look whether an enabled mesh still goes with its armature, before it is brought up to date.
+
+    With the armature of the last look it takes what animation has changed there. With another one,
+    or at the first look at a file, it keeps its look: where anything differs, it has its own
+    settings from now on. So it has where one of them is animated.
+    """
+    armature = armature_with_settings(mesh)
+    if armature is None or mesh.library is not None:
+        return
+    known, override = memory_of(mesh, _Followed), mesh.override_library
+    # What is written to an override that is not editable does not come into the file.
+    is_same = known.armature_uid == armature.session_uid
+    is_same |= override is not None and override.is_system_override
+    known.armature_uid = armature.session_uid
+    moving, mine = moving_settings(mesh), values_of(mesh)
+    others = {name: value for name, value in values_of(armature).items() if name not in moving}
+    others = {name: value for name, value in others.items() if mine[name] != value}
+    if not (moving or others):
+        return
+    elsewhere = moving_settings(armature)
+    if is_same or others.keys() <= elsewhere:
+        # Those that are read in each frame do not count: an evaluation would follow each of them.
+        left_out = set() if moving else elsewhere.intersection(FOLLOWED_SETTINGS)
+        _write(mesh, {name: value for name, value in others.items() if name not in left_out})
+        others = {}
+    if moving or others:
+        _let_own(mesh, True)
+
+
+def meshes_changed(
+    meshes: Iterable[bpy.types.Object], names: Collection[str] = CHARACTER_SETTINGS
+) -> None:
+    """Follow what was written to meshes: each goes with its character, or has its own settings.
+
+    Where all enabled meshes that went with an armature have changed, it takes what is written.
+
+    Args:
+        names: of the settings that may have been written; the others are as they act.
+    """
+    by_armature: dict[bpy.types.Object, list[bpy.types.Object]] = {}
+    for mesh in meshes:
+        armature, was_enabled = find_rig(mesh), settings_of(mesh).is_property_set("is_enabled")
+        if was_enabled and armature is not None and has_settings(armature):
+            by_armature.setdefault(armature, []).append(mesh)
+    for armature, changed in by_armature.items():
+        acting, moving = values_of(armature), moving_settings(armature)
+        going = meshes_with_settings(armature) if armature.library is None else []
+        if going and set(going).issubset(changed) and moving.isdisjoint(names):
+            mine = values_of(going[0])
+            acting |= {name: value for name, value in mine.items() if name in names}
+            _write(armature, acting)
+        for mesh in changed:
+            mine = values_of(mesh)
+            if settings_of(mesh).own:
+                _let_own(mesh, bool(moving or mine != acting or moving_settings(mesh)))
+                continue
+            others = {name: value for name, value in acting.items() if name not in names}
+            if mine != mine | others:
+                _write(mesh, others)
+            _let_own(mesh, mine | others != acting)
 
 
 def use_character_settings(mesh: bpy.types.Object, armature: bpy.types.Object) -> None:
     """Give a mesh the settings of its character."""
     _write(mesh, values_of(armature))
-    _mark(mesh, armature)
+    _let_own(mesh, False)
 
 
 def use_own_settings(mesh: bpy.types.Object) -> None:
     """Let a mesh keep the settings that it has now while those of its character change."""
-    armature = armature_with_settings(mesh)
-    if armature is not None:
-        _write(mesh, values_of(armature))
-    _mark(mesh, None)
-
-
-def _write(owner: bpy.types.Object, values: dict[str, Any]) -> None:
-    settings: Any = settings_of(owner)
-    with writing_settings():
-        for name, value in values.items():
-            if getattr(settings, name) != value:
-                setattr(settings, name, value)
+    keep_in_file([mesh])
+    _let_own(mesh, True)
 
 
 def own_values(owner: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
@@ -220,12 +202,24 @@ def put_back(owner: bpy.types.Object, own: dict[str, Any], names: Iterable[str])
         look_again()
 
 
-def _mark(mesh: bpy.types.Object, armature: bpy.types.Object | None) -> None:
-    """Let a mesh go with an armature, or with none; its modifier reads the right settings then."""
-    settings, mark = settings_of(mesh), "" if armature is None else settings_of(armature).character
-    if settings.character == mark:
+def _write(owner: bpy.types.Object, values: dict[str, Any]) -> None:
+    settings: Any = settings_of(owner)
+    with writing_settings():
+        for name, value in values.items():
+            if getattr(settings, name) != value:
+                setattr(settings, name, value)
+
+
+def _let_own(mesh: bpy.types.Object, own: bool, *, anew: bool = False) -> None:
+    """Let a mesh have its own settings, or not; its modifier reads the right ones then.
+
+    Args:
+        anew: its armature has settings only now.
+    """
+    settings = settings_of(mesh)
+    if settings.own == own and not anew:
         return
-    settings.character = mark
+    settings.own = own
     look_again()
     skinned = SkinnedObject(mesh)
     if mesh.library is None and (ours := skinned.ours) is not None and ours.node_group is not None:

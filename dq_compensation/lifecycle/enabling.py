@@ -58,7 +58,6 @@ from .character_settings import (
     give_if_alone,
     has_settings,
     is_alike,
-    leave_character,
     meshes_changed,
     own_values,
     put_back,
@@ -82,7 +81,7 @@ from .reconcile import Comparison, State, compare_with_file, reconcile
 
 
 # What *Enable* may write of an object and of its armature.
-_NAMES = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "character", "is_enabled")
+_NAMES = (*CHARACTER_CHOICES, *CHARACTER_SETTINGS, "own", "is_enabled")
 
 
 def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[str, Any]:
@@ -94,14 +93,13 @@ def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[s
     Args:
         by_script: the preferences do not act: a script does the same on every computer.
     """
-    settings: Any = settings_of(obj)
-    armature = SkinnedObject(obj).find_rig()
-    wanted = values_of(armature) if armature is not None and has_settings(armature) else None
-    if wanted is not None and armature_with_settings(obj) == armature:
-        return wanted
+    settings, armature = settings_of(obj), find_rig(obj)
     if settings.is_property_set("is_enabled"):
-        return {}
-    if wanted is None:
+        armature = armature_with_settings(obj)
+        return {} if armature is None else values_of(armature)
+    if armature is not None and has_settings(armature):
+        wanted = values_of(armature)
+    else:
         wanted = {} if by_script else settings_of_new_characters()
     return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
 
@@ -112,14 +110,14 @@ def coming_display(obj: bpy.types.Object) -> Display:
 
 
 def _give_coming_settings(obj: bpy.types.Object, *, by_script: bool) -> None:
-    """Give an object its `coming_settings`, and let it go with a character that has the same."""
+    """Give an object its `coming_settings`; a new one has its own where others were set on it."""
     settings: Any = settings_of(obj)
     with writing_settings():
         for name, value in coming_settings(obj, by_script=by_script).items():
             setattr(settings, name, value)
-    armature = SkinnedObject(obj).find_rig()
-    if armature is not None and is_alike(obj, armature):
-        settings.character = settings_of(armature).character
+    armature = find_rig(obj)
+    if armature is not None and has_settings(armature) and armature_with_settings(obj) is None:
+        settings.own = not is_alike(obj, armature)
         look_again()
 
 
@@ -351,9 +349,8 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
         skinned.settings.is_enabled = False
         enabled.forget()
         raise
-    begin_character(skinned)
-    if armature_with_settings(obj) is None:
-        give_if_alone(obj)
+    begin_character(obj)
+    give_if_alone(obj)
 
 
 def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
@@ -425,18 +422,16 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
 
 
 @operation()
-def settings_changed(*objects: bpy.types.Object) -> list[bpy.types.Object]:
+def settings_changed(
+    *objects: bpy.types.Object, names: Collection[str] = CHARACTER_SETTINGS
+) -> None:
     """Follow a change of the settings of meshes and characters at once, unless more follow.
 
     Args:
         objects: mesh objects, and the armature objects of characters.
-
-    Returns:
-        the meshes that are right now.
+        names: of the settings that may have been written.
     """
-    meshes = share_settings(*objects)
-    reconcile_together(meshes)
-    return meshes
+    reconcile_together(share_settings(*objects, names=names))
 
 
 @operation()
@@ -456,18 +451,22 @@ def reconcile_together(meshes: list[bpy.types.Object]) -> None:
     tag_redraw()
 
 
-def share_settings(*objects: bpy.types.Object) -> list[bpy.types.Object]:
+def share_settings(
+    *objects: bpy.types.Object, names: Collection[str] = CHARACTER_SETTINGS
+) -> list[bpy.types.Object]:
     """Let meshes and their characters agree on settings that have changed.
+
+    Args:
+        names: of the settings that may have been written.
 
     Returns:
         the enabled meshes that have other settings now; none while more settings follow.
     """
     if are_settings_being_written():
         return []
-    if apart := [obj for obj in objects if not settings_of(obj).is_enabled]:
-        leave_character(apart)
-    meshes = [obj for obj in objects if settings_of(obj).is_enabled and obj.library is None]
-    meshes_changed(meshes)
+    local = [obj for obj in objects if obj.library is None]
+    meshes_changed(local, names)
+    meshes = [obj for obj in local if settings_of(obj).is_enabled]
     for armature in (obj for obj in objects if obj.type == "ARMATURE"):
         meshes += armature_changed(armature)
     note_adjusted(*meshes)

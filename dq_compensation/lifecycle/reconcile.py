@@ -95,7 +95,7 @@ from ..session.status import (
 )
 from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
-from .character_settings import begin_character, has_settings, stay_with_character
+from .character_settings import begin_character, follow_armature, has_settings
 from .following_softness import awaits_first, follow_softness
 from .notes import about_twists, find_notes
 
@@ -404,7 +404,7 @@ def reconcile(
     )
     waits = edited and (rests or (patient and _is_being_edited(obj)))
     deep = not rests and ((edited and not waits) or not status.compared)
-    stay_with_character(skinned)
+    follow_armature(obj)
     try:
         if not (rests or waits):
             status.softness.is_old, status.softness.problem = False, None
@@ -429,7 +429,8 @@ def reconcile(
     status.problem = None if extra or found.reason is None else _with_meanwhile(found)
     if not rests:
         _rebind_if_needed(skinned, depsgraph, found, binding)
-        begin_character(skinned)
+        if status.problem is None:
+            begin_character(obj)
     rig = skinned.find_rig()
     status.pose_problem = broken_pose(rig) if rig is not None and status.problem is None else None
     status.notes, status.twists = find_notes(skinned) + extra, about_twists(obj)

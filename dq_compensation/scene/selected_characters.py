@@ -219,7 +219,7 @@ class Character:
         armature = self.armature
         if armature is None or armature.library is not None:
             return None
-        return armature if settings_of(armature).character else None
+        return armature if settings_of(armature).own else None
 
     @property
     def owners(self) -> list[bpy.types.Object]:

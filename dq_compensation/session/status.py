@@ -194,7 +194,6 @@ class Status:
             armature.
         places: A^-1 O, shape (4, 4), in the last frame, and at the last check, that asked whether
             the object had moved by its armature, if it had.
-        armature_uid: the session_uid of its armature at the last check; 0 before the first.
         softness: of its soft weights.
     """
 
@@ -217,7 +216,6 @@ class Status:
     misfit: tuple[float, int] | None = None
     changes_with_frames: bool = True
     places: dict[str, Float64s] = field(default_factory=dict)
-    armature_uid: int = 0
     softness: Softness = field(default_factory=Softness)
 
 

@@ -17,7 +17,7 @@ from ..scene.blender.mesh import mesh_of, read_edges, read_positions, read_prope
 from ..scene.blender.rna_properties import plain_values
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits
-from ..scene.settings.declaration import SETTING_CHANGED, only_with
+from ..scene.settings.declaration import CHARACTER_SETTING_CHANGED, SETTING_CHANGED, only_with
 from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
 from ..scene.vertex_groups import group_users
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
@@ -304,6 +304,7 @@ def _is_being_edited(obj: bpy.types.Object) -> bool:
 FOLLOWS = (
     (EDIT, _on_edit),
     (SETTING_CHANGED, _on_setting),
+    (CHARACTER_SETTING_CHANGED, _on_setting),
     (RESTORED, _on_any_change),
     (PLAYED, _on_any_change),
 )

@@ -303,7 +303,8 @@ class DQC_OT_character_settings(_OfActiveMesh, Operator):
             return f"The armature of {mesh.name} has no settings"
         if armature_with_settings(mesh) is not None:
             return f"{mesh.name} has them"
-        moving = listed(moving_settings(mesh))
+        settings = settings_of(mesh).bl_rna.properties
+        moving = listed(sorted(settings[name].name for name in moving_settings(mesh)))
         return f"{mesh.name} has keys or drivers of {moving}. Remove them" if moving else None
 
     def execute(self, context: Context) -> OperatorResult:

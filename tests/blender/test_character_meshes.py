@@ -331,7 +331,7 @@ def test_a_mesh_that_cannot_be_written_is_as_before(alone: bool) -> None:
     api.enable(near, **look)
     expected = evaluated_positions(near)
     api.disable(near)
-    rig.dq_compensation.property_unset("character")
+    rig.dq_compensation.property_unset("own")
     far.modifiers["Armature"].keyframe_insert("show_viewport", frame=1)
     far.dq_compensation.method = "SPHERICAL_JOINT"
     before, wanted = evaluated_positions(far), [far] if alone else [far, near]
@@ -341,7 +341,7 @@ def test_a_mesh_that_cannot_be_written_is_as_before(alone: bool) -> None:
     assert not far.dq_compensation.is_property_set("is_enabled")
     assert [each.name for each in far.modifiers] == ["Armature"]
     assert np.array_equal(evaluated_positions(far), before)
-    assert bool(rig.dq_compensation.character) is not alone
+    assert rig.dq_compensation.own is not alone
     if not alone:
         assert distance(evaluated_positions(near), expected, 1.5) <= SAME
 

@@ -138,8 +138,8 @@ def test_buttons_act_on_the_whole_character_by_one_of_its_meshes() -> None:
     assert bpy.ops.dqc.refresh() == {"FINISHED"}
     assert bpy.ops.dqc.disable() == {"FINISHED"}
     assert not any(settings_of(mesh).is_enabled for mesh in meshes)
-    assert other.dq_compensation.character == ""
-    assert rig.dq_compensation.character
+    assert not other.dq_compensation.own
+    assert rig.dq_compensation.own
 
 
 def test_comparing_leaves_the_character_as_it_is(five: Character) -> None:

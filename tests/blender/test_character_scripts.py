@@ -128,7 +128,7 @@ def test_where_one_mesh_fails_all_are_as_before_and_the_error_names_it(
         api.enable(rig, softness=0.5, curve="SMOOTH")
     assert [description(obj) for obj in meshes] == before
     assert api.settings(rig) == settings
-    assert not rig.dq_compensation.character
+    assert not rig.dq_compensation.own
     assert rig.dq_compensation.curve != "SMOOTH"
     for name in names:
         weights.new(name=name)

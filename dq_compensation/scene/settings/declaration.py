@@ -39,7 +39,9 @@ FOLLOWED: dict[Callable[..., object], object] = {}
 """What there has to be for a follower to be called; by default it always is."""
 
 SETTING_CHANGED: Event = []
-"""A setting of an object, or of its example poses."""
+"""A setting of one object, or of its example poses."""
+CHARACTER_SETTING_CHANGED: Event = []
+"""A setting that the meshes of a character have in common."""
 FOLLOWED_SETTING_CHANGED: Event = []
 """A setting of an object that drivers of its modifier read."""
 EXAMPLE_BONE_CHOSEN: Event = []

@@ -16,7 +16,7 @@ from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
 from ...holding import held
-from ..stack import find_rig, stack_of
+from ..stack import find_rig
 from .bone_texts import (
     kinds_in,
     names_in,
@@ -26,6 +26,7 @@ from .bone_texts import (
     text_of_names,
 )
 from .declaration import (
+    CHARACTER_SETTING_CHANGED,
     FACTOR,
     FOLLOWED_SETTING_CHANGED,
     SETTING_CHANGED,
@@ -196,7 +197,10 @@ _ACTING: dict[str, Any] = {
     "override": {"LIBRARY_OVERRIDABLE"},
 }
 # Of those that the meshes of a character have in common.
-_OF_CHARACTER = _ACTING | {"of_character": True}
+_OF_CHARACTER = _ACTING | {
+    "update": calls(CHARACTER_SETTING_CHANGED, SHOWN_CHANGED),
+    "of_character": True,
+}
 # Of `FOLLOWED_SETTINGS`.
 _FOLLOWED = _OF_CHARACTER | {"update": calls(FOLLOWED_SETTING_CHANGED, SHOWN_CHANGED)}
 
@@ -452,8 +456,12 @@ def _active_bone(obj: bpy.types.Object) -> str:
 class DQCompensationSettings(_ShownChoices, PropertyGroup):
     """The deformation of a mesh object; of an armature object, the settings of its character."""
 
-    # See `armature_with_settings`. An armature with a mark has the settings of its character.
-    character: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
+    own: bool = props.BoolProperty(
+        description="Whether a mesh has settings of its own while its character has others; of an "
+        "armature, whether it has the settings of its character",
+        options={"HIDDEN"},
+        override={"LIBRARY_OVERRIDABLE"},
+    )
     is_enabled: bool = props.BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     enabled: bool = props.BoolProperty(
         description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
@@ -569,17 +577,16 @@ def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
 def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     """The armature with whose settings a mesh object goes; None where it has settings of its own.
 
-    The mesh has the mark of its character, and so has the armature object. It is a text: a pointer
-    would keep an armature that the user has deleted in the file, and let it deform the mesh. It
-    counts for the present armature alone. Objects that are duplicated together keep it.
+    So has one that was never enabled.
 
     Returns:
         of an evaluated object the evaluated armature, with animated and driven values.
     """
-    settings: Any = obj.dq_compensation  # type: ignore[attr-defined]
-    mark = settings.character
-    armature: Any = stack_of(obj).rig if mark else None
-    return armature if armature is not None and armature.dq_compensation.character == mark else None
+    settings = settings_of(obj)
+    if settings.own or not settings.is_property_set("is_enabled"):
+        return None
+    armature = find_rig(obj)
+    return armature if armature is not None and settings_of(armature).own else None
 
 
 def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
@@ -611,7 +618,7 @@ class Settings(MethodSettings):
     def of(obj: bpy.types.Object) -> Settings:
         """The settings of an object; of an evaluated one, with animation and drivers.
 
-        A mesh that goes with its character has `FOLLOWED_SETTINGS` from the armature.
+        A mesh that goes with its character has those of its armature, but for its groups.
         """
         return _settings_that_act(obj)
 
@@ -677,13 +684,10 @@ class Settings(MethodSettings):
 
 @held
 def _settings_that_act(obj: bpy.types.Object) -> Settings:
-    chosen = settings_of(obj)
-    values = {name: getattr(chosen, name) for name in METHOD_SETTINGS}
-    armature = armature_with_settings(obj)
-    if armature is not None:
-        of_character = settings_of(armature)
-        values |= {name: getattr(of_character, name) for name in FOLLOWED_SETTINGS}
-    acting_method, by_example = _acting(chosen.method, chosen.example_base)
+    of_mesh, acting = settings_of(obj), settings_of(armature_with_settings(obj) or obj)
+    values = {name: getattr(acting, name) for name in METHOD_SETTINGS}
+    values |= {name: getattr(of_mesh, name) for name in GROUP_SETTINGS}
+    acting_method, by_example = _acting(acting.method, acting.example_base)
     return Settings(acting_method=acting_method, by_example=by_example, **values)
 
 

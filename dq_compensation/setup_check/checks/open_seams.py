@@ -115,7 +115,7 @@ class _OpenSeam:
             for name in self.settings:
                 setattr(self.small.settings, name, getattr(large, name))
         if self.settings:
-            meshes_changed((self.small.obj,))
+            meshes_changed((self.small.obj,), self.settings)
 
     def _move(self) -> None:
         to_armature = self.small.object_to_armature
