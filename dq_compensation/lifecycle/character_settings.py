@@ -75,13 +75,17 @@ def begin_character(mesh: bpy.types.Object) -> None:
     armature = find_rig(mesh)
     if mesh.library or armature is None or armature.library or has_settings(armature):
         return
-    meshes = [each for each in enabled_meshes(armature) if each.library is None]
-    meshes.sort(key=lambda each: each.name)
-    if found := [values_of(each) for each in meshes if not moving_settings(each)]:
+    meshes = sorted(enabled_meshes(armature), key=lambda each: each.name)
+    found = [values_of(each) for each in meshes if not (each.library or moving_settings(each))]
+    if found:
         _write(armature, max(found, key=found.count))
         settings_of(armature).own = True
-        for each in meshes:
-            _let_own(each, not is_alike(each, armature), anew=True)
+        look_again()
+        # Those that are disabled keep their values for the time when they are enabled again.
+        for each in bpy.data.objects:
+            was_enabled = each.type == "MESH" and settings_of(each).is_property_set("is_enabled")
+            if was_enabled and each.library is None and find_rig(each) == armature:
+                _let_own(each, not is_alike(each, armature), anew=True)
 
 
 def give_if_alone(mesh: bpy.types.Object) -> None:

@@ -323,6 +323,62 @@ def test_a_mesh_that_is_given_to_another_armature_keeps_its_look(character: Char
     assert go_along(rig, limb) == [True]
 
 
+def test_a_mesh_that_was_without_an_armature_in_a_file_keeps_its_look(
+    character: Character, tmp_path: Path
+) -> None:
+    rig, limb, sleeve = character
+    rig.dq_compensation.curve = "SMOOTH"
+    SkinnedObject(sleeve).modifier.object = None
+    save_and_open(tmp_path / "without.blend")
+    rig, limb, sleeve = named("Limb Rig", "Limb", "Limb Sleeve")
+    rig.dq_compensation.curve = "FITTED"
+    SkinnedObject(sleeve).modifier.object = rig
+    check()
+    assert go_along(rig, limb, sleeve) == [True, False]
+    assert Settings.of(sleeve).curve == sleeve.dq_compensation.curve == "SMOOTH"
+    assert error(sleeve) < TOLERANCE
+
+
+def test_what_was_keyed_on_the_armature_stays_when_its_keys_are_gone(
+    character: Character, tmp_path: Path
+) -> None:
+    """The values of the meshes are those of the saved frame, not those before the keys."""
+    rig = character[0]
+    for frame, value in ((1, 1.0), (11, 0.0)):
+        rig.dq_compensation.factor = value
+        rig.dq_compensation.keyframe_insert("factor", frame=frame)
+    bpy.context.scene.frame_set(6)
+    acting = rig.dq_compensation.factor
+    assert 0.0 < acting < 1.0
+    rig.animation_data_clear()
+    save_and_open(tmp_path / "keyed.blend")
+    rig, limb, sleeve = named("Limb Rig", "Limb", "Limb Sleeve")
+    assert go_along(rig, limb, sleeve) == [True, True]
+    assert limb.dq_compensation.factor == sleeve.dq_compensation.factor == acting
+    assert error(limb) < TOLERANCE
+
+
+def test_a_mesh_that_leaves_a_keyed_character_has_its_settings_of_that_frame(
+    character: Character,
+) -> None:
+    rig, limb, sleeve = character
+    for frame, value in ((1, 1.0), (11, 0.0)):
+        rig.dq_compensation.factor = value
+        rig.dq_compensation.keyframe_insert("factor", frame=frame)
+    bpy.context.scene.frame_set(6)
+    sleeve.dq_compensation.curve = "SMOOTH"
+    assert go_along(rig, limb, sleeve) == [True, False]
+    assert sleeve.dq_compensation.factor == pytest.approx(Settings.of(limb).factor)
+    assert error(sleeve) < TOLERANCE
+
+
+def test_a_group_of_a_mesh_with_own_settings_lets_it_keep_them(character: Character) -> None:
+    rig, limb, sleeve = character
+    use_own_settings(sleeve)
+    sleeve.dq_compensation.vertex_group = "Hand"
+    assert go_along(rig, limb, sleeve) == [True, False]
+
+
 def test_an_armature_without_settings_takes_those_of_the_mesh_that_it_gets(
     character: Character,
 ) -> None:
