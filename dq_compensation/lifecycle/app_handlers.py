@@ -5,8 +5,9 @@ from __future__ import annotations
 import bpy
 
 from ..modifier.attribute_names import SOFT_COPY
+from ..modifier.comparison import show_ours
 from ..modifier.modifier_inputs import get_input, release_settings
-from ..modifier.modifier_stack import attribute_object_of, show_ours
+from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import (
     evaluate_again_after_undo,
     let_shape_go,

@@ -10,13 +10,10 @@ import bpy
 
 from ..errors import BindingError
 from ..holding import look_again, operation
+from ..modifier.comparison import show_ours
 from ..modifier.installation import put_armature_modifier_back, remove_unused
-from ..modifier.modifier_stack import (
-    installation_refusal,
-    restore,
-    show_ours,
-    vertex_count_difference,
-)
+from ..modifier.modifier_stack import installation_refusal, vertex_count_difference
+from ..modifier.users_settings import forget_settings, show_surface
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import acts
@@ -329,10 +326,11 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
             f"Compensation. Update DQ Compensation to enable {obj.name}."
         )
     skinned = SkinnedObject(obj)
-    before, armature = skinned.before_enable, skinned.find_modifier()
-    if skinned.ours is not None or before.replaced_modifier:
-        # An override has read what is left over from its file, again after Disable.
-        before.base_let_go |= skinned.has_linked_mesh and armature is not None and acts(armature)
+    armature = skinned.find_modifier()
+    if skinned.ours is not None or skinned.before_enable.replaced_modifier:
+        if skinned.has_linked_mesh and armature is not None and acts(armature):
+            # An override has read what is left over from its file, again after Disable.
+            forget_settings(obj)
         put_armature_modifier_back(skinned)
     forget_status(obj)
     _give_coming_settings(obj, by_script=by_script)
@@ -372,8 +370,7 @@ def disable(*objects: bpy.types.Object) -> None:
     show_ours()
     for obj in objects:
         skinned = SkinnedObject(obj)
-        if skinned.before_enable.hidden:
-            restore(skinned)
+        show_surface(obj)
         # What an enabled object keeps goes with its modifier.
         skinned.settings.is_enabled = False
         put_armature_modifier_back(skinned)

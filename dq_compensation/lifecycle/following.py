@@ -16,16 +16,13 @@ from typing import cast
 import bpy
 
 from ..holding import operation
+from ..modifier.comparison import show_ours
 from ..modifier.installation import remove_unused, show_armature_result
 from ..modifier.modifier_inputs import keep_values
-from ..modifier.modifier_stack import (
-    restore,
-    show_ours,
-    show_to_camera,
-    vertex_count_difference,
-)
+from ..modifier.modifier_stack import vertex_count_difference
 from ..modifier.nodes.own_trees import mark_edited, shape_keepers
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
+from ..modifier.users_settings import set_reasons, show_surface
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
@@ -439,7 +436,7 @@ def restore_all() -> None:
     for obj in enabled_objects():
         if obj.library is None:
             skinned = SkinnedObject(obj)
-            restore(skinned)
+            show_surface(obj)
             if (ours := skinned.ours) is not None:
                 keep_values(skinned, ours)
 
@@ -455,7 +452,7 @@ def show_all_to_camera() -> None:
     """Let final renders see every enabled object."""
     for obj in enabled_objects():
         if obj.library is None:
-            show_to_camera(SkinnedObject(obj))
+            set_reasons(obj, hidden_from_camera=False)
 
 
 def _reconcile(

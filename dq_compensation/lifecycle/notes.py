@@ -45,11 +45,13 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
     # In the other modes, as while painting, the modifier's own result shows.
     drawn = settings.display == "GPU" and obj.mode == "OBJECT"
     acting, binding = Settings.of(obj), status_of(obj).binding
-    passes = before.passing or before.passing_in_renders or before.base_let_go
+    # The user's own while ours is missing.
+    is_base = bool(before.replaced_modifier) and not before.base_hidden
+    passes = before.passing or before.passing_in_renders or is_base
     found = notes(
         skinned,
         replaced_modifier="" if passes else before.replaced_modifier,
-        base_left_on=before.base_left_on,
+        base_left_on=is_base,
         drawn=drawn,
         followed=bool(skinned.modifiers_before and modifiers_read(skinned)),
         straightened=RULES[acting.acting_method].straightens

@@ -35,6 +35,7 @@ from mathutils import Matrix
 from ..arrays import Float32s
 from ..core.deform import RULES
 from ..errors import BindingError
+from ..modifier.comparison import show_ours
 from ..modifier.installation import (
     leave_to_armature_modifier,
     put_armature_modifier_back,
@@ -43,16 +44,13 @@ from ..modifier.installation import (
 )
 from ..modifier.modifier_inputs import FOLLOWED_PATHS, get_input, own_drivers
 from ..modifier.modifier_stack import (
-    hide,
     installation_refusal,
-    let_go,
     misfit_problem,
-    restore,
-    show_ours,
     vertex_count_difference,
 )
 from ..modifier.nodes.own_trees import let_shape_go, show_shape_with
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
+from ..modifier.users_settings import give_back, set_reasons, show_surface
 from ..modifier.written_record import (
     PLACE,
     Origin,
@@ -581,8 +579,7 @@ def _bring_up_to_date(
             binding = current_binding(obj, depsgraph, edited=True)
     parts = found.parts
     if not before.replaced_modifier:
-        if before.hidden:
-            restore(skinned)  # that is not how the user had it
+        show_surface(obj)  # that is not how the user had it
         parts = ()
     replace_armature_modifier(skinned, binding, parts)
     before.parted = False
@@ -597,8 +594,8 @@ def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -
     if found.state is State.MISSING:
         let_shape_go(obj)
         # An applied one has left its deformation in the mesh: not another one on top.
-        if skinned.before_enable.base_left_on or not was_applied(skinned):
-            let_go(skinned)
+        if not (skinned.before_enable.base_hidden and was_applied(skinned)):
+            give_back(obj)
     elif found.state is not State.BLOCKED and skinned.ours is not None:
         show_armature_result(skinned, in_viewport=found.state is State.WRONG_VERTEX_COUNT)
     if found.state is not State.BLOCKED:
@@ -643,6 +640,6 @@ def has_examples(skinned: SkinnedObject) -> bool:
 def follow_native_display(skinned: SkinnedObject) -> None:
     """Hide the native surface of an enabled object where we draw it, and only there."""
     if drawing_refusal() is None and is_drawn(skinned.obj):
-        hide(skinned, from_camera_rays=hidden_from_camera_rays())
+        set_reasons(skinned.obj, hidden=True, hidden_from_camera=hidden_from_camera_rays())
     else:
-        restore(skinned)
+        show_surface(skinned.obj)

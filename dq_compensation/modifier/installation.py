@@ -17,7 +17,6 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     STATE_PROPERTY,
     acting_soft_copy,
-    acts,
     differing_in_renders,
     digest_of_found_weights,
     keeps_soft_weights,
@@ -63,12 +62,9 @@ from .modifier_stack import (
     put_in_place,
     reads_of,
     release_hooks,
-    replaced_modifier,
-    restore,
     restore_modifier,
-    set_modifier,
-    show_replaced,
     show_skin,
+    show_what_came_hidden,
     shown_in_viewport,
     take_over_modifier,
 )
@@ -81,6 +77,7 @@ from .nodes.own_trees import (
     use_tree,
 )
 from .palette_object import compute_what_is_read, computed_for, ensure_palette
+from .users_settings import replaced_modifier, set_modifier, set_reasons, show_surface
 from .vertex_attributes import measured_bones, replace_attributes, straight_bones, write_attributes
 from .written_record import (
     BONES_PROPERTY,
@@ -403,7 +400,7 @@ def replace_armature_modifier(
     """
     nodes, settings, armature = skinned.ours, Settings.of(skinned.obj), skinned.modifier
     only_content = bool(parts) and binding.content.keys() >= set(parts)
-    is_new = not only_content and replaced_modifier(skinned) != armature
+    is_new = not only_content and replaced_modifier(skinned.obj) != armature
     if nodes is None or not skinned.has_linked_mesh:
         options = {"follow_settings": True, "only_content": only_content}
         nodes = install(skinned, binding, settings, **options)
@@ -439,7 +436,7 @@ def show_armature_result(skinned: SkinnedObject, *, in_viewport: bool) -> None:
         take_over_modifier(skinned, "ARMATURE", Settings.of(skinned.obj))
     else:
         renders = bool(differing_in_renders(skinned))
-        show_replaced(skinned, viewport=in_viewport, renders=renders)
+        set_reasons(skinned.obj, passing=in_viewport, passing_in_renders=renders)
 
 
 def leave_to_armature_modifier(skinned: SkinnedObject) -> None:
@@ -447,7 +444,7 @@ def leave_to_armature_modifier(skinned: SkinnedObject) -> None:
 
     Nothing of ours is removed. Again it does nothing: what the user turns on then stays on.
     """
-    restore(skinned)
+    show_surface(skinned.obj)
     if not skinned.before_enable.replaced_modifier:
         return
     for each in skinned.obj.modifiers:
@@ -461,18 +458,13 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
 
     What the user has switched on meanwhile stays on.
     """
-    nodes, before, armature = skinned.ours, skinned.before_enable, skinned.find_modifier()
+    nodes = skinned.ours
     if nodes is not None and skinned.has_linked_mesh:
         for each in (nodes, *modifiers_before(skinned.obj)):
             set_modifier(each, show_viewport=False, show_render=False)
         restore_modifier(skinned)
         return
-    came_with_ours = nodes is not None and not before.replaced_modifier
-    if came_with_ours and armature is not None and not acts(armature):
-        # It came hidden, with ours, from another object.
-        before.replaced_modifier, before.replaced_uid = armature.name, armature.persistent_uid
-        look_again()
-        before.replaced_show_viewport = before.replaced_show_render = True
+    show_what_came_hidden(skinned)
     uninstall(skinned)
 
 

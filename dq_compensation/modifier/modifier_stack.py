@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, cast
 
 import bpy
@@ -37,7 +36,6 @@ from ..scene.stack import (
 )
 from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
-from ..session.status import compared
 from ..wording import listed
 from .attribute_names import MISFIT, Base, ExampleCounts
 from .modifier_inputs import get_input
@@ -46,9 +44,17 @@ from .nodes.own_trees import (
     KEEPER_PROPERTY,
     keep_shape,
     linear_modifiers,
-    modifiers_before,
     move_beside,
     shape_is_kept,
+)
+from .users_settings import (
+    choose,
+    give_back,
+    replaced_modifier,
+    set_modifier,
+    set_reasons,
+    show_surface,
+    users_value,
 )
 
 # The place of the node modifier among an object's modifiers: right after the Armature modifier.
@@ -302,8 +308,8 @@ def _free_name(obj: bpy.types.Object, hook: bpy.types.HookModifier) -> str:
 # The base of the deformation: the Armature modifier left on, or our own skinning in its place.
 #
 # It is left on wherever it serves. It gives what it gives in Blender then, with Preserve Volume as
-# the method needs it, and our modifier adds the compensation. What the user has set is kept in
-# `Object.dq_compensation.native` and put back.
+# the method needs it, and our modifier adds the compensation. What the user has set is put back
+# (`users_settings`).
 #
 # Elsewhere it is hidden, and another one, bound to nothing, stands behind ours: the exporter of USD
 # writes the skin of the first Armature modifier that is on in the viewport (in 4.2 to 5.2, though
@@ -429,264 +435,61 @@ def mask_of(skinned: SkinnedObject, base: Base) -> tuple[str, bool]:
 
 
 def shown_in_viewport(skinned: SkinnedObject) -> bool:
-    """Whether the user shows the Armature modifier; the GPU display may have hidden it since."""
-    return skinned.modifier.show_viewport or skinned.before_enable.hidden_base
+    """Whether the Armature modifier is shown, but for the GPU display that may hide it."""
+    modifier, before = skinned.modifier, skinned.before_enable
+    if before.hidden and not before.base_hidden:
+        return users_value(modifier, "show_viewport")
+    return modifier.show_viewport
 
 
 def take_over_modifier(skinned: SkinnedObject, base: Base, settings: Settings) -> None:
     """Set the Armature modifier as a base needs it; remember what the user has set."""
-    modifier, before = skinned.modifier, skinned.before_enable
+    obj, modifier, before = skinned.obj, skinned.modifier, skinned.before_enable
     left_on = base == "ARMATURE"
-    is_kept = before.base_left_on == left_on and replaced_modifier(skinned) == modifier
-    if not is_kept or before.base_let_go:
-        if before.replaced_modifier:
-            restore_modifier(skinned)
+    is_kept = replaced_modifier(obj) == modifier and (
+        before.base_left_on if left_on else before.base_hidden
+    )
+    if not is_kept:
+        show_what_came_hidden(skinned)
+        if replaced_modifier(obj) != modifier:
+            show_surface(obj)  # also where another one was the base
+        give_back(obj)
         before.replaced_modifier, before.replaced_uid = modifier.name, modifier.persistent_uid
         look_again()
-        before.replaced_show_viewport = shown_in_viewport(skinned)
-        before.replaced_show_render = modifier.show_render
-        before.replaced_preserve_volume = modifier.use_deform_preserve_volume
-        before.base_left_on, before.base_let_go = left_on, False
-        if not left_on:
-            before.hidden_base = False
-            set_modifier(modifier, show_viewport=False, show_render=False)
     if left_on:
-        preserved = settings.acting_method != "LINEAR"
-        set_modifier(modifier, use_deform_preserve_volume=preserved)
-
-
-def replaced_modifier(skinned: SkinnedObject) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier whose settings are remembered; it may have been renamed."""
-    before = skinned.before_enable
-    for each in skinned.obj.modifiers if before.replaced_modifier else ():
-        of_uid = before.replaced_uid == each.persistent_uid
-        named = before.replaced_modifier == each.name
-        if each.type == "ARMATURE" and (of_uid if before.replaced_uid else named):
-            return cast("bpy.types.ArmatureModifier", each)
-    return None
+        linear = settings.acting_method == "LINEAR"
+        set_reasons(obj, base_left_on=True, base_is_linear=linear)
+    elif not is_kept:  # what the user turns on after that stays on
+        set_reasons(obj, base_hidden=True)
 
 
 def restore_modifier(skinned: SkinnedObject) -> None:
-    """Give the Armature modifier the settings that the user had chosen, and forget them."""
-    let_go(skinned)
-    before = skinned.before_enable
-    before.replaced_modifier = ""
-    look_again()
-    before.base_left_on = before.base_let_go = False
-    if before.passing or before.passing_in_renders:
-        show_replaced(skinned, viewport=False, renders=False)
+    """Give the Armature modifier the settings that the user had chosen, and forget it."""
+    give_back(skinned.obj)
+    if skinned.before_enable.replaced_modifier:
+        skinned.before_enable.replaced_modifier = ""
+        look_again()
 
 
-def let_go(skinned: SkinnedObject) -> None:
-    """Give the Armature modifier the settings that the user had chosen.
-
-    After that it is the user's own: what is chosen then stays.
-    """
-    if (modifier := replaced_modifier(skinned)) is not None:
-        set_modifier(modifier, **chosen_settings(skinned))
-        skinned.before_enable.base_let_go = True
-
-
-def chosen_settings(skinned: SkinnedObject) -> dict[str, bool]:
-    """The settings of the replaced Armature modifier that are ours now, as the user had them.
-
-    What the user has switched on meanwhile is on.
-    """
-    before, modifier = skinned.before_enable, replaced_modifier(skinned)
-    if modifier is None or before.base_let_go:
-        return {}
-    if before.base_left_on:
-        return {"use_deform_preserve_volume": before.replaced_preserve_volume}
-    return {
-        "show_viewport": before.replaced_show_viewport or modifier.show_viewport,
-        "show_render": before.replaced_show_render or modifier.show_render,
-    }
-
-
-def show_replaced(skinned: SkinnedObject, *, viewport: bool, renders: bool) -> None:
-    """Show the Armature modifier where our modifier gets other vertices, or hide it again.
-
-    It was hidden, and is hidden again; one that is left on deforms them anyway.
-
-    Args:
-        viewport: they come now. Our modifier lets them pass.
-        renders: renders get others than the viewport, or other weights.
-    """
-    before = skinned.before_enable
-    if (before.passing, before.passing_in_renders) == (viewport, renders):
+def show_what_came_hidden(skinned: SkinnedObject) -> None:
+    """Show an Armature modifier that came hidden, with ours, from another object."""
+    ours, before, modifier = skinned.ours, skinned.before_enable, skinned.find_modifier()
+    if ours is None or modifier is None or not acts(ours) or acts(modifier):
         return
-    modifier, ours = replaced_modifier(skinned), skinned.ours
-    if before.passing_in_renders != renders and ours is not None:
-        ours.show_render = not renders
-    before.passing, before.passing_in_renders = viewport, renders
-    if modifier is not None:
-        set_modifier(
-            modifier,
-            show_viewport=viewport and before.replaced_show_viewport,
-            show_render=(viewport or renders) and before.replaced_show_render,
-        )
+    if not (before.base_left_on or before.base_hidden):
+        set_modifier(modifier, show_viewport=True, show_render=True)
 
 
 def preserves_volume(skinned: SkinnedObject) -> bool:
     """Preserve Volume of the Armature modifier as the user has chosen it; off without one."""
-    if _is_base(skinned):
-        return skinned.before_enable.replaced_preserve_volume
     modifier = skinned.find_modifier()
-    return modifier is not None and modifier.use_deform_preserve_volume
+    return modifier is not None and users_value(modifier, "use_deform_preserve_volume")
 
 
 def choose_preserve_volume(skinned: SkinnedObject, *, preserved: bool) -> None:
     """Set Preserve Volume of the Armature modifier, if there is one, as the user would."""
-    modifier = skinned.find_modifier()
-    if _is_base(skinned):
-        skinned.before_enable.replaced_preserve_volume = preserved
-    elif modifier is not None:
-        set_modifier(modifier, use_deform_preserve_volume=preserved)
-
-
-def _is_base(skinned: SkinnedObject) -> bool:
-    """Whether Preserve Volume of a modifier that is left on is ours to set."""
-    before, modifier = skinned.before_enable, replaced_modifier(skinned)
-    is_left_on = before.base_left_on and not before.base_let_go
-    return is_left_on and modifier is not None and modifier == skinned.find_modifier()
-
-
-def set_modifier(modifier: bpy.types.Modifier, **values: bool) -> None:
-    """Set properties of a modifier; Blender hears of it only where that changes anything."""
-    for name, value in values.items():
-        if getattr(modifier, name) != value:
-            setattr(modifier, name, value)
-
-
-# Hides Blender's own surface of an object while the add-on draws it, and puts it back exactly.
-#
-# Shown as *Bounds*, an object leaves neither colour nor depth in a Solid viewport, and can still be
-# clicked, box-selected and moved. Material Preview and Rendered do not heed that setting, so for as
-# long as such a viewport is open the object is hidden from camera rays too. Final renders heed that
-# one and not the first: it is undone before every render. The modifiers that deform it are hidden
-# in the viewport, so that nobody pays for a deformation that nobody sees.
-#
-# What was there before is kept in `Object.dq_compensation.native`, in the file, so that undo,
-# duplicates and crashed sessions know it.
-
-
-def hide(skinned: SkinnedObject, *, from_camera_rays: bool) -> None:
-    """Hide the native surface of an editable object; harmless when it is hidden already.
-
-    Args:
-        from_camera_rays: hide it from viewports that show a render as well.
-    """
-    obj, before, base = skinned.obj, skinned.before_enable, skinned.find_modifier()
-    if not before.hidden:
-        before.hidden = True
-        before.display_type = obj.display_type
-        obj.display_type = "BOUNDS"
-    modifier = skinned.ours or base
-    if modifier and modifier.show_viewport:
-        before.hidden_modifier = modifier.name
-        for each in (modifier, *modifiers_before(obj)):
-            each.show_viewport = False
-    if before.base_left_on and base is not None and base.show_viewport:
-        before.hidden_base, base.show_viewport = True, False
-    if from_camera_rays and obj.visible_camera:
-        before.hidden_from_camera = True
-        obj.visible_camera = False
-    elif not from_camera_rays:
-        show_to_camera(skinned)
-
-
-def restore(skinned: SkinnedObject) -> None:
-    """Put back what `hide` changed; a setting that the user has changed since stays as it is."""
-    obj, before = skinned.obj, skinned.before_enable
-    if not before.hidden:
-        return
-    base = skinned.find_modifier()
-    before.hidden = False
-    if obj.display_type == "BOUNDS":
-        obj.display_type = before.display_type  # type: ignore[assignment]
-    if before.hidden_modifier:
-        modifier = obj.modifiers.get(before.hidden_modifier) or skinned.ours or base
-        before.hidden_modifier = ""
-        for each in (modifier, *modifiers_before(obj)) if modifier else ():
-            each.show_viewport = True
-    if before.hidden_base and base is not None:
-        base.show_viewport = True
-    before.hidden_base = False
-    show_to_camera(skinned)
-
-
-def show_to_camera(skinned: SkinnedObject) -> None:
-    """Let camera rays see the object again, where `hide` has hidden it from them."""
-    before = skinned.before_enable
-    if before.hidden_from_camera:
-        before.hidden_from_camera = False
-        skinned.obj.visible_camera = True
-
-
-# Shows objects as their Armature modifiers alone deform them, while the user compares.
-#
-# No setting of ours changes, and the panel shows what it knows of the character as it is. What is
-# written are modifiers, in any mode and on linked objects too. They are put back before the file is
-# saved or rendered, before an undo, and before anything is written for an object.
-
-_before_comparison: list[tuple[int, str, str, bool | str]] = []
-
-
-def show_plain(objects: Iterable[bpy.types.Object], *, preserved: bool | None = None) -> None:
-    """Show objects as their Armature modifiers alone deform them, until `show_ours`.
-
-    Args:
-        preserved: Preserve Volume; None: as each modifier has it.
-    """
-    show_ours()
-    for obj in objects:
-        skinned = SkinnedObject(obj)
-        if (modifier := skinned.find_modifier()) is None:
-            continue
-        compared.add(obj.session_uid)
-        volume = preserves_volume(skinned) if preserved is None else preserved
-        if obj.library is None:
-            restore(skinned)
-        for each in (*own_modifiers(obj), *modifiers_before(obj)):
-            _set_meanwhile(obj, each, "show_viewport", False)
-        _set_meanwhile(obj, modifier, "use_deform_preserve_volume", volume)
-        _set_meanwhile(obj, modifier, "show_viewport", True)
-
-
-def _set_meanwhile(
-    obj: bpy.types.Object, changed: bpy.types.Object | bpy.types.Modifier, setting: str, value: Any
-) -> None:
-    """Set a property of an object or of one of its modifiers until `show_ours`."""
-    name, before = "" if changed == obj else changed.name, getattr(changed, setting)
-    if before != value:
-        _before_comparison.append((obj.session_uid, name, setting, before))
-        setattr(changed, setting, value)
-
-
-def hide_for_drawing(objects: Iterable[bpy.types.Object]) -> None:
-    """Hide objects but for their boxes while something is drawn in their place, until `show_ours`.
-
-    Viewports that show a render have them all the same.
-    """
-    show_ours()
-    for obj in objects:
-        compared.add(obj.session_uid)
-        if obj.library is None:
-            restore(SkinnedObject(obj))
-        _set_meanwhile(obj, obj, "display_type", "BOUNDS")
-
-
-def show_ours() -> None:
-    """Put back what these two have changed; harmless where they have changed nothing."""
-    before = _before_comparison.copy()
-    compared.clear()
-    _before_comparison.clear()
-    objects = {obj.session_uid: obj for obj in bpy.data.objects} if before else {}
-    for uid, name, setting, value in before:
-        obj = objects.get(uid)
-        changed = obj.modifiers.get(name) if obj is not None and name else obj
-        if changed is not None:
-            setattr(changed, setting, value)
+    if (modifier := skinned.find_modifier()) is not None:
+        choose(modifier, "use_deform_preserve_volume", value=preserved)
 
 
 # The attribute object: a hidden mesh that holds the attributes of another object's vertices.

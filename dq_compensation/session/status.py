@@ -238,7 +238,7 @@ def forget_status(obj: bpy.types.Object) -> None:
 compared: set[int] = set()
 """The session_uid of the objects that are shown as their Armature modifiers deform them.
 
-Nothing is reconciled meanwhile: see `modifier.modifier_stack.show_plain`."""
+Nothing is reconciled meanwhile: see `modifier.comparison`."""
 
 
 NEEDS_BINDING: list[Callable[[bpy.types.Object], bool]] = []

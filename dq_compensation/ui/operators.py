@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 import bpy
 import rna_keymap_ui
@@ -22,7 +22,7 @@ from ..lifecycle.character_settings import (
 )
 from ..lifecycle.following import end_comparison
 from ..lifecycle.notes import older_than_its_file
-from ..modifier.modifier_stack import show_plain
+from ..modifier.comparison import show_plain
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import telling_name
 from ..scene.blender.skinned_object import SkinnedObject
@@ -657,7 +657,7 @@ class _Compare(Refusing):
     """The base of operators that show another deformation while a key or a button is held."""
 
     bl_options = {"INTERNAL"}
-    preserved: ClassVar[bool | None] = None
+    preserved: ClassVar[Literal[True] | None] = None
     is_held: ClassVar[bool] = False
 
     @classmethod

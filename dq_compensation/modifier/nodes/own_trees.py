@@ -288,7 +288,7 @@ def modifiers_before(
     return [*shape_keepers(obj), *linear_modifiers(obj)]
 
 
-def _shown_with(ours: bpy.types.NodesModifier) -> tuple[bool, bool]:
+def shown_with(ours: bpy.types.NodesModifier) -> tuple[bool, bool]:
     """Whether the modifiers before are to act in viewports and renders: where ours acts.
 
     Always where something else turns ours on and off: while it plays, nobody looks.
@@ -301,7 +301,7 @@ def _shown_with(ours: bpy.types.NodesModifier) -> tuple[bool, bool]:
 
 def show_shape_with(obj: bpy.types.Object, ours: bpy.types.NodesModifier) -> None:
     """Let these modifiers of an object, which all stay, act where ours acts."""
-    shown = _shown_with(ours)
+    shown = shown_with(ours)
     for each in modifiers_before(obj):
         if (each.show_viewport, each.show_render) != shown:
             each.show_viewport, each.show_render = shown
@@ -319,7 +319,7 @@ def shape_is_kept(
     if (len(keepers), len(linears)) != (len(keys), bool(linear)):
         return False
     stack, parts = list(obj.modifiers), [*keepers[:1], *linears, *keepers[1:]]
-    end, shown = stack.index(armature), _shown_with(ours)
+    end, shown = stack.index(armature), shown_with(ours)
     return (
         stack[max(0, end - len(parts)) : end] == parts
         and all(

@@ -17,8 +17,8 @@ from ...core.pose import Pose
 from ...core.vectors import transformed_points
 from ...lifecycle.following import binding_with_current_softness
 from ...modifier.attribute_names import PREFIX
-from ...modifier.modifier_stack import restore
 from ...modifier.nodes.node_values import Geometry, Integer, Scalar, Socket, TreeBuilder, Vector
+from ...modifier.users_settings import show_surface
 from ...scene.binding.bind import followed_mesh
 from ...scene.binding.binding import Binding
 from ...scene.binding.numpy_evaluator import PosedDeformer
@@ -334,7 +334,7 @@ def _template(obj: Object, *, followed: bool, modifiers: bool) -> tuple[Object, 
     else:
         mesh = cast("Mesh", mesh_of(obj).copy())
     template.data = mesh
-    restore(SkinnedObject(template))
+    show_surface(template)
     world = world_matrix(obj).copy()
     template.parent = None
     template.constraints.clear()

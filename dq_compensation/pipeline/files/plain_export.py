@@ -18,10 +18,8 @@ import bpy
 from ...bake.bake_reports import remember_report
 from ...errors import FileError, UserError
 from ...modifier.modifier_inputs import are_driven, drive_settings, own_drivers, release_settings
-from ...modifier.modifier_stack import chosen_settings, replaced_modifier, shown_in_viewport
-from ...modifier.nodes.own_trees import modifiers_before
+from ...modifier.users_settings import end_meanwhile, set_meanwhile
 from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.stack import own_modifiers
 from ...session.changes import unfollowed
 from ...wording import listed
 from .files import cannot_write, read_only_refusal, selected_alone
@@ -154,7 +152,8 @@ def _show(stack: ExitStack, objects: Sequence[bpy.types.Object]) -> None:
         if obj.name in bpy.context.view_layer.objects:
             stack.callback(obj.hide_set, obj.hide_get())
             obj.hide_set(False)
-            _set(stack, obj, "hide_viewport", value=False)
+            stack.callback(end_meanwhile, obj, "exported")
+            set_meanwhile(obj, "exported")
         if not obj.visible_get():
             raise UserError(
                 f"{obj.name} is in no collection that the view layer shows, so exporters leave it "
@@ -173,23 +172,10 @@ def without_ours(objects: Iterable[bpy.types.Object]) -> Generator[None]:
 
 
 def _show_plain(stack: ExitStack, skinned: SkinnedObject) -> None:
-    obj, armature = skinned.obj, replaced_modifier(skinned)
-    if armature is not None:
-        shown = {"show_viewport": shown_in_viewport(skinned)}
-        for name, value in (shown | chosen_settings(skinned)).items():
-            _set(stack, armature, name, value=value)
-    ours = skinned.ours
+    obj, ours = skinned.obj, skinned.ours
+    stack.callback(end_meanwhile, obj, "exported_plain")
+    set_meanwhile(obj, "exported_plain")
     if ours is not None and obj.library is None and own_drivers(obj) and are_driven(obj, ours):
         # What has drivers is animated, to some exporters.
         stack.callback(drive_settings, skinned, ours)
         release_settings(skinned)
-    for modifier in (*own_modifiers(obj), *modifiers_before(obj)):
-        _set(stack, modifier, "show_viewport", value=False)
-        _set(stack, modifier, "show_render", value=False)
-
-
-def _set(stack: ExitStack, owner: Any, name: str, *, value: bool) -> None:
-    """Set a property until the stack ends."""
-    if getattr(owner, name) != value:
-        stack.callback(setattr, owner, name, getattr(owner, name))
-        setattr(owner, name, value)

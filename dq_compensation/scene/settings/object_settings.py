@@ -365,39 +365,30 @@ def _is_mesh_beside(settings: PropertyGroup, other: bpy.types.Object) -> bool:
 
 @property_group
 class DQCompensationNativeState(PropertyGroup):
-    """Blender's own settings of an object before it was enabled.
+    """What the add-on has set of Blender's own settings of an object, and why.
 
-    They live in the file, so that undo, duplicates and saved files carry them along.
+    It lives in the file, so that undo, duplicates and saved files carry it along.
     """
 
+    # What the user had, as JSON: see `modifier.users_settings`.
+    users_settings: str = props.StringProperty()
     # The Armature modifier that ours works with: its name, empty while the user has it back; its
-    # number, which renaming does not change, until the object is disabled; how it was shown, and
-    # whether it had Preserve Volume.
+    # number, which renaming does not change, until the object is disabled.
     replaced_modifier: str = props.StringProperty()
     replaced_uid: int = props.IntProperty()
-    replaced_show_viewport: bool = props.BoolProperty()
-    replaced_show_render: bool = props.BoolProperty()
-    replaced_preserve_volume: bool = props.BoolProperty()
     # The number of the Armature modifier of ours that deforms to LINEAR, if the user renames it.
     linear_uid: int = props.IntProperty()
-    # Whether it stays on, with Preserve Volume as the method needs it; else it is hidden. Whether
-    # it has got its settings back, because our modifier is missing.
-    base_left_on: bool = props.BoolProperty()
-    base_let_go: bool = props.BoolProperty()
     # Whether our modifier was removed for an undo, and has to come back.
     parted: bool = props.BoolProperty()
-    # Whether the Armature modifier is shown because our modifier gets other vertices; in renders it
-    # is shown instead of ours.
+    had_animation: bool = props.BoolProperty()
+    # The reasons of `modifier.users_settings`. Neither of the first and the third holds while the
+    # user has the Armature modifier back, because ours is missing.
+    base_left_on: bool = props.BoolProperty()
+    base_is_linear: bool = props.BoolProperty()
+    base_hidden: bool = props.BoolProperty()
     passing: bool = props.BoolProperty()
     passing_in_renders: bool = props.BoolProperty()
-    had_animation: bool = props.BoolProperty()
-    # Whether Blender's own surface is hidden now; Display As, as the user has set it; the modifier
-    # that was hidden with it, whether the Armature modifier was, too, and whether Ray Visibility of
-    # the camera was cleared.
     hidden: bool = props.BoolProperty()
-    display_type: str = props.StringProperty()
-    hidden_modifier: str = props.StringProperty()
-    hidden_base: bool = props.BoolProperty()
     hidden_from_camera: bool = props.BoolProperty()
     # The hidden object that has the soft weights.
     soft_copy: bpy.types.Object | None = props.PointerProperty(type=bpy.types.Object)

@@ -9,7 +9,8 @@ import bpy
 import numpy as np
 
 from ...holding import look_again
-from ...modifier.modifier_stack import preserves_volume, replaced_modifier
+from ...modifier.modifier_stack import choose_preserve_volume, preserves_volume
+from ...modifier.users_settings import replaced_modifier
 from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import armature_of, deforming_bones
@@ -58,7 +59,7 @@ def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
     """The Armature modifier that ours works with; None where ours is not there."""
     modifier = subject.find_modifier()
     is_there = subject.settings.is_enabled and subject.ours is not None
-    return modifier if is_there and replaced_modifier(subject) == modifier else None
+    return modifier if is_there and replaced_modifier(subject.obj) == modifier else None
 
 
 def _twice(name: str, replaced: bpy.types.ArmatureModifier) -> Issue:
@@ -142,12 +143,8 @@ def _preserve_volume(name: str, modifier: bpy.types.ArmatureModifier) -> Issue:
 
 
 def _preserve_volume_off(subject: Subject, _issue: Issue) -> Repair:
-    native = subject.before_enable
     yield
-    if native.base_left_on:
-        native.replaced_preserve_volume = False
-    else:
-        subject.modifier.use_deform_preserve_volume = False
+    choose_preserve_volume(subject, preserved=False)
     return f"Preserve Volume of {subject.modifier.name} is off; {subject.obj.name} looks the same"
 
 
@@ -391,8 +388,7 @@ ARMATURE_MODIFIER = Check(
 
 def _find_multi_modifier(subject: Subject) -> Iterator[Issue]:
     """One issue that names the modifiers."""
-    native = subject.before_enable
-    if native.base_left_on or not native.replaced_modifier:
+    if not subject.before_enable.base_hidden:
         return
     replaced = subject.find_modifier()
     names = [

@@ -88,7 +88,7 @@ def _issue(key: str, message: str) -> Issue:
 
 
 def _modifier_missing(subject: Subject) -> Issue:
-    obj, on_base = subject.obj, subject.before_enable.base_left_on
+    obj, on_base = subject.obj, not subject.before_enable.base_hidden
     deformed = "the Armature modifier alone deforms it" if on_base else "nothing deforms it"
     fix = Fix(
         "refresh",
