@@ -121,14 +121,14 @@ def end_meanwhile(obj: bpy.types.Object, *reasons: str) -> None:
 
 def users_value(modifier: bpy.types.Modifier, name: str) -> bool:
     """What the user has chosen for a property of a modifier, whatever holds in the file."""
-    native = settings_of(cast("bpy.types.Object", modifier.id_data)).native
-    return bool(_users(modifier, name, parsed_record(native.users_settings)))
+    record = _in_file(cast("bpy.types.Object", modifier.id_data))
+    return bool(_users(modifier, name, record.get(_key(modifier, name))))
 
 
 def choose(modifier: bpy.types.Modifier, name: str, *, value: bool) -> None:
     """Set a property of a modifier as the user would: at once, or when no reason holds any more."""
     obj = cast("bpy.types.Object", modifier.id_data)
-    record, key = parsed_record(settings_of(obj).native.users_settings), _key(modifier, name)
+    record, key = _in_file(obj), _key(modifier, name)
     if key in record:
         _keep(obj, record | {key: [value, getattr(modifier, name)]})
     else:
@@ -139,9 +139,7 @@ def replaced_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     """The Armature modifier whose settings are remembered; it may have been renamed."""
     native = settings_of(obj).native
     for each in obj.modifiers if native.replaced_modifier else ():
-        of_uid = native.replaced_uid == each.persistent_uid
-        named = native.replaced_modifier == each.name
-        if each.type == "ARMATURE" and (of_uid if native.replaced_uid else named):
+        if each.type == "ARMATURE" and each.persistent_uid == native.replaced_uid:
             return cast("bpy.types.ArmatureModifier", each)
     return None
 
@@ -165,17 +163,17 @@ def _follow(
         now: in the order of `REASONS`.
         meanwhile: the record that is brought in line; by default that in the file.
     """
-    in_file = parsed_record(settings_of(obj).native.users_settings)
+    in_file = _in_file(obj)
     record = dict(in_file) if meanwhile is None else meanwhile
     rows, values = [REASONS[reason] for reason in now], list[tuple[Any, str, Any]]()
     for place in dict.fromkeys(place for reason in about for place in REASONS[reason]):
         decided = [row[place] for row in rows if place in row]
         for owner in _owners(obj, place[0]):
             key, name = _key(owner, place[1]), place[1]
-            users = value = _users(owner, name, record)
-            record.pop(key, None)
+            users = value = _users(owner, name, record.pop(key, None))
             if decided:
-                value = _users(owner, name, in_file) if decided[-1] is None else decided[-1]
+                value = decided[-1]
+                value = _users(owner, name, in_file.get(key)) if value is None else value
                 record[key] = [users, value]
             values.append((owner, name, value))
     if meanwhile is None:  # first: whatever fails, the user's values are known
@@ -206,16 +204,22 @@ def _key(owner: bpy.types.Object | bpy.types.Modifier, name: str) -> str:
     return f"{getattr(owner, 'persistent_uid', 0)} {name}"
 
 
+def _in_file(obj: bpy.types.Object) -> _Record:
+    settings = settings_of(obj)  # to read its group would write an empty one
+    has_record = settings.is_property_set("native")
+    return parsed_record(settings.native.users_settings) if has_record else {}
+
+
 def _keep(obj: bpy.types.Object, record: _Record) -> None:
     native, text = settings_of(obj).native, json.dumps(record) if record else ""
     if native.users_settings != text:
         native.users_settings = text
 
 
-def _users(owner: Any, name: str, record: _Record) -> Any:
-    """The value of the user by a record; the present one where that is missing or damaged."""
+def _users(owner: Any, name: str, recorded: object) -> Any:
+    """The recorded value of the user; the present one where that is missing or damaged."""
     present = getattr(owner, name)
-    match record.get(_key(owner, name)):
+    match recorded:
         case [users, given] if given == present and type(users) is type(present):
             options = owner.bl_rna.properties[name]
             known = not isinstance(users, str) or users in options.enum_items

@@ -35,7 +35,7 @@ from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.binding.content import OTHER_MESHES, reshaping_modifiers
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.mesh import mesh_of
-from dq_compensation.scene.blender.own_objects import is_hidden, is_palette
+from dq_compensation.scene.blender.own_objects import is_hidden, is_palette, parsed_record
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import (
@@ -319,7 +319,7 @@ def _faults_of_plain(obj: bpy.types.Object) -> list[str]:
     found = []
     if our_modifier(obj) is not None and not copied_modifier_warning(obj):
         found.append(f"{obj.name} is not enabled, has our modifier, and nothing says so")
-    if replaced_modifier(obj) is not None or settings_of(obj).native.users_settings:
+    if replaced_modifier(obj) is not None or parsed_record(settings_of(obj).native.users_settings):
         found.append(f"{obj.name} is not enabled, but its Armature modifier is not given back")
     if not np.isfinite([list(v.co) for v in mesh_of(obj).vertices[:3]]).all():
         found.append(f"{obj.name}: vertices at rest are not finite")
