@@ -14,10 +14,10 @@ import numpy as np
 from ..arrays import Float32s, Floats
 from ..core.rest_offsets import Target
 from ..errors import UserError
+from ..modifier.users_settings import end_meanwhile, set_meanwhile
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.scenes import world_millimetres
-from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import kept_record
 from ..session.changes import unfollowed
@@ -76,22 +76,12 @@ def only_armature_shown(obj: bpy.types.Object, target: Target) -> Generator[None
         obj: a mesh object with an Armature modifier.
         target: whether that preserves volume meanwhile.
     """
-    # By name: one that is removed meanwhile must not be written to, and others may be added.
-    modifiers, own = obj.modifiers, SkinnedObject(obj).modifier.name
-    shown = {other.name: other.show_viewport for other in modifiers}
-    preserves = SkinnedObject(obj).modifier.use_deform_preserve_volume
+    volume = "preserves_volume" if target == "DUAL_QUATERNION" else "linear"
     try:
-        for other in modifiers:
-            other.show_viewport = other.name == own
-        SkinnedObject(obj).modifier.use_deform_preserve_volume = target == "DUAL_QUATERNION"
+        set_meanwhile(obj, "baked", volume)
         yield
     finally:
-        for other in modifiers:
-            if other.name in shown and other.show_viewport != shown[other.name]:
-                other.show_viewport = shown[other.name]
-        kept = modifiers.get(own)
-        if isinstance(kept, bpy.types.ArmatureModifier):
-            kept.use_deform_preserve_volume = preserves
+        end_meanwhile(obj, "baked", volume)
 
 
 def deviation(wanted: Float32s, obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Deviation:

@@ -25,7 +25,7 @@ def show_plain(
     Args:
         preserved: with Preserve Volume; None: as each modifier has it.
     """
-    with_volume = ["compared_with_volume"] if preserved else []
+    with_volume = ["preserves_volume"] if preserved else []
     _show([obj for obj in objects if armature_modifier(obj) is not None], "compared", *with_volume)
 
 

@@ -430,11 +430,10 @@ def show_armature_result(skinned: SkinnedObject, *, in_viewport: bool) -> None:
 
     One that is left on deforms it already, with Preserve Volume as the method needs it.
     """
-    if skinned.find_modifier() is None:
-        return
-    if skinned.before_enable.base_left_on:
-        take_over_modifier(skinned, "ARMATURE", Settings.of(skinned.obj))
-    else:
+    before = skinned.before_enable
+    if before.base_left_on:
+        set_reasons(skinned.obj, base_left_on=True, base_is_linear=before.base_is_linear)
+    elif skinned.find_modifier() is not None:
         renders = bool(differing_in_renders(skinned))
         set_reasons(skinned.obj, passing=in_viewport, passing_in_renders=renders)
 

@@ -446,9 +446,8 @@ def take_over_modifier(skinned: SkinnedObject, base: Base, settings: Settings) -
     """Set the Armature modifier as a base needs it; remember what the user has set."""
     obj, modifier, before = skinned.obj, skinned.modifier, skinned.before_enable
     left_on = base == "ARMATURE"
-    is_kept = replaced_modifier(obj) == modifier and (
-        before.base_left_on if left_on else before.base_hidden
-    )
+    is_kept = replaced_modifier(obj) == modifier and before.base_left_on == left_on
+    is_kept &= before.base_hidden != left_on
     if not is_kept:
         show_what_came_hidden(skinned)
         if replaced_modifier(obj) != modifier:

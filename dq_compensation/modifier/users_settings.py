@@ -12,9 +12,8 @@ session alone, above those: also on linked objects.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from collections.abc import Iterable
+from typing import Any, cast
 
 import bpy
 
@@ -24,60 +23,52 @@ from ..scene.settings.object_settings import settings_of
 from ..scene.stack import armature_modifier, own_modifiers
 from .nodes.own_trees import modifiers_before, shown_with
 
-# Modifiers of ours before the Armature modifier go with the node modifier: they have no record.
-Who = Literal["OBJECT", "BASE", "OURS"]
-# By the number of a modifier, 0 for the object, and a property: the value of the user, and ours.
-_Record = dict[str, Any]
+# Who has a property, and which. Modifiers of ours before the Armature modifier go with the node
+# modifier, and have no record.
+_DISPLAY = "OBJECT", "display_type"
+_CAMERA = "OBJECT", "visible_camera"
+_BASE = "BASE", "show_viewport"
+_BASE_IN_RENDERS = "BASE", "show_render"
+_VOLUME = "BASE", "use_deform_preserve_volume"
+_OURS = "OURS", "show_viewport"
+_OURS_IN_RENDERS = "OURS", "show_render"
 
 # None: as the user has it.
-REASONS: dict[str, dict[tuple[Who, str], bool | str | None]] = {
+REASONS: dict[str, dict[tuple[str, str], bool | str | None]] = {
     # The Armature modifier stays on, with Preserve Volume as the method needs it, or it is off.
-    "base_left_on": {("BASE", "use_deform_preserve_volume"): True},
-    "base_is_linear": {("BASE", "use_deform_preserve_volume"): False},
-    "base_hidden": {("BASE", "show_viewport"): False, ("BASE", "show_render"): False},
+    "base_left_on": {_VOLUME: True},
+    "base_is_linear": {_VOLUME: False},
+    "base_hidden": {_BASE: False, _BASE_IN_RENDERS: False},
     # Our modifier gets other vertices than it was made for, here or in renders.
-    "passing": {("BASE", "show_viewport"): None, ("BASE", "show_render"): None},
-    "passing_in_renders": {("BASE", "show_render"): None, ("OURS", "show_render"): False},
+    "passing": {_BASE: None, _BASE_IN_RENDERS: None},
+    "passing_in_renders": {_BASE_IN_RENDERS: None, _OURS_IN_RENDERS: False},
     # We draw the object. Shown as *Bounds* it leaves neither colour nor depth in a Solid viewport,
     # and can be clicked, box-selected and moved. Nobody pays for a deformation that nobody sees.
-    "hidden": {
-        ("OBJECT", "display_type"): "BOUNDS",
-        ("BASE", "show_viewport"): False,
-        ("OURS", "show_viewport"): False,
-    },
+    "hidden": {_DISPLAY: "BOUNDS", _BASE: False, _OURS: False},
     # Material Preview and Rendered do not heed *Bounds*. Final renders heed this, not that.
-    "hidden_from_camera": {("OBJECT", "visible_camera"): False},
-    # In this session: something is drawn in its place; it is compared; it is exported.
-    "drawn_over": {("OBJECT", "display_type"): "BOUNDS"},
-    "compared": {
-        ("BASE", "show_viewport"): True,
-        ("BASE", "use_deform_preserve_volume"): None,
-        ("OURS", "show_viewport"): False,
-    },
-    "compared_with_volume": {("BASE", "use_deform_preserve_volume"): True},
+    "hidden_from_camera": {_CAMERA: False},
+    # In this session: something is drawn in its place; it is compared, exported or baked.
+    "drawn_over": {_DISPLAY: "BOUNDS"},
+    "compared": {_BASE: True, _VOLUME: None, _OURS: False},
     "exported": {("OBJECT", "hide_viewport"): False},
     "exported_plain": {
-        ("BASE", "show_viewport"): None,
-        ("BASE", "show_render"): None,
-        ("BASE", "use_deform_preserve_volume"): None,
-        ("OURS", "show_viewport"): False,
-        ("OURS", "show_render"): False,
+        _BASE: None,
+        _BASE_IN_RENDERS: None,
+        _VOLUME: None,
+        _OURS: False,
+        _OURS_IN_RENDERS: False,
     },
+    "baked": {_BASE: True, ("OTHERS", "show_viewport"): False},
+    "linear": {_VOLUME: False},
+    "preserves_volume": {_VOLUME: True},
 }
 _OF_BASE = ("base_left_on", "base_is_linear", "base_hidden", "passing", "passing_in_renders")
 _IN_FILE = (*_OF_BASE, "hidden", "hidden_from_camera")
 
-
-@dataclass
-class _Meanwhile:
-    """What holds for a moment of an object."""
-
-    reasons: dict[str, None] = field(default_factory=dict)
-    record: _Record = field(default_factory=dict)
-
-
-# By the session_uid of the object.
-_meanwhile: dict[int, _Meanwhile] = {}
+# By the number of a modifier, 0 for the object, and a property: the value of the user, and ours.
+_Record = dict[str, Any]
+# By the session_uid of an object: the reasons that hold for a moment, and what there was before.
+_meanwhile: dict[int, tuple[dict[str, None], _Record]] = {}
 
 
 def set_reasons(obj: bpy.types.Object, **reasons: bool) -> None:
@@ -94,10 +85,7 @@ def set_reasons(obj: bpy.types.Object, **reasons: bool) -> None:
             setattr(native, name, reasons[name])
     if about:
         now = [name for name in _IN_FILE if getattr(native, name)]
-        record = parsed_record(native.users_settings)
-        values = _decide(obj, record, now, about)
-        _keep(obj, record if now else {})  # first: whatever fails, the user's values are known
-        _set(obj, values, now)
+        _follow(obj, now, about)
 
 
 def show_surface(obj: bpy.types.Object) -> None:
@@ -116,35 +104,31 @@ def forget_settings(obj: bpy.types.Object) -> None:
 
 
 def set_meanwhile(obj: bpy.types.Object, *reasons: str) -> None:
-    """Let reasons hold for a moment, beside others, until `end_meanwhile`."""
-    found = _meanwhile.setdefault(obj.session_uid, _Meanwhile())
-    found.reasons |= dict.fromkeys(reasons)
-    beneath = parsed_record(settings_of(obj).native.users_settings)
-    _set(obj, _decide(obj, found.record, found.reasons, reasons, beneath), found.reasons)
+    """Let reasons hold for a moment, above those in the file, until `end_meanwhile`."""
+    now, before = _meanwhile.setdefault(obj.session_uid, ({}, {}))
+    now |= dict.fromkeys(reasons)
+    _follow(obj, now, reasons, before)
 
 
 def end_meanwhile(obj: bpy.types.Object, *reasons: str) -> None:
-    """Let these of them hold no longer, or none of them any more."""
-    if (found := _meanwhile.get(obj.session_uid)) is None:
-        return
-    ended = reasons or tuple(found.reasons)
-    for each in ended:
-        found.reasons.pop(each, None)
-    _set(obj, _decide(obj, found.record, found.reasons, ended), found.reasons)
-    if not found.reasons:
-        del _meanwhile[obj.session_uid]
+    """Let these of them hold no longer; without any, all of them."""
+    now, before = _meanwhile.pop(obj.session_uid, ({}, {}))
+    ended = reasons or tuple(now)
+    if left := {each: None for each in now if each not in ended}:
+        _meanwhile[obj.session_uid] = left, before
+    _follow(obj, left, ended, before)
 
 
 def users_value(modifier: bpy.types.Modifier, name: str) -> bool:
     """What the user has chosen for a property of a modifier, whatever holds in the file."""
-    native = settings_of(cast("bpy.types.Object", modifier.id_data)).native
-    return bool(_users(modifier, name, parsed_record(native.users_settings)))
+    record = _in_file(cast("bpy.types.Object", modifier.id_data))
+    return bool(_users(modifier, name, record.get(_key(modifier, name))))
 
 
 def choose(modifier: bpy.types.Modifier, name: str, *, value: bool) -> None:
     """Set a property of a modifier as the user would: at once, or when no reason holds any more."""
     obj = cast("bpy.types.Object", modifier.id_data)
-    record, key = parsed_record(settings_of(obj).native.users_settings), _key(modifier, name)
+    record, key = _in_file(obj), _key(modifier, name)
     if key in record:
         _keep(obj, record | {key: [value, getattr(modifier, name)]})
     else:
@@ -155,9 +139,7 @@ def replaced_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     """The Armature modifier whose settings are remembered; it may have been renamed."""
     native = settings_of(obj).native
     for each in obj.modifiers if native.replaced_modifier else ():
-        of_uid = native.replaced_uid == each.persistent_uid
-        named = native.replaced_modifier == each.name
-        if each.type == "ARMATURE" and (of_uid if native.replaced_uid else named):
+        if each.type == "ARMATURE" and each.persistent_uid == native.replaced_uid:
             return cast("bpy.types.ArmatureModifier", each)
     return None
 
@@ -169,65 +151,63 @@ def set_modifier(modifier: bpy.types.Modifier, **values: Any) -> None:
             setattr(modifier, name, value)
 
 
-def _decide(
+def _follow(
     obj: bpy.types.Object,
-    record: _Record,
-    now: Collection[str],
+    now: Iterable[str],
     about: Iterable[str],
-    beneath: _Record | None = None,
-) -> list[tuple[Any, str, Any]]:
-    """Decide by the reasons that hold now what some reasons are about; bring the record in line.
+    meanwhile: _Record | None = None,
+) -> None:
+    """Set what some reasons are about as those that hold now decide.
 
     Args:
         now: in the order of `REASONS`.
-        beneath: the record in the file, if that of this session is changed.
-
-    Returns:
-        owners, properties and values.
+        meanwhile: the record that is brought in line; by default that in the file.
     """
-    found: list[tuple[Any, str, Any]] = []
-    for who, name in dict.fromkeys(place for reason in about for place in REASONS[reason]):
-        decided = [REASONS[reason][who, name] for reason in now if (who, name) in REASONS[reason]]
-        for owner in _owners(obj, who):
-            users = value = _users(owner, name, record)
+    in_file = _in_file(obj)
+    record = dict(in_file) if meanwhile is None else meanwhile
+    rows, values = [REASONS[reason] for reason in now], list[tuple[Any, str, Any]]()
+    for place in dict.fromkeys(place for reason in about for place in REASONS[reason]):
+        decided = [row[place] for row in rows if place in row]
+        for owner in _owners(obj, place[0]):
+            key, name = _key(owner, place[1]), place[1]
+            users = value = _users(owner, name, record.pop(key, None))
             if decided:
                 value = decided[-1]
-                if value is None:
-                    value = users if beneath is None else _users(owner, name, beneath)
-                record[_key(owner, name)] = [users, value]
-            else:
-                record.pop(_key(owner, name), None)
-            found.append((owner, name, value))
-    return found
-
-
-def _set(
-    obj: bpy.types.Object, values: Collection[tuple[Any, str, Any]], now: Collection[str]
-) -> None:
-    """Set what was decided; the modifiers before ours are shown where ours is."""
+                value = _users(owner, name, in_file.get(key)) if value is None else value
+                record[key] = [users, value]
+            values.append((owner, name, value))
+    if meanwhile is None:  # first: whatever fails, the user's values are known
+        _keep(obj, record if rows else {})
     for owner, name, value in values:
         if getattr(owner, name) != value:
             setattr(owner, name, value)
     ours = own_modifiers(obj)
-    if not any(owner in ours for owner, *_ in values):
-        return
-    shown = dict(zip(VISIBILITY, shown_with(ours[0]), strict=True))
-    shown |= {name: False for name in VISIBILITY if any(("OURS", name) in REASONS[r] for r in now)}
-    for each in modifiers_before(obj):
-        set_modifier(each, **shown)
+    if any(owner in ours for owner, *_ in values):
+        shown = dict(zip(VISIBILITY, shown_with(ours[0]), strict=True))
+        shown |= {name: False for name in VISIBILITY if any(("OURS", name) in row for row in rows)}
+        for each in modifiers_before(obj):
+            set_modifier(each, **shown)
 
 
-def _owners(obj: bpy.types.Object, who: Who) -> list[Any]:
+def _owners(obj: bpy.types.Object, who: str) -> list[Any]:
     if who == "OBJECT":
         return [obj]
     if who == "OURS":
         return list(own_modifiers(obj))
     base = replaced_modifier(obj) or armature_modifier(obj)
+    if who == "OTHERS":
+        return [each for each in obj.modifiers if each != base]
     return [] if base is None else [base]
 
 
 def _key(owner: bpy.types.Object | bpy.types.Modifier, name: str) -> str:
     return f"{getattr(owner, 'persistent_uid', 0)} {name}"
+
+
+def _in_file(obj: bpy.types.Object) -> _Record:
+    settings = settings_of(obj)  # to read its group would write an empty one
+    has_record = settings.is_property_set("native")
+    return parsed_record(settings.native.users_settings) if has_record else {}
 
 
 def _keep(obj: bpy.types.Object, record: _Record) -> None:
@@ -236,10 +216,10 @@ def _keep(obj: bpy.types.Object, record: _Record) -> None:
         native.users_settings = text
 
 
-def _users(owner: Any, name: str, record: _Record) -> Any:
-    """The value of the user by a record; the present one where that is missing or damaged."""
+def _users(owner: Any, name: str, recorded: object) -> Any:
+    """The recorded value of the user; the present one where that is missing or damaged."""
     present = getattr(owner, name)
-    match record.get(_key(owner, name)):
+    match recorded:
         case [users, given] if given == present and type(users) is type(present):
             options = owner.bl_rna.properties[name]
             known = not isinstance(users, str) or users in options.enum_items

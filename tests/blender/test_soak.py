@@ -99,7 +99,7 @@ def _no_armature_modifier_back(monkeypatch: pytest.MonkeyPatch) -> str:
     del monkeypatch
     obj = bpy.data.objects["Arm"]
     disable(obj)
-    settings_of(obj).native.replaced_modifier = "Armature"
+    settings_of(obj).native.users_settings = '{"0 display_type": ["WIRE", "BOUNDS"]}'
     return "its Armature modifier is not given back"
 
 

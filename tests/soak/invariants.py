@@ -26,6 +26,7 @@ from dq_compensation.lifecycle.enabling import (
 from dq_compensation.lifecycle.following_softness import waiting_objects
 from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.modifier.users_settings import replaced_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
@@ -34,7 +35,7 @@ from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.binding.content import OTHER_MESHES, reshaping_modifiers
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.blender.mesh import mesh_of
-from dq_compensation.scene.blender.own_objects import is_hidden, is_palette
+from dq_compensation.scene.blender.own_objects import is_hidden, is_palette, parsed_record
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import (
@@ -45,7 +46,6 @@ from dq_compensation.scene.settings.object_settings import (
 )
 from dq_compensation.scene.stack import (
     TREE_PROPERTY,
-    armature_modifier,
     find_rig,
     own_modifiers,
 )
@@ -319,8 +319,7 @@ def _faults_of_plain(obj: bpy.types.Object) -> list[str]:
     found = []
     if our_modifier(obj) is not None and not copied_modifier_warning(obj):
         found.append(f"{obj.name} is not enabled, has our modifier, and nothing says so")
-    native, armature = settings_of(obj).native, armature_modifier(obj)
-    if native.hidden or (armature is not None and native.replaced_modifier):
+    if replaced_modifier(obj) is not None or parsed_record(settings_of(obj).native.users_settings):
         found.append(f"{obj.name} is not enabled, but its Armature modifier is not given back")
     if not np.isfinite([list(v.co) for v in mesh_of(obj).vertices[:3]]).all():
         found.append(f"{obj.name}: vertices at rest are not finite")
