@@ -10,7 +10,8 @@ import bpy
 
 from ..errors import BindingError
 from ..holding import look_again, operation
-from ..modifier.installation import put_armature_modifier_back, remove_unused
+from ..modifier.installation import put_armature_modifier_back
+from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_stack import (
     installation_refusal,
     restore,

@@ -19,9 +19,8 @@ from ...bake.bake_reports import remember_report
 from ...errors import FileError, UserError
 from ...modifier.modifier_inputs import are_driven, drive_settings, own_drivers, release_settings
 from ...modifier.modifier_stack import chosen_settings, replaced_modifier, shown_in_viewport
-from ...modifier.nodes.own_trees import modifiers_before
 from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.stack import own_modifiers
+from ...scene.stack import modifiers_before, own_modifiers
 from ...session.changes import unfollowed
 from ...wording import listed
 from .files import cannot_write, read_only_refusal, selected_alone

@@ -374,12 +374,14 @@ class DQCompensationNativeState(PropertyGroup):
     replaced_show_viewport: bool = props.BoolProperty()
     replaced_show_render: bool = props.BoolProperty()
     replaced_preserve_volume: bool = props.BoolProperty()
-    # The number of the Armature modifier of ours that deforms to LINEAR, if the user renames it.
-    linear_uid: int = props.IntProperty()
     # Whether it stays on, with Preserve Volume as the method needs it; else it is hidden. Whether
     # it has got its settings back, because our modifier is missing.
     base_left_on: bool = props.BoolProperty()
     base_let_go: bool = props.BoolProperty()
+    # The modifiers of ours, as number:role, whatever others rename or remove.
+    parts: str = props.StringProperty()
+    # `modifier.hooks`: the Hooks that have a vertex group of ours.
+    hooks: str = props.StringProperty()
     # Whether our modifier was removed for an undo, and has to come back.
     parted: bool = props.BoolProperty()
     # Whether the Armature modifier is shown because our modifier gets other vertices; in renders it
