@@ -153,7 +153,7 @@ def _wanted(
         straight=straight,
         reads=reads,
         reads_mesh=reads_mesh,
-        is_apart=reads_mesh and (binding.followed or differs or is_linked),
+        is_apart=reads_mesh and (bool(binding.followed) or differs or is_linked),
         is_alone=not (others or is_linked),
         is_driven=is_driven,
         only_content=False,

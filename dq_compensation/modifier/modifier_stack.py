@@ -325,7 +325,7 @@ def _is_base(skinned: SkinnedObject) -> bool:
     return is_left_on and modifier is not None and modifier == skinned.find_modifier()
 
 
-def set_modifier(modifier: bpy.types.Modifier, **values: bool) -> None:
+def set_modifier(modifier: bpy.types.Modifier, **values: object) -> None:
     """Set properties of a modifier; Blender hears of it only where that changes anything."""
     for name, value in values.items():
         if getattr(modifier, name) != value:

@@ -316,7 +316,7 @@ def _apply_drivers(wanted: Wanted) -> None:
         drive_settings(wanted.skinned, ours)
 
 
-PARTS = [
+PARTS = (
     # What nothing reads any more goes with the last one that is removed.
     Part(_state_of_palette, _apply_palette, lambda _: remove_unused()),
     Part(_state_of_attributes, _apply_attributes, lambda _: None),
@@ -325,5 +325,5 @@ PARTS = [
     Part(_state_of_modifiers, _apply_modifiers, lambda skinned: stack_parts.remove(skinned.obj)),
     Part(_state_of_hooks, _apply_hooks, lambda skinned: release_hooks(skinned.obj)),
     Part(_state_of_inputs, _apply_drivers, release_settings),
-]
+)
 """The parts of an enabled object, each after those that it needs."""

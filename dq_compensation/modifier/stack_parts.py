@@ -38,6 +38,7 @@ from ..scene.stack import (
     drop_modifier,
     modifiers_with,
     record_of_tree,
+    remember_part,
     remember_parts,
     stack_of,
 )
@@ -219,8 +220,9 @@ def _is_fixed(obj: bpy.types.Object, name: str, part: StackPart) -> bool:
 def _add(obj: bpy.types.Object, part: StackPart, trees: Trees) -> str:
     tree = trees[part.role](None) if part.key else None
     added = add_modifier(obj, part.name, "NODES" if part.key else "ARMATURE")
+    remember_part(added, part.role)  # at once: whatever fails, it is known as ours
     if tree is not None:
-        use_tree(added, tree)  # at once: by the tree it is known as ours, whatever fails
+        use_tree(added, tree)
     added.show_expanded = False
     return added.name
 
@@ -304,7 +306,7 @@ def show_where_ours_acts(skinned: SkinnedObject) -> None:
     """Let the modifiers before the base, which all stay as they are, act where ours acts."""
     for part in _as_it_is(skinned):
         for modifier in () if part.behind else modifiers_with(skinned.obj, part.role):
-            set_modifier(modifier, **{name: bool(part.values[name]) for name in VISIBILITY})
+            set_modifier(modifier, **{name: part.values[name] for name in VISIBILITY})
 
 
 @contextmanager
@@ -312,9 +314,11 @@ def _active_stays(obj: bpy.types.Object) -> Generator[None]:
     """Keep the active modifier; that of ours is followed by the base where it is removed."""
     active = obj.modifiers.active
     uid = None if active is None else active.persistent_uid
-    yield
-    found = [each for each in obj.modifiers if each.persistent_uid == uid]
-    if not found and (base := stack_of(obj).base) is not None:
-        found = [obj.modifiers[base]]
-    if found and obj.modifiers.active != found[0]:
-        obj.modifiers.active = found[0]
+    try:
+        yield
+    finally:
+        found = [each for each in obj.modifiers if each.persistent_uid == uid]
+        if not found and (base := stack_of(obj).base) is not None:
+            found = [obj.modifiers[base]]
+        if found and obj.modifiers.active != found[0]:
+            obj.modifiers.active = found[0]

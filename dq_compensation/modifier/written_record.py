@@ -141,7 +141,7 @@ def remember(
         content |= {name: written[name] for name in of_object if name in written}
     if content != written:
         keep_record(mesh, CONTENT_PROPERTY, content)
-    known = record_in(obj, STATE_PROPERTY) | {ATTRIBUTES: digest_of_attributes(mesh)}
+    known = record_in(obj, STATE_PROPERTY) | {ATTRIBUTES: digest(digest_of_attributes(mesh))}
     state = known if only_content else _state(skinned, settings, binding.structure)
     record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
     record.pop(_CONTENT, None)

@@ -147,6 +147,14 @@ def _known_parts(obj: bpy.types.Object) -> dict[int, str]:
     return {int(uid): role for uid, _, role in pairs if uid.isdigit()} | {native.replaced_uid: ""}
 
 
+def remember_part(modifier: bpy.types.Modifier, role: Role) -> None:
+    """Remember that a modifier is ours."""
+    cast(
+        "Any", modifier.id_data
+    ).dq_compensation.native.parts += f" {modifier.persistent_uid}:{role}"
+    look_again()
+
+
 def remember_parts(obj: bpy.types.Object) -> None:
     """Remember by their numbers which modifiers of an object are ours."""
     roles, native = stack_of(obj).roles, cast("Any", obj).dq_compensation.native
