@@ -31,7 +31,7 @@ from ..core.pose import Pose
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness, reconcile_now
-from ..modifier.installation import forget_attributes
+from ..modifier.leftovers import forget_attributes
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import OUTSIDE, Capture, support_of, support_weights

@@ -8,13 +8,9 @@ from ..modifier.attribute_names import SOFT_COPY
 from ..modifier.comparison import show_ours
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
-from ..modifier.nodes.own_trees import (
-    evaluate_again_after_undo,
-    let_shape_go,
-    remove_for_undo,
-    remove_keepers_for_undo,
-)
+from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
+from ..modifier.stack_parts import remove, remove_shape_for_undo
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import (
     CHARACTER_SETTING_CHANGED,
@@ -28,6 +24,7 @@ from ..scene.settings.object_settings import (
     DQCompensationSettings,
     settings_of,
 )
+from ..scene.stack import BEFORE
 from ..session.changes import (
     EDIT,
     FRAME,
@@ -128,7 +125,7 @@ def _before_undo(*_args: object) -> None:
         detach_new_soft_copy(obj)
         if obj.library is not None:
             continue
-        remove_keepers_for_undo(obj)
+        remove_shape_for_undo(obj)
         skinned = SkinnedObject(obj)
         ours = skinned.ours
         if ours is None:
@@ -137,7 +134,7 @@ def _before_undo(*_args: object) -> None:
         used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours), copy)
         if any(map(is_new, used)):
             release_settings(skinned)
-            let_shape_go(obj)
+            remove(obj, BEFORE)
             remove_for_undo(ours)
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True

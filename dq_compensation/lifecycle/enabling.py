@@ -11,7 +11,8 @@ import bpy
 from ..errors import BindingError
 from ..holding import look_again, operation
 from ..modifier.comparison import show_ours
-from ..modifier.installation import put_armature_modifier_back, remove_unused
+from ..modifier.installation import put_armature_modifier_back
+from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_stack import installation_refusal, vertex_count_difference
 from ..modifier.users_settings import forget_settings, show_surface
 from ..modifier.written_record import Origin, origin_of

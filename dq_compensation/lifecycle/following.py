@@ -17,10 +17,11 @@ import bpy
 
 from ..holding import operation
 from ..modifier.comparison import show_ours
-from ..modifier.installation import remove_unused, show_armature_result
+from ..modifier.installation import show_armature_result
+from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_inputs import keep_values
 from ..modifier.modifier_stack import vertex_count_difference
-from ..modifier.nodes.own_trees import mark_edited, shape_keepers
+from ..modifier.nodes.own_trees import mark_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.users_settings import set_reasons, show_surface
 from ..scene.binding.bind import bind
@@ -30,7 +31,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
-from ..scene.stack import find_rig
+from ..scene.stack import find_rig, modifiers_with
 from ..session.changes import Changes, Update, forget_removed
 from ..session.known_objects import enabled_meshes, enabled_objects
 from ..session.memory import keep_only, memories, memory_of
@@ -261,7 +262,9 @@ def _is_weight_painted(mesh: bpy.types.Mesh) -> bool:
 
 def _mark_edited_trees() -> None:
     modifiers = [SkinnedObject(obj).ours for obj in enabled_objects()]
-    modifiers += [each for obj in enabled_objects() for each in shape_keepers(obj)]
+    modifiers += [
+        each for obj in enabled_objects() for each in modifiers_with(obj, "SHAPE", "BACK")
+    ]
     modifiers += [nodes_of_palette(palette) for palette in own_palettes()]
     trees = {nodes.node_group for nodes in modifiers if nodes is not None}
     mark_edited(tree for tree in trees if tree is not None and tree.library is None)

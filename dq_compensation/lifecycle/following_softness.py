@@ -16,7 +16,7 @@ from typing import Any
 import bpy
 
 from ..errors import UserError
-from ..modifier.installation import remove_unused
+from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_stack import ensure_soft_copy
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding

@@ -6,7 +6,6 @@ import bpy
 
 from ..core.deform import RULES
 from ..core.twist_limbs import Reason
-from ..modifier.nodes.own_trees import shape_keepers
 from ..modifier.written_record import PLACE, changed_parts, newer_parts_of_linked_mesh
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
@@ -22,6 +21,7 @@ from ..scene.blender.own_objects import name_in_sentences
 from ..scene.blender.rigging import VISIBILITY, notes, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
+from ..scene.stack import modifiers_with
 from ..scene.vertex_groups import BAKED_BONES
 from ..session.status import NOTES, status_of
 from ..wording import counted, listed
@@ -87,7 +87,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
 
 def _notes_on_examples(skinned: SkinnedObject, binding: Binding) -> list[str]:
     """The example poses that do nothing, and those that stay on while ours is off."""
-    obj, ours, keepers = skinned.obj, skinned.ours, shape_keepers(skinned.obj)
+    obj, ours, keepers = skinned.obj, skinned.ours, modifiers_with(skinned.obj, "SHAPE")
     found = list(binding.examples(skinned.settings.limb_axis).problems)
     cause = what_animates(obj, ours, VISIBILITY) if ours is not None and keepers else None
     if ours is not None and cause is not None:

@@ -48,8 +48,8 @@ from ..modifier.modifier_stack import (
     misfit_problem,
     vertex_count_difference,
 )
-from ..modifier.nodes.own_trees import let_shape_go, show_shape_with
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
+from ..modifier.stack_parts import remove, show_where_ours_acts
 from ..modifier.users_settings import give_back, set_reasons, show_surface
 from ..modifier.written_record import (
     PLACE,
@@ -77,6 +77,7 @@ from ..scene.blender.own_objects import is_hidden, is_palette
 from ..scene.blender.rigging import broken_pose, deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, rename_bones
+from ..scene.stack import BEFORE
 from ..scene.vertex_groups import rename_kept
 from ..session.changes import Changes, Update, remember_pose, writing_settings
 from ..session.known_objects import with_examples
@@ -465,9 +466,8 @@ def _with_meanwhile(found: Comparison) -> str:
 
 def _follow_shown_override(skinned: SkinnedObject) -> None:
     """Let the modifiers before ours, which are of an override's own file, act where ours acts."""
-    obj, ours = skinned.obj, skinned.ours
-    if ours is not None and obj.library is None and obj.override_library is not None:
-        show_shape_with(obj, ours)
+    if skinned.obj.library is None and skinned.obj.override_library is not None:
+        show_where_ours_acts(skinned)
 
 
 def _has_character(obj: bpy.types.Object) -> bool:
@@ -592,7 +592,7 @@ def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -
     if obj.library is not None:
         return []
     if found.state is State.MISSING:
-        let_shape_go(obj)
+        remove(obj, BEFORE)
         # An applied one has left its deformation in the mesh: not another one on top.
         if not (skinned.before_enable.base_hidden and was_applied(skinned)):
             give_back(obj)

@@ -133,7 +133,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 34
+TREE_VERSION = 35
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -247,6 +247,21 @@ class TreeKind:
         """What it, or the tree that keeps the shape for it, reads of bones."""
         skins, examples = self.base == "OWN" or self.slots > 0, self.examples is not None
         return frozenset(["bones"] * skins + ["examples"] * examples)
+
+    @property
+    def record(self) -> dict[str, object]:
+        """What the tree has in its record beside its key: its base, and what has to go with it.
+
+        `reads` as above; the key of the tree that keeps the shape for it, or ""; whether it takes
+        what Blender's LINEAR makes of that.
+        """
+        return {
+            "role": "DEFORMS",
+            "base": self.base,
+            "reads": sorted(self.reads),
+            "shape": self.keeper_key,
+            "linear": self.reads_linear,
+        }
 
     @property
     def keeper_key(self) -> str:

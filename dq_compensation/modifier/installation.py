@@ -3,93 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import bpy
 import numpy as np
 
 from ..arrays import Float32s
-from ..core.deform import Deformation
 from ..errors import BindingError
-from ..holding import look_again
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     STATE_PROPERTY,
     acting_soft_copy,
     differing_in_renders,
     digest_of_found_weights,
-    keeps_soft_weights,
     signature_before,
-    soft_copy,
-    step_of,
 )
-from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import is_hidden, remove_hidden, temporary_copy
+from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, named_bones
-from ..scene.stack import (
-    SKIN_NAME,
-    TREE_PROPERTY,
-    add_modifier,
-    drop_modifier,
-    is_own_modifier,
-    own_modifiers,
-)
-from ..session.changes import note_removed
+from ..scene.stack import drop_modifier, is_own_modifier, modifiers_before
 from ..wording import listed
-from .attribute_names import SOFT_COPY, Base, ExampleCounts, kind_for, skins_vertices
-from .modifier_inputs import (
-    as_written,
-    drive_settings,
-    get_input,
-    release_settings,
-    set_inputs,
-)
+from .attribute_names import skins_vertices
+from .leftovers import remove_unused
+from .modifier_inputs import as_written, get_input
 from .modifier_stack import (
-    ATTRIBUTES_INPUT,
-    HOOKS_PROPERTY,
-    attribute_mesh,
     attribute_object_of,
     base_for,
     base_of,
-    ensure_attribute_object,
-    ensure_soft_copy,
     hiding_refusal,
     installation_refusal,
-    mask_of,
-    put_in_place,
-    reads_of,
-    release_hooks,
     restore_modifier,
-    show_skin,
     show_what_came_hidden,
-    shown_in_viewport,
     take_over_modifier,
 )
-from .nodes.node_tree import ensure_tree
-from .nodes.own_trees import (
-    let_shape_go,
-    modifiers_before,
-    move_beside,
-    remove_tree,
-    use_tree,
-)
-from .palette_object import compute_what_is_read, computed_for, ensure_palette
+from .parts import PARTS, Wanted
 from .users_settings import replaced_modifier, set_modifier, set_reasons, show_surface
-from .vertex_attributes import measured_bones, replace_attributes, straight_bones, write_attributes
+from .vertex_attributes import measured_bones, straight_bones
 from .written_record import (
     BONES_PROPERTY,
-    CONTENT_PROPERTY,
     are_measured_alike,
     changed_parts_of_linked_mesh,
     remember,
 )
-
-_MODIFIER_NAME = "DQ Compensation"
-# Where the Armature modifier is off, and nothing else would say so without the add-on.
-_NAME_ALONE = "DQ Compensation (if removed, turn on the Armature modifier)"
 
 
 def install(
@@ -117,115 +73,47 @@ def install(
     """
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
-    obj, armature, written = skinned.obj, skinned.modifier, as_written(skinned.obj, settings)
-    binding = binding.as_skinned(settings)
-    deformation = binding.deformation(written)
+    known, written = skinned.ours, as_written(skinned.obj, settings)
+    wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
+    wanted.only_content = only_content and known is not None and wanted.base == base_of(known)
+    # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
+    leaves_nothing = known is None and not skinned.before_enable.parted
+    before = None if known is None else (known.node_group, get_input(known, "Palette"))
+    for part in PARTS:
+        part.apply(wanted)
+    kind, modifier = wanted.kind, skinned.ours
+    assert kind is not None
+    assert modifier is not None
+    remember(
+        skinned,
+        mesh_of(wanted.attributes or skinned.obj),
+        wanted.binding,
+        written,
+        reads_mesh=wanted.deformation.compensation is not None or bool(kind.reads),
+        only_content=wanted.only_content,
+    )
+    skinned.obj.update_tag(refresh={"DATA"})
+    if not leaves_nothing and before != (modifier.node_group, wanted.palette):
+        remove_unused()
+    return modifier
+
+
+def _wanted(
+    skinned: SkinnedObject, binding: Binding, settings: Settings, *, is_driven: bool
+) -> Wanted:
+    """Work out what an object is to have. Changes nothing.
+
+    Raises:
+        BindingError: the mesh has too few vertices for the examples, or something else shows the
+            Armature modifier.
+    """
+    obj = skinned.obj
+    deformation = binding.deformation(settings)
     deformation = deformation if binding.is_soft else deformation.without_idle_parts
     examples = binding.acting_examples(settings) if settings.by_example else None
     base = base_for(skinned, deformation, examples, soft=binding.is_soft)
     if base != "ARMATURE" and (reason := hiding_refusal(skinned, base)):
         raise BindingError(reason)
-    mask, inverted = mask_of(skinned, base)
-    palette, hidden, sets = _write(skinned, binding, written, base, deformation, examples)
-    copy = ensure_soft_copy(skinned) if base == "SOFT" else None
-    # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
-    leaves_nothing = skinned.ours is None and not skinned.before_enable.parted
-    known = skinned.ours
-    if known is None or not (only_content and base == base_of(known)):
-        only_content = False
-        take_over_modifier(skinned, base, settings)
-    shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
-    kind = kind_for(
-        deformation,
-        _counted(examples, binding),
-        base,
-        masked=bool(mask) or inverted,
-        shape_varies=binding.shape_varies,
-        sets=sets,
-        sampled=hidden is not None,
-        base_is_on=all(shown.values()),
-    )
-    step = 0.0 if copy is None else step_of(copy, len(skinned.mesh.vertices))
-    # What is mixed with others cannot be taken apart.
-    kind = replace(
-        kind,
-        stepped=step > 0.0,
-        unmasks=kind.unmasks and not binding.is_mixed,
-        slots=kind.slots or _influences_listed(deformation, base),
-    )
-    tree = ensure_tree(kind)
-    modifier = known or _add_modifier(obj, armature, tree)
-    _name_for(modifier, base)
-    if base == "ARMATURE":
-        modifier.show_in_editmode = armature.show_in_editmode
-    made_anew = modifier.node_group != tree or get_input(modifier, "Palette") != palette
-    use_tree(modifier, tree)
-    values: dict[str, object] = {
-        "Palette": palette,
-        "Factor": settings.factor,
-        "Twist Spread": settings.twist_spread,
-        "Vertex Group": settings.vertex_group,
-        "Blend Group": settings.blend_group,
-        "Mask": mask,
-        "Invert Mask": inverted,
-        ATTRIBUTES_INPUT: hidden,
-        SOFT_COPY: copy,
-        "Step": step,
-        "Vertices": binding.vertex_count,
-        "Sets": sets,
-        **shown,
-    }
-    if set_inputs(modifier, values) or made_anew or not only_content:
-        only_content = False
-        put_in_place(skinned, kind.examples)
-    if follow_settings and not only_content:
-        drive_settings(skinned, modifier)
-    remember(
-        skinned,
-        mesh_of(hidden or obj),
-        binding,
-        written,
-        reads_mesh=deformation.compensation is not None or bool(kind.reads),
-        only_content=only_content,
-    )
-    obj.update_tag(refresh={"DATA"})
-    if made_anew and not leaves_nothing:
-        remove_unused()
-    return modifier
-
-
-def _counted(examples: Examples | None, binding: Binding) -> ExampleCounts | None:
-    keys = binding.shape_keys
-    return None if examples is None or keys is None else ExampleCounts.of(examples, keys.offsets)
-
-
-def _influences_listed(deformation: Deformation, base: Base) -> int:
-    """The most influences of a vertex whose bones a tree on another base than OWN reads, or 0."""
-    if not skins_vertices(deformation, base):
-        return 0
-    return max(1, int(deformation.influences.counts().max(initial=0)))
-
-
-def _write(
-    skinned: SkinnedObject,
-    binding: Binding,
-    settings: Settings,
-    base: Base,
-    deformation: Deformation,
-    examples: Examples | None,
-) -> tuple[bpy.types.Object | None, bpy.types.Object | None, int]:
-    """Write the palette and the attributes for a tree of a base.
-
-    Returns:
-        the palette, None where the tree reads no pose, and no bone is named; the attribute object,
-        None where the mesh itself has the attributes; how many sets of bones there are.
-
-    Raises:
-        BindingError: the mesh has too few vertices for the examples; nothing has changed then.
-    """
-    obj, rig = skinned.obj, skinned.rig
-    is_linked = skinned.mesh.library is not None
-    others = _other_users(skinned) if skinned.mesh.users > 1 and not is_linked else []
     if examples is not None:
         bones, rows, _ = examples.poses.solution.shape
         if bones * rows > len(skinned.mesh.vertices):
@@ -233,40 +121,39 @@ def _write(
                 f"{obj.name} has fewer vertices than it takes to keep its {len(examples.rows)} "
                 "example poses. Remove some."
             )
-    # Bones that are named are known again after a renaming.
-    named = named_bones(obj) & set(binding.skeleton.names)
+    is_linked = skinned.mesh.library is not None
+    others = _other_users(skinned) if skinned.mesh.users > 1 and not is_linked else []
     reads: set[str] = {"bones"} if skins_vertices(deformation, base) else set()
     reads |= {"examples"} if examples is not None else set()
-    if deformation.compensation is None and not reads:
-        if not (others or is_linked):
-            replace_attributes(skinned.mesh, {})
-        return ensure_palette(rig, binding, named) if named else None, None, 1
-    hidden = None
-    # Objects that share the mesh may need other attributes in it.
-    bound = _bound_to(skinned) if others else ()
-    differs = any(
-        _bound_to(other) != bound or not are_measured_alike(skinned, settings, base, other)
-        for other in others
-    )
-    if binding.followed or differs or is_linked:
-        hidden = ensure_attribute_object(skinned, binding.vertex_count)
-    palette = ensure_palette(
-        rig,
+    reads_mesh = deformation.compensation is not None or bool(reads)
+    # Bones that are named are known again after a renaming.
+    bones = named_bones(obj) & set(binding.skeleton.names)
+    straight, differs = frozenset[str](), False
+    if reads_mesh:
+        bones |= measured_bones(deformation, binding.skeleton)
+        straight = straight_bones(deformation, examples, base, binding.skeleton)
+        # Objects that share the mesh may need other attributes in it.
+        bound = _bound_to(skinned) if others else ()
+        differs = any(
+            _bound_to(other) != bound or not are_measured_alike(skinned, settings, base, other)
+            for other in others
+        )
+    return Wanted(
+        skinned,
         binding,
-        measured_bones(deformation, binding.skeleton) | named,
-        straight_bones(deformation, examples, base, binding.skeleton),
-    )
-    sets = write_attributes(
-        skinned.mesh if hidden is None else mesh_of(hidden),
-        binding,
+        settings,
         deformation,
         examples,
-        palette,
         base,
-        remove_others=hidden is not None or not others,
+        bones=frozenset(bones) if reads_mesh or bones else None,
+        straight=straight,
+        reads=reads,
+        reads_mesh=reads_mesh,
+        is_apart=reads_mesh and (bool(binding.followed) or differs or is_linked),
+        is_alone=not (others or is_linked),
+        is_driven=is_driven,
+        only_content=False,
     )
-    compute_what_is_read(palette, reads | computed_for(palette))
-    return palette, hidden, sets
 
 
 def uninstall(skinned: SkinnedObject) -> None:
@@ -274,85 +161,10 @@ def uninstall(skinned: SkinnedObject) -> None:
 
     The Armature modifier is as the user had set it again.
     """
-    obj = skinned.obj
     for record in (STATE_PROPERTY, BONES_PROPERTY):
-        obj.pop(record, None)
-    restore_modifier(skinned)
-    release_settings(skinned)
-    active = obj.modifiers.active
-    let_shape_go(obj)
-    for modifier in own_modifiers(obj):
-        drop_modifier(obj, modifier)
-    if SKIN_NAME in obj.modifiers:
-        show_skin(skinned, None)
-    if HOOKS_PROPERTY in obj:
-        release_hooks(obj)
-    if active is not None and active in obj.modifiers.values():
-        obj.modifiers.active = active
-    elif (armature := skinned.find_modifier()) is not None:
-        obj.modifiers.active = armature
-    remove_unused()
-
-
-def forget_attributes(mesh: bpy.types.Mesh) -> None:
-    """Remove what a mesh has for our modifiers, and what that was written from."""
-    replace_attributes(mesh, {})
-    mesh.pop(CONTENT_PROPERTY, None)
-
-
-def remove_unused() -> None:
-    """Remove the attributes, palettes and trees of this file that no modifier of ours uses.
-
-    Palettes compute bones no longer where no tree reads them.
-    """
-    meshes = [SkinnedObject(obj) for obj in bpy.data.objects if obj.type == "MESH"]
-    users = [each for each in meshes if own_modifiers(each.obj)]
-    modifiers = [modifier for user in users for modifier in own_modifiers(user.obj)]
-    palettes: dict[Any, set[str]] = {}
-    for each in modifiers:
-        palettes.setdefault(get_input(each, "Palette"), set()).update(reads_of(each))
-    for palette, reads in palettes.items():
-        # An override's points are in its library, for the tree that is there, too.
-        is_own = palette is not None and mesh_of(palette).library is None
-        if is_own and computed_for(palette) - reads:
-            compute_what_is_read(palette, reads)
-    used = palettes.keys() | {attribute_object_of(modifier) for modifier in modifiers}
-    # One that something blocks has no modifier meanwhile.
-    used |= {soft_copy(each) for each in meshes if keeps_soft_weights(each)}
-    used |= {get_input(modifier, SOFT_COPY) for modifier in modifiers}
-    for obj in list(bpy.data.objects):
-        if is_hidden(obj) and obj.library is None and obj not in used:
-            remove_hidden(obj)
-            note_removed()
-    read = {attribute_mesh(user) for user in users} | {each.data for each in palettes if each}
-    for mesh in bpy.data.meshes:
-        if mesh.library is None and not mesh.is_editmode and mesh not in read:
-            forget_attributes(mesh)
-    for tree in [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]:
-        if not tree.users and tree.library is None:
-            remove_tree(tree)
-            note_removed()
-
-
-def _add_modifier(
-    obj: bpy.types.Object, armature: bpy.types.Modifier, tree: bpy.types.NodeTree
-) -> bpy.types.NodesModifier:
-    active = obj.modifiers.active
-    modifier = cast("bpy.types.NodesModifier", add_modifier(obj, _MODIFIER_NAME, "NODES"))
-    use_tree(modifier, tree)  # at once: by the tree it is known as ours, whatever fails
-    if active is not None:
-        obj.modifiers.active = active
-    move_beside(armature, modifier)
-    modifier.show_expanded = False
-    return modifier
-
-
-def _name_for(modifier: bpy.types.NodesModifier, base: Base) -> None:
-    """Give our modifier the name that a base needs, unless the user has chosen one."""
-    name = _MODIFIER_NAME if base == "ARMATURE" else _NAME_ALONE
-    if modifier.name != name and modifier.name in {_MODIFIER_NAME, _NAME_ALONE}:
-        modifier.name = name
-        look_again()
+        skinned.obj.pop(record, None)
+    for part in reversed(PARTS):
+        part.remove(skinned)
 
 
 def _other_users(skinned: SkinnedObject) -> list[SkinnedObject]:

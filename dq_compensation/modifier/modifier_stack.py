@@ -1,52 +1,38 @@
-"""The place of the node modifier in the stack, its base, its attributes and its soft weights."""
+"""The base of the node modifier, its attributes and its soft weights."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 import bpy
-import numpy as np
 
 from ..core.deform import RULES, Deformation
 from ..holding import look_again
-from ..scene.binding.content import MOVING, acts, followed_modifiers, soft_copy
+from ..scene.binding.content import acts, followed_modifiers, soft_copy
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.animation_curves import is_played
-from ..scene.blender.mesh import mesh_of, read_weights
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (
     ATTRIBUTE_OBJECT_PROPERTY,
     SOFT_COPY_PROPERTY,
     is_placed_at,
-    keep_record,
     new_hidden,
     place_at,
     placed_at,
-    record_in,
 )
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import (
-    SKIN_NAME,
     add_modifier,
-    drop_modifier,
-    is_own_modifier,
     own_modifiers,
-    stack_of,
+    record_of_tree,
 )
-from ..scene.vertex_groups import write_entries
 from ..session.changes import remember_new
 from ..wording import listed
-from .attribute_names import MISFIT, Base, ExampleCounts
+from .attribute_names import MISFIT, Base
+from .hooks import is_by_number
 from .modifier_inputs import get_input
-from .nodes.node_tree import BASE_PROPERTY, READS_PROPERTY
-from .nodes.own_trees import (
-    KEEPER_PROPERTY,
-    keep_shape,
-    linear_modifiers,
-    move_beside,
-    shape_is_kept,
-)
 from .users_settings import (
     choose,
     give_back,
@@ -56,12 +42,6 @@ from .users_settings import (
     show_surface,
     users_value,
 )
-
-# The place of the node modifier among an object's modifiers: right after the Armature modifier.
-#
-# Armature modifiers that follow with *Multi Modifier* mix their result with that of the one before,
-# from the same vertices: they stay together, and the node modifier comes after them.
-
 
 # Blender moves no modifier that makes a mesh before one of these.
 _WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
@@ -74,71 +54,13 @@ def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
 
 def base_of(modifier: bpy.types.NodesModifier) -> Base:
     """The base that the tree of a modifier of ours adds to."""
-    tree = cast("bpy.types.NodeTree", modifier.node_group)
-    return cast("Base", tree.get(BASE_PROPERTY, "OWN"))
+    return cast("Base", record_of_tree(modifier.node_group).get("base", "OWN"))
 
 
 def reads_of(modifier: bpy.types.NodesModifier) -> set[str]:
     """What a modifier of ours, or that which keeps the shape for it, reads of bones."""
-    tree = cast("bpy.types.NodeTree", modifier.node_group)
-    found = set(str(tree.get(READS_PROPERTY, "")).split())
+    found = set(record_of_tree(modifier.node_group).get("reads", ()))
     return found | {"bones"} if base_of(modifier) == "OWN" else found
-
-
-def _last_of_base(skinned: SkinnedObject) -> bpy.types.Modifier | None:
-    """The modifier that ours comes right after."""
-    return next(reversed(skinned.mixed_modifiers), skinned.find_modifier())
-
-
-def is_in_place(skinned: SkinnedObject) -> bool:
-    """Whether there is one node modifier, right after the base, and what it reads is kept.
-
-    A library override keeps the order of its file.
-    """
-    obj, modifier, ours = skinned.obj, skinned.find_modifier(), own_modifiers(skinned.obj)
-    if obj.override_library is not None:
-        return True
-    if modifier is None or len(ours) != 1:
-        return False
-    place = obj.modifiers.find(cast("Any", _last_of_base(skinned)).name)
-    if place + 1 != obj.modifiers.find(ours[0].name):
-        return False
-    tree = cast("bpy.types.NodeTree", ours[0].node_group)
-    kinds = {each.type for each in obj.modifiers if each != ours[0]}
-    keeps = KEEPER_PROPERTY in tree or "NODES" in kinds or bool(linear_modifiers(obj))
-    if keeps and not shape_is_kept(obj, modifier, ours[0]):
-        return False
-    base = base_of(ours[0])
-    looks = base != "ARMATURE" or SKIN_NAME in obj.modifiers
-    if looks and not skinned.has_linked_mesh and not _skin_is_shown(skinned, base):
-        return False
-    return "HOOK" not in kinds or not _endangered(obj)
-
-
-def put_in_place(skinned: SkinnedObject, examples: ExampleCounts | None) -> None:
-    """Move the node modifier there, and remove copies of it: each would deform again.
-
-    Hooks below it go on moving their vertices.
-
-    Args:
-        examples: the example poses that act.
-    """
-    obj = skinned.obj
-    ours, *copies = own_modifiers(obj)
-    tree = cast("bpy.types.NodeTree", ours.node_group)
-    kinds = {each.type for each in obj.modifiers if each != ours}
-    if KEEPER_PROPERTY in tree or "NODES" in kinds or linear_modifiers(obj):
-        keep_shape(obj, skinned.modifier, ours, examples)
-    if obj.override_library is not None:
-        return
-    for copy in copies:
-        drop_modifier(obj, copy)
-    move_beside(cast("bpy.types.Modifier", _last_of_base(skinned)), ours)
-    base = base_of(ours)
-    if base != "ARMATURE" or SKIN_NAME in obj.modifiers:
-        show_skin(skinned, base)
-    if "HOOK" in kinds:
-        _keep_hooks(obj)
 
 
 def installation_refusal(skinned: SkinnedObject) -> str | None:
@@ -151,9 +73,10 @@ def installation_refusal(skinned: SkinnedObject) -> str | None:
             "or make object and mesh local (Object, Relations, Make Local, Selected Objects and "
             "Data)."
         )
-    stack, base = list(obj.modifiers), _last_of_base(skinned)
+    stack = list(obj.modifiers)
+    base = next(reversed(skinned.mixed_modifiers), skinned.find_modifier())
     after = stack[stack.index(base) + 1 :] if base is not None else []
-    hooks = [each.name for each in after if is_linked and _is_by_number(each)]
+    hooks = [each.name for each in after if is_linked and is_by_number(each)]
     if names := listed(hooks):
         return (
             f"{names} of {obj.name} moves vertices by their numbers, which takes a vertex group "
@@ -203,160 +126,11 @@ def misfit_problem(skinned: SkinnedObject) -> str:
     )
 
 
-# Hooks below our modifier know their vertices by a vertex group, for as long as it is there.
-#
-# A Hook that knows its vertices by their numbers moves others as soon as a modifier above it makes
-# a mesh, as every node modifier does: Blender then takes as many vertices as it has, from the first
-# one. A vertex group says the same and is safe. Where modifiers of the user's make a mesh above it,
-# the Hook moves those others already, and stays as it is.
-
-
-# A custom property of the object. By the number of each such Hook in the stack: our group, and the
-# group and *Invert* that it had.
-HOOKS_PROPERTY = "dq_compensation_hooks"
-_HOOK_GROUP = "DQ Compensation: {hook}"
-
-
-def _keep_hooks(obj: bpy.types.Object) -> None:
-    """Give each such Hook a vertex group in place of the numbers of its vertices.
-
-    Args:
-        obj: the original mesh object, not in Edit Mode, with our modifier.
-    """
-    for hook in _endangered(obj):
-        record = record_in(obj, HOOKS_PROPERTY)
-        group, masking, inverted = record.get(str(hook.persistent_uid), ("", "", False))
-        if not group or hook.vertex_group != group:
-            group, masking = _free_name(obj, hook), hook.vertex_group
-            inverted = hook.invert_vertex_group
-        # First: whatever fails, `release_hooks` knows what there was.
-        keep_record(
-            obj, HOOKS_PROPERTY, record | {str(hook.persistent_uid): (group, masking, inverted)}
-        )
-        count = len(mesh_of(obj).vertices)
-        vertices = np.array(hook.vertex_indices[:], np.int64)
-        numbers = np.full((count, 1), -1)
-        numbers[vertices[vertices < count]] = 0
-        mask = obj.vertex_groups.find(masking)
-        weights = np.ones(count, np.float32)
-        if mask >= 0:
-            weights = read_weights(mesh_of(obj)).of_group(mask).clip(0.0, 1.0)
-            weights = 1.0 - weights if inverted else weights
-        write_entries(obj, [group], numbers, weights[:, None])
-        hook.vertex_indices_set([])
-        hook.vertex_group, hook.invert_vertex_group = group, False
-
-
-def release_hooks(obj: bpy.types.Object) -> None:
-    """Give the Hooks their vertices by number again, and the group that they had.
-
-    Where the mesh is linked, its groups stay, and so do the Hooks.
-    """
-    record = record_in(obj, HOOKS_PROPERTY)
-    del obj[HOOKS_PROPERTY]
-    if mesh_of(obj).library is not None:
-        return
-    hooks = {str(each.persistent_uid): each for each in _hooks(obj)}
-    for uid, (name, masking, inverted) in record.items():
-        hook, group = hooks.get(uid), obj.vertex_groups.get(name)
-        if group is None:
-            continue
-        is_ours = hook is not None and not _is_by_number(hook)
-        if hook is not None and is_ours and hook.vertex_group in {name, ""}:
-            weights = read_weights(mesh_of(obj))
-            hook.vertex_indices_set(weights.vertices[weights.groups == group.index].tolist())
-            if hook.vertex_group:
-                hook.vertex_group, hook.invert_vertex_group = masking, inverted
-        if not any(each.vertex_group == name for each in hooks.values()):
-            active = obj.vertex_groups.active
-            obj.vertex_groups.remove(group)
-            if active is not None and active != group:
-                obj.vertex_groups.active = active
-
-
-def _hooks(obj: bpy.types.Object) -> list[bpy.types.HookModifier]:
-    return [cast("bpy.types.HookModifier", m) for m in obj.modifiers if m.type == "HOOK"]
-
-
-def _endangered(obj: bpy.types.Object) -> list[bpy.types.HookModifier]:
-    """The Hooks with numbers of vertices above which only our modifiers make a mesh."""
-    found: list[bpy.types.HookModifier] = []
-    below_ours = False
-    for each in obj.modifiers:
-        if is_own_modifier(each):
-            below_ours = True
-        elif each.type not in MOVING and (each.show_viewport or each.show_render):
-            break
-        elif below_ours and _is_by_number(each):
-            found.append(cast("Any", each))
-    return found
-
-
-def _is_by_number(modifier: bpy.types.Modifier) -> bool:
-    """Whether a modifier is a Hook that knows its vertices by their numbers."""
-    return modifier.type == "HOOK" and bool(len(cast("Any", modifier).vertex_indices))
-
-
-def _free_name(obj: bpy.types.Object, hook: bpy.types.HookModifier) -> str:
-    """A name for a vertex group that the object does not have."""
-    name, number = _HOOK_GROUP.format(hook=hook.name), 1
-    while name in obj.vertex_groups:
-        name, number = f"{_HOOK_GROUP.format(hook=hook.name)}.{number:03}", number + 1
-    return name
-
-
 # The base of the deformation: the Armature modifier left on, or our own skinning in its place.
 #
 # It is left on wherever it serves. It gives what it gives in Blender then, with Preserve Volume as
 # the method needs it, and our modifier adds the compensation. What the user has set is put back
-# (`users_settings`).
-#
-# Elsewhere it is hidden, and another one, bound to nothing, stands behind ours: the exporter of USD
-# writes the skin of the first Armature modifier that is on in the viewport (in 4.2 to 5.2, though
-# its option says renders), and Weight Paint normalises the groups of such a one. The exporter of
-# FBX asks for one with vertex groups, be it hidden: the user's own cannot be bound to nothing.
-
-
-_SKIN: dict[str, object] = {
-    "use_vertex_groups": False,
-    "use_bone_envelopes": False,
-    "use_multi_modifier": False,
-    "show_viewport": True,
-    "show_render": True,
-}
-
-
-def _skin_modifiers(obj: bpy.types.Object) -> list[bpy.types.Modifier]:
-    return [obj.modifiers[name] for name in stack_of(obj).of("SKIN")]
-
-
-def _skin_is_shown(skinned: SkinnedObject, base: Base | None) -> bool:
-    found = _skin_modifiers(skinned.obj)
-    if base in {None, "ARMATURE"} or len(found) != 1:
-        return len(found) == (base not in {None, "ARMATURE"})
-    wanted = _SKIN | {"object": skinned.find_rig(), "name": SKIN_NAME}
-    return all(getattr(found[0], name) == value for name, value in wanted.items())
-
-
-def show_skin(skinned: SkinnedObject, base: Base | None) -> None:
-    """Give an object the Armature modifier that shows the skin, where a base hides the user's.
-
-    Args:
-        base: None without our modifier.
-    """
-    obj = skinned.obj
-    if _skin_is_shown(skinned, base) or obj.override_library is not None:
-        return
-    active = obj.modifiers.active
-    for each in _skin_modifiers(obj):
-        drop_modifier(obj, each)
-    if base not in {None, "ARMATURE"}:
-        skin = add_modifier(obj, SKIN_NAME, "ARMATURE")
-        for name, value in (_SKIN | {"object": skinned.rig, "show_expanded": False}).items():
-            setattr(skin, name, value)
-        move_beside(cast("bpy.types.Modifier", skinned.ours), skin)
-    if active is not None and active in obj.modifiers.values():
-        obj.modifiers.active = active
+# (`users_settings`). Elsewhere it is hidden.
 
 
 def base_for(
@@ -523,6 +297,7 @@ def ensure_attribute_object(skinned: SkinnedObject, count: int) -> bpy.types.Obj
     if known is None or mesh_of(known).library is not None or known in of_others:
         known = new_hidden(f"DQ Compensation attributes: {obj.name}", ATTRIBUTE_OBJECT_PROPERTY)
         remember_new(known)
+    place_at(known, None, ATTRIBUTE_OBJECT_PROPERTY)
     mesh = mesh_of(known)
     if len(mesh.vertices) != count:
         mesh.clear_geometry()
@@ -565,7 +340,7 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
         remember_new(copy)
         skinned.before_enable.soft_copy = copy
     if not is_tied(copy, skinned):
-        place_at(copy, obj)
+        place_at(copy, obj, SOFT_COPY_PROPERTY)
         if not len(copy.modifiers):
             add_modifier(copy, "Armature", "ARMATURE")
         for name, value in _soft_copy_modifier_of(skinned).items():
@@ -576,7 +351,7 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
 def is_tied(copy: bpy.types.Object, skinned: SkinnedObject) -> bool:
     """Whether a soft copy is where its object is, and posed as it is to be."""
     return (
-        is_placed_at(copy, skinned.obj)
+        is_placed_at(copy, skinned.obj, SOFT_COPY_PROPERTY)
         and len(copy.modifiers) == 1
         and all(
             getattr(copy.modifiers[0], name, None) == value

@@ -26,8 +26,14 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.content import digest
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
-from ..scene.blender.own_objects import is_palette, is_placed_at, new_hidden, place_at
-from ..scene.stack import PALETTE_PROPERTY, TREE_PROPERTY
+from ..scene.blender.own_objects import (
+    PALETTE_PROPERTY,
+    is_palette,
+    is_placed_at,
+    new_hidden,
+    place_at,
+)
+from ..scene.stack import record_of_tree
 from ..session.changes import remember_new
 from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, READS, TREE_VERSION
 from .modifier_inputs import get_input, set_input
@@ -44,6 +50,7 @@ from .nodes.bone_nodes import (
 from .nodes.measured_nodes import rigid_limbs, with_bendy_limbs, with_limbs, with_posed
 from .nodes.node_values import Cloud, Geometry, Scalar, TreeBuilder, Vector, grouped
 from .nodes.own_trees import (
+    KEY,
     TreeInput,
     ensure_tree,
     in_one_group,
@@ -276,7 +283,7 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
     if (
         palette.type != "MESH"
         or modifier is None
-        or not is_placed_at(palette, armature)
+        or not is_placed_at(palette, armature, PALETTE_PROPERTY)
         or _differing(modifier, _MODIFIER | {"object": armature})
     ):
         return False
@@ -383,7 +390,10 @@ def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> N
     assert nodes is not None
     write_joints(palette)
     kind = _kind_for(tables, reads)
-    tree = ensure_tree(kind.key, partial(_build_palette_tree, kind)) if kind is not None else None
+    tree = None
+    if kind is not None:
+        build = partial(_build_palette_tree, kind)
+        tree = ensure_tree(kind.key, build, {"role": "POSES"}, nodes.node_group)
     use_tree(nodes, tree)
     palette[_MESH_PROPERTY] = _mesh_digest(palette, tables)
     if kind is None:
@@ -426,7 +436,7 @@ def computed_for(palette: bpy.types.Object) -> set[str]:
     """What the tree of a palette computes of bones, for meshes that read it."""
     nodes = _modifier_of(palette, "NODES")
     tree = nodes.node_group if nodes is not None else None
-    words = set[str]() if tree is None else set(str(tree.get(TREE_PROPERTY)).split())
+    words = set(str(record_of_tree(tree).get(KEY)).split())
     return words & READS
 
 
@@ -466,7 +476,7 @@ def _modifier_of(palette: bpy.types.Object, kind: Literal["ARMATURE", "NODES"]) 
 
 def _tie(palette: bpy.types.Object, armature: bpy.types.Object) -> None:
     """Put a palette object at its armature, and let the armature pose it."""
-    place_at(palette, armature)
+    place_at(palette, armature, PALETTE_PROPERTY)
     modifier = _modifier_of(palette, "ARMATURE")
     if modifier is None:
         modifier = palette.modifiers.new("Armature", "ARMATURE")

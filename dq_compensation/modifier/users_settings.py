@@ -18,10 +18,9 @@ from typing import Any, cast
 import bpy
 
 from ..scene.blender.own_objects import parsed_record
-from ..scene.blender.rigging import VISIBILITY
+from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.settings.object_settings import settings_of
-from ..scene.stack import armature_modifier, own_modifiers
-from .nodes.own_trees import modifiers_before, shown_with
+from ..scene.stack import armature_modifier, modifiers_before, own_modifiers
 
 # Who has a property, and which. Modifiers of ours before the Armature modifier go with the node
 # modifier, and have no record.
@@ -144,6 +143,18 @@ def replaced_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
     return None
 
 
+def where_ours_acts(obj: bpy.types.Object) -> dict[str, bool]:
+    """The visibility of the modifiers of ours before the Armature modifier: where ours acts.
+
+    Always where something else turns ours on and off: while it plays, nobody looks.
+    """
+    ours = next(iter(own_modifiers(obj)), None)
+    animated = ours is not None and obj.animation_data is not None
+    if ours is None or (animated and what_animates(obj, ours, VISIBILITY) is not None):
+        return dict.fromkeys(VISIBILITY, True)
+    return {name: getattr(ours, name) for name in VISIBILITY}
+
+
 def set_modifier(modifier: bpy.types.Modifier, **values: Any) -> None:
     """Set properties of a modifier; Blender hears of it only where that changes anything."""
     for name, value in values.items():
@@ -183,7 +194,7 @@ def _follow(
             setattr(owner, name, value)
     ours = own_modifiers(obj)
     if any(owner in ours for owner, *_ in values):
-        shown = dict(zip(VISIBILITY, shown_with(ours[0]), strict=True))
+        shown = where_ours_acts(obj)
         shown |= {name: False for name in VISIBILITY if any(("OURS", name) in row for row in rows)}
         for each in modifiers_before(obj):
             set_modifier(each, **shown)

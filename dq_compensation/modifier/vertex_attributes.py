@@ -19,8 +19,10 @@ from ..core.swing_joints import SwingJoints
 from ..core.twist_limbs import TwistLimbs
 from ..core.vectors import transformed_points
 from ..scene.binding.binding import Binding
+from ..scene.binding.content import digest
 from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of, write_attribute
+from ..scene.blender.own_objects import record_in
 from .attribute_names import (
     AMOUNT,
     EXAMPLE_BONE,
@@ -61,6 +63,9 @@ from .attribute_names import (
     slots_for,
 )
 from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
+
+# A custom property of the mesh: the record of what its attributes were written from.
+CONTENT_PROPERTY = "dq_compensation_written_from"
 
 # The attributes of example poses in a mesh for the modifier display: offsets and tables.
 
@@ -175,6 +180,14 @@ def write_attributes(
 def attribute_names(mesh: bpy.types.Mesh) -> list[str]:
     """The attributes of a mesh that are ours."""
     return [attribute.name for attribute in mesh.attributes if attribute.name.startswith(PREFIX)]
+
+
+def digest_of_attributes(mesh: bpy.types.Mesh) -> str:
+    """The digest of the attributes that a mesh has for our modifier, and of their number."""
+    attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
+    # An object that shares the mesh may have written them anew: another number of sets, perhaps.
+    weights = record_in(mesh, CONTENT_PROPERTY).get("weights")
+    return digest(sorted(attributes), len(mesh.vertices), weights)
 
 
 def replace_attributes(

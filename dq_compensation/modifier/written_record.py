@@ -43,28 +43,15 @@ from ..scene.blender.mesh import mesh_of, read_positions
 from ..scene.blender.own_objects import keep_record, parsed_record, record_in, text_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
-from ..scene.stack import TREE_PROPERTY
-from .attribute_names import PREFIX, SOFT_COPY, TREE_VERSION, Base
-from .modifier_inputs import DRIVEN_INPUTS, are_driven, as_written, get_inputs
-from .modifier_stack import (
-    ATTRIBUTES_INPUT,
-    base_of,
-    hiding_refusal,
-    is_in_place,
-    is_tied,
-    mask_of,
-    shown_in_viewport,
-)
-from .nodes.own_trees import NODES_PROPERTY
-from .palette_object import edition_of, is_intact
+from .attribute_names import TREE_VERSION, Base
+from .modifier_inputs import as_written, get_inputs
+from .modifier_stack import ATTRIBUTES_INPUT, base_of
+from .palette_object import edition_of
 from .palette_points import bone_groups
-
-# A custom property of the mesh.
-CONTENT_PROPERTY = "dq_compensation_written_from"
+from .parts import ATTRIBUTES, BASE, PARTS, Seen
+from .vertex_attributes import CONTENT_PROPERTY, digest_of_attributes
 
 PLACE = "place by the armature"
-BASE = "Armature modifier's visibility"
-_ATTRIBUTES = "attributes"
 # Of both records: the edition of the palette's tables, and the settings of the measurement.
 _EDITION = "edition"
 MEASURED = "measured by"
@@ -154,7 +141,7 @@ def remember(
         content |= {name: written[name] for name in of_object if name in written}
     if content != written:
         keep_record(mesh, CONTENT_PROPERTY, content)
-    known = record_in(obj, STATE_PROPERTY) | {_ATTRIBUTES: _attributes_of(mesh)}
+    known = record_in(obj, STATE_PROPERTY) | {ATTRIBUTES: digest(digest_of_attributes(mesh))}
     state = known if only_content else _state(skinned, settings, binding.structure)
     record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
     record.pop(_CONTENT, None)
@@ -178,14 +165,6 @@ def was_applied(skinned: SkinnedObject) -> bool:
     return known and written != digest(read_positions(mesh))
 
 
-def _attributes_of(mesh: bpy.types.Mesh) -> str:
-    """The digest of the attributes that a mesh has for our modifier, and of their number."""
-    attributes = [(a.name, a.data_type) for a in mesh.attributes if a.name.startswith(PREFIX)]
-    # An object that shares the mesh may have written them anew: another number of sets, perhaps.
-    weights = record_in(mesh, CONTENT_PROPERTY).get("weights")
-    return digest(sorted(attributes), len(mesh.vertices), weights)
-
-
 def changed_parts(
     skinned: SkinnedObject, settings: Settings, binding: Binding | None = None
 ) -> tuple[str, ...]:
@@ -201,14 +180,14 @@ def changed_parts(
     found = [*changed_digests(known, _state(skinned, settings, structure))]
     if known.get(STAMP) != TREE_VERSION:
         found.append(VERSION)
-    if _CONTENT in known and _ATTRIBUTES in found:
-        found.remove(_ATTRIBUTES)
+    if _CONTENT in known and ATTRIBUTES in found:
+        found.remove(ATTRIBUTES)
     hidden = None if skinned.ours is None else get_inputs(skinned.ours).get(ATTRIBUTES_INPUT)
     written = record_in(mesh_of(hidden or skinned.obj), CONTENT_PROPERTY)
     if settings.compensates and _is_elsewhere(skinned, known):
         found.append(PLACE)
-    elif _ATTRIBUTES not in found and _are_of_another(skinned, known, written):
-        found.append(_ATTRIBUTES)
+    elif ATTRIBUTES not in found and _are_of_another(skinned, known, written):
+        found.append(ATTRIBUTES)
     if binding is not None:
         # Where none is read, the mesh may have those of an object with other meshes beside it.
         beside = (
@@ -318,55 +297,20 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
-def _in_its_file(obj: bpy.types.Object | None) -> bpy.types.ID | None:
-    """An object, or of a library override what it overrides.
-
-    An overridden object that is opened again points to the soft copy of the other file; its
-    modifier reads the override of that.
-    """
-    override = None if obj is None else obj.override_library
-    return obj if override is None else override.reference
-
-
 def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Digests:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
-    obj, found = skinned.obj, structure.copy()
+    found = structure.copy()
     found["settings"] = digest(
         (settings.acting_method, settings.curve, settings.limb_axis),
         (settings.vertex_group, settings.blend_group, settings.by_example),
         *_options(settings),
     )
-    modifier, rig = skinned.ours, skinned.find_rig()
-    if modifier is None or rig is None:
+    ours, rig = skinned.ours, skinned.find_rig()
+    if ours is None or rig is None:
         return found
-    tree = cast("bpy.types.NodeTree", modifier.node_group)
-    inputs = get_inputs(modifier)
-    palette = inputs.pop("Palette", None)
-    hidden = inputs.pop(ATTRIBUTES_INPUT, None)
-    copy = inputs.pop(SOFT_COPY, None)
-    for name in DRIVEN_INPUTS:
-        inputs.pop(name, None)
-    intact = palette is not None and is_intact(palette, rig)
-    is_own_copy = copy is None or (
-        _in_its_file(copy) == _in_its_file(soft_copy(skinned)) and is_tied(copy, skinned)
-    )
-    # The base, and where it is shown: what is not deformed is not compensated.
-    base: tuple[object, ...] = (base_of(modifier),)
-    if base_of(modifier) == "ARMATURE":
-        armature = skinned.modifier
-        shown = (shown_in_viewport(skinned), armature.show_render, armature.show_in_editmode)
-        base = ("ARMATURE", *shown, *mask_of(skinned, "ARMATURE"))
-    elif reason := hiding_refusal(skinned, base_of(modifier)):
-        base = (*base, reason)
-    return found | {
-        "node tree": digest(*(tree.get(name) for name in (TREE_PROPERTY, NODES_PROPERTY))),
-        "modifier's inputs": digest(sorted(inputs.items()), are_driven(obj, modifier)),
-        "place in the stack": digest(is_in_place(skinned)),
-        "posed bones": digest(intact, *filter(None, (edition_of(palette),))),
-        _ATTRIBUTES: _attributes_of(skinned.mesh if hidden is None else mesh_of(hidden)),
-        BASE: digest(*base),
-        "soft copy": digest(is_own_copy),
-    }
+    seen = Seen(skinned, ours)
+    states = [part.state(seen) for part in PARTS]
+    return found | {name: digest(value) for state in states for name, value in state.items()}
 
 
 # What the bones of the object were taken for, as names.

@@ -2,27 +2,62 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import bpy
 
 from ..holding import held, look_again
 
-# Ours are known by a custom property of their tree, an Armature modifier of ours by its name.
+# A node modifier of ours is known by the record in its tree, an Armature modifier of ours by its
+# name; both by their numbers, which the object's settings keep, whatever others rename or remove.
 
-# Of a node tree: the key of its kind.
-TREE_PROPERTY = "dq_compensation_tree"
-# Of the node trees that keep the arriving shape: True.
-KEEPS_SHAPE_PROPERTY = "dq_compensation_keeps_shape"
-# Of a palette: True. Its node modifier computes poses.
-PALETTE_PROPERTY = "dq_compensation_palette_of"
-# One shows a skin and moves nothing, one deforms for `modifier.nodes.own_trees` alone.
+# The empty panel of a node tree's interface whose description is the record. Tools that remove
+# custom properties leave it, and nobody sees it.
+_TREE_RECORD = "DQ Compensation"
+# One shows a skin and moves nothing, one deforms for the modifiers beside it alone.
 SKIN_NAME = "DQ Compensation: Skin"
 LINEAR_NAME = "DQ Compensation: Linear"
 
-Role = Literal["DEFORMS", "KEEPS_SHAPE", "LINEAR", "SKIN", "POSES"]
+Role = Literal["SHAPE", "LINEAR", "BACK", "DEFORMS", "SKIN", "POSES"]
+"""What a modifier of ours is for: `modifier.stack_parts`; POSES is that of a palette."""
+BEFORE: tuple[Role, ...] = ("SHAPE", "LINEAR", "BACK")
+"""The roles of those before the Armature modifier, in their order."""
+_ARMATURES: tuple[Role, ...] = ("LINEAR", "SKIN")
+# By these a copy of an Armature modifier of ours is known that has another name.
+_BOUND = (
+    *("object", "vertex_group", "invert_vertex_group", "use_vertex_groups", "use_bone_envelopes"),
+    "use_deform_preserve_volume",
+)
+
+
+def record_of_tree(tree: bpy.types.NodeTree | None) -> Mapping[str, Any]:
+    """What a node tree of ours is for; empty for others."""
+    interface: Any = None if tree is None else tree.interface
+    panel = None if interface is None else interface.items_tree.get(_TREE_RECORD)
+    is_panel = panel is not None and panel.item_type == "PANEL"
+    return _parsed(panel.description) if is_panel else {}
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_tree_record(tree: bpy.types.NodeTree, **changed: object) -> None:
+    """Change entries of the record in a node tree, which is ours by that."""
+    interface: Any = tree.interface
+    record = json.dumps({**record_of_tree(tree), **changed})
+    panel = interface.items_tree.get(_TREE_RECORD) or interface.new_panel(_TREE_RECORD)
+    panel.description = record
 
 
 @dataclass(frozen=True)
@@ -46,18 +81,16 @@ class Stack:
     before: tuple[str, ...]
     mixed: tuple[str, ...]
 
-    def of(self, role: Role) -> list[str]:
-        """The modifiers of ours with a role."""
-        return [name for name, each in self.roles.items() if each == role]
+    def of(self, *roles: Role) -> list[str]:
+        """The modifiers of ours with these roles, in the order of the stack."""
+        return [name for name, each in self.roles.items() if each in roles]
 
 
 @held
 def stack_of(obj: bpy.types.Object) -> Stack:
     """Look at the modifiers of an object, original or evaluated."""
     every = list(obj.modifiers)
-    roles = {each.name: role for each in every if (role := _role_of(each)) is not None}
-    if roles and PALETTE_PROPERTY in obj:
-        roles = dict.fromkeys(roles, "POSES")
+    roles = _roles(obj, every)
     others = [each for each in every if each.name not in roles]
     base = _base_among(obj, [cast("Any", each) for each in others if each.type == "ARMATURE"])
     if base is None:
@@ -69,25 +102,67 @@ def stack_of(obj: bpy.types.Object) -> Stack:
     return Stack(base.name, rig, roles, before, tuple(each.name for each in mixed))
 
 
-def _role_of(modifier: bpy.types.Modifier) -> Role | None:
+def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, Role]:
+    known, found = _known_parts(obj), dict[str, Role]()
+    above: Any = None  # an Armature modifier of ours right above
+    for each in every:
+        role = _role_of(each, known)
+        may_be_copy = above is not None and each.type == "ARMATURE"
+        if role is None and may_be_copy and each.persistent_uid not in known:
+            is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
+            role = found[above.name] if is_copy else None
+        above = each if role in _ARMATURES else None
+        if role is not None:
+            found[each.name] = role
+    return found
+
+
+def _role_of(modifier: bpy.types.Modifier, known: Mapping[int, str]) -> Role | None:
     """What a modifier of ours is for; None for others."""
+    found: Any = None
     if modifier.type == "NODES":
-        tree = cast("bpy.types.NodesModifier", modifier).node_group
-        if tree is None or TREE_PROPERTY not in tree:
-            return None
-        return "KEEPS_SHAPE" if KEEPS_SHAPE_PROPERTY in tree else "DEFORMS"
-    if modifier.type != "ARMATURE":
+        found = record_of_tree(cast("bpy.types.NodesModifier", modifier).node_group).get("role")
+    elif modifier.type != "ARMATURE":
         return None
-    if modifier.name.startswith(SKIN_NAME):
+    elif modifier.name.startswith(SKIN_NAME):
         return "SKIN"
-    if modifier.name.startswith(LINEAR_NAME):
+    elif modifier.name.startswith(LINEAR_NAME):
         return "LINEAR"
+    if found is None:
+        found = known.get(modifier.persistent_uid)
+        is_armature = modifier.type == "ARMATURE"
+        found = found if (found in _ARMATURES) == is_armature else None
+    return found if found in get_args(Role) else None
+
+
+def _known_parts(obj: bpy.types.Object) -> dict[int, str]:
+    """The roles of modifiers by their numbers, as they were remembered; that of the base is ""."""
     # Nothing is ours where the add-on is not registered. To read the group of an object that has
     # none would write an empty one.
-    settings: Any = getattr(modifier.id_data, "dq_compensation", None)
-    has_state = settings is not None and settings.is_property_set("native")
-    is_known = has_state and settings.native.linear_uid == modifier.persistent_uid
-    return "LINEAR" if is_known else None
+    settings: Any = getattr(obj, "dq_compensation", None)
+    if settings is None or not settings.is_property_set("native"):
+        return {}
+    native = settings.native
+    pairs = (each.partition(":") for each in native.parts.split())
+    return {int(uid): role for uid, _, role in pairs if uid.isdigit()} | {native.replaced_uid: ""}
+
+
+def remember_part(modifier: bpy.types.Modifier, role: Role) -> None:
+    """Remember that a modifier is ours."""
+    cast(
+        "Any", modifier.id_data
+    ).dq_compensation.native.parts += f" {modifier.persistent_uid}:{role}"
+    look_again()
+
+
+def remember_parts(obj: bpy.types.Object) -> None:
+    """Remember by their numbers which modifiers of an object are ours."""
+    roles, native = stack_of(obj).roles, cast("Any", obj).dq_compensation.native
+    uids = {each.name: each.persistent_uid for each in obj.modifiers}
+    parts = " ".join(f"{uids[name]}:{role}" for name, role in roles.items())
+    if native.parts != parts:
+        native.parts = parts
+        look_again()
 
 
 def _base_among(
@@ -136,7 +211,16 @@ def is_own_modifier(modifier: bpy.types.Modifier) -> bool:
     return modifier.name in stack_of(cast("bpy.types.Object", modifier.id_data)).roles
 
 
+def modifiers_with(obj: bpy.types.Object, *roles: Role) -> list[Any]:
+    """The modifiers of ours with these roles, copies by a user included."""
+    return [obj.modifiers[name] for name in stack_of(obj).of(*roles)]
+
+
+def modifiers_before(obj: bpy.types.Object) -> list[Any]:
+    """The modifiers of ours before the Armature modifier, copies by a user included."""
+    return modifiers_with(obj, *BEFORE)
+
+
 def own_modifiers(obj: bpy.types.Object) -> list[bpy.types.NodesModifier]:
     """The node modifier that deforms an object, and copies of it by a user."""
-    names = stack_of(obj).of("DEFORMS")
-    return [cast("bpy.types.NodesModifier", obj.modifiers[name]) for name in names]
+    return modifiers_with(obj, "DEFORMS")

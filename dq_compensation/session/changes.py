@@ -16,10 +16,11 @@ import numpy as np
 from ..holding import look_again, operation
 from ..scene.binding.content import mesh_signature, object_signature, pose_signature
 from ..scene.blender.mesh import mesh_of, read_properties
+from ..scene.blender.own_objects import is_palette
 from ..scene.selected_characters import forget_sentences, forget_skins
 from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings
-from ..scene.stack import PALETTE_PROPERTY, find_rig
+from ..scene.stack import find_rig
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
 from .status import is_playing, is_posing, status_of
@@ -273,7 +274,7 @@ class Changes:
             obj: Any = update.id.original
             if obj.session_uid in adjusted:
                 unedited |= {each.session_uid for each in _unedited(obj)}
-            elif isinstance(obj, bpy.types.Object) and PALETTE_PROPERTY in obj:
+            elif isinstance(obj, bpy.types.Object) and is_palette(obj):
                 # One that was edited itself has this flag, too.
                 palettes += [] if update.is_updated_shading else [obj]
         for palette in palettes:

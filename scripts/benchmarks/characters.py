@@ -40,7 +40,7 @@ from benchmarks.turns import Cast, Timing, copied, handlers_off, times_in_turn
 from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.scene.stack import TREE_PROPERTY
+from dq_compensation.scene.stack import record_of_tree
 from human.dressed import (
     GLOVES,
     HAND,
@@ -309,7 +309,7 @@ def measure(name: str, chosen: argparse.Namespace) -> None:
     ways = [way for way in character.ways if way in chosen.ways]
     clock = time.process_time if chosen.work else time.perf_counter
     casts, seconds = build_casts(character, ways, clock)
-    trees = sum(TREE_PROPERTY in tree for tree in bpy.data.node_groups)
+    trees = sum(bool(record_of_tree(tree)) for tree in bpy.data.node_groups)
     armature, count = casts[PRESERVE_VOLUME].armatures[0], len(casts[PRESERVE_VOLUME].meshes)
     poses = poses_of(armature, chosen.rounds or character.rounds, examples=name == "examples")
     times = times_in_turn(casts, references_of(ways), poses)

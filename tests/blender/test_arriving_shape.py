@@ -8,8 +8,8 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.modifier.nodes.own_trees import NAME, shape_keepers
-from dq_compensation.scene.stack import TREE_PROPERTY
+from dq_compensation.modifier.nodes.shape_trees import SHAPE_NAME
+from dq_compensation.scene.stack import modifiers_with, record_of_tree
 from tests.blender.enabled_scenes import check, disable, distance, enable, ours
 from tests.blender.scene_builders import evaluated_positions, link, new_file
 from tests.blender.test_armature_base import plain_twin
@@ -33,7 +33,7 @@ def keyed() -> Iterator[Object]:
     yield obj
     disable(obj)
     assert names(obj) == ["Armature"]
-    assert not [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]
+    assert not [tree for tree in bpy.data.node_groups if record_of_tree(tree)]
 
 
 def add_key(obj: Object) -> None:
@@ -53,7 +53,7 @@ def is_right(obj: Object) -> bool:
 
 
 def test_stands_right_before_the_armature_modifier(keyed: Object) -> None:
-    assert names(keyed) == [NAME, "Armature", ours(keyed).name]
+    assert names(keyed) == [SHAPE_NAME, "Armature", ours(keyed).name]
     assert keyed.modifiers["Armature"].show_viewport
     assert is_right(keyed)
 
@@ -61,22 +61,22 @@ def test_stands_right_before_the_armature_modifier(keyed: Object) -> None:
 def test_goes_and_comes_with_what_changes_the_shape(keyed: Object) -> None:
     keyed.shape_key_clear()
     check()
-    assert not shape_keepers(keyed)
+    assert not modifiers_with(keyed, "SHAPE")
     assert is_right(keyed)
     keyed.modifiers.new("Displace", "DISPLACE").strength = 0.02
     keyed.modifiers.move(2, 0)
     check()
-    assert names(keyed) == ["Displace", NAME, "Armature", ours(keyed).name]
+    assert names(keyed) == ["Displace", SHAPE_NAME, "Armature", ours(keyed).name]
     assert is_right(keyed)
     keyed.modifiers.remove(keyed.modifiers["Displace"])
 
 
 def removed(obj: Object) -> None:
-    obj.modifiers.remove(obj.modifiers[NAME])
+    obj.modifiers.remove(obj.modifiers[SHAPE_NAME])
 
 
 def turned_off(obj: Object) -> None:
-    obj.modifiers[NAME].show_viewport = False
+    obj.modifiers[SHAPE_NAME].show_viewport = False
 
 
 def moved(obj: Object) -> None:
@@ -85,18 +85,18 @@ def moved(obj: Object) -> None:
 
 def copied(obj: Object) -> None:
     copy = obj.modifiers.new("Copy", "NODES")
-    copy.node_group = obj.modifiers[NAME].node_group
+    copy.node_group = obj.modifiers[SHAPE_NAME].node_group
 
 
 def edited(obj: Object) -> None:
-    obj.modifiers[NAME].node_group.links.clear()
+    obj.modifiers[SHAPE_NAME].node_group.links.clear()
 
 
 @pytest.mark.parametrize("mishap", [removed, turned_off, moved, copied, edited])
 def test_is_put_right_again(keyed: Object, mishap: Callable[[Object], None]) -> None:
     mishap(keyed)
     check()
-    assert names(keyed) == [NAME, "Armature", ours(keyed).name]
+    assert names(keyed) == [SHAPE_NAME, "Armature", ours(keyed).name]
     assert is_right(keyed)
 
 

@@ -19,7 +19,7 @@ from dq_compensation.modifier.palette_object import find_palette, nodes_of_palet
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.scene.stack import TREE_PROPERTY
+from dq_compensation.scene.stack import record_of_tree
 from dq_compensation.ui import panels
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation
@@ -115,8 +115,8 @@ def test_the_setting_brings_it_and_takes_it_away(human: Human) -> None:
         tree = our_modifier(obj).node_group
         return (
             any(name.startswith((SWING_JOINT, SWING_AMOUNT)) for name in names),
-            " swung" in tree[TREE_PROPERTY],
-            " swings" in nodes_of_palette(palette).node_group[TREE_PROPERTY],
+            " swung" in record_of_tree(tree)["key"],
+            " swings" in record_of_tree(nodes_of_palette(palette).node_group)["key"],
         )
 
     before = evaluated_positions(obj)

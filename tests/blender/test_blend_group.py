@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.modifier.modifier_stack import base_of
-from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from dq_compensation.scene.stack import LINEAR_NAME
+from dq_compensation.scene.stack import LINEAR_NAME, modifiers_with
 from human.model import RIGS, Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.enabled_scenes import (
@@ -456,13 +455,13 @@ def test_an_undo_lets_go_of_what_a_script_has_caused_since_the_last_step(of: str
     obj.vertex_groups.new(name=GROUP).add(list(range(18)), 0.25, "REPLACE")
     obj.data.update()
     check()
-    assert shape_keepers(obj)
+    assert modifiers_with(obj, "SHAPE")
     for restore in (bpy.ops.ed.undo, bpy.ops.ed.redo):
         restore()
         obj = bpy.data.objects[name]
         check()
         # Whether the step has the group is Blender's affair.
-        assert bool(shape_keepers(obj)) == (GROUP in obj.vertex_groups)
+        assert bool(modifiers_with(obj, "SHAPE")) == (GROUP in obj.vertex_groups)
         assert error(obj) <= TOLERANCE
 
 

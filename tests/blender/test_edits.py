@@ -12,11 +12,12 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.modifier.hooks import keep_hooks
 from dq_compensation.modifier.modifier_inputs import drive_settings, get_input
-from dq_compensation.modifier.modifier_stack import put_in_place, take_over_modifier
-from dq_compensation.modifier.nodes.own_trees import keep_shape
+from dq_compensation.modifier.modifier_stack import take_over_modifier
 from dq_compensation.modifier.palette_object import edition_of, find_palette
 from dq_compensation.modifier.palette_points import write_bones
+from dq_compensation.modifier.stack_parts import apply
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import digest_of_bones
@@ -96,7 +97,7 @@ def test_an_edited_weight_reads_the_mesh_and_no_bones(
 def test_an_edited_weight_leaves_what_does_not_follow_from_weights(
     limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = count_calls(monkeypatch, drive_settings, keep_shape, put_in_place, take_over_modifier)
+    found = count_calls(monkeypatch, drive_settings, keep_hooks, apply, take_over_modifier)
     limb[0].vertex_groups["Lower"].add([260], 0.3, "REPLACE")
     bpy.context.view_layer.update()
     assert not found

@@ -16,10 +16,10 @@ from dq_compensation.examples.authoring import mirror_example
 from dq_compensation.examples.posed_copy import base_sentence, other_bases, take_over
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.modifier_stack import attribute_object_of, base_of
-from dq_compensation.modifier.nodes.own_trees import shape_keepers
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from dq_compensation.scene.blender.own_objects import remove_modifier
+from dq_compensation.scene.stack import modifiers_with
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, enable, error, ours, rest_of, select
 from tests.blender.example_scenes import (
@@ -236,7 +236,7 @@ def test_without_ours_blender_s_own_result_is_left_and_exports_find_a_skin(
     bpy.context.view_layer.update()
     check()
     np.testing.assert_array_equal(evaluated_positions(obj), preserved)
-    assert not [each.name for each in shape_keepers(obj) if each.show_viewport]
+    assert not [each.name for each in modifiers_with(obj, "SHAPE", "BACK") if each.show_viewport]
     assert obj.modifiers["Armature"].show_viewport
     assert obj.modifiers["Armature"].show_render
 
@@ -317,7 +317,7 @@ def test_examples_of_an_override_go_with_our_modifier(human: Human, tmp_path: Pa
     ours(obj).show_viewport = False
     check()
     without = evaluated_positions(obj)
-    for each in shape_keepers(obj):
+    for each in modifiers_with(obj, "SHAPE", "BACK"):
         each.show_viewport = False
     bpy.context.view_layer.update()
     np.testing.assert_array_equal(evaluated_positions(obj), without)

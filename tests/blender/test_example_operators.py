@@ -17,8 +17,7 @@ from dq_compensation.examples.operators import active_bone
 from dq_compensation.examples.posed_copy import failure_of, take_for_granted
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.reconcile import _bring_up_to_date
-from dq_compensation.modifier.vertex_attributes import attribute_names
-from dq_compensation.modifier.written_record import CONTENT_PROPERTY
+from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from dq_compensation.scene.copies import posed_copy_of

@@ -14,6 +14,7 @@ from dq_compensation.modifier import (
     modifier_inputs,
     modifier_stack,
     palette_object,
+    stack_parts,
     vertex_attributes,
     written_record,
 )
@@ -33,7 +34,7 @@ STEPS: tuple[Callable[..., Any], ...] = (
     vertex_attributes.write_attributes,
     modifier_stack.take_over_modifier,
     own_trees.use_tree,
-    own_trees.move_beside,
+    stack_parts.move_beside,
     modifier_inputs.set_inputs,
     vertex_groups.write_entries,
     modifier_inputs.drive_settings,
@@ -66,7 +67,7 @@ def hooked_limb() -> bpy.types.Object:
     ("look", "steps"),
     [
         ({}, STEPS),
-        ({"softness": 0.5}, (modifier_stack.ensure_soft_copy, modifier_stack.show_skin)),
+        ({"softness": 0.5}, (modifier_stack.ensure_soft_copy, stack_parts.remember_parts)),
     ],
 )
 def test_a_failed_enable_leaves_nothing_behind(

@@ -12,7 +12,7 @@ from dq_compensation.lifecycle.enabling import copied_modifier_warning, problem_
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.scene.blender.own_objects import is_palette
-from dq_compensation.scene.stack import TREE_PROPERTY
+from dq_compensation.scene.stack import record_of_tree
 from tests.blender.enabled_scenes import check, disable, enable, select
 from tests.blender.scene_builders import linked_copy
 
@@ -40,7 +40,7 @@ def leftovers() -> Iterator[str]:
         yield from (f"{mesh.name}: {name}" for name in attribute_names(mesh))
         yield from (f"{mesh.name}: {key}" for key in own_properties(mesh))
     for tree in bpy.data.node_groups:
-        if TREE_PROPERTY in tree or tree.name.startswith(".DQ Compensation"):
+        if record_of_tree(tree) or tree.name.startswith(".DQ Compensation"):
             yield f"tree {tree.name}"
 
 

@@ -21,7 +21,7 @@ from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
-from dq_compensation.scene.blender.own_objects import is_placed_at, text_in
+from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, is_placed_at, text_in
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.changes import forget_new, is_new
@@ -72,7 +72,7 @@ def test_the_palette_is_in_no_collection_and_shared() -> None:
     assert palette is not None
     assert palette.users_collection == ()
     assert palette.parent is None
-    assert is_placed_at(palette, armature)
+    assert is_placed_at(palette, armature, PALETTE_PROPERTY)
     assert palette.name.startswith("DQ Compensation palette: Rig")
     assert len(palette.data.vertices) == 4 * (1 + 3)
     assert get_input(our_modifier(second), "Palette") == palette

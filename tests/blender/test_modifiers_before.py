@@ -21,7 +21,7 @@ from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.installation import replace_armature_modifier
 from dq_compensation.modifier.modifier_stack import attribute_object_of
-from dq_compensation.modifier.written_record import CONTENT_PROPERTY
+from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.scene.blender.own_objects import record_in, temporary_copy
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import armature_modifier

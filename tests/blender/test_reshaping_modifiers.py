@@ -18,7 +18,7 @@ from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.installation import replace_armature_modifier
-from dq_compensation.modifier.nodes.own_trees import KEEPER_PROPERTY
+from dq_compensation.scene.stack import record_of_tree
 from dq_compensation.session.status import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable, ours
@@ -264,7 +264,7 @@ def test_edits_of_the_modifier_are_followed(limb: Pair) -> None:
         assert distance(evaluated_positions(obj), api.evaluate(obj)) < TOLERANCE
 
     is_right()
-    assert KEEPER_PROPERTY in ours(obj).node_group
+    assert record_of_tree(ours(obj).node_group)["shape"]
     strong.strength = -0.03
     is_right()
     for point in cage.data.points:
@@ -274,7 +274,7 @@ def test_edits_of_the_modifier_are_followed(limb: Pair) -> None:
     for modifier in list(obj.modifiers)[:2]:
         modifier.show_viewport = modifier.show_render = False
     is_right()
-    assert KEEPER_PROPERTY not in ours(obj).node_group
+    assert not record_of_tree(ours(obj).node_group)["shape"]
     disable(obj)
 
 
@@ -348,7 +348,7 @@ def test_bendy_bones_go_with_it() -> None:
     obj, rig = build_bendy_limb(4)
     displace(obj)
     enable(obj)
-    assert KEEPER_PROPERTY in ours(obj).node_group
+    assert record_of_tree(ours(obj).node_group)["shape"]
     pose_limb(rig)
     assert distance(evaluated_positions(obj), api.evaluate(obj)) < TOLERANCE
     disable(obj)

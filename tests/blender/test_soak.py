@@ -15,12 +15,14 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.reconcile import Comparison, State, reconcile
 from dq_compensation.modifier.attribute_names import SET
-from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
+from dq_compensation.modifier.written_record import STATE_PROPERTY
 from dq_compensation.pipeline.takes.known_takes import TAKE_PROPERTY, unpacked
 from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.pipeline.takes.takes import chained, interpolated, take_times
+from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.scene.stack import PALETTE_PROPERTY, TREE_PROPERTY
+from dq_compensation.scene.stack import record_of_tree, write_tree_record
 from dq_compensation.session.status import status_of
 from tests.blender.enabled_scenes import check, disable, ours
 from tests.blender.scene_builders import evaluated_positions
@@ -192,10 +194,10 @@ def test_what_is_left_is_found() -> None:
     start()
     tree, mesh = ours(bpy.data.objects["Arm"]).node_group, bpy.data.meshes["Arm"]
     assert tree is not None
-    key = tree[TREE_PROPERTY]
+    key = record_of_tree(tree)["key"]
     disable_everything()
     assert leftovers() == []
-    bpy.data.node_groups.new("Left", "GeometryNodeTree")[TREE_PROPERTY] = key
+    write_tree_record(bpy.data.node_groups.new("Left", "GeometryNodeTree"), key=key)
     mesh[CONTENT_PROPERTY] = bpy.data.objects["Arm"][STATE_PROPERTY] = "{}"
     mesh.attributes.new(SET, "INT", "POINT")
     bpy.data.objects.new("Palette", mesh)[PALETTE_PROPERTY] = True

@@ -20,11 +20,13 @@ from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.attribute_names import AMOUNT, JOINT_ROWS, PAIR
 from dq_compensation.modifier.modifier_inputs import get_input, set_input
-from dq_compensation.modifier.nodes.node_tree import BASE_PROPERTY
+from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.modifier.palette_object import find_palette
-from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
+from dq_compensation.modifier.written_record import STATE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.own_objects import record_in
+from dq_compensation.scene.stack import write_tree_record
 from tests.blender.enabled_scenes import check, distance, enable, ours, select
 from tests.blender.scene_builders import add_grid, character, link, linked_copy, pose_at_random
 from tests.replaced_functions import count_calls
@@ -480,11 +482,11 @@ def test_a_damaged_base_of_a_tree_is_written_anew() -> None:
     obj, _rig = posed()
     obj.dq_compensation.method = "SPHERICAL_JOINT"
     check()
-    assert ours(obj).node_group[BASE_PROPERTY] == "OWN"
-    ours(obj).node_group[BASE_PROPERTY] = "damaged"
+    assert base_of(ours(obj)) == "OWN"
+    write_tree_record(ours(obj).node_group, base="damaged")
     obj[STATE_PROPERTY] = ""
     check()
-    assert ours(obj).node_group[BASE_PROPERTY] == "OWN"
+    assert base_of(ours(obj)) == "OWN"
     is_right(obj)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dq_compensation.modifier.modifier_inputs import get_input, get_inputs
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
-from dq_compensation.scene.stack import TREE_PROPERTY
+from dq_compensation.scene.stack import record_of_tree
 from tests.blender.enabled_scenes import check, distance, enable, error, ours
 from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb
@@ -79,7 +79,7 @@ def test_a_palette_computes_what_meshes_have_asked_for() -> None:
     obj, rig = posed_limb()
     asked = [" joints"]
     for curve, method in (("FITTED", "COMPENSATED"), ("FITTED", "SPHERICAL_JOINT")):
-        key = nodes_of_palette(find_palette(rig)).node_group[TREE_PROPERTY]
+        key = record_of_tree(nodes_of_palette(find_palette(rig)).node_group)["key"]
         assert key.endswith("".join([" palette", *asked]))
         obj.dq_compensation.curve = curve
         obj.dq_compensation.method = method

@@ -18,7 +18,7 @@ from dq_compensation.modifier.palette_object import find_palette, nodes_of_palet
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.scene.stack import TREE_PROPERTY
+from dq_compensation.scene.stack import record_of_tree
 from dq_compensation.session.status import status_of
 from human.model import Rig
 from human.poses import apply_pose, random_pose, rotation, twist_about_parent
@@ -107,8 +107,8 @@ def test_the_setting_brings_it_and_takes_it_away(game_human: Human) -> None:
         tree = our_modifier(obj).node_group
         return (
             any(name.startswith(TURN_LIMB) for name in names),
-            " turns" in tree[TREE_PROPERTY],
-            " twists" in nodes_of_palette(palette).node_group[TREE_PROPERTY],
+            " turns" in record_of_tree(tree)["key"],
+            " twists" in record_of_tree(nodes_of_palette(palette).node_group)["key"],
         )
 
     before = evaluated_positions(obj)

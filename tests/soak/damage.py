@@ -18,7 +18,7 @@ from dq_compensation.modifier.attribute_names import PREFIX
 from dq_compensation.pipeline.takes.known_takes import TAKE_PROPERTY
 from dq_compensation.scene.blender.own_objects import is_hidden, text_in
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.scene.stack import TREE_PROPERTY
+from dq_compensation.scene.stack import record_of_tree
 from tests.blender.crowd_scenes import add_crowd
 from tests.blender.enabled_scenes import select
 from tests.blender.take_scenes import playing_limb
@@ -145,7 +145,7 @@ def _attribute(rng: Random) -> str:
 def _data_block(rng: Random) -> str:
     """Remove a data-block that belongs to a character."""
     things: list[Any] = [obj for obj in bpy.data.objects if is_hidden(obj)]
-    things += [tree for tree in bpy.data.node_groups if TREE_PROPERTY in tree]
+    things += [tree for tree in bpy.data.node_groups if record_of_tree(tree)]
     things += [mesh for mesh in bpy.data.meshes if TAKE_PROPERTY in mesh]
     things += [*bpy.data.armatures, *bpy.data.actions, *bpy.data.shape_keys]
     thing = rng.choice(things)

@@ -27,8 +27,8 @@ from dq_compensation.lifecycle.following_softness import waiting_objects
 from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.users_settings import replaced_modifier
-from dq_compensation.modifier.vertex_attributes import attribute_names
-from dq_compensation.modifier.written_record import CONTENT_PROPERTY, STATE_PROPERTY
+from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names
+from dq_compensation.modifier.written_record import STATE_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
@@ -45,9 +45,9 @@ from dq_compensation.scene.settings.object_settings import (
     settings_of,
 )
 from dq_compensation.scene.stack import (
-    TREE_PROPERTY,
     find_rig,
     own_modifiers,
+    record_of_tree,
 )
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
@@ -227,7 +227,7 @@ def leftovers() -> list[str]:
     """
     found = [f"{obj.name} is left" for obj in _local(bpy.data.objects) if is_hidden(obj)]
     found += [
-        f"{tree.name} is left" for tree in _local(bpy.data.node_groups) if TREE_PROPERTY in tree
+        f"{tree.name} is left" for tree in _local(bpy.data.node_groups) if record_of_tree(tree)
     ]
     for mesh in _local(bpy.data.meshes):
         found += [f"{mesh.name} has {name}" for name in attribute_names(mesh)]

@@ -49,7 +49,6 @@ from ..attribute_names import (
     numbered,
 )
 from ..palette_points import OFF_ALL_AXES
-from . import own_trees
 from .bone_nodes import palette_state, posed_bones, with_examples
 from .measured_nodes import along_limbs, back_to_limb, onto_chords
 from .node_values import (
@@ -66,8 +65,6 @@ from .node_values import (
     grouped,
 )
 from .own_trees import (
-    KEEPER_PROPERTY,
-    READS_LINEAR_PROPERTY,
     TreeInput,
     in_one_group,
     new_modifier_tree,
@@ -87,11 +84,6 @@ from .vertex_nodes import (
 
 # With smaller weights of a mask, what it lets through cannot be made whole again in 32 bits.
 _LEAST_MASK = 1e-4
-
-# Custom properties of a tree: its base, and `TreeKind.reads`.
-BASE_PROPERTY = "dq_compensation_base"
-READS_PROPERTY = "dq_compensation_reads"
-
 
 # Each costs 2 microseconds per mesh and frame: a tree has those that it reads.
 _INPUTS = (
@@ -137,16 +129,7 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
     return [each for each in _INPUTS if read[each.name]]
 
 
-def ensure_tree(kind: TreeKind) -> bpy.types.NodeTree:
-    """The tree of that kind, built when there is none."""
-    tree = own_trees.ensure_tree(kind.key, partial(_build_tree, kind))
-    # Somebody may have changed it.
-    if tree.get(BASE_PROPERTY) != kind.base:
-        tree[BASE_PROPERTY] = kind.base
-    return tree
-
-
-def _build_tree(kind: TreeKind) -> bpy.types.NodeTree:
+def build_tree(kind: TreeKind) -> bpy.types.NodeTree:
     """A new tree."""
     inputs, method = _inputs_of(kind), kind.method.replace("_", " ").title()
     name = f"DQ Compensation: {method}{' by Example' if kind.examples else ''}"
@@ -159,12 +142,6 @@ def _build_tree(kind: TreeKind) -> bpy.types.NodeTree:
         build = TreeBuilder(group)
         build.node("NodeGroupOutput", _Assembly(build, kind, inputs).shown())
         tree = in_one_group(group, name, inputs)
-    tree[BASE_PROPERTY] = kind.base
-    if kind.keeper_key:
-        tree[KEEPER_PROPERTY] = kind.keeper_key
-    if kind.reads_linear:
-        tree[READS_LINEAR_PROPERTY] = True
-    tree[READS_PROPERTY] = " ".join(sorted(kind.reads))
     return tree
 
 

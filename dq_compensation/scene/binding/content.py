@@ -34,7 +34,7 @@ from ..blender.mesh import (
     read_weights,
     write_attribute,
 )
-from ..blender.own_objects import SOFT_COPY_PROPERTY, record_in
+from ..blender.own_objects import SOFT_COPY_PROPERTY, is_hidden, record_in
 from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
 from ..blender.skinned_object import SkinnedObject
 from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, settings_of
@@ -70,7 +70,7 @@ _STEP = 0.01
 def soft_copy(skinned: SkinnedObject) -> bpy.types.Object | None:
     """The soft copy that an object points to; None without one."""
     copy = skinned.before_enable.soft_copy
-    is_whole = copy is not None and SOFT_COPY_PROPERTY in copy and copy.data is not None
+    is_whole = copy is not None and is_hidden(copy, SOFT_COPY_PROPERTY) and copy.data is not None
     return copy if is_whole else None
 
 

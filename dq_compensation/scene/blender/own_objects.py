@@ -10,7 +10,7 @@ from typing import Any, cast
 import bpy
 
 from ..settings.object_settings import settings_of
-from ..stack import PALETTE_PROPERTY, drop_modifier, is_own_modifier
+from ..stack import drop_modifier, is_own_modifier
 from .mesh import mesh_of
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
@@ -56,9 +56,12 @@ def keep_record(owner: bpy.types.ID, name: str, record: Mapping[str, object]) ->
     keep_text(owner, name, json.dumps(record))
 
 
-# Recognises what the add-on has made by a custom property, never by its name.
+# Recognises what the add-on has made by a custom property, never by its name. Hidden objects are
+# known by the name of a constraint, too: tools that remove custom properties leave it.
 
 
+# Of a palette: True. Its node modifier computes poses.
+PALETTE_PROPERTY = "dq_compensation_palette_of"
 # Of a posed copy: its character.
 CHARACTER_PROPERTY = "dq_compensation_example_of"
 # Of an object with the attributes that a node tree reads: True.
@@ -71,8 +74,12 @@ POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
 # Of every object in no collection that the add-on has made: True. Scripts of others look for it.
 HIDDEN_PROPERTY = "dq_compensation_hidden"
 
-# Of the objects that only node modifiers and settings use.
-_HIDDEN = (PALETTE_PROPERTY, ATTRIBUTE_OBJECT_PROPERTY, SOFT_COPY_PROPERTY)
+# Of the objects that only node modifiers and settings use: the names of their constraints.
+_HIDDEN = {
+    PALETTE_PROPERTY: "DQ Compensation palette",
+    ATTRIBUTE_OBJECT_PROPERTY: "DQ Compensation attributes",
+    SOFT_COPY_PROPERTY: "DQ Compensation soft weights",
+}
 
 # The constraint that keeps a hidden object where another one is. As a child, exporters would write
 # it, and tools that take the children of an armature would fail.
@@ -90,25 +97,27 @@ _PLACE: dict[str, object] = {
 def new_hidden(name: str, kind: str) -> bpy.types.Object:
     """A new mesh object in no collection; `kind` is the property of its kind."""
     obj = bpy.data.objects.new(name, bpy.data.meshes.new(name))
-    obj[HIDDEN_PROPERTY] = obj[kind] = True
+    place_at(obj, None, kind)
     return obj
 
 
-def place_at(hidden: bpy.types.Object, owner: bpy.types.Object) -> None:
-    """Keep a hidden object where another one is."""
-    if is_placed_at(hidden, owner):
+def place_at(hidden: bpy.types.Object, owner: bpy.types.Object | None, kind: str) -> None:
+    """Keep a hidden object of a kind where another one is, or anywhere, and marked."""
+    if is_placed_at(hidden, owner, kind):
         return
+    hidden[HIDDEN_PROPERTY] = hidden[kind] = True
     hidden.parent = None
     hidden.constraints.clear()
     constraint: Any = hidden.constraints.new("COPY_TRANSFORMS")
-    constraint.target = owner
+    constraint.target, constraint.name = owner, _HIDDEN[kind]
 
 
-def is_placed_at(hidden: bpy.types.Object, owner: bpy.types.Object) -> bool:
-    """Whether a hidden object is kept where another one is."""
-    if hidden.parent is not None or len(hidden.constraints) != 1:
+def is_placed_at(hidden: bpy.types.Object, owner: bpy.types.Object | None, kind: str) -> bool:
+    """Whether a hidden object of a kind is kept where another one is, and marked."""
+    is_marked = HIDDEN_PROPERTY in hidden and kind in hidden
+    if not is_marked or hidden.parent is not None or len(hidden.constraints) != 1:
         return False
-    constraint, wanted = hidden.constraints[0], _PLACE | {"target": owner}
+    constraint, wanted = hidden.constraints[0], _PLACE | {"target": owner, "name": _HIDDEN[kind]}
     return all(getattr(constraint, name, None) == value for name, value in wanted.items())
 
 
@@ -119,12 +128,17 @@ def placed_at(hidden: bpy.types.Object) -> bpy.types.Object | None:
 
 def is_palette(obj: bpy.types.Object) -> bool:
     """Whether an object is the palette of an armature."""
-    return PALETTE_PROPERTY in obj
+    return is_hidden(obj, PALETTE_PROPERTY)
 
 
-def is_hidden(obj: bpy.types.Object) -> bool:
-    """Whether an object is one that only node modifiers and settings use, in no collection."""
-    return any(name in obj for name in _HIDDEN)
+def is_hidden(obj: bpy.types.Object, *kinds: str) -> bool:
+    """Whether an object is one that only node modifiers and settings use, in no collection.
+
+    Args:
+        kinds: only one of these.
+    """
+    kinds = kinds or tuple(_HIDDEN)
+    return any(kind in obj or _HIDDEN[kind] in obj.constraints for kind in kinds)
 
 
 def keep_apart() -> None:

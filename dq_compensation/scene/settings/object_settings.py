@@ -376,8 +376,10 @@ class DQCompensationNativeState(PropertyGroup):
     # number, which renaming does not change, until the object is disabled.
     replaced_modifier: str = props.StringProperty()
     replaced_uid: int = props.IntProperty()
-    # The number of the Armature modifier of ours that deforms to LINEAR, if the user renames it.
-    linear_uid: int = props.IntProperty()
+    # The modifiers of ours, as number:role, whatever others rename or remove.
+    parts: str = props.StringProperty()
+    # `modifier.hooks`: the Hooks that have a vertex group of ours.
+    hooks: str = props.StringProperty()
     # Whether our modifier was removed for an undo, and has to come back.
     parted: bool = props.BoolProperty()
     had_animation: bool = props.BoolProperty()

@@ -1,0 +1,329 @@
+"""What of ours a character has: one list says it, in the order in which the parts need each other.
+
+To enable an object is to apply each part; to bring it up to date, too: a part that is as it should
+be stays as it is. To disable it is to remove them, the last one first. Whether a part has changed
+since, or was edited by somebody else, is what it says of itself now, against what it said when it
+was made (`written_record`). A new part is a line of `PARTS`.
+
+| part | belongs to | how it is known |
+|---|---|---|
+| posed bones | the armature, for all its meshes | `scene.blender.own_objects` |
+| attributes | the mesh, or an attribute object | the prefix of their names |
+| soft copy | the object, which points to it | that pointer |
+| Armature modifier | the user; we keep what was set | the object's settings |
+| modifiers | the object | `scene.stack` |
+| Hooks | the user; they have groups of ours | the object's settings |
+| drivers | the object | the settings that they read |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import bpy
+
+from ..core.deform import Deformation
+from ..scene.binding.binding import Binding
+from ..scene.binding.content import soft_copy, step_of
+from ..scene.binding.shape_key_offsets import Examples
+from ..scene.blender.mesh import mesh_of
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import Settings
+from ..scene.stack import record_of_tree
+from . import stack_parts
+from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
+from .hooks import endangered_hooks, keep_hooks, release_hooks
+from .leftovers import remove_unused
+from .modifier_inputs import (
+    DRIVEN_INPUTS,
+    are_driven,
+    drive_settings,
+    get_inputs,
+    release_settings,
+)
+from .modifier_stack import (
+    ATTRIBUTES_INPUT,
+    base_of,
+    ensure_attribute_object,
+    ensure_soft_copy,
+    hiding_refusal,
+    is_tied,
+    mask_of,
+    restore_modifier,
+    shown_in_viewport,
+    take_over_modifier,
+)
+from .nodes.node_tree import build_tree
+from .nodes.own_trees import KEY, NODES, ensure_tree, is_unedited
+from .nodes.shape_trees import BACK_KEY, build_back_tree, build_shape_tree
+from .palette_object import (
+    compute_what_is_read,
+    computed_for,
+    edition_of,
+    ensure_palette,
+    is_intact,
+)
+from .vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
+
+# Names of parts, for riggers.
+ATTRIBUTES = "attributes"
+BASE = "Armature modifier's visibility"
+
+
+@dataclass
+class Wanted:
+    """What an object is to have, as `installation` has worked it out.
+
+    Attributes:
+        binding, settings, deformation, examples, base: by which it is deformed.
+        bones: those that the palette needs besides those that deform; None without a palette.
+        straight: those that it needs as one straight bone.
+        reads: what the tree reads of bones.
+        reads_mesh: whether it reads attributes.
+        is_apart: whether these are in an attribute object.
+        is_alone: whether no other object reads attributes of the mesh.
+        is_driven: whether drivers take `FOLLOWED_SETTINGS` from the object's properties.
+        only_content: nothing but what was read of the mesh has changed: other parts stay.
+        palette, attributes, sets, copy, kind: what parts have made for those after them.
+    """
+
+    skinned: SkinnedObject
+    binding: Binding
+    settings: Settings
+    deformation: Deformation
+    examples: Examples | None
+    base: Base
+    bones: frozenset[str] | None
+    straight: frozenset[str]
+    reads: set[str]
+    reads_mesh: bool
+    is_apart: bool
+    is_alone: bool
+    is_driven: bool
+    only_content: bool
+    palette: bpy.types.Object | None = None
+    attributes: bpy.types.Object | None = None
+    sets: int = 1
+    copy: bpy.types.Object | None = None
+    kind: TreeKind | None = None
+
+
+class Seen:
+    """An object that has our modifier, for parts to say what they are now."""
+
+    def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
+        self.skinned = skinned
+        self.ours = ours
+        self.record = record_of_tree(ours.node_group)
+        self.base = base_of(ours)
+        self.inputs = get_inputs(ours)
+        self.palette: bpy.types.Object | None = self.inputs.pop("Palette", None)
+        self.attributes: bpy.types.Object | None = self.inputs.pop(ATTRIBUTES_INPUT, None)
+        self.copy: bpy.types.Object | None = self.inputs.pop(SOFT_COPY, None)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A thing of ours that a character has.
+
+    Attributes:
+        state: by the names for riggers values that are equal while it is as it was made.
+        apply: makes it as wanted.
+        remove: takes it away from an object, or gives back what is the user's; harmless without it.
+    """
+
+    state: Callable[[Seen], dict[str, object]]
+    apply: Callable[[Wanted], None]
+    remove: Callable[[SkinnedObject], None]
+
+
+def _state_of_palette(seen: Seen) -> dict[str, object]:
+    palette = seen.palette
+    is_right = palette is not None and is_intact(palette, seen.skinned.rig)
+    return {"posed bones": (is_right, edition_of(palette))}
+
+
+def _apply_palette(wanted: Wanted) -> None:
+    if wanted.bones is not None:
+        rig, binding = wanted.skinned.rig, wanted.binding
+        wanted.palette = ensure_palette(rig, binding, wanted.bones, wanted.straight)
+
+
+def _state_of_attributes(seen: Seen) -> dict[str, object]:
+    hidden = seen.attributes
+    return {ATTRIBUTES: digest_of_attributes(seen.skinned.mesh if not hidden else mesh_of(hidden))}
+
+
+def _apply_attributes(wanted: Wanted) -> None:
+    skinned, binding = wanted.skinned, wanted.binding
+    if not wanted.reads_mesh:
+        if wanted.is_alone:
+            replace_attributes(skinned.mesh, {})
+        return
+    assert wanted.palette is not None
+    if wanted.is_apart:
+        wanted.attributes = ensure_attribute_object(skinned, binding.vertex_count)
+    wanted.sets = write_attributes(
+        mesh_of(wanted.attributes or skinned.obj),
+        binding,
+        wanted.deformation,
+        wanted.examples,
+        wanted.palette,
+        wanted.base,
+        remove_others=wanted.is_apart or wanted.is_alone,
+    )
+    compute_what_is_read(wanted.palette, wanted.reads | computed_for(wanted.palette))
+
+
+def _state_of_soft_copy(seen: Seen) -> dict[str, object]:
+    copy, own = seen.copy, soft_copy(seen.skinned)
+    is_right = copy is None or (
+        _in_its_file(copy) == _in_its_file(own) and is_tied(copy, seen.skinned)
+    )
+    return {"soft copy": is_right}
+
+
+def _in_its_file(obj: bpy.types.Object | None) -> bpy.types.ID | None:
+    """An object, or of a library override what it overrides.
+
+    An overridden object that is opened again points to the soft copy of the other file; its
+    modifier reads the override of that.
+    """
+    override = None if obj is None else obj.override_library
+    return obj if override is None else override.reference
+
+
+def _apply_soft_copy(wanted: Wanted) -> None:
+    if wanted.base == "SOFT":
+        wanted.copy = ensure_soft_copy(wanted.skinned)
+
+
+def _state_of_base(seen: Seen) -> dict[str, object]:
+    """The base, and where it is shown: what is not deformed is not compensated."""
+    skinned, base = seen.skinned, seen.base
+    if base != "ARMATURE":
+        return {BASE: (base, hiding_refusal(skinned, base))}
+    armature = skinned.modifier
+    shown = (shown_in_viewport(skinned), armature.show_render, armature.show_in_editmode)
+    return {BASE: (base, *shown, *mask_of(skinned, base))}
+
+
+def _apply_base(wanted: Wanted) -> None:
+    if not wanted.only_content:
+        take_over_modifier(wanted.skinned, wanted.base, wanted.settings)
+
+
+def _state_of_modifiers(seen: Seen) -> dict[str, object]:
+    return {
+        "node tree": (seen.record.get(KEY), seen.record.get(NODES)),
+        "place in the stack": not stack_parts.differences(seen.skinned),
+    }
+
+
+def _apply_modifiers(wanted: Wanted) -> None:
+    skinned, ours = wanted.skinned, wanted.skinned.ours
+    kind, inputs = _kind_and_inputs(wanted)
+    wanted.kind = kind
+    if ours is not None and wanted.only_content:
+        now = get_inputs(ours)
+        same = (now[name] == inputs[name] for name in now if name not in DRIVEN_INPUTS)
+        if is_unedited(ours.node_group, kind.key) and all(same):
+            return
+    wanted.only_content = False
+    shape = partial(build_shape_tree, kind.examples, sampled=kind.sampled, switched=kind.switched)
+    trees: stack_parts.Trees = {
+        "DEFORMS": partial(ensure_tree, kind.key, partial(build_tree, kind), kind.record),
+        "SHAPE": partial(ensure_tree, kind.keeper_key, shape, {"role": "SHAPE"}),
+        "BACK": partial(ensure_tree, BACK_KEY, build_back_tree, {"role": "BACK"}),
+    }
+    record: dict[str, Any] = {**kind.record, KEY: kind.key}
+    stack_parts.apply(skinned, stack_parts.described(skinned, record, inputs), trees)
+
+
+def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
+    """The kind of tree that deforms an object, and the inputs of the modifier."""
+    skinned, binding, settings = wanted.skinned, wanted.binding, wanted.settings
+    deformation, examples, copy = wanted.deformation, wanted.examples, wanted.copy
+    base, keys, counts = wanted.base, binding.shape_keys, None
+    if examples is not None and keys is not None:
+        counts = ExampleCounts.of(examples, keys.offsets)
+    mask, inverted = mask_of(skinned, base)
+    armature = skinned.modifier
+    shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
+    kind = kind_for(
+        deformation,
+        counts,
+        base,
+        masked=bool(mask) or inverted,
+        shape_varies=binding.shape_varies,
+        sets=wanted.sets,
+        sampled=wanted.attributes is not None,
+        base_is_on=all(shown.values()),
+    )
+    step = 0.0 if copy is None else step_of(copy, len(skinned.mesh.vertices))
+    # What is mixed with others cannot be taken apart.
+    kind = replace(
+        kind,
+        stepped=step > 0.0,
+        unmasks=kind.unmasks and not binding.is_mixed,
+        slots=kind.slots or _influences_listed(deformation, base),
+    )
+    return kind, {
+        "Palette": wanted.palette,
+        "Factor": settings.factor,
+        "Twist Spread": settings.twist_spread,
+        "Vertex Group": settings.vertex_group,
+        "Blend Group": settings.blend_group,
+        "Mask": mask,
+        "Invert Mask": inverted,
+        ATTRIBUTES_INPUT: wanted.attributes,
+        SOFT_COPY: copy,
+        "Step": step,
+        "Vertices": binding.vertex_count,
+        "Sets": wanted.sets,
+        **shown,
+    }
+
+
+def _influences_listed(deformation: Deformation, base: Base) -> int:
+    """The most influences of a vertex whose bones a tree on another base than OWN reads, or 0."""
+    if not skins_vertices(deformation, base):
+        return 0
+    return max(1, int(deformation.influences.counts().max(initial=0)))
+
+
+def _state_of_hooks(seen: Seen) -> dict[str, object]:
+    obj = seen.skinned.obj
+    return {"Hooks": obj.override_library is not None or not endangered_hooks(obj)}
+
+
+def _apply_hooks(wanted: Wanted) -> None:
+    if not wanted.only_content and wanted.skinned.obj.override_library is None:
+        keep_hooks(wanted.skinned.obj)
+
+
+def _state_of_inputs(seen: Seen) -> dict[str, object]:
+    inputs = sorted((name, seen.inputs[name]) for name in seen.inputs if name not in DRIVEN_INPUTS)
+    return {"modifier's inputs": (inputs, are_driven(seen.skinned.obj, seen.ours))}
+
+
+def _apply_drivers(wanted: Wanted) -> None:
+    ours = wanted.skinned.ours
+    if ours is not None and wanted.is_driven and not wanted.only_content:
+        drive_settings(wanted.skinned, ours)
+
+
+PARTS = (
+    # What nothing reads any more goes with the last one that is removed.
+    Part(_state_of_palette, _apply_palette, lambda _: remove_unused()),
+    Part(_state_of_attributes, _apply_attributes, lambda _: None),
+    Part(_state_of_soft_copy, _apply_soft_copy, lambda _: None),
+    Part(_state_of_base, _apply_base, restore_modifier),
+    Part(_state_of_modifiers, _apply_modifiers, lambda skinned: stack_parts.remove(skinned.obj)),
+    Part(_state_of_hooks, _apply_hooks, lambda skinned: release_hooks(skinned.obj)),
+    Part(_state_of_inputs, _apply_drivers, release_settings),
+)
+"""The parts of an enabled object, each after those that it needs."""
