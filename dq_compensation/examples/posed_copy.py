@@ -60,7 +60,7 @@ from ..scene.stack import find_rig
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.known_objects import enabled_objects, shaped
 from ..session.memory import memory_of
-from ..session.status import DelayedCall, status_of, tag_redraw
+from ..session.status import DelayedCall, mesh_edited, status_of, tag_redraw
 from ..softness.softening import with_softness
 from ..wording import listed, rounded
 from . import authoring
@@ -430,7 +430,8 @@ def follow_now(obj: Object) -> None:
     if not settings_of(obj).is_enabled or obj.library is not None:
         return
     bpy.context.view_layer.update()
-    reconcile_now(obj, bpy.context.evaluated_depsgraph_get(), edited=True)
+    mesh_edited(mesh_of(obj))
+    reconcile_now([obj])
 
 
 def _applied(obj: Object, item: ExampleItem, found: Capture) -> tuple[str, bool]:

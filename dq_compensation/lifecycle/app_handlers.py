@@ -135,7 +135,8 @@ def _on_undo() -> None:
         # What is right may have come from another step than the modifier: look at all of it again.
         status.signature = 0, status.signature[1]
         # Soft weights have a mesh of their own, which may be of another step, too.
-        status.compared &= status.softness.content is None
+        if status.softness.content is not None:
+            status.read = None
     evaluate_again_after_undo()
     check_soon(0.0)
 

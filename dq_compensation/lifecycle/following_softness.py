@@ -37,9 +37,10 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import PAINTED, kept_record
 from ..session.changes import Followers, is_new, remember_new
+from ..session.character import character_of
 from ..session.known_objects import enabled_objects
 from ..session.memory import memories
-from ..session.status import Status, check_soon, other_meshes, status_of
+from ..session.status import Status, check_soon, status_of
 from ..softness.softening import (
     content_digests,
     forget_soft_weights,
@@ -181,8 +182,7 @@ def _soften_now(obj: bpy.types.Object, records: dict[bpy.types.Object, dict[str,
         _fail(obj, records[obj], error)
         return
     for each in records:
-        # The others are bound anew when they are looked at next.
-        status_of(each).softness.is_old, status_of(each).waits = False, each != obj
+        status_of(each).softness.is_old = False
 
 
 def detach_new_soft_copy(obj: bpy.types.Object) -> None:
@@ -243,15 +243,13 @@ def _is_stopped(obj: bpy.types.Object) -> bool:
 
 def _softened_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The other meshes of a character that are softened together with this one."""
-    return [other for other in other_meshes(obj) if _is_softened(SkinnedObject(other))]
+    return [other.obj for other in character_of(obj).beside(obj) if _is_softened(other)]
 
 
 def _fixed_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The meshes of a character beside this one that keep the weights of another file."""
-    beside = ((other, SkinnedObject(other)) for other in other_meshes(obj))
-    return [
-        other for other, skinned in beside if is_fixed(skinned) and not deformation_refusal(skinned)
-    ]
+    beside = character_of(obj).beside(obj)
+    return [each.obj for each in beside if is_fixed(each) and not deformation_refusal(each)]
 
 
 def about_linked_weights(skinned: SkinnedObject) -> list[str]:
@@ -266,10 +264,10 @@ def about_linked_weights(skinned: SkinnedObject) -> list[str]:
     if binding is None or skin is None:
         return []
     names = [
-        other.name
-        for other in other_meshes(obj)
-        if (_is_softened(each := SkinnedObject(other)) or _has_soft_weights(each))
-        and (known := bindings.get(other.session_uid))
+        other.obj.name
+        for other in character_of(obj).beside(obj)
+        if (_is_softened(other) or _has_soft_weights(other))
+        and (known := bindings.get(other.obj.session_uid))
         and skin.rests_on(binding.part, known.part)
     ]
     if not names:

@@ -14,9 +14,8 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
+from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import enable_all, refresh
-from dq_compensation.lifecycle.following import mesh_edited
-from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
@@ -25,7 +24,7 @@ from dq_compensation.scene.binding.content import read_soft_weights
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
 from dq_compensation.session import status
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status
+from dq_compensation.session.status import Status, mesh_edited
 from human.dressed import HAND, HEAD, LEG, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import random_pose, rotation
@@ -400,9 +399,9 @@ def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.Mo
     save_and_open(tmp_path / "dressed.blend")
     memories(Status).clear()
     memories(Binding).clear()
-    calls = count_calls(monkeypatch, read_mesh_arrays, reconcile)
+    calls = count_calls(monkeypatch, read_mesh_arrays, compare_with_file)
     check()
-    assert calls == {"read_mesh_arrays": 2, "reconcile": 3}
+    assert calls == {"read_mesh_arrays": 2, "compare_with_file": 2}
 
 
 def test_enabling_one_character_leaves_the_others_joined(monkeypatch: pytest.MonkeyPatch) -> None:
