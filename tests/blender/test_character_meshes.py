@@ -22,9 +22,9 @@ from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.binding.content import read_soft_weights
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
-from dq_compensation.session import status
+from dq_compensation.session import character
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status, mesh_edited
+from dq_compensation.session.status import Status, mesh_edited, status_of
 from human.dressed import HAND, HEAD, LEG, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import random_pose, rotation
@@ -129,7 +129,7 @@ def test_what_is_moved_among_plain_skinning_is_read_when_another_method_looks(
         far.location.z = place
         far.keyframe_insert("location", frame=frame)
     bpy.context.scene.frame_set(1)
-    calls = count_calls(monkeypatch, status.bind)
+    calls = count_calls(monkeypatch, bind)
     for frame in (2, 5):
         bpy.context.scene.frame_set(frame)
     assert not calls
@@ -295,7 +295,7 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     """The skin of all is made twice: as painted, and with soft weights."""
     new_file()
     parts, _ = dressed_limb()
-    calls = count_calls(monkeypatch, CharacterSkin, within=status)
+    calls = count_calls(monkeypatch, CharacterSkin, within=character)
     api.enable(parts, **(PLAIN | {"softness": 0.5}))
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2
 
@@ -349,7 +349,7 @@ def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPat
     """And where they are read anew, and nothing has changed, they are joined as before."""
     parts, _ = limb_in_two(0.52)
     api.enable(parts, **PLAIN)
-    calls = count_calls(monkeypatch, CharacterSkin, within=status)
+    calls = count_calls(monkeypatch, CharacterSkin, within=character)
     for number in range(6):
         _linked_duplicate(parts[number % 2], f"Twin {number}")
     check()
@@ -386,7 +386,7 @@ def test_an_unknown_error_of_one_edited_mesh_is_said_of_it(
         obj.data.update()
     bpy.context.view_layer.update()
     check()
-    assert "odd" in (status.status_of(head).failure or "")
+    assert "odd" in (status_of(head).failure or "")
 
 
 def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
