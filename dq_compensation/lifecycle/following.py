@@ -7,8 +7,7 @@ painted: a timer looks again then.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -49,8 +48,6 @@ from ..session.status import (
 from ..softness.softening import ReadSkins, softness_refusal, with_softness
 from .following_softness import (
     SOFTNESS_IS_OLD,
-    soften_what_has_waited,
-    softness_waits,
     waiting_objects,
 )
 from .moving import is_changed_by_frame
@@ -324,19 +321,6 @@ def reconcile_now(objects: Iterable[bpy.types.Object], **options: bool) -> list[
     written = reconcile_all(objects, depsgraph, **options).written
     flush(written)
     return written
-
-
-@contextmanager
-def changing_together(count: int = 2) -> Generator[None]:
-    """Change several meshes of a character: its soft weights are computed once, at the end.
-
-    Args:
-        count: of the meshes: one alone is made soft at once, and written with these weights.
-    """
-    with softness_waits() if count > 1 else nullcontext():
-        yield
-    if soften_what_has_waited():
-        check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
 
 
 def flush(objects: list[bpy.types.Object]) -> None:

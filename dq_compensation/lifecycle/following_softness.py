@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import bpy
@@ -61,21 +60,8 @@ _FIXED = (
 )
 
 
-# Whether more of a character changes, and whether soft weights wait for that.
-_changes_follow = _have_waited = False
 # The session_uid of objects that get their modifier together with their first soft weights.
 _awaiting_first: frozenset[int] = frozenset()
-
-
-@contextmanager
-def softness_waits() -> Generator[None]:
-    """Leave soft weights old in the block: more of the character changes in it."""
-    global _changes_follow
-    before, _changes_follow = _changes_follow, True
-    try:
-        yield
-    finally:
-        _changes_follow = before
 
 
 def await_first(uids: frozenset[int] = frozenset()) -> None:
@@ -101,18 +87,6 @@ def awaits_first(skinned: SkinnedObject) -> bool:
     return status_of(obj).softness.is_old and acting.compensates and not acting.by_example
 
 
-def soften_what_has_waited() -> bool:
-    """Compute the soft weights that only such a block has left old; returns whether there were any.
-
-    Within another such block they go on waiting.
-    """
-    global _have_waited
-    if _changes_follow or not _have_waited:
-        return False
-    _have_waited = False
-    return bool(run_through(soften_waiting()))
-
-
 def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> None:
     """Look whether the soft weights that an object keeps are old; compute or leave them.
 
@@ -120,7 +94,6 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         edited: its mesh or its weights may have changed.
         at_once: compute them now.
     """
-    global _have_waited
     obj = skinned.obj
     known = status_of(obj).softness
     if obj.library is not None or deformation_refusal(skinned):
@@ -151,8 +124,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         return
     _let_fitting_copy_act(skinned, wanted["shape"])
     known.is_old = True
-    if not at_once or _changes_follow:
-        _have_waited |= at_once
+    if not at_once:
         check_soon()
         return
     _soften_now(obj, records)

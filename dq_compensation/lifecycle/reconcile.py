@@ -131,8 +131,7 @@ def reconcile(
     behind = work.join(meshes)
     for mesh in (*meshes, *behind):
         work.bring_up_to_date(mesh)
-    if named or behind:
-        work.end()
+    work.end()
     return work.result
 
 
@@ -229,9 +228,7 @@ class _Work:
             with self._about(mesh):
                 self._read_mesh(mesh)
         if any(map(self._follows_renamed_bones, meshes)):
-            for mesh in meshes:
-                with self._about(mesh):
-                    self._read_mesh(mesh)
+            self.read(meshes)
 
     def _read_mesh(self, mesh: SkinnedObject) -> None:
         obj, waits = mesh.obj, mesh.obj in self.result.waiting
@@ -283,9 +280,9 @@ class _Work:
     def join(self, meshes: list[SkinnedObject]) -> list[SkinnedObject]:
         """Join the skins of all meshes; returns those besides for which it is another one now."""
         bindings, known = self._bindings, memories(Binding)
-        one = next(iter(bindings.values()), None)
-        others = [mesh for mesh in self.character.meshes if mesh not in meshes]
-        remembered = {mesh: known.get(mesh.obj.session_uid) for mesh in others}
+        one, looked_at = next(iter(bindings.values()), None), {mesh.obj for mesh in meshes}
+        others = [mesh for mesh in self.character.meshes if mesh.obj not in looked_at]
+        remembered = {mesh.obj: known.get(mesh.obj.session_uid) for mesh in others}
         for mesh in others:
             with self._about(mesh):
                 bindings[mesh.obj] = read_if_old(mesh, one, self.depsgraph)
@@ -293,16 +290,16 @@ class _Work:
         try:
             skin = self.character.skin_of(bindings)
         except Exception as error:  # noqa: BLE001 - of all of them
-            for mesh in meshes:
-                fail(mesh.obj, error)
-            self._failed.update(mesh.obj for mesh in meshes)
+            for obj in looked_at:
+                fail(obj, error)
+            self._failed |= looked_at
             return behind
         for mesh in self.character.meshes:
             if (binding := bindings.get(mesh.obj)) is not None:
                 with self._about(mesh):
                     found = binding.in_character(skin_for(mesh, skin))
                     bindings[mesh.obj] = known[mesh.obj.session_uid] = found
-                    is_behind = mesh in remembered and found is not remembered[mesh]
+                    is_behind = found is not remembered.get(mesh.obj, found)
                     if is_behind and not (origin_refusal(mesh) or self._rests(mesh)):
                         behind.append(mesh)
         return behind
@@ -327,11 +324,11 @@ class _Work:
         found = compare_with_file(mesh, self.depsgraph, binding)
         if mesh.has_linked_mesh:
             status_of(obj).newer = newer_parts_of_linked_mesh(mesh, Settings.of(obj), binding)
-        is_moving = found.parts == (PLACE,) and obj in self.result.waiting
+        waits = obj in self.result.waiting
+        is_moving = waits and found.parts == (PLACE,)
         if found.state is not State.OUT_OF_DATE or is_moving or awaits_first(mesh):
             return found
-        is_left = obj not in self.result.waiting
-        if is_left and has_moved(binding.object_to_armature, obj, mesh.rig, binding.extent):
+        if not waits and has_moved(binding.object_to_armature, obj, mesh.rig, binding.extent):
             # Methods that do not compensate do not look at the place.
             anew = read(mesh, self.depsgraph, anew=True).in_character(binding.whole)
             self._bindings[obj] = memories(Binding)[obj.session_uid] = binding = anew

@@ -404,6 +404,44 @@ def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert calls == {"read_mesh_arrays": 2, "compare_with_file": 2}
 
 
+def test_a_stroke_on_one_of_nine_meshes_reads_that_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
+    new_file()
+    obj, _ = build_limb()
+    meshes = [obj, *(link(obj.copy()) for _ in range(8))]
+    for mesh in meshes[1:]:
+        mesh.data = obj.data.copy()
+    api.enable(meshes, **PLAIN)
+    check()
+    calls = count_calls(monkeypatch, bind)
+    meshes[4].vertex_groups["Lower"].add(range(0, 800, 9), 0.4, "ADD")
+    meshes[4].data.update()
+    check()
+    assert [mesh for mesh, *_ in calls.arguments] == [meshes[4]]
+    assert error(meshes[4]) <= SAME
+
+
+def test_what_an_edit_of_one_mesh_changes_for_another_follows_in_the_same_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A limb is found on both halves; each is compared once, and nothing is left for a check."""
+    parts, _ = limb_in_two(0.52)
+    api.enable(parts, **(PLAIN | {"twist_spread": 1.0}))
+    check()
+    calls = count_calls(monkeypatch, compare_with_file)
+    for vertex in parts[0].data.vertices:
+        vertex.co.y *= 1.5
+        vertex.co.z *= 1.5
+    parts[0].data.update()
+    bpy.context.view_layer.update()
+    compared = [skinned.obj for skinned, *_ in calls.arguments]
+    assert sorted(each.name for each in compared) == sorted(each.name for each in parts)
+    shown = [evaluated_positions(obj) for obj in parts]
+    api.disable(parts)
+    api.enable(parts, **(PLAIN | {"twist_spread": 1.0}))
+    for obj, positions in zip(parts, shown, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+
+
 def test_enabling_one_character_leaves_the_others_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     parts, _ = limb_in_two(0.52)
     look = PLAIN | {"softness": 0.5, "twist_spread": 1.0}
