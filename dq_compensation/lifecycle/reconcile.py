@@ -213,14 +213,22 @@ class _Work:
         """Follow what soft weights are made from; those of a character are computed together."""
         meshes = [mesh for mesh in meshes if mesh.obj not in self.result.waiting]
         for mesh in meshes:
-            known = status_of(mesh.obj).softness
-            known.is_old, known.problem = False, None
             if _is_unread(mesh):
-                known.content = None
+                status_of(mesh.obj).softness.content = None
         for mesh in meshes:
-            with self._about(mesh):
-                if keeps_soft_weights(mesh):
-                    follow_softness(mesh, edited=_is_unread(mesh), at_once=at_once)
+            self._soften(mesh, at_once=at_once)
+        if any(status_of(mesh.obj).softness.is_old for mesh in meshes):
+            # Those of the others are old with them.
+            for mesh in self.character.meshes:
+                if mesh not in meshes and not (_is_unread(mesh) or origin_refusal(mesh)):
+                    self._soften(mesh, at_once=at_once)
+
+    def _soften(self, mesh: SkinnedObject, *, at_once: bool) -> None:
+        known = status_of(mesh.obj).softness
+        known.is_old, known.problem = False, None
+        with self._about(mesh):
+            if keeps_soft_weights(mesh):
+                follow_softness(mesh, edited=_is_unread(mesh), at_once=at_once)
 
     def read(self, meshes: list[SkinnedObject]) -> None:
         """Read what was edited or has left its place; the rest is as remembered."""
