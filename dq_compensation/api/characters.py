@@ -17,7 +17,6 @@ from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import own_values, put_back
 from ..lifecycle.enabling import linked_refusal, settings_changed, share_settings
-from ..lifecycle.following import changing_together
 from ..modifier.written_record import found_bones
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, rig_of
@@ -125,7 +124,7 @@ def change_settings(objects: Objects, **settings: Any) -> None:
     found = mesh_objects(objects)
     for obj in found:
         raise_refusal(linked_refusal(obj))
-    with interrupts_wait(), changing_together(), changed_settings(found, settings):
+    with interrupts_wait(), changed_settings(found, settings):
         pass
 
 
@@ -245,7 +244,6 @@ def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> No
     new = [obj for obj in found if not settings_of(obj).is_enabled]
     with (
         interrupts_wait(),
-        changing_together(len(found)),
         enabling.as_before_after_an_error(new),
         changed_settings(found, settings),
     ):
@@ -351,7 +349,7 @@ def take_bones_for(objects: Objects, bones: Sequence[str], kind: BoneKind | None
     for obj in found:
         text = changed_kinds(settings_of(obj).bone_kinds, dict.fromkeys(names, kind))
         together.setdefault(text, []).append(obj)
-    with interrupts_wait(), changing_together(), ExitStack() as changed:
+    with interrupts_wait(), ExitStack() as changed:
         for text, alike in together.items():
             changed.enter_context(changed_settings(alike, {"bone_kinds": text}))
 

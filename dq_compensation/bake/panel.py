@@ -13,7 +13,7 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness, end_comparison
-from ..modifier.comparison import hide_for_drawing
+from ..modifier.plain_view import hide_for_drawing
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
     enabled_of_characters,

@@ -19,7 +19,7 @@ from ..scene.binding.numpy_evaluator import support_of, support_weights
 from ..scene.blender.armature import armature_of
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_posed_copy, linked_refusal
-from ..scene.copies import character_of, open_copy_of
+from ..scene.copies import copied_character, open_copy_of
 from ..scene.selected_characters import known_meshes, target_meshes
 from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
 from ..scene.stack import find_rig
@@ -47,7 +47,7 @@ def active_character(context: Context) -> Object | None:
     if active is None:
         return None
     if active.type == "MESH":
-        return character_of(active) if is_posed_copy(active) else active
+        return copied_character(active) if is_posed_copy(active) else active
     if active.type == "ARMATURE":
         meshes = known_meshes(active, context.view_layer)
     else:
@@ -235,7 +235,7 @@ def _other_selected_mesh(context: Context, obj: Object) -> str:
     others = [
         other.name
         for other in context.selected_objects
-        if other.type == "MESH" and other != obj and character_of(other) is None
+        if other.type == "MESH" and other != obj and copied_character(other) is None
     ]
     return others[0] if len(others) == 1 else ""
 
@@ -542,7 +542,7 @@ class DQC_OT_example_cancel(_CopyOperator, Operator):
     bl_label = "Cancel"
 
     def work(self, copy: Object) -> Outcome:
-        obj = character_of(copy)
+        obj = copied_character(copy)
         summary = posed_copy.cancel(copy)
         if obj is not None:
             posed_copy.follow_now(obj)

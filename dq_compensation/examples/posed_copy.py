@@ -52,7 +52,7 @@ from ..scene.blender.mesh import (
 from ..scene.blender.own_objects import CHARACTER_PROPERTY, is_posed_copy, linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import object_millimetres
-from ..scene.copies import character_of, hide_for_copy, posed_copy_of, show_again
+from ..scene.copies import copied_character, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
 from ..scene.settings.declaration import only_with
 from ..scene.settings.object_settings import Settings, setting_label, settings_of
@@ -60,7 +60,7 @@ from ..scene.stack import find_rig
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.known_objects import enabled_objects, shaped
 from ..session.memory import memory_of
-from ..session.status import DelayedCall, status_of, tag_redraw
+from ..session.status import DelayedCall, mesh_edited, status_of, tag_redraw
 from ..softness.softening import with_softness
 from ..wording import listed, rounded
 from . import authoring
@@ -261,7 +261,7 @@ def shape_in(copy: Object, mode: ShapingMode) -> None:
 
 def _require_character(copy: Object) -> Object:
     """The character whose posed copy an object is; ExampleError if there is none any more."""
-    obj = character_of(copy)
+    obj = copied_character(copy)
     if obj is None:
         raise ExampleError(
             f"{copy.name} is not the posed copy of a character, or its character was deleted."
@@ -282,7 +282,7 @@ def cancel(copy: Object) -> str:
     Returns:
         what became of the example, a sentence.
     """
-    obj, name = character_of(copy), str(copy.get(NAME_PROPERTY, copy.name))
+    obj, name = copied_character(copy), str(copy.get(NAME_PROPERTY, copy.name))
     summary = f"{name} keeps the shape that it had."
     if (
         obj is not None
@@ -305,7 +305,7 @@ def end(copy: Object) -> None:
 
     The armature is selected and active again where it is still in Pose Mode, else the character.
     """
-    obj, mesh = character_of(copy), mesh_of(copy)
+    obj, mesh = copied_character(copy), mesh_of(copy)
     bpy.data.objects.remove(copy)
     if not mesh.users:
         bpy.data.meshes.remove(mesh)
@@ -430,7 +430,8 @@ def follow_now(obj: Object) -> None:
     if not settings_of(obj).is_enabled or obj.library is not None:
         return
     bpy.context.view_layer.update()
-    reconcile_now(obj, bpy.context.evaluated_depsgraph_get(), edited=True)
+    mesh_edited(mesh_of(obj))
+    reconcile_now([obj])
 
 
 def _applied(obj: Object, item: ExampleItem, found: Capture) -> tuple[str, bool]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bpy
 
 from ..modifier.attribute_names import SOFT_COPY
-from ..modifier.comparison import show_ours
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
+from ..modifier.plain_view import show_ours
 from ..modifier.stack_parts import remove, remove_shape_for_undo
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import (
@@ -150,7 +150,8 @@ def _on_undo() -> None:
         # What is right may have come from another step than the modifier: look at all of it again.
         status.signature = 0, status.signature[1]
         # Soft weights have a mesh of their own, which may be of another step, too.
-        status.compared &= status.softness.content is None
+        if status.softness.content is not None:
+            status.read = None
     evaluate_again_after_undo()
     check_soon(0.0)
 

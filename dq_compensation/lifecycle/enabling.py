@@ -10,10 +10,10 @@ import bpy
 
 from ..errors import BindingError
 from ..holding import look_again, operation
-from ..modifier.comparison import show_ours
 from ..modifier.installation import put_armature_modifier_back
 from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_stack import installation_refusal, vertex_count_difference
+from ..modifier.plain_view import show_ours
 from ..modifier.users_settings import forget_settings, show_surface
 from ..modifier.written_record import Origin, origin_of
 from ..scene.binding.binding import Binding
@@ -37,15 +37,9 @@ from ..session.changes import (
     was_edited_before,
     writing_settings,
 )
+from ..session.character import discard_binding, meshes_beside
 from ..session.known_objects import enabled, enabled_objects
-from ..session.status import (
-    current_binding,
-    discard_binding,
-    forget_status,
-    meshes_beside,
-    status_of,
-    tag_redraw,
-)
+from ..session.status import forget_status, mesh_edited, status_of, tag_redraw
 from ..softness.softening import forget_soft_weights
 from ..steps import Progress
 from ..viewport.gpu_objects import drawing_refusal
@@ -61,19 +55,9 @@ from .character_settings import (
     put_back,
     values_of,
 )
-from .following import (
-    changing_together,
-    check_all,
-    enabling_together,
-    finish,
-    finish_others,
-    flush,
-    mesh_edited,
-    mesh_read,
-    waits_for_others,
-)
+from .comparison import State, compare_with_file
+from .following import check_all, flush, reconcile_all, reconcile_now
 from .following_softness import await_first, soften_waiting, stop_waiting, waiting_objects
-from .reconcile import Comparison, State, compare_with_file, reconcile
 
 # Gives characters that are enabled for the first time the settings of new characters.
 
@@ -200,19 +184,21 @@ def enable_all(
     """
     done: list[bpy.types.Object] = []
     refused: dict[bpy.types.Object, str] = {}
-    with changing_together(len(objects)), as_before_after_an_error(objects) as take_back:
-        with enabling_together(objects, depsgraph):
-            for obj in objects:
-                try:
-                    _begin(obj, depsgraph, by_script=by_script)
-                except BindingError as error:
-                    if by_script:
-                        raise
-                    refused[obj] = str(error)
-                else:
-                    done.append(obj)
+    with as_before_after_an_error(objects) as take_back:
+        for obj in objects:
+            try:
+                _begin(obj, by_script=by_script)
+            except BindingError as error:
+                if by_script:
+                    raise
+                refused[obj] = str(error)
+            else:
+                done.append(obj)
+        flush(reconcile_all(done, depsgraph).written)
         for obj in done:
             if reason := _not_deformed(obj, depsgraph):
+                if by_script:
+                    raise BindingError(reason)
                 refused[obj] = reason
         if refused:
             take_back(refused)
@@ -314,8 +300,8 @@ def _owner(mesh: bpy.types.Object) -> bpy.types.Object:
     return armature_with_settings(mesh) or mesh
 
 
-def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: bool) -> None:
-    """Mark an object as enabled; it is reconciled with all of its character.
+def _begin(obj: bpy.types.Object, *, by_script: bool) -> None:
+    """Mark an object as enabled; it is to be reconciled with all of its character.
 
     Raises:
         BindingError: it cannot be deformed; it is not marked then.
@@ -335,34 +321,15 @@ def _begin(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, by_script: 
         put_armature_modifier_back(skinned)
     forget_status(obj)
     _give_coming_settings(obj, by_script=by_script)
+    is_shown_only = skinned.has_linked_mesh or skinned.settings.display == "GPU"
+    reason = deformation_refusal(skinned)
+    if reason := reason or (None if is_shown_only else installation_refusal(skinned)):
+        raise BindingError(reason)
     skinned.settings.is_enabled = True
     enabled.forget()
-    is_shown_only = skinned.has_linked_mesh or skinned.settings.display == "GPU"
-    try:
-        if reason := None if is_shown_only else installation_refusal(skinned):
-            raise BindingError(reason)
-        if waits_for_others(obj):  # the others are joined with it
-            current_binding(obj, depsgraph, edited=True, joined=False)
-            mesh_read(skinned.mesh)
-    except BindingError:
-        skinned.settings.is_enabled = False
-        enabled.forget()
-        raise
+    look_again()
     begin_character(obj)
     give_if_alone(obj)
-
-
-def _reconcile_anew(skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph) -> Comparison:
-    """Read everything of an enabled object again, and add our modifier if it was removed."""
-    forget_status(skinned.obj)
-    if origin_of(skinned.obj) is Origin.DEVELOPMENT and not skinned.has_linked_mesh:
-        put_armature_modifier_back(skinned)
-    was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
-    if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
-        put_armature_modifier_back(skinned)
-    found = reconcile(skinned.obj, depsgraph, edited=True)
-    mesh_read(skinned.mesh)
-    return found
 
 
 @operation()
@@ -382,7 +349,9 @@ def disable(*objects: bpy.types.Object) -> None:
         forget_status(obj)
         discard_binding(obj)
     enabled.forget()
-    finish_others(objects)
+    look_again()
+    if any(map(meshes_beside, objects)):
+        reconcile_now(objects)
 
 
 def with_our_modifier() -> Iterator[bpy.types.Object]:
@@ -411,8 +380,14 @@ def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
     Raises:
         BindingError: it cannot be deformed as it is now; its native display is back then.
     """
-    if _reconcile_anew(SkinnedObject(obj), depsgraph).state is State.OUT_OF_DATE:
-        finish([obj])
+    skinned = SkinnedObject(obj)
+    forget_status(obj)
+    if origin_of(obj) is Origin.DEVELOPMENT and not skinned.has_linked_mesh:
+        put_armature_modifier_back(skinned)
+    was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
+    if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
+        put_armature_modifier_back(skinned)
+    flush(reconcile_all([obj], depsgraph).written)
     status = status_of(obj)
     if status.binding is None:
         raise BindingError(status.problem or f"{obj.name} cannot be deformed.")
@@ -442,9 +417,7 @@ def reconcile_together(meshes: list[bpy.types.Object]) -> None:
         # By a script. What is evaluated now is taken for our own changes.
         mesh_edited(mesh_of(obj))
     flush(meshes)
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    with changing_together():
-        finish([obj for obj in meshes if reconcile(obj, depsgraph).state is State.OUT_OF_DATE])
+    reconcile_now(meshes)
     note_adjusted(*meshes)
     tag_redraw()
 

@@ -7,75 +7,59 @@ painted: a timer looks again then.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
 import bpy
 
 from ..holding import operation
-from ..modifier.comparison import show_ours
 from ..modifier.installation import show_armature_result
 from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_inputs import keep_values
 from ..modifier.modifier_stack import vertex_count_difference
 from ..modifier.nodes.own_trees import mark_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
+from ..modifier.plain_view import show_ours
 from ..modifier.users_settings import set_reasons, show_surface
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
-from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
 from ..scene.stack import find_rig, modifiers_with
 from ..session.changes import Changes, Update, forget_removed
+from ..session.character import characters_of, in_character
 from ..session.known_objects import enabled_meshes, enabled_objects
-from ..session.memory import keep_only, memories, memory_of
+from ..session.memory import keep_only, memories
 from ..session.status import (
+    Edits,
     Status,
     check_soon,
     compared,
-    current_binding,
-    fail,
-    in_character,
-    is_behind,
     is_drawn,
-    meshes_beside,
-    other_meshes,
-    reading_once,
+    mesh_edited,
     status_of,
     tag_redraw,
 )
 from ..softness.softening import ReadSkins, softness_refusal, with_softness
 from .following_softness import (
     SOFTNESS_IS_OLD,
-    soften_what_has_waited,
-    softness_waits,
     waiting_objects,
 )
-from .reconcile import State, follow_native_display, is_changed_by_frame, only_posed, reconcile
+from .moving import is_changed_by_frame
+from .posing import only_posed
+from .reconcile import Reconciled, follow_native_display, reconcile
 
 # Seconds until what was moving is looked at again.
 _CHECK_AGAIN_AFTER = 0.3
 
-# How often an object is reconciled at once, with the others of its character.
-_MOST_VISITS = 2
-
 # The session_uid of every object that we have just written something for, and of its mesh: Blender
 # reports that as an edit, too.
 _written: set[int] = set()
-# Whether an evaluation is being followed. Binding may ask for another one, which is not.
-_is_following = False
-# The session_uid of the armatures of which several meshes are being enabled.
-_waiting = frozenset[int]()
-
-
-class _Edited:
-    """Marks a mesh that was edited since its objects were reconciled."""
+# Whether objects are being reconciled. Binding may ask for an evaluation, which is not followed.
+_is_reconciling = False
 
 
 @dataclass
@@ -134,8 +118,7 @@ def follow_frame(changes: Changes) -> None:
 
 
 def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bool) -> None:
-    global _is_following
-    if _is_following:
+    if _is_reconciling:
         return
     # The meshes behind followed modifiers that use something which was edited.
     for skinned in map(SkinnedObject, changes.enabled if concerned.used else ()):
@@ -157,20 +140,14 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
             or (obj.session_uid in changes.uids and _is_unseen(obj))
         )
     ]
-    if _waiting:
-        objects = [obj for obj in objects if not waits_for_others(obj)]
     if not (objects or concerned.everything):
         return
-    _is_following = True
     forget_removed()
-    try:
-        _reconcile(objects, changes.depsgraph, patient=patient)
-        if concerned.everything:
-            # A tool may duplicate and remove an object before any check. After an undo the objects
-            # have taken their soft copies back by now.
-            _forget_others({obj.session_uid for obj in bpy.data.objects})
-    finally:
-        _is_following = False
+    reconcile_all(objects, changes.depsgraph, patient=patient)
+    if concerned.everything:
+        # A tool may duplicate and remove an object before any check. After an undo the objects
+        # have taken their soft copies back by now.
+        _forget_others({obj.session_uid for obj in bpy.data.objects})
     if forget_removed():
         # Blender forgets data-blocks that were removed here before other handlers run.
         flush(objects)
@@ -284,10 +261,10 @@ def check_all(depsgraph: bpy.types.Depsgraph, *, patient: bool = True) -> bool:
     enabled = enabled_objects()
     _forget_others({obj.session_uid for obj in enabled})
     keep_apart()
-    keep_only(_Edited, {obj.data.session_uid for obj in enabled if obj.data is not None})
-    written, waits = _reconcile(enabled, depsgraph, patient=patient)
-    flush(written)
-    return waits
+    keep_only(Edits, {obj.data.session_uid for obj in enabled if obj.data is not None})
+    found = reconcile_all(enabled, depsgraph, patient=patient)
+    flush(found.written)
+    return bool(found.waiting)
 
 
 def check_now() -> float | None:
@@ -310,7 +287,7 @@ def binding_with_current_softness(
     """`bind`, when the soft weights are right; those of an object that is not enabled are made."""
     original = cast("bpy.types.Object", obj.original)
     skinned = SkinnedObject(original)
-    _settle(original)
+    _settle([original])
     known = memories(Binding).get(original.session_uid)
     binding = in_character(original, bind(obj, depsgraph, known, follow=follow), depsgraph)
     if skinned.settings.is_enabled or softness_refusal(skinned):
@@ -318,89 +295,32 @@ def binding_with_current_softness(
     return with_softness(original, binding, softness_of(skinned))
 
 
+@operation()
 def settle_all() -> None:
     """Wait for the right soft weights of all enabled objects."""
-    for obj in enabled_objects():
-        _settle(obj)
+    _settle(enabled_objects())
+
+
+def _settle(objects: list[bpy.types.Object]) -> None:
+    softened = [obj for obj in objects if keeps_soft_weights(SkinnedObject(obj))]
+    if local := [obj for obj in softened if obj.library is None]:
+        reconcile_now(local, at_once=True)
 
 
 @operation()
-def _settle(obj: bpy.types.Object) -> None:
-    if keeps_soft_weights(SkinnedObject(obj)) and obj.library is None:
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        if reconcile(obj, depsgraph, at_once=True).state is State.OUT_OF_DATE:
-            finish([obj])
-
-
-@operation()
-def reconcile_now(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph, **options: bool) -> None:
-    """`reconcile` for operators: Blender has evaluated the changes when this returns."""
-    if reconcile(obj, depsgraph, **options).state is State.OUT_OF_DATE:
-        finish([obj])
-    else:
-        finish_others([obj])
-
-
-@contextmanager
-def changing_together(count: int = 2) -> Generator[None]:
-    """Change several meshes of a character: its soft weights are computed once, at the end.
+def reconcile_now(objects: Iterable[bpy.types.Object], **options: bool) -> list[bpy.types.Object]:
+    """Bring objects and the others of their characters up to date: all is evaluated at the end.
 
     Args:
-        count: of the meshes: one alone is made soft at once, and written with these weights.
+        options: of `reconcile`.
+
+    Returns:
+        those that something was written for.
     """
-    with softness_waits() if count > 1 else nullcontext():
-        yield
-    if soften_what_has_waited():
-        check_all(bpy.context.evaluated_depsgraph_get(), patient=False)
-
-
-@contextmanager
-def enabling_together(
-    objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph
-) -> Generator[None]:
-    """Mark these objects as enabled in the block: they are reconciled once, at its end.
-
-    So are the others of their characters, which nothing else reconciles in the block.
-    """
-    global _waiting
-    counts = Counter(filter(None, map(find_rig, objects)))
-    several = (rig for rig, count in counts.items() if count + len(enabled_meshes(rig)) > 1)
-    before, _waiting = _waiting, _waiting.union(rig.session_uid for rig in several)
-    try:
-        with reading_once():
-            try:
-                yield
-            finally:  # after an error, too: those that were enabled before may have been edited
-                enabled = [obj for obj in objects if settings_of(obj).is_enabled]
-                meshes = dict.fromkeys(enabled)
-                meshes |= dict.fromkeys(other for obj in enabled for other in meshes_beside(obj))
-                written, _ = _reconcile(list(meshes), depsgraph, patient=False)
-                _waiting = before
-                flush(written)
-    finally:
-        _waiting = before
-
-
-def waits_for_others(obj: bpy.types.Object) -> bool:
-    """Whether more meshes of the character of an object are being enabled."""
-    rig = find_rig(obj)
-    return rig is not None and rig.session_uid in _waiting
-
-
-@operation()
-def finish(objects: Iterable[bpy.types.Object]) -> None:
-    """Let Blender evaluate changed objects, then what follows of their characters' other meshes."""
-    changed = list(dict.fromkeys(objects))
-    flush(changed)
-    finish_others(changed)
-
-
-@operation()
-def finish_others(objects: Iterable[bpy.types.Object]) -> None:
-    """The same for the other meshes alone."""
-    others = list(dict.fromkeys(other for obj in objects for other in meshes_beside(obj)))
-    if others:
-        flush(_reconcile(others, bpy.context.evaluated_depsgraph_get(), patient=False)[0])
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    written = reconcile_all(objects, depsgraph, **options).written
+    flush(written)
+    return written
 
 
 def flush(objects: list[bpy.types.Object]) -> None:
@@ -413,17 +333,6 @@ def flush(objects: list[bpy.types.Object]) -> None:
         bpy.context.view_layer.update()
     finally:
         _written.clear()
-
-
-def mesh_edited(mesh: bpy.types.ID) -> None:
-    """Note that a mesh has been edited: it is read again when its objects are reconciled."""
-    memory_of(mesh, _Edited)
-
-
-def mesh_read(mesh: bpy.types.Mesh) -> None:
-    """Note that the only object of a mesh has read it as it is now."""
-    if mesh.users == 1:
-        memories(_Edited).pop(mesh.session_uid, None)
 
 
 def follow_modes() -> None:
@@ -458,69 +367,32 @@ def show_all_to_camera() -> None:
             set_reasons(obj, hidden_from_camera=False)
 
 
-def _reconcile(
-    objects: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, *, patient: bool
-) -> tuple[list[bpy.types.Object], bool]:
-    """Reconcile objects; an error of one does not stop the others.
-
-    Returns:
-        those that something was written for, and whether something was left for later.
-    """
-    written: dict[bpy.types.Object, None] = {}
-    meshes: set[int] = set()
-    waiting: set[int] = set()
-    edited = memories(_Edited)
-    # Those that were edited come first: the others of their characters are compared with them.
-    first = sorted(objects, key=lambda obj: obj.data is None or obj.data.session_uid not in edited)
-    queue, visits = dict.fromkeys(first), Counter[bpy.types.Object]()
-    with reading_once():
-        if edited and len(first) > 1:
-            _read_together(first, depsgraph, patient=patient)
-        while queue:
-            obj = next(iter(queue))
-            del queue[obj]
-            visits[obj] += 1
-            uid = obj.data.session_uid if obj.data is not None else 0
-            meshes.add(uid)
-            is_edited = uid in edited and visits[obj] == 1
-            try:
-                found = reconcile(obj, depsgraph, edited=is_edited, patient=patient)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others are reconciled
-                fail(obj, error)
-                continue
-            if found.waits:
-                waiting.add(uid)
-                continue
-            if found.state is State.OUT_OF_DATE:
-                written[obj] = None
-            others = (each for each in meshes_beside(obj) if visits[each] < _MOST_VISITS)
-            queue |= dict.fromkeys(filter(is_behind, others))
-    for uid in edited.keys() & (meshes - waiting):
-        del edited[uid]
-    return list(written), bool(waiting)
-
-
-def _read_together(
-    objects: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, *, patient: bool
-) -> None:
-    """Read those of each character that were edited before the first of them is joined with them.
+def reconcile_all(
+    objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph, **options: bool
+) -> Reconciled:
+    """Reconcile the characters of objects, and others on their armatures that these were a part of.
 
     Args:
-        patient: leave what may still be painted or dragged.
+        objects: to look at; some may not be enabled any more.
+        options: of `reconcile`.
+
+    Returns:
+        of all of them together.
     """
-    edited = memories(_Edited)
-    found = [
-        obj
-        for obj in objects
-        if obj.type == "MESH"
-        and mesh_of(obj).session_uid in edited
-        and not (patient and (obj.mode != "OBJECT" or mesh_of(obj).shape_keys is not None))
-    ]
-    counts = Counter(map(find_rig, found))
-    for obj in found:
-        if counts[find_rig(obj)] > 1 and other_meshes(obj):
-            with suppress(Exception):  # `reconcile` meets it again, and reports it
-                current_binding(obj, depsgraph, edited=True, joined=False)
+    global _is_reconciling
+    named, found = dict.fromkeys(objects), Reconciled()
+    enabled = (obj for obj in named if settings_of(obj).is_enabled)
+    rigs = dict.fromkeys(filter(None, map(find_rig, named)))
+    beside = (other for rig in rigs for other in enabled_meshes(rig))
+    before, _is_reconciling = _is_reconciling, True
+    try:
+        for character in characters_of((*enabled, *beside)):
+            done = reconcile(character, depsgraph, named, **options)
+            found.written += done.written
+            found.waiting |= done.waiting
+    finally:
+        _is_reconciling = before
+    return found
 
 
 def _uids(obj: bpy.types.Object) -> Iterator[int]:

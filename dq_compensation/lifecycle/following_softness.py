@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import bpy
@@ -37,9 +36,10 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import PAINTED, kept_record
 from ..session.changes import Followers, is_new, remember_new
+from ..session.character import character_of
 from ..session.known_objects import enabled_objects
 from ..session.memory import memories
-from ..session.status import Status, check_soon, other_meshes, status_of
+from ..session.status import Status, check_soon, status_of
 from ..softness.softening import (
     content_digests,
     forget_soft_weights,
@@ -60,21 +60,8 @@ _FIXED = (
 )
 
 
-# Whether more of a character changes, and whether soft weights wait for that.
-_changes_follow = _have_waited = False
 # The session_uid of objects that get their modifier together with their first soft weights.
 _awaiting_first: frozenset[int] = frozenset()
-
-
-@contextmanager
-def softness_waits() -> Generator[None]:
-    """Leave soft weights old in the block: more of the character changes in it."""
-    global _changes_follow
-    before, _changes_follow = _changes_follow, True
-    try:
-        yield
-    finally:
-        _changes_follow = before
 
 
 def await_first(uids: frozenset[int] = frozenset()) -> None:
@@ -100,18 +87,6 @@ def awaits_first(skinned: SkinnedObject) -> bool:
     return status_of(obj).softness.is_old and acting.compensates and not acting.by_example
 
 
-def soften_what_has_waited() -> bool:
-    """Compute the soft weights that only such a block has left old; returns whether there were any.
-
-    Within another such block they go on waiting.
-    """
-    global _have_waited
-    if _changes_follow or not _have_waited:
-        return False
-    _have_waited = False
-    return bool(run_through(soften_waiting()))
-
-
 def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> None:
     """Look whether the soft weights that an object keeps are old; compute or leave them.
 
@@ -119,7 +94,6 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         edited: its mesh or its weights may have changed.
         at_once: compute them now.
     """
-    global _have_waited
     obj = skinned.obj
     known = status_of(obj).softness
     if obj.library is not None or deformation_refusal(skinned):
@@ -150,8 +124,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         return
     _let_fitting_copy_act(skinned, wanted["shape"])
     known.is_old = True
-    if not at_once or _changes_follow:
-        _have_waited |= at_once
+    if not at_once:
         check_soon()
         return
     _soften_now(obj, records)
@@ -181,8 +154,7 @@ def _soften_now(obj: bpy.types.Object, records: dict[bpy.types.Object, dict[str,
         _fail(obj, records[obj], error)
         return
     for each in records:
-        # The others are bound anew when they are looked at next.
-        status_of(each).softness.is_old, status_of(each).waits = False, each != obj
+        status_of(each).softness.is_old = False
 
 
 def detach_new_soft_copy(obj: bpy.types.Object) -> None:
@@ -243,15 +215,13 @@ def _is_stopped(obj: bpy.types.Object) -> bool:
 
 def _softened_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The other meshes of a character that are softened together with this one."""
-    return [other for other in other_meshes(obj) if _is_softened(SkinnedObject(other))]
+    return [other.obj for other in character_of(obj).beside(obj) if _is_softened(other)]
 
 
 def _fixed_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
     """The meshes of a character beside this one that keep the weights of another file."""
-    beside = ((other, SkinnedObject(other)) for other in other_meshes(obj))
-    return [
-        other for other, skinned in beside if is_fixed(skinned) and not deformation_refusal(skinned)
-    ]
+    beside = character_of(obj).beside(obj)
+    return [each.obj for each in beside if is_fixed(each) and not deformation_refusal(each)]
 
 
 def about_linked_weights(skinned: SkinnedObject) -> list[str]:
@@ -266,10 +236,10 @@ def about_linked_weights(skinned: SkinnedObject) -> list[str]:
     if binding is None or skin is None:
         return []
     names = [
-        other.name
-        for other in other_meshes(obj)
-        if (_is_softened(each := SkinnedObject(other)) or _has_soft_weights(each))
-        and (known := bindings.get(other.session_uid))
+        other.obj.name
+        for other in character_of(obj).beside(obj)
+        if (_is_softened(other) or _has_soft_weights(other))
+        and (known := bindings.get(other.obj.session_uid))
         and skin.rests_on(binding.part, known.part)
     ]
     if not names:

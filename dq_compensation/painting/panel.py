@@ -14,8 +14,9 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import target_meshes
 from ..scene.settings.object_settings import PAINTED_KINDS, PaintedKind, Settings, settings_of
+from ..session.character import meshes_beside
 from ..session.memory import memory_of
-from ..session.status import meshes_beside, status_of
+from ..session.status import status_of
 from ..ui_shared.reporting import (
     OperatorResult,
     Outcome,

@@ -26,7 +26,7 @@ from .stack import drop_modifier
 # only Python knew.
 
 
-def character_of(copy: bpy.types.Object | None) -> bpy.types.Object | None:
+def copied_character(copy: bpy.types.Object | None) -> bpy.types.Object | None:
     """The character whose posed copy an object is; None when it is none."""
     found = copy.get(CHARACTER_PROPERTY) if copy is not None else None
     return found if isinstance(found, bpy.types.Object) and found.type == "MESH" else None

@@ -182,7 +182,7 @@ def _parents(obj: bpy.types.Object) -> Iterator[bpy.types.Object]:
 
 
 @dataclass(frozen=True, eq=False)
-class Character:
+class SelectedCharacter:
     """An armature with the meshes that it deforms; a mesh without an armature is one by itself.
 
     Attributes:
@@ -240,7 +240,7 @@ class Character:
         return active if active is not None and active in meshes else meshes[0]
 
 
-def selected_characters(context: bpy.types.Context) -> list[Character]:
+def selected_characters(context: bpy.types.Context) -> list[SelectedCharacter]:
     """The characters that the selected objects lead to, the active object's first.
 
     A mesh leads to its character, as `target_meshes` finds it.
@@ -255,7 +255,7 @@ def selected_characters(context: bpy.types.Context) -> list[Character]:
         for obj, armature in _skins(context.view_layer):
             if armature is not None and armature in meshes:
                 meshes[armature].append(obj)
-    return [Character(armatures[key], found) for key, found in meshes.items() if found]
+    return [SelectedCharacter(armatures[key], found) for key, found in meshes.items() if found]
 
 
 def enabled_of_characters(context: bpy.types.Context) -> list[bpy.types.Object]:

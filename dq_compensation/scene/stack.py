@@ -149,9 +149,8 @@ def _known_parts(obj: bpy.types.Object) -> dict[int, str]:
 
 def remember_part(modifier: bpy.types.Modifier, role: Role) -> None:
     """Remember that a modifier is ours."""
-    cast(
-        "Any", modifier.id_data
-    ).dq_compensation.native.parts += f" {modifier.persistent_uid}:{role}"
+    obj: Any = modifier.id_data
+    obj.dq_compensation.native.parts += f" {modifier.persistent_uid}:{role}"
     look_again()
 
 

@@ -1,33 +1,18 @@
-"""The status and the binding of each enabled object, the skins of characters, and the check."""
+"""The status of each enabled object, and the check that brings it up to date."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import bpy
 
 from ..arrays import Float32s, Float64s
-from ..errors import BindingError
-from ..scene.binding.bind import bind, renamed, with_other_soft_weights
 from ..scene.binding.binding import Binding
-from ..scene.binding.character_skin import CharacterSkin
-from ..scene.binding.content import (
-    OTHER_MESHES,
-    SOFT_WEIGHTS,
-    STATE_PROPERTY,
-    digest_of_soft_weights,
-    structure_of,
-)
-from ..scene.blender.own_objects import record_in
-from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import settings_of
-from ..scene.stack import find_rig
-from .known_objects import enabled_meshes, forget_characters
 from .memory import memories, memory_of
 
 # Whether the user drags a tool, an animation plays, or a final render runs.
@@ -171,8 +156,7 @@ class Status:
     Attributes:
         binding: the last one that was true; None before the first and after a failure.
         waits: whether something was left for later, until a drag or a stroke rests.
-        compared: whether what was read from the mesh has been compared with what the modifier was
-            made from, in this session.
+        read: the `edits_of` its mesh when that was read last for `reconcile`; None before that.
         problem: why the object is not deformed by us, a sentence for the panel.
         failure: an error of drawing it; it is not tried again before a refresh.
         pose_problem: why the picture does not follow the pose.
@@ -199,7 +183,7 @@ class Status:
 
     binding: Binding | None = None
     waits: bool = False
-    compared: bool = False
+    read: int | None = None
     problem: str | None = None
     failure: str | None = None
     pose_problem: str | None = None
@@ -238,7 +222,7 @@ def forget_status(obj: bpy.types.Object) -> None:
 compared: set[int] = set()
 """The session_uid of the objects that are shown as their Armature modifiers deform them.
 
-Nothing is reconciled meanwhile: see `modifier.comparison`."""
+Nothing is reconciled meanwhile: see `modifier.plain_view`."""
 
 
 NEEDS_BINDING: list[Callable[[bpy.types.Object], bool]] = []
@@ -276,6 +260,23 @@ def _is_sound(obj: bpy.types.Object) -> bool:
     status = status_of(obj)
     wrong = status.failure or status.problem or (obj.session_uid in compared or None)
     return obj.mode == "OBJECT" and status.binding is not None and wrong is None
+
+
+class Edits:
+    """How often a mesh was edited in this session."""
+
+    count = 0
+
+
+def mesh_edited(mesh: bpy.types.ID) -> None:
+    """Note that a mesh has been edited: it is read again when its objects are reconciled."""
+    memory_of(mesh, Edits).count += 1
+
+
+def edits_of(obj: bpy.types.Object) -> int:
+    """How often the mesh of an object was edited, as far as is known."""
+    known = None if obj.data is None else memories(Edits).get(obj.data.session_uid)
+    return 0 if known is None else known.count
 
 
 def fail(obj: bpy.types.Object, error: Exception) -> None:
@@ -322,150 +323,3 @@ def tag_redraw(*_about: object) -> None:
         for area in window.screen.areas:
             if area.type == "VIEW_3D":
                 area.tag_redraw()
-
-
-# The bindings of the session: an object without a current binding is bound.
-
-
-_read: set[int] | None = None
-
-
-@contextmanager
-def reading_once() -> Generator[None]:
-    """Read each object once in the block, in which nobody edits one."""
-    global _read
-    before, _read = _read, set() if _read is None else _read
-    try:
-        yield
-    finally:
-        _read = before
-
-
-def current_binding(
-    obj: bpy.types.Object,
-    depsgraph: bpy.types.Depsgraph | None = None,
-    *,
-    edited: bool = False,
-    joined: bool = True,
-) -> Binding:
-    """The binding of an object; a new one if there is none or its structure has changed.
-
-    The same `Binding` object comes back as long as it is true: compare with `is`.
-
-    Args:
-        edited: whether its mesh may be another one. Painted weights and moved vertices are not
-            seen without.
-        joined: with the skin of its character.
-
-    Raises:
-        BindingError: it cannot be bound (any more); nothing is kept of it.
-    """
-    obj = cast("bpy.types.Object", obj.original)
-    bindings, found = memories(Binding), None
-    known = bindings.pop(obj.session_uid, None)
-    if known is not None:
-        skinned = SkinnedObject(obj)
-        rig = skinned.find_rig()
-        is_alike = rig is not None and known.armature_uid == rig.session_uid
-        if not (is_alike and known.mesh_uid == skinned.mesh.session_uid):
-            known = None
-            forget_characters()
-        elif not edited or obj.session_uid in (_read or ()):
-            structure = structure_of(skinned)
-            same = known if known.structure == structure else None
-            changed = known, skinned, structure
-            found = same or renamed(*changed) or with_other_soft_weights(*changed)
-    if found is None:
-        found = bind(obj, depsgraph, known)
-        if _read is not None:
-            _read.add(obj.session_uid)
-    found = bindings[obj.session_uid] = in_character(obj, found, depsgraph) if joined else found
-    return found
-
-
-def discard_binding(obj: bpy.types.Object) -> None:
-    """Forget the binding of an object."""
-    memories(Binding).pop(obj.session_uid, None)
-
-
-# The skins of the characters in the file: what all enabled meshes of each show together.
-
-
-def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The enabled meshes on the armature of an object but for itself."""
-    rig = find_rig(obj)
-    if rig is None:
-        return []
-    return [each for each in enabled_meshes(rig) if each != obj]
-
-
-def other_meshes(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The other meshes of the character that an enabled object is a part of.
-
-    None is for an object that is not enabled, or goes *By Itself*.
-    """
-    settings = settings_of(obj)
-    if not settings.is_enabled or settings.by_itself:
-        return []
-    return [each for each in meshes_beside(obj) if not settings_of(each).by_itself]
-
-
-def in_character(
-    obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph | None = None
-) -> Binding:
-    """The binding of an object with the skin of its character; the same one while that is true."""
-    others, bindings = other_meshes(obj), memories(Binding)
-    found = {obj.name_full: binding}  # a linked one may have the same name
-    for other in others:
-        known = bindings.get(other.session_uid)
-        if known is None or not _is_true(known, other, binding):
-            try:
-                known = current_binding(other, depsgraph, edited=True, joined=False)
-            except BindingError:
-                continue
-        found[other.name_full] = known
-    if len(found) < 2:
-        return binding if binding.whole is None else binding.in_character(None)
-    parts, skins = tuple(found[name].part for name in sorted(found)), memories(CharacterSkin)
-    skin = skins.get(binding.armature_uid)
-    settings = [settings_of(each) for each in (obj, *others)]
-    kinds = frozenset(
-        (s.limb_axis, s.use_mesh_joints, binding.kinds_of(s.bone_kinds)) for s in settings
-    )
-    if skin is None or not skin.is_of(parts, binding.skeleton, kinds):
-        skin = CharacterSkin(parts, binding.skeleton, binding.bone_sides, kinds)
-        bound = [each for each in (obj, *others) if each.name_full in found]
-        linked = [each for each in bound if SkinnedObject(each).has_linked_mesh]
-        apart = len(linked) < len(bound)
-        if apart and any(_found_in_its_file(each) != skin.findings for each in linked):
-            kept = tuple(found[each.name_full].part for each in linked)
-            skin = replace(skin, linked=replace(skin, parts=kept))
-        skins[binding.armature_uid] = skin
-    return binding.in_character(_skin_for(obj, skin))
-
-
-def _found_in_its_file(obj: bpy.types.Object) -> str | None:
-    """The `findings` of its character for which the modifier of an object was made."""
-    return record_in(obj, STATE_PROPERTY).get(OTHER_MESHES)
-
-
-def _skin_for(obj: bpy.types.Object, skin: CharacterSkin | None) -> CharacterSkin | None:
-    """The skin on which the limbs of an object are found: a linked one keeps that of its file."""
-    if skin is None or skin.linked is None or not SkinnedObject(obj).has_linked_mesh:
-        return skin
-    return skin.linked
-
-
-def _is_true(known: Binding, obj: bpy.types.Object, beside: Binding) -> bool:
-    """Whether a binding still has the bones of its character, and the weights that act; cheap."""
-    same_bones = known.structure.get("bones") == beside.structure.get("bones")
-    soft = digest_of_soft_weights(SkinnedObject(obj))
-    return same_bones and known.structure.get(SOFT_WEIGHTS) == soft
-
-
-def is_behind(obj: bpy.types.Object) -> bool:
-    """Whether the skin of its character has changed since an object was bound to it."""
-    known = memories(Binding).get(obj.session_uid)
-    if known is None:  # it cannot be bound, or nobody has looked at it
-        return False
-    return known.differs_in(_skin_for(obj, memories(CharacterSkin).get(known.armature_uid)))

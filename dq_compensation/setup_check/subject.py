@@ -50,7 +50,8 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
 from ..scene.settings.object_settings import Settings, armature_with_settings
-from ..session.status import is_behind, status_of
+from ..session.character import is_behind
+from ..session.status import status_of
 
 Found = TypeVar("Found")
 
@@ -238,7 +239,7 @@ class Subject(SkinnedObject):
     def is_current(self) -> bool:
         """Whether it is enabled, and as it was when its modifier was last found to be right."""
         status = status_of(self.obj)
-        known = status.binding if status.compared and self.settings.is_enabled else None
+        known = None if status.read is None or not self.settings.is_enabled else status.binding
         open_ends = status.waits or status.problem or status.failure or status.softness.is_old
         # Modifiers before ours may make other vertices in every frame; an undo may bring other soft
         # weights, and another object that has the mesh may write its own attributes into it.

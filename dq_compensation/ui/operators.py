@@ -22,13 +22,13 @@ from ..lifecycle.character_settings import (
 )
 from ..lifecycle.following import end_comparison
 from ..lifecycle.notes import older_than_its_file
-from ..modifier.comparison import show_plain
+from ..modifier.plain_view import show_plain
 from ..scene.binding.content import other_renders_warning
 from ..scene.blender.rigging import telling_name
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
-    Character,
+    SelectedCharacter,
     enabled_of_characters,
     meshes_of_characters,
     selected_characters,
@@ -336,7 +336,9 @@ _PRESETS = "dq_compensation"
 _SHIPPED = str(Path(__file__).parents[2])
 
 
-def _source_and_others(context: Context) -> tuple[Character | None, list[Character]]:
+def _source_and_others(
+    context: Context,
+) -> tuple[SelectedCharacter | None, list[SelectedCharacter]]:
     """The character of the active object, whose settings are copied, and those that get them.
 
     The character of the active object comes first.
@@ -345,14 +347,14 @@ def _source_and_others(context: Context) -> tuple[Character | None, list[Charact
     return (found[0] if found and context.active_object is not None else None), found[1:]
 
 
-def _changeable(characters: list[Character]) -> list[Object]:
+def _changeable(characters: list[SelectedCharacter]) -> list[Object]:
     """The objects in this file that have the settings of characters."""
     return [
         obj for each in characters for obj in each.owners if enabling.linked_refusal(obj) is None
     ]
 
 
-def _owners_refusal(characters: list[Character]) -> str | None:
+def _owners_refusal(characters: list[SelectedCharacter]) -> str | None:
     """Why the settings of none of these characters can be changed, or None."""
     reasons = [enabling.linked_refusal(obj) for each in characters for obj in each.owners]
     return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None

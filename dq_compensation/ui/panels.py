@@ -16,7 +16,7 @@ from ..painting.panel import PaintPanel, draw_group
 from ..pipeline.takes.panel import PlaybackPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
-from ..scene.selected_characters import Character, nothing_selected, selected_characters
+from ..scene.selected_characters import SelectedCharacter, nothing_selected, selected_characters
 from ..scene.settings.object_settings import (
     Settings,
     settings_of,
@@ -65,11 +65,11 @@ class AdvancedPanel(SubPanel):
     help_section = "settings"
 
     @classmethod
-    def subject(cls, context: Context) -> Character | None:
+    def subject(cls, context: Context) -> SelectedCharacter | None:
         return next(iter(shown_characters(context)[0]), None)
 
     @classmethod
-    def fill(cls, layout: UILayout, context: Context, subject: Character) -> None:
+    def fill(cls, layout: UILayout, context: Context, subject: SelectedCharacter) -> None:
         active = context.active_object
         shown, enabled = subject.shown(active), subject.enabled
         mesh = active if active in enabled else enabled[0] if len(enabled) == 1 else None
@@ -138,7 +138,7 @@ def _groups(layout: UILayout, mesh: Object) -> None:
 
 
 def _draw_own_settings(
-    layout: UILayout, context: Context, character: Character, mesh: Object
+    layout: UILayout, context: Context, character: SelectedCharacter, mesh: Object
 ) -> None:
     """Draw the settings of the active mesh alone, or the button that gives it some."""
     if character.keeper is None:
@@ -213,7 +213,7 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     draw_character(layout, context, first)
 
 
-def shown_characters(context: Context) -> tuple[list[Character], str]:
+def shown_characters(context: Context) -> tuple[list[SelectedCharacter], str]:
     """The selected characters, the one that the panel shows first, or why there is none."""
     active = context.active_object
     if active is not None and (is_posed_copy(active) or is_hidden(active)):
@@ -226,7 +226,7 @@ def shown_characters(context: Context) -> tuple[list[Character], str]:
     return characters, "" if characters else f"{nothing_selected(context)}."
 
 
-def draw_character(layout: UILayout, context: Context, character: Character) -> None:
+def draw_character(layout: UILayout, context: Context, character: SelectedCharacter) -> None:
     """Draw a character once: its look, its meshes, and what there is to say of it.
 
     The rows are the same whatever the settings are and whatever runs, so that nothing moves below
@@ -270,7 +270,7 @@ class Message(NamedTuple):
     fix: str = ""
 
 
-def messages(context: Context, character: Character) -> list[Message]:
+def messages(context: Context, character: SelectedCharacter) -> list[Message]:
     """Each problem and each note once, with the meshes that it is about; what is worse first."""
     refused: dict[Object, list[str | None]] = {}
     problems: dict[Object, list[str | None]] = {}
@@ -306,7 +306,7 @@ def messages(context: Context, character: Character) -> list[Message]:
 _LINE_MARGIN, _FIX_WIDTH = 80, 60
 
 
-def _message_line(layout: UILayout, context: Context, character: Character) -> None:
+def _message_line(layout: UILayout, context: Context, character: SelectedCharacter) -> None:
     """Draw what runs or what is wrong in one line, which has its place without anything, too."""
     row = layout.row(align=True)
     if draw_running(row):
@@ -389,7 +389,7 @@ def said_once(said: Mapping[Object, Sequence[str | None]]) -> list[str]:
     return found
 
 
-def _draw_meshes(layout: UILayout, context: Context, character: Character) -> None:
+def _draw_meshes(layout: UILayout, context: Context, character: SelectedCharacter) -> None:
     """Draw the list of the meshes, which opens and closes."""
     enabled, count = character.enabled, len(character.meshes)
     header, body = layout.panel(f"dqc_meshes_{character.name}", default_closed=True)

@@ -14,7 +14,7 @@ from dq_compensation import api
 from dq_compensation.bake.key_options import PoseOptions
 from dq_compensation.bake.shape_key_bakes import bake_current_pose
 from dq_compensation.errors import UserError
-from dq_compensation.lifecycle.reconcile import State, compare_with_file, reconcile
+from dq_compensation.lifecycle.comparison import State, compare_with_file
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import armature_modifier
@@ -124,10 +124,10 @@ def test_one_look_at_each_character_follows_a_first_key(
     for each in (other, obj):
         enable(each)
     bpy.context.view_layer.update()
-    calls = count_calls(monkeypatch, reconcile)
+    calls = count_calls(monkeypatch, compare_with_file)
     assert bpy.ops.dqc.bake_pose() == {"FINISHED"}
     bpy.context.view_layer.update()
-    assert sorted(arguments[0].name for arguments in calls.arguments) == ["Limb", "Other"]
+    assert sorted(skinned.obj.name for skinned, *_ in calls.arguments) == ["Limb", "Other"]
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for each in (obj, other):
         now = compare_with_file(SkinnedObject(each), depsgraph, bind(each, depsgraph))

@@ -14,18 +14,17 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
+from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import enable_all, refresh
-from dq_compensation.lifecycle.following import mesh_edited
-from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.binding.content import read_soft_weights
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
-from dq_compensation.session import status
+from dq_compensation.session import character
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status
+from dq_compensation.session.status import Status, mesh_edited, status_of
 from human.dressed import HAND, HEAD, LEG, begins_with, garment
 from human.model import RIGS, Rig
 from human.poses import random_pose, rotation
@@ -130,7 +129,7 @@ def test_what_is_moved_among_plain_skinning_is_read_when_another_method_looks(
         far.location.z = place
         far.keyframe_insert("location", frame=frame)
     bpy.context.scene.frame_set(1)
-    calls = count_calls(monkeypatch, status.bind)
+    calls = count_calls(monkeypatch, bind)
     for frame in (2, 5):
         bpy.context.scene.frame_set(frame)
     assert not calls
@@ -296,7 +295,7 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     """The skin of all is made twice: as painted, and with soft weights."""
     new_file()
     parts, _ = dressed_limb()
-    calls = count_calls(monkeypatch, CharacterSkin, within=status)
+    calls = count_calls(monkeypatch, CharacterSkin, within=character)
     api.enable(parts, **(PLAIN | {"softness": 0.5}))
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)] * 2
 
@@ -350,7 +349,7 @@ def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPat
     """And where they are read anew, and nothing has changed, they are joined as before."""
     parts, _ = limb_in_two(0.52)
     api.enable(parts, **PLAIN)
-    calls = count_calls(monkeypatch, CharacterSkin, within=status)
+    calls = count_calls(monkeypatch, CharacterSkin, within=character)
     for number in range(6):
         _linked_duplicate(parts[number % 2], f"Twin {number}")
     check()
@@ -387,7 +386,7 @@ def test_an_unknown_error_of_one_edited_mesh_is_said_of_it(
         obj.data.update()
     bpy.context.view_layer.update()
     check()
-    assert "odd" in (status.status_of(head).failure or "")
+    assert "odd" in (status_of(head).failure or "")
 
 
 def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,9 +399,46 @@ def test_an_opened_character_is_read_once(tmp_path: Path, monkeypatch: pytest.Mo
     save_and_open(tmp_path / "dressed.blend")
     memories(Status).clear()
     memories(Binding).clear()
-    calls = count_calls(monkeypatch, read_mesh_arrays, reconcile)
+    calls = count_calls(monkeypatch, read_mesh_arrays, compare_with_file)
     check()
-    assert calls == {"read_mesh_arrays": 2, "reconcile": 3}
+    assert calls == {"read_mesh_arrays": 2, "compare_with_file": 2}
+
+
+def test_a_stroke_on_one_of_nine_meshes_reads_that_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
+    new_file()
+    obj, _ = build_limb()
+    meshes = [obj, *(link(obj.copy()) for _ in range(8))]
+    for mesh in meshes[1:]:
+        mesh.data = obj.data.copy()
+    api.enable(meshes, **PLAIN)
+    check()
+    calls = count_calls(monkeypatch, bind)
+    meshes[4].vertex_groups["Lower"].add(range(0, 800, 9), 0.4, "ADD")
+    meshes[4].data.update()
+    check()
+    assert [mesh for mesh, *_ in calls.arguments] == [meshes[4]]
+    assert error(meshes[4]) <= SAME
+
+
+def test_what_an_edit_of_one_mesh_changes_for_another_follows_in_the_same_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Limbs are found on both halves; each is compared once, and nothing is left for a check."""
+    parts, _ = limb_in_two(0.52)
+    api.enable(parts, **(PLAIN | {"twist_spread": 1.0}))
+    check()
+    calls = count_calls(monkeypatch, compare_with_file)
+    whole = range(len(parts[0].data.vertices))
+    parts[0].vertex_groups["Hand"].add(whole, 0.5, "REPLACE")
+    parts[0].data.update()
+    bpy.context.view_layer.update()
+    compared = [skinned.obj for skinned, *_ in calls.arguments]
+    assert sorted(each.name for each in compared) == sorted(each.name for each in parts)
+    shown = [evaluated_positions(obj) for obj in parts]
+    api.disable(parts)
+    api.enable(parts, **(PLAIN | {"twist_spread": 1.0}))
+    for obj, positions in zip(parts, shown, strict=True):
+        assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
 
 
 def test_enabling_one_character_leaves_the_others_joined(monkeypatch: pytest.MonkeyPatch) -> None:

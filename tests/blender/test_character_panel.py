@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.modifier.comparison import show_ours, show_plain
+from dq_compensation.modifier.plain_view import show_ours, show_plain
 from dq_compensation.scene.settings.object_settings import armature_with_settings, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.ui import panels

@@ -12,7 +12,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import enable_all
 from dq_compensation.lifecycle.following import end_comparison
-from dq_compensation.modifier.comparison import show_plain
+from dq_compensation.modifier.plain_view import show_plain
 from dq_compensation.scene.settings.object_settings import CHARACTER_SETTINGS, settings_of
 from dq_compensation.session.status import compared
 from tests.blender.enabled_scenes import enable, select

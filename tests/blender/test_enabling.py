@@ -14,9 +14,9 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, following
+from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.following import check_all, show_all_to_camera
-from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import known_objects
@@ -28,7 +28,7 @@ from tests.blender.enabled_scenes import ours, select, without_addon
 from tests.blender.libraries import load_objects
 from tests.blender.scene_builders import evaluated_positions, link, new_file
 from tests.limb import build_limb
-from tests.replaced_functions import replace_everywhere
+from tests.replaced_functions import count_calls, replace_everywhere
 
 from .conftest import Human
 
@@ -108,10 +108,10 @@ def test_a_viewport_that_renders_hides_from_camera_rays_until_a_final_render(
     show_all_to_camera()
     assert body.visible_camera
     assert camera_visibility_is_current(body)
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    following.reconcile_now([body])
     assert body.visible_camera
     set_final_render_runs(False)
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    following.reconcile_now([body])
     assert not body.visible_camera
     bpy.ops.dqc.disable()
     assert native_settings(body) == before
@@ -122,7 +122,7 @@ def test_what_the_user_changes_meanwhile_stays(body: Object) -> None:
     bpy.ops.dqc.enable()
     body.display_type = "WIRE"
     body.visible_camera = False
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    following.reconcile_now([body])
     bpy.ops.dqc.disable()
     assert body.display_type == "WIRE"
     assert not body.visible_camera
@@ -166,7 +166,7 @@ def test_blenders_own_display_comes_back_in_other_modes(body: Object, mode: str)
     assert ours(body).show_viewport
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    following.reconcile_now([body])
     assert body.display_type == "BOUNDS"
 
 
@@ -174,11 +174,11 @@ def test_blenders_own_display_comes_back_in_other_modes(body: Object, mode: str)
 def test_notes_name_the_modifiers_that_do_not_show_but_not_ours(body: Object) -> None:
     body.modifiers.new("Cast", "CAST")
     bpy.ops.dqc.enable()
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    following.reconcile_now([body])
     assert "Modifiers after Armature do not show: Cast." in notes_of(body)
     # While painting Blender's own display is shown, with all modifiers.
     bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    following.reconcile_now([body])
     assert notes_of(body) == []
 
 
@@ -533,17 +533,12 @@ def test_enabled_objects_are_found_again_in_another_order(
 def test_what_enable_has_written_is_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
     new_file()
     obj, _ = build_limb()
-    seen: list[bpy.types.Object] = []
-    monkeypatch.setattr(
-        following,
-        "reconcile",
-        lambda each, *args, **how: (seen.append(each), reconcile(each, *args, **how))[1],
-    )
+    calls = count_calls(monkeypatch, compare_with_file)
     assert bpy.ops.dqc.enable() == {"FINISHED"}
-    assert seen == [obj]
+    assert [skinned.obj for skinned, *_ in calls.arguments] == [obj]
     obj.vertex_groups["Lower"].add([0], 1.0, "REPLACE")
     bpy.context.view_layer.update()
-    assert seen == [obj, obj]
+    assert [skinned.obj for skinned, *_ in calls.arguments] == [obj, obj]
 
 
 @pytest.mark.usefixtures("addon")
@@ -556,14 +551,9 @@ def test_others_with_the_mesh_are_compared_with_what_enable_has_written(
     twin = link(obj.copy())
     enabling.disable(twin)
     bpy.context.view_layer.update()
-    seen: list[bpy.types.Object] = []
-    monkeypatch.setattr(
-        following,
-        "reconcile",
-        lambda each, *args, **how: (seen.append(each), reconcile(each, *args, **how))[1],
-    )
+    calls = count_calls(monkeypatch, compare_with_file)
     api.enable(twin)
-    assert obj in seen
+    assert obj in [skinned.obj for skinned, *_ in calls.arguments]
 
 
 @pytest.mark.usefixtures("addon")

@@ -16,7 +16,7 @@ from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.operators import active_bone
 from dq_compensation.examples.posed_copy import failure_of, take_for_granted
 from dq_compensation.lifecycle import enabling
-from dq_compensation.lifecycle.reconcile import _bring_up_to_date
+from dq_compensation.modifier.installation import replace_armature_modifier
 from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
@@ -145,7 +145,7 @@ def test_adding_brings_the_character_up_to_date_once(
     posing: Human, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not for each setting that is written: each would build another node tree."""
-    calls = count_calls(monkeypatch, _bring_up_to_date)
+    calls = count_calls(monkeypatch, replace_armature_modifier)
     assert bpy.ops.dqc.example_add(mode="NONE") == {"FINISHED"}
     assert [arguments[0].obj for arguments in calls.arguments] == [posing.mesh_object]
 

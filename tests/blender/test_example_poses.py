@@ -14,7 +14,6 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.examples import authoring, posed_copy
 from dq_compensation.examples.authoring import mirror_example, remove_example
 from dq_compensation.examples.posed_copy import apply_copy, go_to_pose, positions_in
-from dq_compensation.lifecycle.following import mesh_edited
 from dq_compensation.modifier.attribute_names import (
     ARRIVING,
     EXAMPLE_OFFSETS,
@@ -24,6 +23,7 @@ from dq_compensation.modifier.attribute_names import (
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.mesh import AttributeType, read_attribute
 from dq_compensation.scene.copies import posed_copy_of
+from dq_compensation.session.status import mesh_edited
 from human.model import Rig
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, disable, enable

@@ -10,15 +10,16 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle import enabling, following, reconcile
-from dq_compensation.lifecycle.reconcile import State
+from dq_compensation.lifecycle import comparison, reconcile
+from dq_compensation.lifecycle.comparison import State
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session import changes, status
+from dq_compensation.session import changes, character, status
 from dq_compensation.session.changes import Changes
+from dq_compensation.session.character import in_character
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status, in_character, status_of
+from dq_compensation.session.status import Status, status_of
 from tests.blender.enabled_scenes import enable, error, ours
 from tests.blender.scene_builders import evaluated_positions, link, new_file
 from tests.limb import build_limb, pose_limb
@@ -54,16 +55,15 @@ def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Count
 
         monkeypatch.setattr(owner, name, counted)
 
-    count(following, "reconcile")
-    count(enabling, "reconcile")
-    count(status, "bind")
+    count(reconcile, "compare_with_file")
+    count(character, "bind")
     return found
 
 
 def is_current(obj: Object) -> bool:
     """Whether all that deforms an object was written for what it is now."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    now = reconcile.compare_with_file(
+    now = comparison.compare_with_file(
         SkinnedObject(obj), depsgraph, in_character(obj, bind.bind(obj))
     )
     return now.state is State.CURRENT
@@ -258,7 +258,7 @@ def test_a_setting_needs_one_look(limb: tuple[Object, Object], calls: Counter[st
     obj, _ = limb
     obj.dq_compensation.use_ball_joints = not obj.dq_compensation.use_ball_joints
     bpy.context.view_layer.update()
-    assert calls == {"reconcile": 1}
+    assert calls == {"compare_with_file": 1}
     assert is_current(obj)
 
 
@@ -271,7 +271,7 @@ def test_a_spread_that_begins_or_ends_is_no_factor(
         calls.clear()
         obj.dq_compensation.twist_spread = spread
         bpy.context.view_layer.update()
-        looks.append(calls["reconcile"])
+        looks.append(calls["compare_with_file"])
         assert is_current(obj)
     assert looks == [1, 0, 1]
 
@@ -333,7 +333,7 @@ def test_a_pose_looks_at_an_object_that_was_never_looked_at(
     memories(Status).pop(obj.session_uid)
     calls.clear()
     pose_limb(rig, bend=0.4)
-    assert calls["reconcile"] == 1
+    assert calls["compare_with_file"] == 1
     calls.clear()
     pose_limb(rig, bend=0.5)
     assert not calls
@@ -352,7 +352,7 @@ def test_a_factor_after_an_undo_looks_again(
     obj = bpy.data.objects["Limb"]
     obj.dq_compensation.factor = 0.4
     bpy.context.view_layer.update()
-    assert calls["reconcile"] >= 1
+    assert calls["compare_with_file"] >= 1
     assert is_current(obj)
     assert error(obj) < TOLERANCE
 

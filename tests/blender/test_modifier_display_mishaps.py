@@ -9,9 +9,10 @@ import bpy
 import numpy as np
 import pytest
 
+from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.scene.binding.binding import Binding
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status
 from tests.blender.enabled_scenes import (
@@ -85,12 +86,12 @@ def test_one_failure_leaves_the_other_objects_right(monkeypatch: pytest.MonkeyPa
     skin(second, armature, seed=1)
     enable(second)
 
-    def failing(obj: bpy.types.Object, *args: object, **options: object) -> object:
-        if obj == first:
+    def failing(skinned: SkinnedObject, *args: object, **options: object) -> object:
+        if skinned.obj == first:
             raise RuntimeError("the moon is full")
-        return reconcile(obj, *args, **options)  # type: ignore[arg-type]
+        return compare_with_file(skinned, *args, **options)  # type: ignore[arg-type]
 
-    replace_everywhere(monkeypatch, reconcile, failing)
+    replace_everywhere(monkeypatch, compare_with_file, failing)
     second.vertex_groups[0].add([0, 1, 2], 1.0, "REPLACE")
     check()
     assert "the moon is full" in str(problem_of(first))

@@ -7,8 +7,8 @@ from pathlib import Path
 import bpy
 import pytest
 
+from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.scene.blender.own_objects import is_palette
 from dq_compensation.scene.selected_characters import target_meshes
@@ -74,7 +74,7 @@ def test_an_edit_of_an_armature_looks_at_its_own_meshes_alone(
     other, _ = build_limb("Other")
     enable(other)
     check()
-    calls = count_calls(monkeypatch, reconcile)
+    calls = count_calls(monkeypatch, compare_with_file)
     armature.data.bones["Hand"].use_deform = False
     bpy.context.view_layer.update()
-    assert {arguments[0] for arguments in calls.arguments} == {obj}
+    assert {skinned.obj for skinned, *_ in calls.arguments} == {obj}

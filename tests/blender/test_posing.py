@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import following
-from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.scene.blender.armature import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.session import changes
@@ -40,7 +40,7 @@ def body(addon: None) -> tuple[list[Object], Object]:
 @pytest.fixture
 def calls(body: tuple[list[Object], Object], monkeypatch: pytest.MonkeyPatch) -> Calls:
     """How often an object is reconciled, the bones are read, and the file is looked through."""
-    calls = count_calls(monkeypatch, reconcile, bendy_state)
+    calls = count_calls(monkeypatch, compare_with_file, bendy_state)
 
     def counted() -> list[Object]:
         calls["enabled_objects"] += 1
@@ -70,7 +70,7 @@ def test_a_pose_that_is_dragged_looks_at_no_bones(
     assert not calls
     monkeypatch.setattr(changes, "is_posing", lambda: False)
     pose_limb(rig, bend=0.8)
-    assert calls["reconcile"] == len(meshes)
+    assert calls["compare_with_file"] == len(meshes)
 
 
 def test_a_pose_costs_nothing_for_other_characters(addon: None) -> None:
@@ -124,11 +124,11 @@ def test_a_frame_looks_at_no_contents(body: tuple[list[Object], Object], calls: 
     calls.clear()
     for frame in (3, 4):
         scene.frame_set(frame)
-    assert not calls["reconcile"]
+    assert not calls["compare_with_file"]
     assert not calls["bendy_state"]
     rig.data.bones["Hand"].name = "Fist"
     scene.frame_set(5)
-    assert calls["reconcile"] == len(meshes)
+    assert calls["compare_with_file"] == len(meshes)
 
 
 @pytest.mark.parametrize("still", [True, False])
@@ -144,7 +144,7 @@ def test_a_frame_looks_at_no_mesh_behind_modifiers_that_stand_still(
     check()
     calls.clear()
     bpy.context.scene.frame_set(3)
-    assert calls["reconcile"] == (not still)
+    assert calls["compare_with_file"] == (not still)
 
 
 def test_the_evaluated_mesh_is_not_read(
@@ -167,14 +167,14 @@ def test_an_edit_looks_at_the_meshes_that_it_concerns(
     meshes, rig = body
     meshes[1].modifiers["Armature"].invert_vertex_group = True
     bpy.context.view_layer.update()
-    assert calls["reconcile"] == 1
+    assert calls["compare_with_file"] == 1
     calls.clear()
     rig.data.bones["Hand"].tail_radius += 0.1  # as any setting of a bone that we do not read
     bpy.context.view_layer.update()
-    assert not calls["reconcile"]
+    assert not calls["compare_with_file"]
     rig.data.bones["Hand"].use_deform = False
     bpy.context.view_layer.update()
-    assert calls["reconcile"] == len(meshes)
+    assert calls["compare_with_file"] == len(meshes)
 
 
 def test_a_moved_armature_concerns_its_meshes(
@@ -187,4 +187,4 @@ def test_a_moved_armature_concerns_its_meshes(
     calls.clear()
     rig.location.x += 0.5
     bpy.context.view_layer.update()
-    assert calls["reconcile"] == len(meshes)
+    assert calls["compare_with_file"] == len(meshes)

@@ -13,7 +13,7 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import UserError
-from dq_compensation.lifecycle.reconcile import Comparison, State, reconcile
+from dq_compensation.lifecycle.reconcile import Reconciled, reconcile
 from dq_compensation.modifier.attribute_names import SET
 from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.modifier.written_record import STATE_PROPERTY
@@ -77,13 +77,13 @@ def test_an_error_in_a_handler_or_in_the_log_is_found(
 
 
 def _weights_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> str:
-    replace_everywhere(monkeypatch, reconcile, lambda *_args, **_options: Comparison(State.CURRENT))
+    replace_everywhere(monkeypatch, reconcile, lambda *_args, **_options: Reconciled())
     bpy.data.objects["Arm"].vertex_groups["Lower"].add(range(800), 0.5, "ADD")
     return "Arm: off by"
 
 
 def _a_mesh_of_a_character_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> str:
-    replace_everywhere(monkeypatch, reconcile, lambda *_args, **_options: Comparison(State.CURRENT))
+    replace_everywhere(monkeypatch, reconcile, lambda *_args, **_options: Reconciled())
     mesh = bpy.data.objects["Sleeve"].data
     assert isinstance(mesh, bpy.types.Mesh)
     mesh.vertices[0].co.z += 0.05

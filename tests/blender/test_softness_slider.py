@@ -18,8 +18,8 @@ from dq_compensation.core import ropes as rope_signs
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import equality_digest
 from dq_compensation.scene.blender.mesh import mesh_of, read_weights, write_first_weights
+from dq_compensation.session.character import current_binding
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import current_binding
 from dq_compensation.softness.softening import ReadSkins
 from tests.blender.enabled_scenes import check, disable, error
 from tests.blender.scene_builders import edit_mode, evaluated_positions, linked_copy

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import problem_of, refresh
-from dq_compensation.lifecycle.reconcile import reconcile
+from dq_compensation.lifecycle.following import reconcile_now
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import Support, support_weights
 from dq_compensation.scene.blender.scenes import world_millimetres
@@ -364,7 +364,7 @@ def test_bone_x_ray_lets_bones_shine_through_the_overlay(
 ) -> None:
     (body, _), context = view_layer_context
     body.dq_compensation.overlay = "LINEAR"
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    reconcile_now([body])
     opaque = _draw_viewport()[..., 3]
     context.mode, context.space_data.overlay.show_xray_bone = "POSE", True
     seen_through = _draw_viewport()[..., 3]
@@ -379,7 +379,7 @@ def test_the_overlay_is_there_only_where_it_is_on(
     (body, _), context = view_layer_context
     assert not _draw_viewport().any()
     body.dq_compensation.overlay = "LINEAR"
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    reconcile_now([body])
     picture = _draw_viewport()
     assert np.count_nonzero(picture[..., 3]) > 100
     assert draw_handler._session is not None
@@ -404,7 +404,7 @@ def test_the_colours_are_those_of_the_preferences(
 ) -> None:
     (body, _), _ = view_layer_context
     body.dq_compensation.overlay = "LINEAR"
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    reconcile_now([body])
     entry = bpy.context.preferences.addons.new()
     entry.module = ADDON_ID
     chosen: Any = entry.preferences
@@ -432,7 +432,7 @@ def test_a_maximum_that_the_user_has_set_stays(
     body.dq_compensation.overlay = "LINEAR"
     body.dq_compensation.overlay_maximum = 3.5
     monkeypatch.setattr(ColouredObject, "read_distances", lambda _: pytest.fail("read back"))
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    reconcile_now([body])
     assert _draw_viewport().any()
     assert draw_handler._session is not None
     assert draw_handler._session.legends == [Legend(body.name, "LINEAR", 3.5)]
@@ -443,7 +443,7 @@ def test_an_error_is_reported_once_and_the_next_refresh_tries_again(
 ) -> None:
     (body, _), _ = view_layer_context
     body.dq_compensation.overlay = "LINEAR"
-    reconcile(body, bpy.context.evaluated_depsgraph_get())
+    reconcile_now([body])
     tries: list[int] = []
 
     def broken(*_: object) -> None:

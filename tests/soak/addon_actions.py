@@ -12,7 +12,7 @@ from unittest import mock
 import bpy
 
 from dq_compensation.lifecycle.following import end_comparison
-from dq_compensation.modifier.comparison import show_plain
+from dq_compensation.modifier.plain_view import show_plain
 from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
 from dq_compensation.pipeline.takes.take_settings import takes_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject

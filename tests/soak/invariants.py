@@ -17,6 +17,7 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.character_settings import values_of
+from dq_compensation.lifecycle.comparison import State, compare_with_file
 from dq_compensation.lifecycle.enabling import (
     copied_modifier_warning,
     notes_of,
@@ -24,7 +25,6 @@ from dq_compensation.lifecycle.enabling import (
     refresh,
 )
 from dq_compensation.lifecycle.following_softness import waiting_objects
-from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.users_settings import replaced_modifier
 from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names
@@ -49,9 +49,10 @@ from dq_compensation.scene.stack import (
     own_modifiers,
     record_of_tree,
 )
+from dq_compensation.session.character import character_of, current_binding, in_character
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
-from dq_compensation.session.status import Status, current_binding, in_character, other_meshes
+from dq_compensation.session.status import Status
 from dq_compensation.setup_check.subject import Subject
 from dq_compensation.wording import listed
 from tests.blender.enabled_scenes import check, select
@@ -160,8 +161,8 @@ def _unlike_anew(known: dict[int, Binding]) -> Iterator[tuple[str, str]]:
     """
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for obj in enabled_objects():
-        meshes = (obj, *other_meshes(obj))
-        waits = any(m.hide_viewport or SkinnedObject(m).modifiers_before for m in meshes)
+        meshes = character_of(obj).meshes
+        waits = any(m.obj.hide_viewport or m.modifiers_before for m in meshes)
         if not (waits or obj.library or obj.mode != "OBJECT" or problem_of(obj)):
             binding = current_binding(obj, depsgraph)
             parts = set(compare_with_file(SkinnedObject(obj), depsgraph, binding).parts)
@@ -290,8 +291,8 @@ def _differences(obj: bpy.types.Object, evaluated: NDArray[np.floating]) -> list
     if as_read is not None:
         off = min(off, float(np.abs(evaluated - as_read).max()) / size)
     if TOLERANCE < off < _READ_IN_ANOTHER_FRAME and reshaped:
-        for each in (obj, *other_meshes(obj)):  # as the button does
-            refresh(each, bpy.context.evaluated_depsgraph_get())
+        for each in character_of(obj).meshes:  # as the button does
+            refresh(each.obj, bpy.context.evaluated_depsgraph_get())
         off = float(np.abs(evaluated_positions(obj) - expected).max()) / size
     return [f"{obj.name}: off by {off:.2g} of the size"] if off > TOLERANCE else []
 

@@ -33,6 +33,14 @@ class SkinnedObject:
         self.obj = obj
         self.mesh = cast("bpy.types.Mesh", obj.data)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both look at the same object."""
+        return isinstance(other, SkinnedObject) and self.obj == other.obj
+
+    def __hash__(self) -> int:
+        """Of the object."""
+        return hash(self.obj)
+
     @property
     def settings(self) -> DQCompensationSettings:
         """The settings of the object; those of an evaluated one have animated and driven values."""

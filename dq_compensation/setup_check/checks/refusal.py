@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import BindingError
+from ...lifecycle.comparison import State, compare_with_file
 from ...lifecycle.enabling import refresh, refusal
-from ...lifecycle.reconcile import State, compare_with_file
 from ...modifier.written_record import Origin, origin_of, origin_refusal
 from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read
-from ...session.status import current_binding, in_character, status_of
+from ...session.character import current_binding, in_character
+from ...session.status import status_of
 from ..fixes.object_transforms import is_nothing, own_scale
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject

@@ -1,0 +1,235 @@
+"""A character: an armature, and the meshes that it deforms and DQ Compensation enables.
+
+What ours is on a mesh, why, and what would change it:
+
+- *What*: our node modifier, `SkinnedObject.ours`; before it sometimes one that keeps the shape, and
+  in the object and its mesh what they read: attributes, records. The palette is for all meshes on
+  an armature. The user's own settings are in `SkinnedObject.before_enable`.
+- *Why*: `settings.is_enabled`, the settings that act (`Settings.of`), and the `Binding`: what was
+  read of mesh, weights and bones. Limbs, joints and rigid pieces are found on the skin of all
+  meshes of the character together, the `CharacterSkin`. Why there is nothing: `Status.problem`.
+- *What would change it*: a part that differs from the record in the file, which has a digest of
+  each (`modifier.written_record`). `lifecycle.reconcile` compares them, and alone writes. An edit
+  of one mesh may show another skin: the others differ then, and are written in the same pass.
+
+A character is found at the door of an operation and handed down; nothing keeps it longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import cast
+
+import bpy
+
+from ..errors import BindingError
+from ..holding import held, look_again
+from ..scene.binding.bind import bind, renamed, with_other_soft_weights
+from ..scene.binding.binding import Binding
+from ..scene.binding.character_skin import CharacterSkin
+from ..scene.binding.content import (
+    OTHER_MESHES,
+    SOFT_WEIGHTS,
+    STATE_PROPERTY,
+    digest_of_soft_weights,
+    structure_of,
+)
+from ..scene.blender.own_objects import record_in
+from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import settings_of
+from ..scene.stack import find_rig
+from .known_objects import enabled_meshes, forget_characters
+from .memory import memories
+
+
+@dataclass(frozen=True)
+class Character:
+    """An armature and the enabled meshes on it that go together.
+
+    Attributes:
+        armature: the armature object; None without one.
+        meshes: as the file has them, linked ones too. A single one that goes *By Itself*, has no
+            armature, or is not enabled.
+    """
+
+    armature: bpy.types.Object | None
+    meshes: tuple[SkinnedObject, ...]
+
+    def beside(self, obj: bpy.types.Object) -> list[SkinnedObject]:
+        """Its other meshes."""
+        return [mesh for mesh in self.meshes if mesh.obj != obj]
+
+    def skin_of(self, bindings: Mapping[bpy.types.Object, Binding]) -> CharacterSkin | None:
+        """The skin of its meshes that are bound; the same object while that is true.
+
+        None where only one is.
+        """
+        if len(bindings) < 2:
+            return None
+        # A linked one may have the same name.
+        found = {obj.name_full: binding for obj, binding in bindings.items()}
+        parts = tuple(found[name].part for name in sorted(found))
+        one, skins = next(iter(bindings.values())), memories(CharacterSkin)
+        kinds = frozenset(
+            (s.limb_axis, s.use_mesh_joints, one.kinds_of(s.bone_kinds))
+            for s in (mesh.settings for mesh in self.meshes)
+        )
+        skin = skins.get(one.armature_uid)
+        if skin is None or not skin.is_of(parts, one.skeleton, kinds):
+            skin = CharacterSkin(parts, one.skeleton, one.bone_sides, kinds)
+            bound = [mesh for mesh in self.meshes if mesh.obj in bindings]
+            linked = [mesh.obj for mesh in bound if mesh.has_linked_mesh]
+            apart = len(linked) < len(bound)
+            if apart and any(_found_in_its_file(obj) != skin.findings for obj in linked):
+                kept = tuple(bindings[obj].part for obj in linked)
+                skin = replace(skin, linked=replace(skin, parts=kept))
+            skins[one.armature_uid] = skin
+        return skin
+
+
+@held
+def character_of(obj: bpy.types.Object) -> Character:
+    """The character that an object is a mesh of."""
+    rig, settings = find_rig(obj), settings_of(obj)
+    if rig is None or settings.by_itself or not settings.is_enabled:
+        return Character(rig, (SkinnedObject(obj),))
+    meshes = enabled_meshes(rig)
+    if obj not in meshes:  # it has come from another armature
+        forget_characters()
+        look_again()
+        meshes = enabled_meshes(rig)
+    together = (each for each in meshes if each == obj or not settings_of(each).by_itself)
+    return Character(rig, tuple(map(SkinnedObject, together)))
+
+
+def characters_of(objects: Iterable[bpy.types.Object]) -> list[Character]:
+    """The characters of enabled objects, each once, in the order of the first of their objects."""
+    found, seen = list[Character](), set[bpy.types.Object]()
+    for obj in objects:
+        if obj not in seen:
+            found.append(character_of(obj))
+            seen.update(mesh.obj for mesh in found[-1].meshes)
+    return found
+
+
+def meshes_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
+    """The enabled meshes on the armature of an object but for itself, those *By Itself* too."""
+    rig = find_rig(obj)
+    return [] if rig is None else [each for each in enabled_meshes(rig) if each != obj]
+
+
+# The bindings of the session: what is not known of a mesh is read.
+
+
+def read(
+    mesh: SkinnedObject, depsgraph: bpy.types.Depsgraph | None = None, *, anew: bool = False
+) -> Binding:
+    """The binding of a mesh as it is remembered; a new one if its structure has changed.
+
+    Args:
+        anew: painted weights and moved vertices are not seen without.
+
+    Raises:
+        BindingError: it cannot be bound (any more); nothing is kept of it.
+    """
+    uid, bindings, found = mesh.obj.session_uid, memories(Binding), None
+    known = bindings.pop(uid, None)
+    if known is not None and not _is_of(known, mesh):
+        known = None
+        forget_characters()
+    if known is not None and not anew:
+        structure = structure_of(mesh)
+        same = known if known.structure == structure else None
+        changed = known, mesh, structure
+        found = same or renamed(*changed) or with_other_soft_weights(*changed)
+    bindings[uid] = found = found or bind(mesh.obj, depsgraph, known)
+    return found
+
+
+def _is_of(known: Binding, mesh: SkinnedObject) -> bool:
+    """Whether a binding is of the mesh that an object has, and of its armature."""
+    rig = mesh.find_rig()
+    same_rig = rig is not None and known.armature_uid == rig.session_uid
+    return same_rig and known.mesh_uid == mesh.mesh.session_uid
+
+
+def read_if_old(
+    mesh: SkinnedObject, beside: Binding | None, depsgraph: bpy.types.Depsgraph | None
+) -> Binding:
+    """The binding of a mesh as remembered, while its bones and the weights that act are the same.
+
+    Args:
+        beside: of another mesh of the character, as it is now, if there is one.
+
+    Raises:
+        BindingError: as `read`, where it has to.
+    """
+    known = memories(Binding).get(mesh.obj.session_uid)
+    if known is None or not _is_true(known, mesh, beside or known):
+        return read(mesh, depsgraph)
+    return known
+
+
+def current_binding(
+    obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None, *, edited: bool = False
+) -> Binding:
+    """The binding of an object as a part of its character.
+
+    The same `Binding` object comes back as long as it is true: compare with `is`.
+
+    Args:
+        edited: whether its mesh may be another one: `anew` of `read`.
+
+    Raises:
+        BindingError: it cannot be bound (any more); nothing is kept of it.
+    """
+    obj = cast("bpy.types.Object", obj.original)
+    found = in_character(obj, read(SkinnedObject(obj), depsgraph, anew=edited), depsgraph)
+    memories(Binding)[obj.session_uid] = found
+    return found
+
+
+def in_character(
+    obj: bpy.types.Object, binding: Binding, depsgraph: bpy.types.Depsgraph | None = None
+) -> Binding:
+    """A binding of an object with the skin of its character; the same one while that is true."""
+    character, bindings = character_of(obj), {obj: binding}
+    for mesh in character.beside(obj):
+        with suppress(BindingError):
+            bindings[mesh.obj] = read_if_old(mesh, binding, depsgraph)
+    return binding.in_character(skin_for(SkinnedObject(obj), character.skin_of(bindings)))
+
+
+def discard_binding(obj: bpy.types.Object) -> None:
+    """Forget the binding of an object."""
+    memories(Binding).pop(obj.session_uid, None)
+
+
+def skin_for(mesh: SkinnedObject, skin: CharacterSkin | None) -> CharacterSkin | None:
+    """The skin on which the limbs of a mesh are found: a linked one keeps that of its file."""
+    if skin is None or skin.linked is None or not mesh.has_linked_mesh:
+        return skin
+    return skin.linked
+
+
+def is_behind(obj: bpy.types.Object) -> bool:
+    """Whether the skin of its character has changed since an object was bound to it."""
+    known = memories(Binding).get(obj.session_uid)
+    if known is None:  # it cannot be bound, or nobody has looked at it
+        return False
+    is_alone = len(character_of(obj).meshes) == 1
+    skin = None if is_alone else memories(CharacterSkin).get(known.armature_uid)
+    return known.differs_in(skin_for(SkinnedObject(obj), skin))
+
+
+def _found_in_its_file(obj: bpy.types.Object) -> str | None:
+    """The `findings` of its character for which the modifier of an object was made."""
+    return record_in(obj, STATE_PROPERTY).get(OTHER_MESHES)
+
+
+def _is_true(known: Binding, mesh: SkinnedObject, beside: Binding) -> bool:
+    """Whether a binding still has the bones of its character, and the weights that act; cheap."""
+    same_bones = known.structure.get("bones") == beside.structure.get("bones")
+    return same_bones and known.structure.get(SOFT_WEIGHTS) == digest_of_soft_weights(mesh)
