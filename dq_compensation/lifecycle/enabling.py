@@ -412,7 +412,6 @@ def reconcile_together(meshes: list[bpy.types.Object]) -> None:
     """Bring meshes up to date whose settings have changed; Blender evaluates them once."""
     if not meshes:
         return
-    note_adjusted(*meshes)
     for obj in filter(was_edited_before, meshes):
         # By a script. What is evaluated now is taken for our own changes.
         mesh_edited(mesh_of(obj))

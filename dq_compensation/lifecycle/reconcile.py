@@ -123,234 +123,243 @@ def reconcile(
         at_once: compute soft weights now, if they are old.
     """
     show_ours()
-    work = _Work(character, depsgraph, patient=patient)
-    meshes = work.begin(named)
-    work.soften(meshes, at_once=at_once)
-    work.read(meshes)
-    behind = work.join(meshes)
-    for mesh in (*meshes, *behind):
-        work.bring_up_to_date(mesh)
-    work.end()
-    return work.result
+    every = [_Look(mesh, character, depsgraph) for mesh in character.meshes]
+    looks = [look for look in every if look.mesh.obj in named and look.begin(patient=patient)]
+    _soften(looks, every, at_once=at_once)
+    _read(looks, patient=patient)
+    behind = _join(character, looks, every)
+    for look in (*looks, *behind):
+        look.bring_up_to_date()
+    if character.armature is not None:
+        remember_armature(character.armature)
+    note_reconciled()
+    written = [look.mesh.obj for look in every if look.is_written]
+    return Reconciled(written, {look.mesh.obj for look in every if look.waits})
 
 
-class _Work:
-    """The meshes of a character while they are reconciled.
+def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
+    """Follow what soft weights are made from; those of a character are computed together."""
+    looks = [look for look in looks if not look.waits]
+    for look in looks:
+        if look.is_unread:
+            look.status.softness.content = None
+    for look in looks:
+        look.soften(at_once=at_once)
+    if any(look.status.softness.is_old for look in looks):
+        # Those of the others are old with them.
+        for look in every:
+            if not (look in looks or look.is_unread or origin_refusal(look.mesh)):
+                look.soften(at_once=at_once)
+
+
+def _read(looks: list[_Look], *, patient: bool) -> None:
+    """Read what was edited or has left its place; the rest is as remembered."""
+    for look in looks:
+        look.read(patient=patient)
+    if any(look.follows_renamed_bones() for look in looks):
+        _read(looks, patient=patient)
+
+
+def _join(character: Character, looks: list[_Look], every: list[_Look]) -> list[_Look]:
+    """Join the skins of all meshes; returns those besides for which it is another one now."""
+    others, behind = [look for look in every if look not in looks], list[_Look]()
+    one = next((look.binding for look in looks if look.binding is not None), None)
+    for look in others:
+        with look.keeps_errors():
+            look.binding = read_if_old(look.mesh, one, look.depsgraph)
+    bound = {look.mesh.obj: look.binding for look in (*looks, *others) if look.binding is not None}
+    try:
+        skin = character.skin_of(bound)
+    except Exception as error:  # noqa: BLE001 - of all of them
+        for look in looks:
+            look.fail(error)
+        return behind
+    for look in every:
+        if look.binding is not None:
+            with look.keeps_errors():
+                look.bind(look.binding.in_character(skin_for(look.mesh, skin)))
+                is_behind = look in others and look.binding is not look.known
+                if is_behind and not (origin_refusal(look.mesh) or look.rests):
+                    behind.append(look)
+    return behind
+
+
+class _Look:
+    """What is found of a mesh while its character is reconciled.
 
     Attributes:
-        result: of `reconcile`.
+        known: its binding as it was remembered.
+        is_unread: whether it was edited since it was read, or was not read in this session.
+        waits: whether something is left for later.
+        is_written: whether something was written for it.
+        binding: as it is now; None where it cannot be bound.
     """
 
     def __init__(
-        self, character: Character, depsgraph: bpy.types.Depsgraph, *, patient: bool
+        self, mesh: SkinnedObject, character: Character, depsgraph: bpy.types.Depsgraph
     ) -> None:
-        self.character, self.depsgraph, self.patient = character, depsgraph, patient
-        self.result = Reconciled()
-        # The bindings of those that can be bound, and why others cannot, sentences.
-        self._bindings: dict[bpy.types.Object, Binding] = {}
-        self._blocked: dict[bpy.types.Object, str] = {}
-        self._failed, self._read = set[bpy.types.Object](), set[bpy.types.Object]()
+        self.mesh, self.character, self.depsgraph = mesh, character, depsgraph
+        self.status = status_of(mesh.obj)
+        self.known = memories(Binding).get(mesh.obj.session_uid)
+        self.is_unread = self.status.read != edits_of(mesh.obj)
+        self.waits = self.is_written = False
+        self.binding: Binding | None = None
+        self._is_read = self._has_failed = False
+        # Why it cannot be bound, a sentence.
+        self._problem: str | None = None
 
     @contextmanager
-    def _about(self, mesh: SkinnedObject) -> Generator[None]:
-        """Keep the errors of a mesh from the others."""
+    def keeps_errors(self) -> Generator[None]:
+        """Keep the errors of the block from the other meshes."""
         try:
             yield
         except BindingError as error:
-            self._blocked[mesh.obj] = str(error)
+            self._problem = str(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are reconciled
-            fail(mesh.obj, error)
-            self._failed.add(mesh.obj)
+            self.fail(error)
 
-    def begin(self, named: Collection[bpy.types.Object]) -> list[SkinnedObject]:
-        """Those of the named meshes that are looked at now.
+    def fail(self, error: Exception) -> None:
+        """Leave the mesh alone after an error; the panel says so."""
+        fail(self.mesh.obj, error)
+        self._has_failed = True
 
-        What is being edited waits, but for its structure.
-        """
-        found = []
-        for mesh in self.character.meshes:
-            if mesh.obj in named:
-                with self._about(mesh):
-                    if reason := origin_refusal(mesh):
-                        self._leave_alone(mesh, reason)
-                        continue
-                    rests, is_edited = self._rests(mesh), _is_edited(mesh)
-                    if is_edited and (rests or (self.patient and is_being_edited(mesh.obj))):
-                        self.result.waiting.add(mesh.obj)
-                        status_of(mesh.obj).waits = True
-                    if not rests:
-                        follow_armature(mesh.obj)
-                        found.append(mesh)
-        return found
+    @property
+    def rests(self) -> bool:
+        """Whether it is shown at rest: bones have new names in Edit Mode, groups have not."""
+        rig = self.character.armature
+        if rig is None or rig.pose is None or self.mesh.ours is None:
+            return False
+        armature = armature_of(rig)
+        return armature.is_editmode and set(armature.bones.keys()) != set(rig.pose.bones.keys())
 
-    def _leave_alone(self, mesh: SkinnedObject, reason: str) -> None:
-        """Show why an object is left as another version of the add-on has saved it.
+    def begin(self, *, patient: bool) -> bool:
+        """Whether it is looked at now; what is being edited of it waits."""
+        with self.keeps_errors():
+            if reason := origin_refusal(self.mesh):
+                self._leave_alone(reason)
+                return False
+            rests, is_edited = self.rests, self.is_unread and self.status.read is not None
+            if is_edited and (rests or (patient and is_being_edited(self.mesh.obj))):
+                self.waits = self.status.waits = True
+            if not rests:
+                follow_armature(self.mesh.obj)
+            return not rests
+        return False
+
+    def _leave_alone(self, reason: str) -> None:
+        """Show why it is left as another version of the add-on has saved it.
 
         The Armature modifier deforms one of a development build, but for linked ones, and one of
         this file whose modifier of a newer version reads what is linked: it follows another
         armature.
         """
-        status = status_of(mesh.obj)
+        mesh, status = self.mesh, self.status
         is_linked = mesh.obj.library is not None or mesh.has_linked_mesh
         is_development = origin_of(mesh.obj) is Origin.DEVELOPMENT
         if not is_linked and (is_development or mesh.mesh.library is not None):
             leave_to_armature_modifier(mesh)
         status.problem, status.binding, status.notes = reason, None, []
-        status.read = edits_of(mesh.obj)
-        self._read.add(mesh.obj)
-        self._remember(mesh)
+        self._note_read()
+        self._remember()
 
-    def _rests(self, mesh: SkinnedObject) -> bool:
-        """Whether a mesh is shown at rest: bones have new names in Edit Mode, groups have not."""
-        rig = self.character.armature
-        if rig is None or rig.pose is None or mesh.ours is None:
-            return False
-        armature = armature_of(rig)
-        return armature.is_editmode and set(armature.bones.keys()) != set(rig.pose.bones.keys())
+    def _note_read(self) -> None:
+        self.status.read = edits_of(self.mesh.obj)
+        self._is_read = True
 
-    def soften(self, meshes: list[SkinnedObject], *, at_once: bool) -> None:
-        """Follow what soft weights are made from; those of a character are computed together."""
-        meshes = [mesh for mesh in meshes if mesh.obj not in self.result.waiting]
-        for mesh in meshes:
-            if _is_unread(mesh):
-                status_of(mesh.obj).softness.content = None
-        for mesh in meshes:
-            self._soften(mesh, at_once=at_once)
-        if any(status_of(mesh.obj).softness.is_old for mesh in meshes):
-            # Those of the others are old with them.
-            for mesh in self.character.meshes:
-                if mesh not in meshes and not (_is_unread(mesh) or origin_refusal(mesh)):
-                    self._soften(mesh, at_once=at_once)
+    def soften(self, *, at_once: bool) -> None:
+        """Follow what its soft weights are made from."""
+        self.status.softness.is_old, self.status.softness.problem = False, None
+        with self.keeps_errors():
+            if keeps_soft_weights(self.mesh):
+                follow_softness(self.mesh, edited=self.is_unread, at_once=at_once)
 
-    def _soften(self, mesh: SkinnedObject, *, at_once: bool) -> None:
-        known = status_of(mesh.obj).softness
-        known.is_old, known.problem = False, None
-        with self._about(mesh):
-            if keeps_soft_weights(mesh):
-                follow_softness(mesh, edited=_is_unread(mesh), at_once=at_once)
+    def read(self, *, patient: bool) -> None:
+        """Read it, or take what is remembered of it."""
+        with self.keeps_errors():
+            anew = self.is_unread and not (self.waits or self._is_read)
+            if not anew and self.known is not None:
+                anew = self._misfits() or (not self.waits and self._has_left(patient=patient))
+            if anew:
+                self._note_read()
+            self.binding = read(self.mesh, self.depsgraph, anew=anew)
 
-    def read(self, meshes: list[SkinnedObject]) -> None:
-        """Read what was edited or has left its place; the rest is as remembered."""
-        for mesh in meshes:
-            with self._about(mesh):
-                self._read_mesh(mesh)
-        if any(map(self._follows_renamed_bones, meshes)):
-            self.read(meshes)
-
-    def _read_mesh(self, mesh: SkinnedObject) -> None:
-        obj, waits = mesh.obj, mesh.obj in self.result.waiting
-        known = memories(Binding).get(obj.session_uid)
-        anew = _is_unread(mesh) and not waits
-        if not anew and known is not None:
-            anew = self._misfits(mesh) or (not waits and self._has_left(mesh, known))
-        if anew:
-            status_of(obj).read = edits_of(obj)
-            self._read.add(obj)
-        self._bindings[obj] = read(mesh, self.depsgraph, anew=anew)
-
-    def _misfits(self, mesh: SkinnedObject) -> bool:
+    def _misfits(self) -> bool:
         """Whether followed modifiers make another number of vertices; said once in a frame."""
-        status = status_of(mesh.obj)
-        difference = vertex_count_difference(mesh, self.depsgraph)
+        difference = vertex_count_difference(self.mesh, self.depsgraph)
         misfit = (self.depsgraph.scene.frame_current_final, difference)
-        if not difference or status.misfit == misfit:
+        if not difference or self.status.misfit == misfit:
             return False
-        status.misfit = misfit
+        self.status.misfit = misfit
         return True
 
-    def _has_left(self, mesh: SkinnedObject, known: Binding) -> bool:
-        """Whether a mesh has left the place by its armature at which it was read; it waits there.
+    def _has_left(self, *, patient: bool) -> bool:
+        """Whether it has left the place by its armature at which it was read; it waits there.
 
         Where all of a character are plain skinning, none looks at it.
         """
-        meshes, rig = self.character.meshes, self.character.armature
-        looks = Settings.of(mesh.obj).compensates
+        meshes, known = self.character.meshes, self.known
+        looks = Settings.of(self.mesh.obj).compensates
         if len(meshes) > 1:
             looks = any(each.settings.method not in _PLAIN for each in meshes)
-        if rig is None or not looks:
+        if not looks or known is None or not self._is_elsewhere(known):
             return False
-        if not has_moved(known.object_to_armature, mesh.obj, rig, known.extent):
-            return False
-        if self.patient and has_moved_since(mesh, "CHECK"):
-            self.result.waiting.add(mesh.obj)
-            return False
-        return True
+        self.waits = patient and has_moved_since(self.mesh, "CHECK")
+        return not self.waits
 
-    def _follows_renamed_bones(self, mesh: SkinnedObject) -> bool:
-        """Let settings follow bones with other names than those for which a mesh was written."""
-        ours, binding = mesh.ours, self._bindings.get(mesh.obj)
-        if ours is None or binding is None:
+    def _is_elsewhere(self, binding: Binding) -> bool:
+        rig, obj = self.character.armature, self.mesh.obj
+        return rig is not None and has_moved(binding.object_to_armature, obj, rig, binding.extent)
+
+    def follows_renamed_bones(self) -> bool:
+        """Let settings follow bones with other names than those for which it was written."""
+        ours = self.mesh.ours
+        if ours is None or self.binding is None:
             return False
-        written = record_in(mesh.obj, STATE_PROPERTY).get("bones")
-        return written != binding.structure["bones"] and follow_renamed_bones(ours)
+        written = record_in(self.mesh.obj, STATE_PROPERTY).get("bones")
+        return written != self.binding.structure["bones"] and follow_renamed_bones(ours)
 
-    def join(self, meshes: list[SkinnedObject]) -> list[SkinnedObject]:
-        """Join the skins of all meshes; returns those besides for which it is another one now."""
-        bindings, known = self._bindings, memories(Binding)
-        one, looked_at = next(iter(bindings.values()), None), {mesh.obj for mesh in meshes}
-        others = [mesh for mesh in self.character.meshes if mesh.obj not in looked_at]
-        remembered = {mesh.obj: known.get(mesh.obj.session_uid) for mesh in others}
-        for mesh in others:
-            with self._about(mesh):
-                bindings[mesh.obj] = read_if_old(mesh, one, self.depsgraph)
-        behind = list[SkinnedObject]()
-        try:
-            skin = self.character.skin_of(bindings)
-        except Exception as error:  # noqa: BLE001 - of all of them
-            for obj in looked_at:
-                fail(obj, error)
-            self._failed |= looked_at
-            return behind
-        for mesh in self.character.meshes:
-            if (binding := bindings.get(mesh.obj)) is not None:
-                with self._about(mesh):
-                    found = binding.in_character(skin_for(mesh, skin))
-                    bindings[mesh.obj] = known[mesh.obj.session_uid] = found
-                    is_behind = found is not remembered.get(mesh.obj, found)
-                    if is_behind and not (origin_refusal(mesh) or self._rests(mesh)):
-                        behind.append(mesh)
-        return behind
+    def bind(self, binding: Binding) -> None:
+        """Take a binding, and remember it."""
+        self.binding = memories(Binding)[self.mesh.obj.session_uid] = binding
 
-    def bring_up_to_date(self, mesh: SkinnedObject) -> None:
-        """Compare a mesh with what its modifier was made for, write what differs, and show it."""
-        if mesh.obj in self._failed:
+    def bring_up_to_date(self) -> None:
+        """Compare it with what its modifier was made for, write what differs, and show it."""
+        if self._has_failed:
             return
-        with self._about(mesh):
+        with self.keeps_errors():
             try:
-                found = self._compare_and_write(mesh)
+                found = self._compare_and_write()
             except BindingError as error:
                 found = Comparison(State.BLOCKED, str(error))
-            self._show(mesh, found)
-            self._remember(mesh)
+            self._show(found)
+            self._remember()
 
-    def _compare_and_write(self, mesh: SkinnedObject) -> Comparison:
-        obj = mesh.obj
-        if obj in self._blocked:
-            raise BindingError(self._blocked[obj])
-        binding, before = self._bindings[obj], mesh.before_enable
+    def _compare_and_write(self) -> Comparison:
+        mesh, binding, before = self.mesh, self.binding, self.mesh.before_enable
+        if binding is None or self._problem is not None:
+            raise BindingError(self._problem)
         found = compare_with_file(mesh, self.depsgraph, binding)
         if mesh.has_linked_mesh:
-            status_of(obj).newer = newer_parts_of_linked_mesh(mesh, Settings.of(obj), binding)
-        waits = obj in self.result.waiting
-        is_moving = waits and found.parts == (PLACE,)
+            self.status.newer = newer_parts_of_linked_mesh(mesh, Settings.of(mesh.obj), binding)
+        is_moving = self.waits and found.parts == (PLACE,)
         if found.state is not State.OUT_OF_DATE or is_moving or awaits_first(mesh):
             return found
-        if not waits and has_moved(binding.object_to_armature, obj, mesh.rig, binding.extent):
+        if not (self.waits or self._is_read) and self._is_elsewhere(binding):
             # Methods that do not compensate do not look at the place.
-            anew = read(mesh, self.depsgraph, anew=True).in_character(binding.whole)
-            self._bindings[obj] = memories(Binding)[obj.session_uid] = binding = anew
+            self.bind(read(mesh, self.depsgraph, anew=True).in_character(binding.whole))
+            binding = self.binding
         parts = found.parts
         if not before.replaced_modifier:
             show_surface(obj)  # that is not how the user had it
             parts = ()
         replace_armature_modifier(mesh, binding, parts)
         before.parted = False
-        self.result.written.append(obj)
+        self.is_written = True
         return found
 
-    def _show(self, mesh: SkinnedObject, found: Comparison) -> None:
+    def _show(self, found: Comparison) -> None:
         """Let the Armature modifier act where ours does not; status, notes, the native display."""
-        obj, status, settings = mesh.obj, status_of(mesh.obj), mesh.settings
+        mesh, obj, status, settings = self.mesh, self.mesh.obj, self.status, self.mesh.settings
         _follow_shown_override(mesh)
         is_written = found.state is State.OUT_OF_DATE and mesh.before_enable.base_left_on
         extra = [] if is_written else _hand_over_to_armature_modifier(mesh, found)
@@ -358,7 +367,7 @@ class _Work:
         if len(settings.examples):  # a script may have added the first one
             with_examples.forget()
         is_bound = status.problem is None or found.state is State.WRONG_VERTEX_COUNT
-        status.binding = self._bindings.get(obj) if is_bound else None
+        status.binding = self.binding if is_bound else None
         rig = self.character.armature
         keys = None if status.binding is None else status.binding.shape_keys
         if keys is not None and needs_binding(obj, rig):
@@ -369,45 +378,29 @@ class _Work:
                 status.binding, status.problem = None, str(error)
         if status.problem is None:
             begin_character(obj)
-        has_pose = rig is not None and status.problem is None
-        status.pose_problem = broken_pose(rig) if has_pose else None
+        status.pose_problem = None if rig is None or status.problem else broken_pose(rig)
         status.notes, status.twists = find_notes(mesh) + extra, about_twists(obj)
         if obj.library is None and (mesh.before_enable.hidden or settings.display == "GPU"):
             follow_native_display(mesh)
 
-    def _remember(self, mesh: SkinnedObject) -> None:
+    def _remember(self) -> None:
         """Remember the state of a mesh that is right."""
-        obj, status = mesh.obj, status_of(mesh.obj)
+        mesh, obj, status = self.mesh, self.mesh.obj, self.status
         status.key_values = key_values(obj)
         status.has_spread = Settings.of(obj).twist_spread > 0.0
-        status.waits = obj in self.result.waiting or _is_edited(mesh)
+        # Another mesh may have changed it meanwhile.
+        status.waits = self.waits or (status.read is not None and status.read != edits_of(obj))
         known, shape = status.signature
-        if obj.type == "MESH" and (obj in self._read or not shape):
+        if obj.type == "MESH" and (self._is_read or not shape):
             binding = status.binding
             shape = mesh_signature(mesh.mesh, None if binding is None else binding.weights_of_mesh)
         signature = object_signature(obj)
-        if signature != known or obj in self._read:
+        if signature != known or self._is_read:
             # Only an edit makes another answer.
             moves = obj.library is not None or not mesh.hangs_on_rig or is_object_animated(obj)
             differs = bool(mesh.modifiers_before) and may_differ_in_frames(mesh)
             status.changes_with_frames = moves or differs
         status.signature = signature, shape
-
-    def end(self) -> None:
-        """Remember the armature, and tell all who follow."""
-        if self.character.armature is not None:
-            remember_armature(self.character.armature)
-        note_reconciled()
-
-
-def _is_unread(mesh: SkinnedObject) -> bool:
-    """Whether a mesh was edited since it was read, or was not read in this session."""
-    return status_of(mesh.obj).read != edits_of(mesh.obj)
-
-
-def _is_edited(mesh: SkinnedObject) -> bool:
-    """Whether a mesh was edited since it was read."""
-    return status_of(mesh.obj).read is not None and _is_unread(mesh)
 
 
 def _with_meanwhile(found: Comparison) -> str:

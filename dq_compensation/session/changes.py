@@ -165,13 +165,7 @@ class Update(NamedTuple):
 
 
 class _Adjusted:
-    """Marks an object whose changed setting needs no other look.
-
-    Attributes:
-        mesh: the signature of its mesh before the next evaluation; 0 where nobody has looked.
-    """
-
-    mesh = 0
+    """Marks an object whose changed setting needs no other look."""
 
 
 class _Posed:
@@ -191,17 +185,19 @@ def note_adjusted(*objects: bpy.types.Object) -> None:
     had been edited.
     """
     for obj in objects:
-        memory_of(obj, _Adjusted).mesh = 0
+        memory_of(obj, _Adjusted)
         armature = armature_with_settings(obj)
         if armature is not None:
             memory_of(armature, _Adjusted)
 
 
 def was_edited_before(obj: bpy.types.Object) -> bool:
-    """Whether the mesh of an adjusted object was edited, which Blender has not evaluated yet."""
-    seen, known = status_of(obj).signature[1], memory_of(obj, _Adjusted)
-    known.mesh = mesh_signature(mesh_of(obj))
-    return seen not in (0, known.mesh)
+    """Whether the mesh of an adjusted object was edited, which Blender has not evaluated yet.
+
+    It gets another look.
+    """
+    memories(_Adjusted).pop(obj.session_uid, None)
+    return status_of(obj).signature[1] not in (0, mesh_signature(mesh_of(obj)))
 
 
 def remember_pose(rig: bpy.types.Object) -> bool:
@@ -296,8 +292,8 @@ def _unedited(obj: bpy.types.Object) -> list[Any]:
         same = remember_pose(obj) and not any(compares(obj) for compares in COMPARE_OTHER_FRAMES)
         return [obj, obj.data] if same else []
     mesh: Any = obj.data
-    shape = memory_of(obj, _Adjusted).mesh or mesh_signature(mesh)
-    if (object_signature(obj), shape) != status_of(obj).signature:
+    of_object, of_mesh = status_of(obj).signature
+    if object_signature(obj) != of_object or mesh_signature(mesh) != of_mesh:
         return []
     return [each for each in (obj, mesh, mesh.shape_keys) if each is not None]
 

@@ -74,7 +74,7 @@ def test_a_change_ends_what_is_held(
     with holding.operation():
         assert number_of(obj) == number_of(obj) == 0
         change(obj)
-        assert number_of(bpy.data.objects[obj.name]) == 1
+        assert number_of(bpy.data.objects["Limb"]) == 1
 
 
 def test_a_character_in_an_operation_has_the_meshes_that_are_enabled_now() -> None:
