@@ -32,7 +32,6 @@ from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
-from ..scene.stack import record_of_tree
 from . import stack_parts
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
 from .hooks import endangered_hooks, keep_hooks, release_hooks
@@ -46,7 +45,6 @@ from .modifier_inputs import (
 )
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
-    base_of,
     ensure_attribute_object,
     ensure_soft_copy,
     hiding_refusal,
@@ -117,12 +115,12 @@ class Seen:
     def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
         self.skinned = skinned
         self.ours = ours
-        self.record = record_of_tree(ours.node_group)
-        self.base = base_of(ours)
+        self.record = skinned.stack.record
+        self.base: Base = self.record.get("base", "OWN")
         self.inputs = get_inputs(ours)
-        self.palette: bpy.types.Object | None = self.inputs.pop("Palette", None)
-        self.attributes: bpy.types.Object | None = self.inputs.pop(ATTRIBUTES_INPUT, None)
-        self.copy: bpy.types.Object | None = self.inputs.pop(SOFT_COPY, None)
+        self.palette: bpy.types.Object | None = self.inputs.get("Palette")
+        self.attributes: bpy.types.Object | None = self.inputs.get(ATTRIBUTES_INPUT)
+        self.copy: bpy.types.Object | None = self.inputs.get(SOFT_COPY)
 
 
 @dataclass(frozen=True)
@@ -219,7 +217,7 @@ def _apply_base(wanted: Wanted) -> None:
 def _state_of_modifiers(seen: Seen) -> dict[str, object]:
     return {
         "node tree": (seen.record.get(KEY), seen.record.get(NODES)),
-        "place in the stack": not stack_parts.differences(seen.skinned),
+        "place in the stack": not stack_parts.differences(seen.skinned, seen.inputs),
     }
 
 
@@ -306,7 +304,8 @@ def _apply_hooks(wanted: Wanted) -> None:
 
 
 def _state_of_inputs(seen: Seen) -> dict[str, object]:
-    inputs = sorted((name, seen.inputs[name]) for name in seen.inputs if name not in DRIVEN_INPUTS)
+    others = {"Palette", ATTRIBUTES_INPUT, SOFT_COPY, *DRIVEN_INPUTS}
+    inputs = sorted((name, seen.inputs[name]) for name in seen.inputs.keys() - others)
     return {"modifier's inputs": (inputs, are_driven(seen.skinned.obj, seen.ours))}
 
 
