@@ -69,6 +69,7 @@ from .vertex_attributes import digest_of_attributes, replace_attributes, write_a
 # Names of parts, for riggers.
 ATTRIBUTES = "attributes"
 BASE = "Armature modifier's visibility"
+OF_MODIFIERS = {BASE, "node tree", "place in the stack", "Hooks", "modifier's inputs"}
 
 
 @dataclass
@@ -84,7 +85,9 @@ class Wanted:
         is_apart: whether these are in an attribute object.
         is_alone: whether no other object reads attributes of the mesh.
         is_driven: whether drivers take `FOLLOWED_SETTINGS` from the object's properties.
-        only_content: nothing but what was read of the mesh has changed: other parts stay.
+        only_content: nothing but what was read of the mesh has changed.
+        keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
+            tree and inputs are the same.
         palette, attributes, sets, copy, kind: what parts have made for those after them.
     """
 
@@ -101,7 +104,8 @@ class Wanted:
     is_apart: bool
     is_alone: bool
     is_driven: bool
-    only_content: bool
+    only_content: bool = False
+    keeps_modifiers: bool = False
     palette: bpy.types.Object | None = None
     attributes: bpy.types.Object | None = None
     sets: int = 1
@@ -225,12 +229,12 @@ def _apply_modifiers(wanted: Wanted) -> None:
     skinned, ours = wanted.skinned, wanted.skinned.ours
     kind, inputs = _kind_and_inputs(wanted)
     wanted.kind = kind
-    if ours is not None and wanted.only_content:
+    if ours is not None and wanted.keeps_modifiers:
         now = get_inputs(ours)
         same = (now[name] == inputs[name] for name in now if name not in DRIVEN_INPUTS)
         if is_unedited(ours.node_group, kind.key) and all(same):
             return
-    wanted.only_content = False
+    wanted.only_content = wanted.keeps_modifiers = False
     shape = partial(build_shape_tree, kind.examples, sampled=kind.sampled, switched=kind.switched)
     trees: stack_parts.Trees = {
         "DEFORMS": partial(ensure_tree, kind.key, partial(build_tree, kind), kind.record),
@@ -299,7 +303,7 @@ def _state_of_hooks(seen: Seen) -> dict[str, object]:
 
 
 def _apply_hooks(wanted: Wanted) -> None:
-    if not wanted.only_content and wanted.skinned.obj.override_library is None:
+    if not wanted.keeps_modifiers and wanted.skinned.obj.override_library is None:
         keep_hooks(wanted.skinned.obj)
 
 
@@ -311,7 +315,7 @@ def _state_of_inputs(seen: Seen) -> dict[str, object]:
 
 def _apply_drivers(wanted: Wanted) -> None:
     ours = wanted.skinned.ours
-    if ours is not None and wanted.is_driven and not wanted.only_content:
+    if ours is not None and wanted.is_driven and not wanted.keeps_modifiers:
         drive_settings(wanted.skinned, ours)
 
 

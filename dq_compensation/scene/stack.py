@@ -94,9 +94,7 @@ class Stack:
 def stack_of(obj: bpy.types.Object) -> Stack:
     """Look at the modifiers of an object, original or evaluated."""
     every = list(obj.modifiers)
-    roles = _roles(obj, every)
-    nodes = (cast("Any", each) for each in every if roles.get(each.name) == "DEFORMS")
-    record = next((record_of_tree(each.node_group) for each in nodes), {})
+    roles, record = _roles(obj, every)
     others = [each for each in every if each.name not in roles]
     base = _base_among(obj, [cast("Any", each) for each in others if each.type == "ARMATURE"])
     if base is None:
@@ -108,8 +106,10 @@ def stack_of(obj: bpy.types.Object) -> Stack:
     return Stack(base.name, rig, roles, record, before, tuple(each.name for each in mixed))
 
 
-def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, Role]:
-    """What each modifier of ours is for, by its name."""
+def _roles(
+    obj: bpy.types.Object, every: list[bpy.types.Modifier]
+) -> tuple[dict[str, Role], Mapping[str, Any]]:
+    """What each modifier of ours is for, by its name; the record of the first that deforms."""
     # Nothing is ours where the add-on is not registered. To read the group of an object that has
     # none would write an empty one.
     settings: Any = getattr(obj, "dq_compensation", None)
@@ -117,11 +117,13 @@ def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, 
     native = settings.native if has_state else None
     pairs = [each.partition(":") for each in native.parts.split()] if has_state else []
     known = {int(uid): role for uid, _, role in pairs if uid.isdigit()}
-    found, above = dict[str, Role](), None  # `above`: an Armature modifier of ours right above
+    found, above, deforms = dict[str, Role](), None, None
     for each in cast("list[Any]", every):
         role: Any = None
         if each.type == "NODES":
-            role = record_of_tree(each.node_group).get("role") or known.get(each.persistent_uid)
+            record = record_of_tree(each.node_group)
+            role = record.get("role") or known.get(each.persistent_uid)
+            deforms = record if deforms is None and role == "DEFORMS" else deforms
         elif each.type == "ARMATURE":
             names = (name for name in _ARMATURES if each.name.startswith(name))
             role = _ARMATURES.get(next(names, "")) or known.get(each.persistent_uid)
@@ -133,7 +135,7 @@ def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, 
         if is_ours:
             found[each.name] = role
         above = each if is_ours and each.type == "ARMATURE" else None
-    return found
+    return found, deforms or {}
 
 
 def remember_parts(obj: bpy.types.Object, roles: Mapping[str, Role]) -> None:
