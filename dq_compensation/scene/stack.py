@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import bpy
 
@@ -27,7 +27,7 @@ Role = Literal["SHAPE", "LINEAR", "BACK", "DEFORMS", "SKIN", "POSES"]
 """What a modifier of ours is for: `modifier.stack_parts`; POSES is that of a palette."""
 BEFORE: tuple[Role, ...] = ("SHAPE", "LINEAR", "BACK")
 """The roles of those before the Armature modifier, in their order."""
-_ROLES: tuple[Role, ...] = get_args(Role)
+_OF_NODES: tuple[Role, ...] = ("SHAPE", "BACK", "DEFORMS")
 _ARMATURES: dict[str, Role] = {SKIN_NAME: "SKIN", LINEAR_NAME: "LINEAR"}
 # By these a copy of an Armature modifier of ours is known that has another name.
 _BOUND = (
@@ -122,20 +122,32 @@ def _roles(
         role: Any = None
         if each.type == "NODES":
             record = record_of_tree(each.node_group)
-            role = record.get("role") or known.get(each.persistent_uid)
+            role = record.get("role") or _remembered(each, known)
             deforms = record if deforms is None and role == "DEFORMS" else deforms
         elif each.type == "ARMATURE":
             names = (name for name in _ARMATURES if each.name.startswith(name))
-            role = _ARMATURES.get(next(names, "")) or known.get(each.persistent_uid)
+            role = _ARMATURES.get(next(names, "")) or _remembered(each, known)
             is_base = has_state and each.persistent_uid == native.replaced_uid
             if role is None and above is not None and not is_base:
                 is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
                 role = found[above.name] if is_copy else None
-        is_ours = role in _ROLES and (role in _ARMATURES.values()) == (each.type == "ARMATURE")
-        if is_ours:
+        if role is not None:
             found[each.name] = role
-        above = each if is_ours and each.type == "ARMATURE" else None
+        above = each if role is not None and each.type == "ARMATURE" else None
     return found, deforms or {}
+
+
+def _remembered(modifier: Any, known: Mapping[int, str]) -> Role | None:
+    """The role of a modifier by its number, if it may be ours: Blender gives numbers again."""
+    role: Any = known.get(modifier.persistent_uid)
+    if modifier.type == "NODES":
+        tree = modifier.node_group
+        may_be = role in _OF_NODES and (tree is None or _TREE_RECORD in tree.name)
+    elif role == "SKIN":
+        may_be = not modifier.use_vertex_groups
+    else:
+        may_be = role == "LINEAR" and modifier.invert_vertex_group and modifier.vertex_group
+    return role if may_be else None
 
 
 def remember_parts(obj: bpy.types.Object, roles: Mapping[str, Role]) -> None:
