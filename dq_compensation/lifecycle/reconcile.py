@@ -350,7 +350,7 @@ class _Look:
             binding = self.binding
         parts = found.parts
         if not before.replaced_modifier:
-            show_surface(obj)  # that is not how the user had it
+            show_surface(mesh.obj)  # that is not how the user had it
             parts = ()
         replace_armature_modifier(mesh, binding, parts)
         before.parted = False

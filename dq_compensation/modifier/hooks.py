@@ -21,7 +21,7 @@ from ..scene.binding.content import MOVING
 from ..scene.blender.mesh import mesh_of, read_weights
 from ..scene.blender.own_objects import parsed_record
 from ..scene.settings.object_settings import settings_of
-from ..scene.stack import is_own_modifier
+from ..scene.stack import stack_of
 from ..scene.vertex_groups import write_entries
 
 _GROUP = "DQ Compensation: {hook}"
@@ -95,9 +95,9 @@ def _hooks(obj: bpy.types.Object) -> list[bpy.types.HookModifier]:
 def endangered_hooks(obj: bpy.types.Object) -> list[bpy.types.HookModifier]:
     """The Hooks with numbers of vertices above which only our modifiers make a mesh."""
     found: list[bpy.types.HookModifier] = []
-    below_ours = False
+    roles, below_ours = stack_of(obj).roles, False
     for each in obj.modifiers:
-        if is_own_modifier(each):
+        if each.name in roles:
             below_ours = True
         elif each.type not in MOVING and (each.show_viewport or each.show_render):
             break

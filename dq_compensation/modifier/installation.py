@@ -37,7 +37,7 @@ from .modifier_stack import (
     show_what_came_hidden,
     take_over_modifier,
 )
-from .parts import PARTS, Wanted
+from .parts import OF_MODIFIERS, PARTS, Wanted
 from .users_settings import replaced_modifier, set_modifier, set_reasons, show_surface
 from .vertex_attributes import measured_bones, straight_bones
 from .written_record import (
@@ -54,7 +54,7 @@ def install(
     settings: Settings,
     *,
     follow_settings: bool = False,
-    only_content: bool = False,
+    changed: Collection[str] = (),
 ) -> bpy.types.NodesModifier:
     """Add the node modifier after the Armature modifier, or bring it up to date.
 
@@ -64,8 +64,8 @@ def install(
         skinned: the original mesh object, not in Edit Mode.
         binding: of the object as it is now.
         follow_settings: let drivers take `FOLLOWED_SETTINGS` from the object's properties.
-        only_content: nothing but what was read of the mesh has changed since the modifier was made:
-            what does not follow from that stays as it is.
+        changed: the parts that have changed since the modifier was made: what does not follow from
+            them stays as it is. None where nothing is known of what was written.
 
     Raises:
         BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
@@ -75,7 +75,10 @@ def install(
         raise BindingError(reason)
     known, written = skinned.ours, as_written(skinned.obj, settings)
     wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
-    wanted.only_content = only_content and known is not None and wanted.base == base_of(known)
+    if changed and known is not None:
+        only_content = wanted.binding.content.keys() >= set(changed)
+        wanted.only_content = only_content and wanted.base == base_of(known)
+        wanted.keeps_modifiers = OF_MODIFIERS.isdisjoint(changed)
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
     leaves_nothing = known is None and not skinned.before_enable.parted
     before = None if known is None else (known.node_group, get_input(known, "Palette"))
@@ -152,7 +155,6 @@ def _wanted(
         is_apart=reads_mesh and (bool(binding.followed) or differs or is_linked),
         is_alone=not (others or is_linked),
         is_driven=is_driven,
-        only_content=False,
     )
 
 
@@ -214,8 +216,7 @@ def replace_armature_modifier(
     only_content = bool(parts) and binding.content.keys() >= set(parts)
     is_new = not only_content and replaced_modifier(skinned.obj) != armature
     if nodes is None or not skinned.has_linked_mesh:
-        options = {"follow_settings": True, "only_content": only_content}
-        nodes = install(skinned, binding, settings, **options)
+        nodes = install(skinned, binding, settings, follow_settings=True, changed=parts)
         if is_new:
             nodes.show_in_editmode = armature.show_in_editmode
     elif changed := changed_parts_of_linked_mesh(skinned, settings):

@@ -32,7 +32,6 @@ from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
-from ..scene.stack import record_of_tree
 from . import stack_parts
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
 from .hooks import endangered_hooks, keep_hooks, release_hooks
@@ -46,7 +45,6 @@ from .modifier_inputs import (
 )
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
-    base_of,
     ensure_attribute_object,
     ensure_soft_copy,
     hiding_refusal,
@@ -71,6 +69,7 @@ from .vertex_attributes import digest_of_attributes, replace_attributes, write_a
 # Names of parts, for riggers.
 ATTRIBUTES = "attributes"
 BASE = "Armature modifier's visibility"
+OF_MODIFIERS = {BASE, "node tree", "place in the stack", "Hooks", "modifier's inputs"}
 
 
 @dataclass
@@ -86,7 +85,9 @@ class Wanted:
         is_apart: whether these are in an attribute object.
         is_alone: whether no other object reads attributes of the mesh.
         is_driven: whether drivers take `FOLLOWED_SETTINGS` from the object's properties.
-        only_content: nothing but what was read of the mesh has changed: other parts stay.
+        only_content: nothing but what was read of the mesh has changed.
+        keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
+            tree and inputs are the same.
         palette, attributes, sets, copy, kind: what parts have made for those after them.
     """
 
@@ -103,7 +104,8 @@ class Wanted:
     is_apart: bool
     is_alone: bool
     is_driven: bool
-    only_content: bool
+    only_content: bool = False
+    keeps_modifiers: bool = False
     palette: bpy.types.Object | None = None
     attributes: bpy.types.Object | None = None
     sets: int = 1
@@ -117,12 +119,12 @@ class Seen:
     def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
         self.skinned = skinned
         self.ours = ours
-        self.record = record_of_tree(ours.node_group)
-        self.base = base_of(ours)
+        self.record = skinned.stack.record
+        self.base: Base = self.record.get("base", "OWN")
         self.inputs = get_inputs(ours)
-        self.palette: bpy.types.Object | None = self.inputs.pop("Palette", None)
-        self.attributes: bpy.types.Object | None = self.inputs.pop(ATTRIBUTES_INPUT, None)
-        self.copy: bpy.types.Object | None = self.inputs.pop(SOFT_COPY, None)
+        self.palette: bpy.types.Object | None = self.inputs.get("Palette")
+        self.attributes: bpy.types.Object | None = self.inputs.get(ATTRIBUTES_INPUT)
+        self.copy: bpy.types.Object | None = self.inputs.get(SOFT_COPY)
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ def _apply_base(wanted: Wanted) -> None:
 def _state_of_modifiers(seen: Seen) -> dict[str, object]:
     return {
         "node tree": (seen.record.get(KEY), seen.record.get(NODES)),
-        "place in the stack": not stack_parts.differences(seen.skinned),
+        "place in the stack": not stack_parts.differences(seen.skinned, seen.inputs),
     }
 
 
@@ -227,12 +229,12 @@ def _apply_modifiers(wanted: Wanted) -> None:
     skinned, ours = wanted.skinned, wanted.skinned.ours
     kind, inputs = _kind_and_inputs(wanted)
     wanted.kind = kind
-    if ours is not None and wanted.only_content:
+    if ours is not None and wanted.keeps_modifiers:
         now = get_inputs(ours)
         same = (now[name] == inputs[name] for name in now if name not in DRIVEN_INPUTS)
         if is_unedited(ours.node_group, kind.key) and all(same):
             return
-    wanted.only_content = False
+    wanted.only_content = wanted.keeps_modifiers = False
     shape = partial(build_shape_tree, kind.examples, sampled=kind.sampled, switched=kind.switched)
     trees: stack_parts.Trees = {
         "DEFORMS": partial(ensure_tree, kind.key, partial(build_tree, kind), kind.record),
@@ -301,18 +303,19 @@ def _state_of_hooks(seen: Seen) -> dict[str, object]:
 
 
 def _apply_hooks(wanted: Wanted) -> None:
-    if not wanted.only_content and wanted.skinned.obj.override_library is None:
+    if not wanted.keeps_modifiers and wanted.skinned.obj.override_library is None:
         keep_hooks(wanted.skinned.obj)
 
 
 def _state_of_inputs(seen: Seen) -> dict[str, object]:
-    inputs = sorted((name, seen.inputs[name]) for name in seen.inputs if name not in DRIVEN_INPUTS)
+    others = {"Palette", ATTRIBUTES_INPUT, SOFT_COPY, *DRIVEN_INPUTS}
+    inputs = sorted((name, seen.inputs[name]) for name in seen.inputs.keys() - others)
     return {"modifier's inputs": (inputs, are_driven(seen.skinned.obj, seen.ours))}
 
 
 def _apply_drivers(wanted: Wanted) -> None:
     ours = wanted.skinned.ours
-    if ours is not None and wanted.is_driven and not wanted.only_content:
+    if ours is not None and wanted.is_driven and not wanted.keeps_modifiers:
         drive_settings(wanted.skinned, ours)
 
 

@@ -18,7 +18,7 @@ A library override keeps the modifiers of its file and their order: what does no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -27,7 +27,6 @@ import bpy
 
 from ..holding import look_again
 from ..scene.blender.own_objects import remove_modifier
-from ..scene.blender.rigging import VISIBILITY
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.stack import (
     BEFORE,
@@ -37,8 +36,6 @@ from ..scene.stack import (
     add_modifier,
     drop_modifier,
     modifiers_with,
-    record_of_tree,
-    remember_part,
     remember_parts,
     stack_of,
 )
@@ -106,9 +103,9 @@ def described(
         record: of the tree of DEFORMS, as it is or is to be.
         inputs: of that, likewise.
     """
-    armature, found = skinned.modifier, list[StackPart]()
-    shown = where_ours_acts(skinned.obj) | {"show_in_editmode": armature.show_in_editmode}
+    armature, found, shown = skinned.modifier, list[StackPart](), dict[str, object]()
     if key := str(record.get("shape", "")):
+        shown = where_ours_acts(skinned.obj) | {"show_in_editmode": armature.show_in_editmode}
         found.append(StackPart("SHAPE", SHAPE_NAME, shown, key, inputs))
     if group := str(inputs.get("Blend Group", "")) if record.get("linear") else "":
         linear = shown | _linear_like(armature, group)
@@ -135,19 +132,16 @@ def _linear_like(armature: bpy.types.ArmatureModifier, group: str) -> dict[str, 
     }
 
 
-def _as_it_is(skinned: SkinnedObject) -> tuple[StackPart, ...]:
-    """The modifiers that go with the node modifier that an object has; none without it."""
-    ours = skinned.ours
-    if ours is None or skinned.find_modifier() is None:
-        return ()
-    return described(skinned, record_of_tree(ours.node_group), get_inputs(ours))
+def differences(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[tuple[str, str]]:
+    """What is not as described, as pairs of a modifier and what of it; empty of an override.
 
-
-def differences(skinned: SkinnedObject) -> list[tuple[str, str]]:
-    """What is not as described, as pairs of a modifier and what of it; empty of an override."""
-    obj, stack, wanted = skinned.obj, skinned.stack, _as_it_is(skinned)
+    Args:
+        inputs: of DEFORMS, which the object has.
+    """
+    obj, stack = skinned.obj, skinned.stack
     if obj.override_library is not None:
         return []
+    wanted = described(skinned, stack.record, inputs)
     roles = [part.role for part in wanted]
     found = [(name, "not needed") for name, role in stack.roles.items() if role not in roles]
     names: dict[bool, list[str]] = {False: [], True: []}
@@ -159,7 +153,7 @@ def differences(skinned: SkinnedObject) -> list[tuple[str, str]]:
         elif part.role != "DEFORMS":  # where it is shown is the user's to say; `parts` has the rest
             modifier = obj.modifiers[of_role[0]]
             found += [(modifier.name, what) for what in part.differences(modifier)]
-    if not found and wanted:
+    if not found:
         order = [*names[False], cast("str", stack.base), *stack.mixed, *names[True]]
         now = obj.modifiers.keys()
         start = now.index(order[0])
@@ -176,17 +170,17 @@ def apply(skinned: SkinnedObject, wanted: Sequence[StackPart], trees: Trees) -> 
         for name in stack_of(obj).of(*(BEFORE if is_override else _EVERY)):
             if name not in kept.values():
                 remove_modifier(obj, obj.modifiers[name])
-        added: set[str] = set()
-        for part in wanted:
-            if kept[part.role] is None and not (is_override and part.role == "SKIN"):
+        new = [part for part in wanted if kept[part.role] is None]
+        for part in new:
+            if not (is_override and part.role == "SKIN"):
                 kept[part.role] = _add(obj, part, trees)
-                added.add(cast("str", kept[part.role]))
         for part in wanted:
             name = kept[part.role]
             if name is not None and not _is_fixed(obj, name, part):
                 kept[part.role] = _set(obj.modifiers[name], part, trees)
-        _place(skinned, wanted, kept, added if is_override else None)
-    remember_parts(obj)
+        ours = {role: name for role, name in kept.items() if name is not None}
+        remember_parts(obj, stack_of(obj).roles | {name: role for role, name in ours.items()})
+        _place(skinned, wanted, ours, [part.role for part in (new if is_override else wanted)])
 
 
 _EVERY: tuple[Role, ...] = (*BEFORE, "DEFORMS", "SKIN")
@@ -208,9 +202,8 @@ def _is_fixed(obj: bpy.types.Object, name: str, part: StackPart) -> bool:
 def _add(obj: bpy.types.Object, part: StackPart, trees: Trees) -> str:
     tree = trees[part.role](None) if part.key else None
     added = add_modifier(obj, part.name, "NODES" if part.key else "ARMATURE")
-    remember_part(added, part.role)  # at once: whatever fails, it is known as ours
     if tree is not None:
-        use_tree(added, tree)
+        use_tree(added, tree)  # at once: by the tree it is known as ours, whatever fails
     added.show_expanded = False
     return added.name
 
@@ -230,24 +223,19 @@ def _set(modifier: Any, part: StackPart, trees: Trees) -> str:
 def _place(
     skinned: SkinnedObject,
     wanted: Sequence[StackPart],
-    names: Mapping[Role, str | None],
-    only: set[str] | None,
+    names: Mapping[Role, str],
+    moved: Collection[Role],
 ) -> None:
-    """Move modifiers to their places beside the base.
-
-    Args:
-        only: these alone; None: all.
-    """
+    """Move those with some roles to their places beside the base."""
     base = skinned.modifier.name
-    last = next(reversed(skinned.stack.mixed), base)
-    before = [names[part.role] for part in reversed(wanted) if not part.behind]
-    after = [names[part.role] for part in wanted if part.behind]
-    for neighbour, row, behind in ((base, before, False), (last, after, True)):
-        beside = neighbour
-        for name in row:
-            if name is not None and (only is None or name in only):
-                move_beside(skinned.obj, beside, name, behind=behind)
-            beside = name or beside
+    before = [part.role for part in reversed(wanted) if not part.behind]
+    behind = [part.role for part in wanted if part.behind]
+    for first, roles in ((base, before), (next(reversed(skinned.stack.mixed), base), behind)):
+        beside = first
+        for role in roles:
+            if role in names and role in moved:
+                move_beside(skinned.obj, beside, names[role], behind=roles is behind)
+            beside = names.get(role, beside)
 
 
 def move_beside(obj: bpy.types.Object, neighbour: str, name: str, *, behind: bool = True) -> None:
@@ -280,7 +268,7 @@ def remove(obj: bpy.types.Object, roles: Sequence[Role] = _EVERY) -> None:
                 drop_modifier(obj, modifier)
             elif role != "SKIN" or obj.override_library is None:
                 remove_modifier(obj, modifier)
-    remember_parts(obj)
+    remember_parts(obj, stack_of(obj).roles)
 
 
 def remove_shape_for_undo(obj: bpy.types.Object) -> None:
@@ -292,9 +280,11 @@ def remove_shape_for_undo(obj: bpy.types.Object) -> None:
 
 def show_where_ours_acts(skinned: SkinnedObject) -> None:
     """Let the modifiers before the base, which all stay as they are, act where ours acts."""
-    for part in _as_it_is(skinned):
+    ours, shown = skinned.ours, where_ours_acts(skinned.obj)
+    needed = () if ours is None else described(skinned, skinned.stack.record, get_inputs(ours))
+    for part in needed:
         for modifier in () if part.behind else modifiers_with(skinned.obj, part.role):
-            set_modifier(modifier, **{name: part.values[name] for name in VISIBILITY})
+            set_modifier(modifier, **shown)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import bpy
 
@@ -27,7 +27,8 @@ Role = Literal["SHAPE", "LINEAR", "BACK", "DEFORMS", "SKIN", "POSES"]
 """What a modifier of ours is for: `modifier.stack_parts`; POSES is that of a palette."""
 BEFORE: tuple[Role, ...] = ("SHAPE", "LINEAR", "BACK")
 """The roles of those before the Armature modifier, in their order."""
-_ARMATURES: tuple[Role, ...] = ("LINEAR", "SKIN")
+_OF_NODES: tuple[Role, ...] = ("SHAPE", "BACK", "DEFORMS")
+_ARMATURES: dict[str, Role] = {SKIN_NAME: "SKIN", LINEAR_NAME: "LINEAR"}
 # By these a copy of an Armature modifier of ours is known that has another name.
 _BOUND = (
     *("object", "vertex_group", "invert_vertex_group", "use_vertex_groups", "use_bone_envelopes"),
@@ -58,6 +59,7 @@ def write_tree_record(tree: bpy.types.NodeTree, **changed: object) -> None:
     record = json.dumps({**record_of_tree(tree), **changed})
     panel = interface.items_tree.get(_TREE_RECORD) or interface.new_panel(_TREE_RECORD)
     panel.description = record
+    look_again()
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Stack:
             adds its own above it.
         rig: its armature object; None without one, or without its library.
         roles: what each modifier of ours is for, copies by a user included.
+        record: of the tree of the first one that deforms; empty without it.
         before: the user's before the base.
         mixed: the Armature modifiers whose results *Multi Modifier* mixes with that of the base;
             ours may stand between them.
@@ -78,6 +81,7 @@ class Stack:
     base: str | None
     rig: bpy.types.Object | None
     roles: dict[str, Role]
+    record: Mapping[str, Any]
     before: tuple[str, ...]
     mixed: tuple[str, ...]
 
@@ -90,75 +94,66 @@ class Stack:
 def stack_of(obj: bpy.types.Object) -> Stack:
     """Look at the modifiers of an object, original or evaluated."""
     every = list(obj.modifiers)
-    roles = _roles(obj, every)
+    roles, record = _roles(obj, every)
     others = [each for each in every if each.name not in roles]
     base = _base_among(obj, [cast("Any", each) for each in others if each.type == "ARMATURE"])
     if base is None:
-        return Stack(None, None, roles, (), ())
+        return Stack(None, None, roles, record, (), ())
     place = others.index(base)
     mixed = takewhile(_is_mixed, others[place + 1 :])
     before = tuple(each.name for each in others[:place])
     rig = base.object if base.object is not None and base.object.type == "ARMATURE" else None
-    return Stack(base.name, rig, roles, before, tuple(each.name for each in mixed))
+    return Stack(base.name, rig, roles, record, before, tuple(each.name for each in mixed))
 
 
-def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, Role]:
-    known, found = _known_parts(obj), dict[str, Role]()
-    above: Any = None  # an Armature modifier of ours right above
-    for each in every:
-        role = _role_of(each, known)
-        may_be_copy = above is not None and each.type == "ARMATURE"
-        if role is None and may_be_copy and each.persistent_uid not in known:
-            is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
-            role = found[above.name] if is_copy else None
-        above = each if role in _ARMATURES else None
-        if role is not None:
-            found[each.name] = role
-    return found
-
-
-def _role_of(modifier: bpy.types.Modifier, known: Mapping[int, str]) -> Role | None:
-    """What a modifier of ours is for; None for others."""
-    found: Any = None
-    if modifier.type == "NODES":
-        found = record_of_tree(cast("bpy.types.NodesModifier", modifier).node_group).get("role")
-    elif modifier.type != "ARMATURE":
-        return None
-    elif modifier.name.startswith(SKIN_NAME):
-        return "SKIN"
-    elif modifier.name.startswith(LINEAR_NAME):
-        return "LINEAR"
-    if found is None:
-        found = known.get(modifier.persistent_uid)
-        is_armature = modifier.type == "ARMATURE"
-        found = found if (found in _ARMATURES) == is_armature else None
-    return found if found in get_args(Role) else None
-
-
-def _known_parts(obj: bpy.types.Object) -> dict[int, str]:
-    """The roles of modifiers by their numbers, as they were remembered; that of the base is ""."""
+def _roles(
+    obj: bpy.types.Object, every: list[bpy.types.Modifier]
+) -> tuple[dict[str, Role], Mapping[str, Any]]:
+    """What each modifier of ours is for, by its name; the record of the first that deforms."""
     # Nothing is ours where the add-on is not registered. To read the group of an object that has
     # none would write an empty one.
     settings: Any = getattr(obj, "dq_compensation", None)
-    if settings is None or not settings.is_property_set("native"):
-        return {}
-    native = settings.native
-    pairs = (each.partition(":") for each in native.parts.split())
-    return {int(uid): role for uid, _, role in pairs if uid.isdigit()} | {native.replaced_uid: ""}
+    has_state = settings is not None and settings.is_property_set("native")
+    native = settings.native if has_state else None
+    pairs = [each.partition(":") for each in native.parts.split()] if has_state else []
+    known = {int(uid): role for uid, _, role in pairs if uid.isdigit()}
+    found, above, deforms = dict[str, Role](), None, None
+    for each in cast("list[Any]", every):
+        role: Any = None
+        if each.type == "NODES":
+            record = record_of_tree(each.node_group)
+            role = record.get("role") or _remembered(each, known)
+            deforms = record if deforms is None and role == "DEFORMS" else deforms
+        elif each.type == "ARMATURE":
+            names = (name for name in _ARMATURES if each.name.startswith(name))
+            role = _ARMATURES.get(next(names, "")) or _remembered(each, known)
+            is_base = has_state and each.persistent_uid == native.replaced_uid
+            if role is None and above is not None and not is_base:
+                is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
+                role = found[above.name] if is_copy else None
+        if role is not None:
+            found[each.name] = role
+        above = each if role is not None and each.type == "ARMATURE" else None
+    return found, deforms or {}
 
 
-def remember_part(modifier: bpy.types.Modifier, role: Role) -> None:
-    """Remember that a modifier is ours."""
-    obj: Any = modifier.id_data
-    obj.dq_compensation.native.parts += f" {modifier.persistent_uid}:{role}"
-    look_again()
+def _remembered(modifier: Any, known: Mapping[int, str]) -> Role | None:
+    """The role of a modifier by its number, if it may be ours: Blender gives numbers again."""
+    role: Any = known.get(modifier.persistent_uid)
+    if modifier.type == "NODES":
+        tree = modifier.node_group
+        may_be = role in _OF_NODES and (tree is None or _TREE_RECORD in tree.name)
+    elif role == "SKIN":
+        may_be = not modifier.use_vertex_groups
+    else:
+        may_be = role == "LINEAR" and modifier.invert_vertex_group and modifier.vertex_group
+    return role if may_be else None
 
 
-def remember_parts(obj: bpy.types.Object) -> None:
+def remember_parts(obj: bpy.types.Object, roles: Mapping[str, Role]) -> None:
     """Remember by their numbers which modifiers of an object are ours."""
-    roles, native = stack_of(obj).roles, cast("Any", obj).dq_compensation.native
-    uids = {each.name: each.persistent_uid for each in obj.modifiers}
-    parts = " ".join(f"{uids[name]}:{role}" for name, role in roles.items())
+    native, modifiers = cast("Any", obj).dq_compensation.native, obj.modifiers
+    parts = " ".join(f"{modifiers[name].persistent_uid}:{role}" for name, role in roles.items())
     if native.parts != parts:
         native.parts = parts
         look_again()

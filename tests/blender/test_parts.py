@@ -118,17 +118,13 @@ def without_tree(obj: Object, role: Role) -> None:
     bpy.data.node_groups.remove(named(obj, role).node_group)
 
 
-def other_tree(obj: Object, role: Role) -> None:
-    named(obj, role).node_group = bpy.data.node_groups.new("Other", "GeometryNodeTree")
-
-
 def tree_without_record(obj: Object, role: Role) -> None:
     interface = named(obj, role).node_group.interface
     interface.remove(interface.items_tree["DQ Compensation"])
 
 
 ANY = (moved, moved_down, removed, copied, alien_between)
-OF_NODES = (without_tree, other_tree, tree_without_record)
+OF_NODES = (without_tree, tree_without_record)
 BREAKS: dict[Role, tuple[Callable[[Object, Role], None], ...]] = {
     "SHAPE": (*ANY, hidden, *OF_NODES),
     "LINEAR": (*ANY, hidden, other_object, other_group),
@@ -179,6 +175,26 @@ def test_a_renamed_modifier_keeps_its_name_and_role(kind: str, role: Role) -> No
     np.testing.assert_allclose(evaluated_positions(obj), shown, atol=1e-6)
 
 
+def test_modifiers_that_users_add_are_theirs_where_ours_were() -> None:
+    """Blender gives the numbers of removed modifiers to new ones."""
+    obj = enabled("alone")
+    numbers = {named(obj, role).persistent_uid for role in ("DEFORMS", "SKIN")}
+    removed(obj, "DEFORMS")
+    check()
+    removed(obj, "SKIN")
+    added = [obj.modifiers.new("Own", kind) for kind in ("NODES", "ARMATURE")]
+    assert {each.persistent_uid for each in added} == numbers
+    tree = bpy.data.node_groups.new("Own", "GeometryNodeTree")
+    select(obj)
+    for press in (bpy.ops.dqc.refresh, bpy.ops.dqc.disable):
+        check()
+        assert obj.modifiers["Own"].node_group is None
+        assert obj.modifiers["Own.001"].use_vertex_groups
+        assert press() == {"FINISHED"}
+    obj.modifiers["Own"].node_group = tree
+    assert obj.modifiers.keys() == ["First", "Armature", "Last", "Own", "Own.001"]
+
+
 def test_a_part_in_the_list_is_made_kept_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     part = Part(
         lambda seen: {"shown name": seen.skinned.obj.show_name},
@@ -205,10 +221,8 @@ def test_a_modifier_in_the_description_is_made_kept_and_removed(
     described = stack_parts.described
 
     def with_skin(*about: Any) -> tuple[StackPart, ...]:
-        return (
-            *described(*about),
-            StackPart("SKIN", "Another", {"show_viewport": False}, behind=True),
-        )
+        values = {"show_viewport": False, "use_vertex_groups": False}
+        return (*described(*about), StackPart("SKIN", "Another", values, behind=True))
 
     replace_everywhere(monkeypatch, described, with_skin)
     obj, _ = build_posed_limb()

@@ -128,7 +128,7 @@ def placed_at(hidden: bpy.types.Object) -> bpy.types.Object | None:
 
 def is_palette(obj: bpy.types.Object) -> bool:
     """Whether an object is the palette of an armature."""
-    return is_hidden(obj, PALETTE_PROPERTY)
+    return PALETTE_PROPERTY in obj or _HIDDEN[PALETTE_PROPERTY] in obj.constraints
 
 
 def is_hidden(obj: bpy.types.Object, *kinds: str) -> bool:
