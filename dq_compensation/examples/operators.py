@@ -22,7 +22,7 @@ from ..scene.blender.own_objects import is_posed_copy, linked_refusal
 from ..scene.blender.rigging import find_rig
 from ..scene.copies import character_of, open_copy_of
 from ..scene.selected_characters import known_meshes, target_meshes
-from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
+from ..scene.settings.object_settings import ChosenMethod, Settings, is_enabled, settings_of
 from ..session.changes import writing_settings
 from ..ui_shared.reporting import (
     OperatorResult,
@@ -52,7 +52,7 @@ def active_character(context: Context) -> Object | None:
         meshes = known_meshes(active, context.view_layer)
     else:
         meshes = target_meshes(context) if active.type == "EMPTY" else []
-    enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
+    enabled = [obj for obj in meshes if is_enabled(obj)]
     return max(enabled or meshes, key=_rank, default=None)
 
 
@@ -109,7 +109,7 @@ class ExampleOperator(Refusing):
         obj = active_character(context)
         if obj is None:
             return _NOTHING_CHOSEN
-        if not settings_of(obj).is_enabled:
+        if not is_enabled(obj):
             return f"Enable DQ Compensation for {obj.name} first"
         if cls.needs_example and not len(settings_of(obj).examples):
             return f"{obj.name} has no example poses yet. Add one"

@@ -21,6 +21,8 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     armature_with_settings,
+    is_enabled,
+    mark_of,
     settings_of,
 )
 from ..session.changes import note_adjusted, writing_settings
@@ -36,7 +38,7 @@ def values_of(owner: bpy.types.Object) -> dict[str, Any]:
 
 def has_settings(armature: bpy.types.Object | None) -> bool:
     """Whether an armature has the settings of its character."""
-    return armature is not None and bool(settings_of(armature).character)
+    return armature is not None and bool(mark_of(armature))
 
 
 def meshes_with_settings(armature: bpy.types.Object) -> list[bpy.types.Object]:
@@ -150,7 +152,7 @@ def leave_character(
     """
     for obj in objects:
         armature = armature_with_settings(obj)
-        if armature is not None and not settings_of(obj).is_enabled:
+        if armature is not None and not is_enabled(obj):
             mine, of_character = values_of(obj), values_of(armature)
             if any(mine[name] != of_character[name] for name in mine.keys() & names):
                 _mark(obj, None)

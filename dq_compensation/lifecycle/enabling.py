@@ -30,6 +30,7 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     Display,
     armature_with_settings,
+    is_enabled,
     settings_of,
 )
 from ..session.changes import (
@@ -130,7 +131,7 @@ def linked_refusal(obj: bpy.types.Object) -> str | None:
         return None
     advice = (
         "Make a library override of it and of its armature (Object, Library Override, Make)."
-        if settings_of(obj).is_enabled
+        if is_enabled(obj)
         # An override would not help: its mesh is still linked.
         else "Enable it in that file, or make it and its armature local (Object, Relations, Make "
         "Local, Selected Objects and Data)."
@@ -142,7 +143,7 @@ def grey_settings(owner: bpy.types.Object) -> str | None:
     """Why the settings of an object cannot be changed here, a sentence, or None."""
     override = owner.override_library
     if override is None or not override.is_system_override:
-        return linked_refusal(owner) if settings_of(owner).is_enabled else None
+        return linked_refusal(owner) if is_enabled(owner) else None
     return (
         f"The settings are grey: {owner.name} is a library override that is not editable. Object, "
         "Library Override, Make, makes it editable."
@@ -240,7 +241,7 @@ def as_before_after_an_error(
     def take_back(failed: Collection[bpy.types.Object]) -> None:
         # Some are enabled no more, but still have our modifier.
         left = {obj for obj in without if SkinnedObject(obj).ours is not None}
-        disable(*(obj for obj in failed if settings_of(obj).is_enabled or obj in left))
+        disable(*(obj for obj in failed if is_enabled(obj) or obj in left))
         kept = {rig for obj, rig in rigs.items() if obj not in failed}
         for each in {*failed, *rigs.values()} - kept:
             put_back(each, before[each], _NAMES)
@@ -388,7 +389,7 @@ def disable(*objects: bpy.types.Object) -> None:
 def with_our_modifier() -> Iterator[bpy.types.Object]:
     """All objects of the file that are enabled or have our modifier, linked ones too."""
     meshes = (obj for obj in bpy.data.objects if obj.type == "MESH")
-    return (obj for obj in meshes if settings_of(obj).is_enabled or own_modifiers(obj))
+    return (obj for obj in meshes if is_enabled(obj) or own_modifiers(obj))
 
 
 def disable_all() -> tuple[list[bpy.types.Object], list[bpy.types.Object]]:
@@ -456,9 +457,9 @@ def share_settings(*objects: bpy.types.Object) -> list[bpy.types.Object]:
     """
     if are_settings_being_written():
         return []
-    if apart := [obj for obj in objects if not settings_of(obj).is_enabled]:
+    if apart := [obj for obj in objects if not is_enabled(obj)]:
         leave_character(apart)
-    meshes = [obj for obj in objects if settings_of(obj).is_enabled and obj.library is None]
+    meshes = [obj for obj in objects if is_enabled(obj) and obj.library is None]
     meshes_changed(meshes)
     for armature in (obj for obj in objects if obj.type == "ARMATURE"):
         meshes += armature_changed(armature)

@@ -32,7 +32,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.rigging import find_rig
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import is_enabled, settings_of
 from ..session.changes import Changes, Update, forget_removed
 from ..session.known_objects import enabled_meshes, enabled_objects
 from ..session.memory import keep_only, memories, memory_of
@@ -183,7 +183,7 @@ def _is_any_left(changes: Changes, *, patient: bool) -> bool:
         return True
     evaluated = (each.data for each in changes.updates)
     return any(
-        isinstance(data, bpy.types.Object) and settings_of(data).is_enabled and _is_unseen(data)
+        isinstance(data, bpy.types.Object) and is_enabled(data) and _is_unseen(data)
         for data in evaluated
     )
 
@@ -367,7 +367,7 @@ def enabling_together(
             try:
                 yield
             finally:  # after an error, too: those that were enabled before may have been edited
-                enabled = [obj for obj in objects if settings_of(obj).is_enabled]
+                enabled = [obj for obj in objects if is_enabled(obj)]
                 meshes = dict.fromkeys(enabled)
                 meshes |= dict.fromkeys(other for obj in enabled for other in meshes_beside(obj))
                 written, _ = _reconcile(list(meshes), depsgraph, patient=False)

@@ -13,7 +13,13 @@ from ..errors import UserError
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import target_meshes
-from ..scene.settings.object_settings import PAINTED_KINDS, PaintedKind, Settings, settings_of
+from ..scene.settings.object_settings import (
+    PAINTED_KINDS,
+    PaintedKind,
+    Settings,
+    is_enabled,
+    settings_of,
+)
 from ..session.memory import memory_of
 from ..session.status import meshes_beside, status_of
 from ..ui_shared.reporting import (
@@ -52,7 +58,7 @@ def painting_target(context: Context) -> Object | None:
     if active is None or active.type == "MESH":
         return active
     meshes = target_meshes(context)
-    enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
+    enabled = [obj for obj in meshes if is_enabled(obj)]
     return max(enabled or meshes, key=_rank, default=active)
 
 
@@ -409,7 +415,7 @@ def _draw_weights_menu(menu: Any, _context: Context) -> None:
 def _draw_group_fields(panel: Any, context: Context) -> None:
     """The groups of an enabled mesh, below Blender's list of its vertex groups."""
     obj = context.object
-    if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
+    if obj is None or obj.type != "MESH" or not is_enabled(obj):
         return
     panel.layout.label(text="DQ Compensation")
     column = panel.layout.column()

@@ -13,7 +13,7 @@ from ..arrays import Int32s
 from ..scene.blender.mesh import read_property
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.rigging import find_rig
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import has_group, is_enabled, settings_of
 
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through
 # all of them 150 ns for each.
@@ -107,7 +107,7 @@ class KnownObjects:
             known.forget()
 
 
-enabled = KnownObjects(lambda obj: settings_of(obj).is_enabled)
+enabled = KnownObjects(is_enabled)
 """The objects that DQ Compensation deforms."""
 
 enabled_objects = enabled.all
@@ -132,7 +132,7 @@ def enabled_meshes(armature: bpy.types.Object) -> list[bpy.types.Object]:
                 _by_armature.setdefault(rig.session_uid, []).append(place)
         _sorted_places = enabled.places
     found = (objects[place] for place in _by_armature.get(armature.session_uid, ()))
-    return [obj for obj in found if settings_of(obj).is_enabled and find_rig(obj) == armature]
+    return [obj for obj in found if is_enabled(obj) and find_rig(obj) == armature]
 
 
 def forget_characters() -> None:
@@ -141,14 +141,10 @@ def forget_characters() -> None:
     _sorted_places = None
 
 
-with_examples = KnownObjects(lambda obj: len(settings_of(obj).examples) > 0)
+with_examples = KnownObjects(lambda obj: has_group(obj) and len(settings_of(obj).examples) > 0)
 """The meshes that have example poses, whether they act or not."""
 
-# To read what another object was before it was enabled would write an empty group into the file.
 shaped = KnownObjects(
-    lambda obj: (
-        is_posed_copy(obj)
-        or (settings_of(obj).is_enabled and settings_of(obj).native.hidden_for_copy)
-    )
+    lambda obj: is_posed_copy(obj) or (is_enabled(obj) and settings_of(obj).native.hidden_for_copy)
 )
 """The posed copies, and the characters that are hidden for one."""

@@ -9,7 +9,12 @@ from typing import Any, cast
 
 import bpy
 
-from ..settings.object_settings import is_own_armature_modifier, settings_of
+from ..settings.object_settings import (
+    has_group,
+    is_own_armature_modifier,
+    is_registered,
+    settings_of,
+)
 from .mesh import mesh_of
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
@@ -237,7 +242,7 @@ def temporary_copy(
     # A driver that was copied along would drive ours.
     copy.animation_data_clear()
     copy.hide_viewport = False
-    if hasattr(copy, "dq_compensation"):
+    if is_registered() and has_group(copy):
         settings_of(copy).is_enabled = False  # nobody follows it
     collection = (scene or bpy.context.scene).collection
     collection.objects.link(copy)

@@ -446,13 +446,32 @@ def _active_bone(obj: bpy.types.Object) -> str:
     return "" if bone is None else bone.name
 
 
+def _keep_from_exporters(settings: Any, _context: bpy.types.Context) -> None:
+    """Keep the settings out of glTF, also where the add-on is not installed."""
+    if not settings.is_property_set("has_bytes"):
+        settings.has_bytes = b"1"
+
+
+# Of what *Enable* writes to a mesh and to its armature.
+_OF_ENABLE: dict[str, Any] = {
+    "options": {"HIDDEN"},
+    "override": {"LIBRARY_OVERRIDABLE"},
+    "update": _keep_from_exporters,
+}
+
+
 @property_group
 class DQCompensationSettings(_ShownChoices, PropertyGroup):
     """The deformation of a mesh object; of an armature object, the settings of its character."""
 
     # See `armature_with_settings`. An armature with a mark has the settings of its character.
-    character: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
-    is_enabled: bool = props.BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
+    character: str = props.StringProperty(**_OF_ENABLE)
+    is_enabled: bool = props.BoolProperty(**_OF_ENABLE)
+    # Blender's exporter of glTF writes groups of properties as *Custom Properties*, but none that
+    # has bytes.
+    has_bytes: bytes = props.StringProperty(
+        subtype="BYTE_STRING", options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"}
+    )
     enabled: bool = props.BoolProperty(
         description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
         get=lambda self: self.is_enabled,
@@ -560,8 +579,32 @@ def unregister() -> None:
 
 
 def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
-    """The settings of an object; of an evaluated one, with animation and drivers."""
+    """The settings of an object; of an evaluated one, with animation and drivers.
+
+    Blender writes an empty group into an object that has none: ask `has_group` before reading those
+    of any object.
+    """
     return obj.dq_compensation  # type: ignore[attr-defined]
+
+
+def has_group(obj: bpy.types.Object) -> bool:
+    """Whether settings of ours were ever written to an object, or read from it."""
+    return obj.is_property_set("dq_compensation")
+
+
+def is_enabled(obj: bpy.types.Object) -> bool:
+    """Whether DQ Compensation deforms an object of any kind."""
+    return has_group(obj) and settings_of(obj).is_enabled
+
+
+def mark_of(obj: bpy.types.Object) -> str:
+    """The mark of the character that a mesh or an armature belongs to; empty without one."""
+    return settings_of(obj).character if has_group(obj) else ""
+
+
+def is_registered() -> bool:
+    """Whether objects have settings of ours now."""
+    return hasattr(bpy.types.Object, "dq_compensation")
 
 
 # The armature of a mesh object, and whether the mesh goes with the settings of its character.
@@ -578,10 +621,11 @@ def is_own_armature_modifier(modifier: bpy.types.Modifier) -> bool:
         return False
     if modifier.name.startswith((SKIN_NAME, LINEAR_NAME)):
         return True
-    # Nothing is ours where the add-on is not registered. To read the group of an object that has
-    # none would write an empty one.
-    settings: Any = getattr(modifier.id_data, "dq_compensation", None)
-    has_state = settings is not None and settings.is_property_set("native")
+    obj = cast("bpy.types.Object", modifier.id_data)
+    if not is_registered() or not has_group(obj):
+        return False
+    settings = settings_of(obj)
+    has_state = settings.is_property_set("native")
     return has_state and settings.native.linear_uid == modifier.persistent_uid
 
 
@@ -596,7 +640,7 @@ def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | Non
         cast("bpy.types.ArmatureModifier", m) for m in every if not is_own_armature_modifier(m)
     ]
     complete = [each for each in found if each.object is not None]
-    if len(complete) > 1:
+    if len(complete) > 1 and has_group(obj):
         before: Any = settings_of(obj).native
         uid, name = before.replaced_uid, before.replaced_modifier
         for each in complete:
@@ -622,11 +666,10 @@ def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     Returns:
         of an evaluated object the evaluated armature, with animated and driven values.
     """
-    settings: Any = obj.dq_compensation  # type: ignore[attr-defined]
-    mark = settings.character
+    mark = mark_of(obj)
     modifier = armature_modifier(obj) if mark else None
-    armature: Any = modifier.object if modifier is not None else None
-    return armature if armature is not None and armature.dq_compensation.character == mark else None
+    armature = modifier.object if modifier is not None else None
+    return armature if armature is not None and mark_of(armature) == mark else None
 
 
 def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
@@ -660,6 +703,8 @@ class Settings(MethodSettings):
 
         A mesh that goes with its character has `FOLLOWED_SETTINGS` from the armature.
         """
+        if not has_group(obj):
+            return cls()
         chosen = settings_of(obj)
         values = {name: getattr(chosen, name) for name in METHOD_SETTINGS}
         armature = armature_with_settings(obj)
@@ -744,7 +789,7 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
 
     None where the add-on is not registered.
     """
-    if not hasattr(obj, "dq_compensation"):
+    if not is_registered() or not has_group(obj):
         return frozenset()
     settings = settings_of(obj)
     names = {item.bone for item in settings.examples}
