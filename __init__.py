@@ -17,3 +17,18 @@ def unregister() -> None:
     from .dq_compensation import unregister as unregister_package
 
     unregister_package()
+
+
+class glTF2ExportUserExtension:  # noqa: N801 - Blender's exporter looks for this name here
+    """Leaves what is ours out of the *Custom Properties* of glTF files."""
+
+    def gather_node_hook(self, node, owner, export_settings) -> None:  # noqa: ANN001
+        """Called for the node of each object, before it is written."""
+        extras = {
+            name: value
+            for name, value in (node.extras or {}).items()
+            if not name.startswith("dq_compensation")
+        }
+        node.extras = extras or None
+
+    gather_joint_hook = gather_node_hook

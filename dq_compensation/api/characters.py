@@ -31,6 +31,7 @@ from ..scene.settings.object_settings import (
     GROUP_SETTINGS,
     CharacterChoices,
     Settings,
+    has_group,
     is_enabled,
     settings_of,
 )
@@ -104,6 +105,8 @@ def settings(obj: bpy.types.Object) -> CharacterSettings:
         BindingError: it is neither a mesh nor an armature that deforms one.
     """
     obj = mesh_object(obj)
+    if not has_group(obj):
+        return CharacterSettings(enabled=False)
     chosen: Any = settings_of(obj)
     values = {name: getattr(chosen, name) for name in CHARACTER_CHOICES}
     acting: Any = Settings.of(obj)

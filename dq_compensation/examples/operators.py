@@ -22,8 +22,9 @@ from ..scene.blender.own_objects import is_posed_copy, linked_refusal
 from ..scene.blender.rigging import find_rig
 from ..scene.copies import character_of, open_copy_of
 from ..scene.selected_characters import known_meshes, target_meshes
-from ..scene.settings.object_settings import ChosenMethod, Settings, is_enabled, settings_of
+from ..scene.settings.object_settings import Settings, is_enabled, settings_of
 from ..session.changes import writing_settings
+from ..session.known_objects import has_examples
 from ..ui_shared.reporting import (
     OperatorResult,
     Outcome,
@@ -33,8 +34,6 @@ from ..ui_shared.reporting import (
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import listed
 from . import authoring, posed_copy
-
-_BY_EXAMPLE: ChosenMethod = "SPHERICAL_JOINT_BY_EXAMPLE"
 
 
 def active_character(context: Context) -> Object | None:
@@ -58,9 +57,8 @@ def active_character(context: Context) -> Object | None:
 
 def _rank(mesh: Object) -> tuple[bool, bool, bool, int]:
     """How likely a mesh is the one whose examples are meant."""
-    settings = settings_of(mesh)
-    by_example, has_some = settings.method == _BY_EXAMPLE, len(settings.examples) > 0
-    return by_example, has_some, mesh.visible_get(), len(mesh_of(mesh).vertices)
+    by_example, size = Settings.of(mesh).by_example, len(mesh_of(mesh).vertices)
+    return by_example, has_examples(mesh), mesh.visible_get(), size
 
 
 def active_copy(context: Context) -> Object | None:

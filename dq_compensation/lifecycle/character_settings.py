@@ -21,6 +21,7 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     armature_with_settings,
+    has_group,
     is_enabled,
     mark_of,
     settings_of,
@@ -204,6 +205,8 @@ def _write(owner: bpy.types.Object, values: dict[str, Any]) -> None:
 
 def own_values(owner: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
     """The settings among these that were set on a mesh or an armature."""
+    if not has_group(owner):
+        return {}
     settings: Any = settings_of(owner)
     return {name: getattr(settings, name) for name in names if settings.is_property_set(name)}
 

@@ -30,6 +30,7 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     Display,
     armature_with_settings,
+    has_group,
     is_enabled,
     settings_of,
 )
@@ -94,21 +95,22 @@ def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[s
     Args:
         by_script: the preferences do not act: a script does the same on every computer.
     """
-    settings: Any = settings_of(obj)
     armature = SkinnedObject(obj).find_rig()
     wanted = values_of(armature) if armature is not None and has_settings(armature) else None
     if wanted is not None and armature_with_settings(obj) == armature:
         return wanted
-    if settings.is_property_set("is_enabled"):
+    own = own_values(obj, _NAMES)
+    if "is_enabled" in own:
         return {}
     if wanted is None:
         wanted = {} if by_script else settings_of_new_characters()
-    return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
+    return {name: wanted[name] for name in wanted if name not in own}
 
 
 def coming_display(obj: bpy.types.Object) -> Display:
     """The display that an object has, or gets when it is enabled."""
-    return coming_settings(obj).get("display", settings_of(obj).display)
+    own = settings_of(obj).display if has_group(obj) else "MODIFIER"
+    return coming_settings(obj).get("display", own)
 
 
 def _give_coming_settings(obj: bpy.types.Object, *, by_script: bool) -> None:
@@ -164,7 +166,7 @@ def refusal(obj: bpy.types.Object) -> str | None:
 def copied_modifier_warning(obj: bpy.types.Object) -> str | None:
     """The warning for an object that is not enabled but has our modifier, or None."""
     skinned = SkinnedObject(obj)
-    if skinned.settings.is_enabled or obj.library is not None or skinned.ours is None:
+    if is_enabled(obj) or obj.library is not None or skinned.ours is None:
         return None
     return (
         f"{obj.name} has a copied modifier that does not fit: DQ Compensation of another object. "
@@ -235,6 +237,7 @@ def as_before_after_an_error(
     """
     rigs = {obj: rig for obj in objects if (rig := find_rig(obj)) and rig.library is None}
     before = {each: own_values(each, _NAMES) for each in (*objects, *rigs.values())}
+    known = {each for each in before if has_group(each)}
     # Some have a copied modifier of ours, which stays where they were not begun.
     without = {obj for obj in objects if SkinnedObject(obj).ours is None}
 
@@ -245,6 +248,8 @@ def as_before_after_an_error(
         kept = {rig for obj, rig in rigs.items() if obj not in failed}
         for each in {*failed, *rigs.values()} - kept:
             put_back(each, before[each], _NAMES)
+            if each not in known:
+                each.property_unset("dq_compensation")
 
     try:
         yield take_back

@@ -141,8 +141,13 @@ def forget_characters() -> None:
     _sorted_places = None
 
 
-with_examples = KnownObjects(lambda obj: has_group(obj) and len(settings_of(obj).examples) > 0)
-"""The meshes that have example poses, whether they act or not."""
+def has_examples(obj: bpy.types.Object) -> bool:
+    """Whether an object has example poses, whether they act or not."""
+    return has_group(obj) and len(settings_of(obj).examples) > 0
+
+
+with_examples = KnownObjects(has_examples)
+"""The meshes that have example poses."""
 
 shaped = KnownObjects(
     lambda obj: is_posed_copy(obj) or (is_enabled(obj) and settings_of(obj).native.hidden_for_copy)

@@ -20,8 +20,10 @@ from ...errors import FileError, UserError
 from ...modifier.modifier_inputs import are_driven, drive_settings, own_drivers, release_settings
 from ...modifier.modifier_stack import chosen_settings, replaced_modifier, shown_in_viewport
 from ...modifier.nodes.own_trees import modifiers_before
-from ...scene.blender.own_objects import own_modifiers
+from ...scene.blender.armature import armature_of
+from ...scene.blender.own_objects import own_modifiers, own_properties
 from ...scene.blender.skinned_object import SkinnedObject
+from ...scene.settings.object_settings import has_group
 from ...session.changes import unfollowed
 from ...wording import listed
 from .files import cannot_write, read_only_refusal, selected_alone
@@ -167,8 +169,12 @@ def without_ours(objects: Iterable[bpy.types.Object]) -> Generator[None]:
     """Take away all of ours that an exporter could see; it is back as it was after the block."""
     with ExitStack() as stack:
         for obj in objects:
-            if obj.type == "MESH":
+            if obj.type == "MESH" and has_group(obj):
                 _show_plain(stack, SkinnedObject(obj))
+            bones = armature_of(obj).bones if obj.type == "ARMATURE" else ()
+            for owner in (obj, obj.data, *bones):
+                if owner is not None:
+                    _take_properties(stack, owner)
         yield
 
 
@@ -186,6 +192,16 @@ def _show_plain(stack: ExitStack, skinned: SkinnedObject) -> None:
     for modifier in (*own_modifiers(obj), *modifiers_before(obj)):
         _set(stack, modifier, "show_viewport", value=False)
         _set(stack, modifier, "show_render", value=False)
+
+
+def _take_properties(stack: ExitStack, owner: bpy.types.ID | bpy.types.Bone) -> None:
+    """Take our custom properties away until the stack ends: FBX writes them."""
+    for name in own_properties(owner):
+        value: Any = owner[name]
+        stack.callback(
+            owner.__setitem__, name, getattr(value, "to_dict", lambda kept=value: kept)()
+        )
+        del owner[name]
 
 
 def _set(stack: ExitStack, owner: Any, name: str, *, value: bool) -> None:

@@ -146,6 +146,6 @@ def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | Non
 
 def active_take(armature: bpy.types.Object) -> DQCompensationTake | None:
     """The take that is chosen in the list; None without one."""
-    settings = take_settings_of(armature)
-    index = settings.active_take
-    return settings.takes[index] if 0 <= index < len(settings.takes) else None
+    takes = takes_of(armature)
+    index = take_settings_of(armature).active_take if takes else 0
+    return takes[index] if 0 <= index < len(takes) else None

@@ -63,6 +63,11 @@ def keep_record(owner: bpy.types.ID, name: str, record: Mapping[str, object]) ->
 # Recognises what the add-on has made by a custom property, never by its name.
 
 
+def own_properties(owner: bpy.types.ID | bpy.types.Bone) -> list[str]:
+    """The names of our custom properties of a datablock or a bone, but for the settings."""
+    return [name for name in owner.keys() if name.startswith("dq_compensation_")]  # noqa: SIM118
+
+
 # Of a posed copy: its character.
 CHARACTER_PROPERTY = "dq_compensation_example_of"
 # Of a palette: True.
