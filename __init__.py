@@ -4,6 +4,8 @@ The import waits until Blender enables the add-on: tools that merely touch this 
 pytest, must not load the package a second time under another name.
 """
 
+from typing import Any
+
 
 def register() -> None:
     """Register everything; called by Blender when the extension is enabled."""
@@ -22,7 +24,7 @@ def unregister() -> None:
 class glTF2ExportUserExtension:  # noqa: N801 - Blender's exporter looks for this name here
     """Leaves what is ours out of the *Custom Properties* of glTF files."""
 
-    def gather_node_hook(self, node, owner, export_settings) -> None:  # noqa: ANN001
+    def gather_node_hook(self, node: Any, _owner: object, _options: object) -> None:
         """Called for the node of each object, before it is written."""
         extras = {
             name: value

@@ -17,6 +17,7 @@ from ..scene.settings.object_settings import (
     is_enabled,
     settings_of,
 )
+from ..session.known_objects import has_examples
 from ..session.status import status_of
 from ..ui_shared.reporting import draw_sentence, shortened
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
@@ -200,9 +201,9 @@ def _draw_beside_shape_keys(panel: Any, context: Context) -> None:
     obj = context.object
     if obj is None or obj.type != "MESH" or obj != active_character(context):
         return
-    settings = settings_of(obj)
-    if not settings.is_enabled or not len(settings.examples):
+    if not is_enabled(obj) or not has_examples(obj):
         return
+    settings = settings_of(obj)
     panel.layout.label(text="By Example")
     panel.layout.template_list(
         "DQC_UL_examples", "shape_keys", settings, "examples", settings, "active_example", rows=3

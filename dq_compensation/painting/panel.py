@@ -268,9 +268,9 @@ the current pose gets 0 on its inner side, a straight joint 1 all around"""
 
 def draw_overlay(layout: UILayout, context: Context, obj: Object) -> None:
     """Draw the rows that colour a mesh by how far its vertices are moved."""
-    settings = settings_of(obj)
-    if not settings.is_enabled:
+    if not is_enabled(obj):
         return
+    settings = settings_of(obj)
     if reason := drawing_refusal():
         draw_sentence(layout, context, f"No overlay. {reason}", "INFO")
         return

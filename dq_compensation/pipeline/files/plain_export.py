@@ -198,9 +198,9 @@ def _take_properties(stack: ExitStack, owner: bpy.types.ID | bpy.types.Bone) -> 
     """Take our custom properties away until the stack ends: FBX writes them."""
     for name in own_properties(owner):
         value: Any = owner[name]
-        stack.callback(
-            owner.__setitem__, name, getattr(value, "to_dict", lambda kept=value: kept)()
-        )
+        if hasattr(value, "to_dict"):  # a record
+            value = value.to_dict()
+        stack.callback(owner.__setitem__, name, value)
         del owner[name]
 
 
