@@ -30,8 +30,9 @@ class KnownObjects:
             they were sought anew.
 
     Args:
-        belongs: what has to be true; quick, it is asked of each known object every time. Whoever
-            makes it true of an object calls `forget`.
+        belongs: what has to be true. Whoever makes it true of an object calls `forget`.
+        still: the same, of an object of which it was true; quick, it is asked of each known object
+            every time.
     """
 
     _all: ClassVar[list[KnownObjects]] = []
@@ -41,8 +42,12 @@ class KnownObjects:
     # Whether none of them comes or goes now.
     _is_settled: ClassVar[bool] = False
 
-    def __init__(self, belongs: Callable[[bpy.types.Object], bool]) -> None:
-        self._belongs = belongs
+    def __init__(
+        self,
+        belongs: Callable[[bpy.types.Object], bool],
+        still: Callable[[bpy.types.Object], bool] | None = None,
+    ) -> None:
+        self._belongs, self._still = belongs, still or belongs
         # Not the objects: a reference to Blender data must not outlive an undo or a file load. Not
         # their names either: those that are linked may have the same ones.
         self.places: dict[int, None] = {}
@@ -63,7 +68,7 @@ class KnownObjects:
                 found = [objects[place] for place in self.places]
             else:
                 found = [obj for place, obj in enumerate(objects) if place in self.places]
-            if all(map(self._belongs, found)):
+            if all(map(self._still, found)):
                 return found
         places = {place: obj for place, obj in enumerate(objects) if self._belongs(obj)}
         self.places, self._uids = dict.fromkeys(places), uids
@@ -107,7 +112,7 @@ class KnownObjects:
             known.forget()
 
 
-enabled = KnownObjects(is_enabled)
+enabled = KnownObjects(is_enabled, still=lambda obj: settings_of(obj).is_enabled)
 """The objects that DQ Compensation deforms."""
 
 enabled_objects = enabled.all
@@ -132,7 +137,7 @@ def enabled_meshes(armature: bpy.types.Object) -> list[bpy.types.Object]:
                 _by_armature.setdefault(rig.session_uid, []).append(place)
         _sorted_places = enabled.places
     found = (objects[place] for place in _by_armature.get(armature.session_uid, ()))
-    return [obj for obj in found if is_enabled(obj) and find_rig(obj) == armature]
+    return [obj for obj in found if settings_of(obj).is_enabled and find_rig(obj) == armature]
 
 
 def forget_characters() -> None:

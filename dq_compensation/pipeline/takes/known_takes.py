@@ -187,7 +187,7 @@ TAKE_HAS_NEW_NAME: list[Callable[[bpy.types.Object, str, str], object]] = []
 
 def has_takes(obj: bpy.types.Object) -> bool:
     """Whether an object is an armature with takes."""
-    return obj.type == "ARMATURE" and bool(takes_of(obj))
+    return obj.type == "ARMATURE" and len(takes_of(obj)) > 0
 
 
 with_takes = KnownObjects(has_takes)
