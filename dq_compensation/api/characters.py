@@ -30,6 +30,8 @@ from ..scene.settings.object_settings import (
     CharacterChoices,
     Settings,
     armature_with_settings,
+    has_group,
+    is_enabled,
     settings_of,
 )
 from ..scene.stack import find_rig
@@ -103,6 +105,8 @@ def settings(obj: bpy.types.Object) -> CharacterSettings:
         BindingError: it is neither a mesh nor an armature that deforms one.
     """
     obj = mesh_object(obj)
+    if not has_group(obj):
+        return CharacterSettings(enabled=False)
     of_mesh: Any = settings_of(obj)
     acting: Any = settings_of(armature_with_settings(obj) or obj)
     values = {name: getattr(acting, name) for name in CHARACTER_CHOICES}
@@ -150,7 +154,7 @@ def changed_settings(
         yield
         settings_changed(*objects, names=values)
         for obj, known_problem in zip(objects, known, strict=True):
-            problem = status_of(obj).problem if settings_of(obj).is_enabled else None
+            problem = status_of(obj).problem if is_enabled(obj) else None
             if problem not in (None, known_problem):
                 raise BindingError(problem)
     except BaseException:
@@ -241,7 +245,7 @@ def enable(objects: Objects, *, look: Look | None = None, **settings: Any) -> No
         if not obj.users_scene:
             nowhere = f"{obj.name} is in no scene. Link it to a collection of one first."
             raise BindingError(deformation_refusal(SkinnedObject(obj)) or nowhere)
-    new = [obj for obj in found if not settings_of(obj).is_enabled]
+    new = [obj for obj in found if not is_enabled(obj)]
     with (
         interrupts_wait(),
         enabling.as_before_after_an_error(new),
@@ -268,7 +272,7 @@ def disable(objects: Objects) -> None:
     found = [
         obj
         for obj in mesh_objects(objects)
-        if settings_of(obj).is_enabled or enabling.copied_modifier_warning(obj)
+        if is_enabled(obj) or enabling.copied_modifier_warning(obj)
     ]
     for obj in found:
         raise_refusal(enabling.linked_refusal(obj))
@@ -316,7 +320,7 @@ def bones(obj: bpy.types.Object) -> list[BoneOfCharacter]:
         BindingError: it is neither.
         UserError: it is not enabled, or its method compensates nothing.
     """
-    meshes = [mesh for mesh in meshes_of(obj) if settings_of(mesh).is_enabled]
+    meshes = [mesh for mesh in meshes_of(obj) if is_enabled(mesh)]
     meshes = [mesh for mesh in meshes if Settings.of(mesh).compensates]
     if not meshes:
         raise UserError(f"{obj.name} is not deformed by Compensated. Enable it with that method.")

@@ -18,7 +18,7 @@ from ..modifier.users_settings import end_meanwhile, set_meanwhile
 from ..scene.blender.mesh import AttributeType, mesh_of, read_attribute
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.scenes import world_millimetres
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.settings.object_settings import Settings, is_enabled
 from ..scene.vertex_groups import kept_record
 from ..session.changes import unfollowed
 from ..session.memory import memories, memory_of
@@ -527,7 +527,7 @@ def last_report(obj: bpy.types.Object) -> str | None:
     last = memory_of(obj, _LastReport)
     if last.state is not None and last.state != _state(obj):
         return None
-    if last.enabled != settings_of(obj).is_enabled:
+    if last.enabled != is_enabled(obj):
         return None
     if last.of_bones and kept_record(obj) is None:
         return None
@@ -558,5 +558,5 @@ def remember_report(
         dry_run: whether it is true only until the object changes.
     """
     state = _state(obj) if dry_run else None
-    enabled = settings_of(obj).is_enabled
+    enabled = is_enabled(obj)
     memories(_LastReport)[obj.session_uid] = _LastReport(text, names, of_bones, enabled, state)

@@ -33,7 +33,7 @@ from ..scene.blender.own_objects import link_beside
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.key_writing import leave_action, own_action
-from ..scene.settings.object_settings import Settings, settings_of
+from ..scene.settings.object_settings import Settings, is_enabled
 
 # A vertex is reached when no more than this part of the object's extent is missing.
 _REACHED = 1e-4
@@ -301,5 +301,5 @@ def let_armature_deform(obj: bpy.types.Object, target: Target) -> None:
 
 
 def _disable(obj: bpy.types.Object) -> None:
-    if settings_of(obj).is_enabled:
+    if is_enabled(obj):
         disable(obj)

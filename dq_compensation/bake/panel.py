@@ -20,7 +20,7 @@ from ..scene.selected_characters import (
     meshes_of_characters,
     until_edit,
 )
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import is_enabled
 from ..scene.stack import find_rig
 from ..session.status import compared, tag_redraw
 from ..steps import Progress
@@ -58,7 +58,7 @@ def selected_characters(context: Context) -> list[Object]:
     """The selected characters that are enabled, or all of them; hidden ones where none is shown."""
     found = [obj for obj in meshes_of_characters(context) if obj.type == "MESH"]
     found = [obj for obj in found if obj.visible_get()] or found
-    return [obj for obj in found if settings_of(obj).enabled] or found
+    return [obj for obj in found if is_enabled(obj)] or found
 
 
 class Bakes(Refusing, Operator):
@@ -224,7 +224,7 @@ class BakePanel(SubPanel):
     @classmethod
     def fill(cls, layout: UILayout, context: Context, subject: list[Object]) -> None:
         layout.enabled = not is_running()
-        if any(settings_of(obj).enabled for obj in subject):
+        if any(is_enabled(obj) for obj in subject):
             draw_sentence(layout, context, _PAINTED_WEIGHTS, "INFO")
         column = layout.column()
         column.operator("dqc.bake_pose", icon="SHAPEKEY_DATA")

@@ -21,9 +21,10 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import is_posed_copy, linked_refusal
 from ..scene.copies import copied_character, open_copy_of
 from ..scene.selected_characters import known_meshes, target_meshes
-from ..scene.settings.object_settings import ChosenMethod, Settings, settings_of
+from ..scene.settings.object_settings import Settings, is_enabled, settings_of
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
+from ..session.known_objects import has_examples
 from ..ui_shared.reporting import (
     OperatorResult,
     Outcome,
@@ -33,8 +34,6 @@ from ..ui_shared.reporting import (
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import listed
 from . import authoring, posed_copy
-
-_BY_EXAMPLE: ChosenMethod = "SPHERICAL_JOINT_BY_EXAMPLE"
 
 
 def active_character(context: Context) -> Object | None:
@@ -52,15 +51,14 @@ def active_character(context: Context) -> Object | None:
         meshes = known_meshes(active, context.view_layer)
     else:
         meshes = target_meshes(context) if active.type == "EMPTY" else []
-    enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
+    enabled = [obj for obj in meshes if is_enabled(obj)]
     return max(enabled or meshes, key=_rank, default=None)
 
 
 def _rank(mesh: Object) -> tuple[bool, bool, bool, int]:
     """How likely a mesh is the one whose examples are meant."""
-    settings = settings_of(mesh)
-    by_example, has_some = settings.method == _BY_EXAMPLE, len(settings.examples) > 0
-    return by_example, has_some, mesh.visible_get(), len(mesh_of(mesh).vertices)
+    by_example, size = Settings.of(mesh).by_example, len(mesh_of(mesh).vertices)
+    return by_example, has_examples(mesh), mesh.visible_get(), size
 
 
 def active_copy(context: Context) -> Object | None:
@@ -109,7 +107,7 @@ class ExampleOperator(Refusing):
         obj = active_character(context)
         if obj is None:
             return _NOTHING_CHOSEN
-        if not settings_of(obj).is_enabled:
+        if not is_enabled(obj):
             return f"Enable DQ Compensation for {obj.name} first"
         if cls.needs_example and not len(settings_of(obj).examples):
             return f"{obj.name} has no example poses yet. Add one"

@@ -11,7 +11,13 @@ from bpy.types import Context, Object, UILayout
 from ..scene.blender.armature import armature_of
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import DQCompensationSettings, Settings, settings_of
+from ..scene.settings.object_settings import (
+    DQCompensationSettings,
+    Settings,
+    is_enabled,
+    settings_of,
+)
+from ..session.known_objects import has_examples
 from ..session.status import status_of
 from ..ui_shared.reporting import draw_sentence, shortened
 from ..ui_shared.sidebar import RowsOfItems, SubPanel
@@ -53,7 +59,7 @@ class ExamplePanel(SubPanel):
         if copy is not None or obj is None or obj.type != "MESH":
             return copy
         # It keeps its place with other methods: the menu of methods is below it.
-        return obj if settings_of(obj).is_enabled else None
+        return obj if is_enabled(obj) else None
 
     @classmethod
     def draw(cls, layout: UILayout, context: Context, *, opened: bool = False) -> None:
@@ -195,9 +201,9 @@ def _draw_beside_shape_keys(panel: Any, context: Context) -> None:
     obj = context.object
     if obj is None or obj.type != "MESH" or obj != active_character(context):
         return
-    settings = settings_of(obj)
-    if not settings.is_enabled or not len(settings.examples):
+    if not is_enabled(obj) or not has_examples(obj):
         return
+    settings = settings_of(obj)
     panel.layout.label(text="By Example")
     panel.layout.template_list(
         "DQC_UL_examples", "shape_keys", settings, "examples", settings, "active_example", rows=3

@@ -55,7 +55,7 @@ from ..scene.blender.scenes import object_millimetres
 from ..scene.copies import copied_character, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
 from ..scene.settings.declaration import only_with
-from ..scene.settings.object_settings import Settings, setting_label, settings_of
+from ..scene.settings.object_settings import Settings, is_enabled, setting_label, settings_of
 from ..scene.stack import find_rig
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
 from ..session.known_objects import enabled_objects, shaped
@@ -427,7 +427,7 @@ def update_from(obj: Object, index: int, source: Object, depsgraph: Depsgraph) -
 def follow_now(obj: Object) -> None:
     """Let an enabled character show the change of its examples at once."""
     status_of(obj).example_result = None
-    if not settings_of(obj).is_enabled or obj.library is not None:
+    if not is_enabled(obj) or obj.library is not None:
         return
     bpy.context.view_layer.update()
     mesh_edited(mesh_of(obj))

@@ -24,7 +24,9 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     armature_with_settings,
+    has_group,
     settings_of,
+    was_enabled,
 )
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
@@ -46,7 +48,7 @@ def values_of(owner: bpy.types.Object) -> dict[str, Any]:
 
 def has_settings(armature: bpy.types.Object | None) -> bool:
     """Whether an armature has the settings of its character."""
-    return armature is not None and settings_of(armature).own
+    return armature is not None and has_group(armature) and settings_of(armature).own
 
 
 def meshes_with_settings(armature: bpy.types.Object) -> list[bpy.types.Object]:
@@ -83,8 +85,8 @@ def begin_character(mesh: bpy.types.Object) -> None:
         look_again()
         # Those that are disabled keep their values for the time when they are enabled again.
         for each in bpy.data.objects:
-            was_enabled = each.type == "MESH" and settings_of(each).is_property_set("is_enabled")
-            if was_enabled and each.library is None and find_rig(each) == armature:
+            is_mesh = each.type == "MESH" and each.library is None and was_enabled(each)
+            if is_mesh and find_rig(each) == armature:
                 _let_own(each, not is_alike(each, armature), anew=True)
 
 
@@ -155,8 +157,8 @@ def meshes_changed(
     """
     by_armature: dict[bpy.types.Object, list[bpy.types.Object]] = {}
     for mesh in meshes:
-        armature, was_enabled = find_rig(mesh), settings_of(mesh).is_property_set("is_enabled")
-        if was_enabled and armature is not None and has_settings(armature):
+        armature, is_known = find_rig(mesh), was_enabled(mesh)
+        if is_known and armature is not None and has_settings(armature):
             by_armature.setdefault(armature, []).append(mesh)
     for armature, changed in by_armature.items():
         acting, moving = values_of(armature), moving_settings(armature)
@@ -190,6 +192,8 @@ def use_own_settings(mesh: bpy.types.Object) -> None:
 
 def own_values(owner: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
     """The settings among these that were set on a mesh or an armature."""
+    if not has_group(owner):
+        return {}
     settings: Any = settings_of(owner)
     return {name: getattr(settings, name) for name in names if settings.is_property_set(name)}
 

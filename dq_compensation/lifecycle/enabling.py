@@ -28,6 +28,8 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     Display,
     armature_with_settings,
+    has_group,
+    is_enabled,
     settings_of,
 )
 from ..scene.stack import find_rig, own_modifiers
@@ -75,20 +77,21 @@ def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[s
     Args:
         by_script: the preferences do not act: a script does the same on every computer.
     """
-    settings, armature = settings_of(obj), find_rig(obj)
-    if settings.is_property_set("is_enabled"):
+    own, armature = own_values(obj, _NAMES), find_rig(obj)
+    if "is_enabled" in own:
         armature = armature_with_settings(obj)
         return {} if armature is None else values_of(armature)
     if armature is not None and has_settings(armature):
         wanted = values_of(armature)
     else:
         wanted = {} if by_script else settings_of_new_characters()
-    return {name: wanted[name] for name in wanted if not settings.is_property_set(name)}
+    return {name: wanted[name] for name in wanted if name not in own}
 
 
 def coming_display(obj: bpy.types.Object) -> Display:
     """The display that an object has, or gets when it is enabled."""
-    return coming_settings(obj).get("display", settings_of(obj).display)
+    own = settings_of(obj).display if has_group(obj) else "MODIFIER"
+    return coming_settings(obj).get("display", own)
 
 
 def _give_coming_settings(obj: bpy.types.Object, *, by_script: bool) -> None:
@@ -112,7 +115,7 @@ def linked_refusal(obj: bpy.types.Object) -> str | None:
         return None
     advice = (
         "Make a library override of it and of its armature (Object, Library Override, Make)."
-        if settings_of(obj).is_enabled
+        if is_enabled(obj)
         # An override would not help: its mesh is still linked.
         else "Enable it in that file, or make it and its armature local (Object, Relations, Make "
         "Local, Selected Objects and Data)."
@@ -124,7 +127,7 @@ def grey_settings(owner: bpy.types.Object) -> str | None:
     """Why the settings of an object cannot be changed here, a sentence, or None."""
     override = owner.override_library
     if override is None or not override.is_system_override:
-        return linked_refusal(owner) if settings_of(owner).is_enabled else None
+        return linked_refusal(owner) if is_enabled(owner) else None
     return (
         f"The settings are grey: {owner.name} is a library override that is not editable. Object, "
         "Library Override, Make, makes it editable."
@@ -145,7 +148,7 @@ def refusal(obj: bpy.types.Object) -> str | None:
 def copied_modifier_warning(obj: bpy.types.Object) -> str | None:
     """The warning for an object that is not enabled but has our modifier, or None."""
     skinned = SkinnedObject(obj)
-    if skinned.settings.is_enabled or obj.library is not None or skinned.ours is None:
+    if is_enabled(obj) or obj.library is not None or skinned.ours is None:
         return None
     return (
         f"{obj.name} has a copied modifier that does not fit: DQ Compensation of another object. "
@@ -219,16 +222,19 @@ def as_before_after_an_error(
     """
     rigs = {obj: rig for obj in objects if (rig := find_rig(obj)) and rig.library is None}
     before = {each: own_values(each, _NAMES) for each in (*objects, *rigs.values())}
+    known = {each for each in before if has_group(each)}
     # Some have a copied modifier of ours, which stays where they were not begun.
     without = {obj for obj in objects if SkinnedObject(obj).ours is None}
 
     def take_back(failed: Collection[bpy.types.Object]) -> None:
         # Some are enabled no more, but still have our modifier.
         left = {obj for obj in without if SkinnedObject(obj).ours is not None}
-        disable(*(obj for obj in failed if settings_of(obj).is_enabled or obj in left))
+        disable(*(obj for obj in failed if is_enabled(obj) or obj in left))
         kept = {rig for obj, rig in rigs.items() if obj not in failed}
         for each in {*failed, *rigs.values()} - kept:
             put_back(each, before[each], _NAMES)
+            if each not in known:
+                each.property_unset("dq_compensation")
 
     try:
         yield take_back
@@ -357,7 +363,7 @@ def disable(*objects: bpy.types.Object) -> None:
 def with_our_modifier() -> Iterator[bpy.types.Object]:
     """All objects of the file that are enabled or have our modifier, linked ones too."""
     meshes = (obj for obj in bpy.data.objects if obj.type == "MESH")
-    return (obj for obj in meshes if settings_of(obj).is_enabled or own_modifiers(obj))
+    return (obj for obj in meshes if is_enabled(obj) or own_modifiers(obj))
 
 
 def disable_all() -> tuple[list[bpy.types.Object], list[bpy.types.Object]]:
@@ -436,7 +442,7 @@ def share_settings(
         return []
     local = [obj for obj in objects if obj.library is None]
     meshes_changed(local, names)
-    meshes = [obj for obj in local if settings_of(obj).is_enabled]
+    meshes = [obj for obj in local if is_enabled(obj)]
     for armature in (obj for obj in objects if obj.type == "ARMATURE"):
         meshes += armature_changed(armature)
     note_adjusted(*meshes)

@@ -27,7 +27,7 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import is_enabled, settings_of
 from ..scene.stack import find_rig, modifiers_with
 from ..session.changes import Changes, Update, forget_removed
 from ..session.character import characters_of, in_character
@@ -159,7 +159,7 @@ def _is_any_left(changes: Changes, *, patient: bool) -> bool:
         return True
     evaluated = (each.data for each in changes.updates)
     return any(
-        isinstance(data, bpy.types.Object) and settings_of(data).is_enabled and _is_unseen(data)
+        isinstance(data, bpy.types.Object) and is_enabled(data) and _is_unseen(data)
         for data in evaluated
     )
 

@@ -29,6 +29,7 @@ from ..scene.settings.object_settings import (
     PAINTED_SETTINGS,
     PaintedKind,
     Settings,
+    is_enabled,
     settings_of,
 )
 from ..scene.vertex_groups import write_groups, writing_refusal
@@ -91,7 +92,7 @@ def painting_refusal(
     """
     if obj is None or obj.type != "MESH":
         return "Select a mesh that DQ Compensation deforms, or its armature"
-    if not settings_of(obj).is_enabled:
+    if not is_enabled(obj):
         return f"{obj.name} is not deformed by DQ Compensation. Press Enable first"
     if needs_group and painted_group(obj, kind) is None:
         group = PAINTED_GROUPS[kind]

@@ -13,7 +13,13 @@ from ..errors import UserError
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import target_meshes
-from ..scene.settings.object_settings import PAINTED_KINDS, PaintedKind, Settings, settings_of
+from ..scene.settings.object_settings import (
+    PAINTED_KINDS,
+    PaintedKind,
+    Settings,
+    is_enabled,
+    settings_of,
+)
 from ..session.character import meshes_beside
 from ..session.memory import memory_of
 from ..session.status import status_of
@@ -53,7 +59,7 @@ def painting_target(context: Context) -> Object | None:
     if active is None or active.type == "MESH":
         return active
     meshes = target_meshes(context)
-    enabled = [obj for obj in meshes if settings_of(obj).is_enabled]
+    enabled = [obj for obj in meshes if is_enabled(obj)]
     return max(enabled or meshes, key=_rank, default=active)
 
 
@@ -263,9 +269,9 @@ the current pose gets 0 on its inner side, a straight joint 1 all around"""
 
 def draw_overlay(layout: UILayout, context: Context, obj: Object) -> None:
     """Draw the rows that colour a mesh by how far its vertices are moved."""
-    settings = settings_of(obj)
-    if not settings.is_enabled:
+    if not is_enabled(obj):
         return
+    settings = settings_of(obj)
     if reason := drawing_refusal():
         draw_sentence(layout, context, f"No overlay. {reason}", "INFO")
         return
@@ -410,7 +416,7 @@ def _draw_weights_menu(menu: Any, _context: Context) -> None:
 def _draw_group_fields(panel: Any, context: Context) -> None:
     """The groups of an enabled mesh, below Blender's list of its vertex groups."""
     obj = context.object
-    if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
+    if obj is None or obj.type != "MESH" or not is_enabled(obj):
         return
     panel.layout.label(text="DQ Compensation")
     column = panel.layout.column()

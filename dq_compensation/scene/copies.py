@@ -16,7 +16,7 @@ from .blender.mesh import mesh_of
 from .blender.own_objects import CHARACTER_PROPERTY
 from .blender.scenes import scene_aside
 from .blender.skinned_object import SkinnedObject
-from .settings.object_settings import settings_of
+from .settings.object_settings import has_group, settings_of
 from .stack import drop_modifier
 
 # Finds the posed copy that replaces a character while the artist shapes it.
@@ -43,7 +43,8 @@ def posed_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
 
 def open_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
     """The result of `posed_copy_of`, cheap enough for every redraw of a panel."""
-    return posed_copy_of(obj) if settings_of(obj).native.hidden_for_copy else None
+    is_hidden = has_group(obj) and settings_of(obj).native.hidden_for_copy
+    return posed_copy_of(obj) if is_hidden else None
 
 
 def hide_for_copy(obj: bpy.types.Object) -> None:

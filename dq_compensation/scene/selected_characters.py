@@ -9,7 +9,7 @@ import bpy
 
 from .blender.own_objects import is_hidden, is_posed_copy
 from .blender.skinned_object import SkinnedObject
-from .settings.object_settings import armature_with_settings, settings_of
+from .settings.object_settings import armature_with_settings, has_group, is_enabled, settings_of
 from .stack import find_rig
 
 # The skinned meshes of a view layer. Each drawing of a panel asks for them many times.
@@ -201,7 +201,7 @@ class SelectedCharacter:
     @property
     def enabled(self) -> list[bpy.types.Object]:
         """The meshes that DQ Compensation deforms."""
-        return [mesh for mesh in self.meshes if settings_of(mesh).is_enabled]
+        return [mesh for mesh in self.meshes if is_enabled(mesh)]
 
     @property
     def together(self) -> list[bpy.types.Object]:
@@ -219,7 +219,7 @@ class SelectedCharacter:
         armature = self.armature
         if armature is None or armature.library is not None:
             return None
-        return armature if settings_of(armature).own else None
+        return armature if has_group(armature) and settings_of(armature).own else None
 
     @property
     def owners(self) -> list[bpy.types.Object]:
@@ -260,7 +260,7 @@ def selected_characters(context: bpy.types.Context) -> list[SelectedCharacter]:
 
 def enabled_of_characters(context: bpy.types.Context) -> list[bpy.types.Object]:
     """Those of `meshes_of_characters` that are enabled, linked ones too."""
-    return [obj for obj in meshes_of_characters(context) if settings_of(obj).is_enabled]
+    return [obj for obj in meshes_of_characters(context) if is_enabled(obj)]
 
 
 def meshes_of_characters(context: bpy.types.Context) -> list[bpy.types.Object]:

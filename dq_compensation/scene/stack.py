@@ -36,6 +36,19 @@ _BOUND = (
 )
 
 
+def is_registered() -> bool:
+    """Whether objects have settings of ours now."""
+    return hasattr(bpy.types.Object, "dq_compensation")
+
+
+def has_group(obj: bpy.types.Object) -> bool:
+    """Whether settings of ours were ever written to an object, or read from it: that writes some.
+
+    None has where the add-on is not registered.
+    """
+    return is_registered() and obj.is_property_set("dq_compensation")
+
+
 def record_of_tree(tree: bpy.types.NodeTree | None) -> Mapping[str, Any]:
     """What a node tree of ours is for; empty for others."""
     interface: Any = None if tree is None else tree.interface
@@ -110,9 +123,7 @@ def _roles(
     obj: bpy.types.Object, every: list[bpy.types.Modifier]
 ) -> tuple[dict[str, Role], Mapping[str, Any]]:
     """What each modifier of ours is for, by its name; the record of the first that deforms."""
-    # Nothing is ours where the add-on is not registered. To read the group of an object that has
-    # none would write an empty one.
-    settings: Any = getattr(obj, "dq_compensation", None)
+    settings: Any = getattr(obj, "dq_compensation") if has_group(obj) else None  # noqa: B009
     has_state = settings is not None and settings.is_property_set("native")
     native = settings.native if has_state else None
     pairs = [each.partition(":") for each in native.parts.split()] if has_state else []
@@ -163,7 +174,7 @@ def _base_among(
     obj: bpy.types.Object, found: list[bpy.types.ArmatureModifier]
 ) -> bpy.types.ArmatureModifier | None:
     complete = [each for each in found if each.object is not None]
-    if len(complete) > 1:
+    if len(complete) > 1 and has_group(obj):
         before: Any = cast("Any", obj).dq_compensation.native
         uid, name = before.replaced_uid, before.replaced_modifier
         for each in complete:

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import Int32s
 from ..scene.blender.mesh import read_property
 from ..scene.blender.own_objects import is_posed_copy
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import has_group, is_enabled, settings_of
 from ..scene.stack import find_rig
 
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through
@@ -30,8 +30,9 @@ class KnownObjects:
             they were sought anew.
 
     Args:
-        belongs: what has to be true; quick, it is asked of each known object every time. Whoever
-            makes it true of an object calls `forget`.
+        belongs: what has to be true. Whoever makes it true of an object calls `forget`.
+        still: the same, of an object of which it was true; quick, it is asked of each known object
+            every time.
     """
 
     _all: ClassVar[list[KnownObjects]] = []
@@ -41,8 +42,12 @@ class KnownObjects:
     # Whether none of them comes or goes now.
     _is_settled: ClassVar[bool] = False
 
-    def __init__(self, belongs: Callable[[bpy.types.Object], bool]) -> None:
-        self._belongs = belongs
+    def __init__(
+        self,
+        belongs: Callable[[bpy.types.Object], bool],
+        still: Callable[[bpy.types.Object], bool] | None = None,
+    ) -> None:
+        self._belongs, self._still = belongs, still or belongs
         # Not the objects: a reference to Blender data must not outlive an undo or a file load. Not
         # their names either: those that are linked may have the same ones.
         self.places: dict[int, None] = {}
@@ -63,7 +68,7 @@ class KnownObjects:
                 found = [objects[place] for place in self.places]
             else:
                 found = [obj for place, obj in enumerate(objects) if place in self.places]
-            if all(map(self._belongs, found)):
+            if all(map(self._still, found)):
                 return found
         places = {place: obj for place, obj in enumerate(objects) if self._belongs(obj)}
         self.places, self._uids = dict.fromkeys(places), uids
@@ -107,7 +112,7 @@ class KnownObjects:
             known.forget()
 
 
-enabled = KnownObjects(lambda obj: settings_of(obj).is_enabled)
+enabled = KnownObjects(is_enabled, still=lambda obj: settings_of(obj).is_enabled)
 """The objects that DQ Compensation deforms."""
 
 enabled_objects = enabled.all
@@ -141,14 +146,15 @@ def forget_characters() -> None:
     _sorted_places = None
 
 
-with_examples = KnownObjects(lambda obj: len(settings_of(obj).examples) > 0)
-"""The meshes that have example poses, whether they act or not."""
+def has_examples(obj: bpy.types.Object) -> bool:
+    """Whether an object has example poses, whether they act or not."""
+    return has_group(obj) and len(settings_of(obj).examples) > 0
 
-# To read what another object was before it was enabled would write an empty group into the file.
+
+with_examples = KnownObjects(has_examples)
+"""The meshes that have example poses."""
+
 shaped = KnownObjects(
-    lambda obj: (
-        is_posed_copy(obj)
-        or (settings_of(obj).is_enabled and settings_of(obj).native.hidden_for_copy)
-    )
+    lambda obj: is_posed_copy(obj) or (is_enabled(obj) and settings_of(obj).native.hidden_for_copy)
 )
 """The posed copies, and the characters that are hidden for one."""

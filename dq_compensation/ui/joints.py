@@ -28,6 +28,7 @@ from ..scene.settings.declaration import FACTOR
 from ..scene.settings.object_settings import (
     Settings,
     armature_with_settings,
+    is_enabled,
     settings_of,
 )
 from ..scene.stack import find_rig
@@ -81,7 +82,7 @@ sides"""
 
     def execute(self, context: Context) -> OperatorResult:
         owners, first = _joint_owners(context), _shown(context)
-        shown = first if first is not None and settings_of(first).is_enabled else owners[0]
+        shown = first if first is not None and is_enabled(first) else owners[0]
         leave_out = self.bone not in Settings.of(shown).bones_left_out("twist_left_out")
         for obj in owners:
             names = Settings.of(obj).bones_left_out("twist_left_out")
@@ -330,7 +331,7 @@ class JointsPanel(SubPanel):
     @classmethod
     def subject(cls, context: Context) -> Object | None:
         obj = _shown(context)
-        shows = obj is not None and obj.type == "MESH" and settings_of(obj).is_enabled
+        shows = obj is not None and obj.type == "MESH" and is_enabled(obj)
         return obj if shows else None
 
     @classmethod

@@ -38,6 +38,7 @@ from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
     GROUP_SETTINGS,
     armature_with_settings,
+    is_enabled,
     settings_of,
 )
 from ..scene.stack import find_rig
@@ -64,7 +65,7 @@ def enabled_characters(context: Context) -> list[Object]:
 
 
 def _not_enabled(context: Context) -> list[Object]:
-    return [obj for obj in meshes_of_characters(context) if not settings_of(obj).is_enabled]
+    return [obj for obj in meshes_of_characters(context) if not is_enabled(obj)]
 
 
 def _join(sentences: list[str]) -> str:
@@ -156,15 +157,14 @@ as it was before"""
         targets = meshes_of_characters(context)
         if not targets:
             return NOTHING_SELECTED
-        reasons = [enabling.linked_refusal(obj) for obj in targets if settings_of(obj).is_enabled]
+        reasons = [enabling.linked_refusal(obj) for obj in targets if is_enabled(obj)]
         return reasons[0] if reasons and all(reasons) else None
 
     def execute(self, context: Context) -> OperatorResult:
         enabled = [
             obj
             for obj in meshes_of_characters(context)
-            if obj.library is None
-            and (settings_of(obj).is_enabled or enabling.copied_modifier_warning(obj))
+            if obj.library is None and (is_enabled(obj) or enabling.copied_modifier_warning(obj))
         ]
         if not enabled:
             self.report({"INFO"}, "Disabled already")
@@ -249,7 +249,7 @@ class DQC_OT_switch_mesh(Refusing, Operator):
         if not found:
             raise UserError(f"No selected character has a mesh {self.mesh}.")
         raise_refusal(enabling.linked_refusal(found[0]))
-        if settings_of(found[0]).is_enabled:
+        if is_enabled(found[0]):
             enabling.disable(found[0])
             return {"FINISHED"}
         _, refused = enabling.enable_all(found, context.evaluated_depsgraph_get())
@@ -263,7 +263,7 @@ class _OfActiveMesh(Refusing):
     @classmethod
     def refusal(cls, context: Context) -> str | None:
         obj = context.active_object
-        if obj is None or obj.type != "MESH" or not settings_of(obj).is_enabled:
+        if obj is None or obj.type != "MESH" or not is_enabled(obj):
             return "Select a mesh that DQ Compensation deforms"
         return enabling.linked_refusal(obj) or cls.refusal_of(obj, find_rig(obj))
 

@@ -17,10 +17,7 @@ from ..pipeline.takes.panel import PlaybackPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
 from ..scene.selected_characters import SelectedCharacter, nothing_selected, selected_characters
-from ..scene.settings.object_settings import (
-    Settings,
-    settings_of,
-)
+from ..scene.settings.object_settings import Settings, has_group, is_enabled, settings_of
 from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
 from ..ui_shared.reporting import (
@@ -78,6 +75,7 @@ class AdvancedPanel(SubPanel):
         elif shown == subject.keeper or (
             # With another display in the preferences, this would not be what Enable gives.
             len(subject.meshes) == 1
+            and subject.armature is not None
             and settings_of(shown).display == enabling.coming_display(shown)
         ):
             layout.row().prop(settings_of(shown), "display", expand=True)
@@ -88,7 +86,7 @@ class AdvancedPanel(SubPanel):
         if enabled:
             layout.operator(DQC_OT_refresh.bl_idname, icon="FILE_REFRESH")
         layout.operator(DQC_OT_settings_copy.bl_idname, icon="COPYDOWN")
-        look = look_of(shown)
+        look = look_of(shown) if has_group(shown) else None
         row = layout.row(align=True)
         row.operator(DQC_OT_preset_add.bl_idname, icon="ADD").name = ""
         row = row.row(align=True)
@@ -195,7 +193,7 @@ def _draw_characters(layout: UILayout, context: Context) -> None:
     if not characters:
         return
     meshes = [mesh for character in characters for mesh in character.meshes]
-    enabled = [settings_of(mesh).is_enabled for mesh in meshes]
+    enabled = [is_enabled(mesh) for mesh in meshes]
     row = layout.row(align=True)
     row.scale_y = 1.3
     if not all(enabled):
@@ -276,7 +274,7 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
     problems: dict[Object, list[str | None]] = {}
     notes: dict[Object, list[str | None]] = {}
     for mesh in character.meshes:
-        if not settings_of(mesh).is_enabled:
+        if not is_enabled(mesh):
             refused[mesh] = [enabling.refusal(mesh) or enabling.copied_modifier_warning(mesh)]
         elif reason := enabling.problem_of(mesh):
             # Refresh does not read a mesh in Edit Mode.
@@ -402,7 +400,7 @@ def _draw_meshes(layout: UILayout, context: Context, character: SelectedCharacte
     own_ones = character.with_own if character.keeper is not None else []
     for mesh in character.meshes:
         row = rows.row(align=True)
-        is_on = settings_of(mesh).is_enabled
+        is_on = is_enabled(mesh)
         icon: IconItems = "CHECKBOX_HLT" if is_on else "CHECKBOX_DEHLT"
         button: Any = row.operator(
             DQC_OT_switch_mesh.bl_idname, text="", icon=icon, emboss=False, depress=is_on

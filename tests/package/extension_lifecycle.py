@@ -188,6 +188,16 @@ def used_by_a_script(tube: bpy.types.Object) -> dict[str, object]:
     return found
 
 
+def properties_in_gltf(path: Path) -> dict[str, object]:
+    """Return the custom properties of objects in a glTF file, one of which only has settings."""
+    bpy.ops.object.empty_add()
+    empty = bpy.context.object
+    empty["loot"], empty.dq_compensation.factor = 3, 0.5
+    bpy.ops.export_scene.gltf(filepath=str(path), export_format="GLTF_SEPARATE", export_extras=True)
+    nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
+    return {node["name"]: node["extras"] for node in nodes if "extras" in node}
+
+
 def main(archive: str, report_path: str) -> None:
     import addon_utils  # Blender's own, found once bpy is imported
 
@@ -215,6 +225,7 @@ def main(archive: str, report_path: str) -> None:
     report["operator_result"] = sorted(bpy.ops.dqc.enable())
     report["object_enabled"] = tube.dq_compensation.enabled
     report["curve"] = tube.dq_compensation.curve
+    report["in_gltf"] = properties_in_gltf(Path(report_path).with_name("scene.gltf"))
     preferences.max_figures, preferences.max_crowd_memory = 7, 3
     seen = sys.modules[f"{MODULE}.dq_compensation.pipeline.crowds.crowd_settings"]
     report["crowd_limits"] = seen.crowd_limits()

@@ -40,6 +40,10 @@ def test_a_script_uses_it_although_it_is_not_in_the_preferences(lifecycle: dict[
     assert lifecycle["left_behind_by_the_script"] == []
 
 
+def test_nothing_of_ours_is_among_the_custom_properties_of_gltf(lifecycle: dict[str, Any]) -> None:
+    assert lifecycle["in_gltf"] == {"Empty": {"loot": 3}}
+
+
 def test_a_new_character_gets_what_the_preferences_say(lifecycle: dict[str, Any]) -> None:
     assert lifecycle["curve"] == "FITTED"
 

@@ -25,7 +25,7 @@ from ...scene.blender.armature import armature_of
 from ...scene.blender.rigging import rig_of
 from ...scene.blender.scenes import evaluate_unkeyed
 from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, remove_made_basis
-from ...scene.settings.object_settings import settings_of
+from ...scene.settings.object_settings import is_enabled
 from ...scene.vertex_groups import add_to_record, kept_record
 from ...steps import Progress
 from ...wording import counted
@@ -282,4 +282,4 @@ def _removed(obj: bpy.types.Object, names: Sequence[str]) -> RemovalReport:
     remove_keys(obj, names)
     remove_properties(obj)
     remove_made_basis(obj)
-    return RemovalReport(obj.name, bones, tuple(names), settings_of(obj).is_enabled)
+    return RemovalReport(obj.name, bones, tuple(names), is_enabled(obj))

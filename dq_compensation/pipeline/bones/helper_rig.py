@@ -149,7 +149,7 @@ def add_helpers(armature: bpy.types.Object, helpers: Sequence[HelperBone]) -> No
     collection = _collection(armature)
     for helper in (*gauges, *helpers):
         bone = armature_of(armature).bones[helper.name]
-        bone[HELPER_PROPERTY] = True
+        bone[HELPER_PROPERTY] = b"1"  # bytes: glTF leaves them out
         bone.use_deform = helper not in gauges
         for other in list(bone.collections):
             other.unassign(bone)

@@ -21,7 +21,7 @@ from ...scene.settings.declaration import (
     props,
 )
 from ...scene.settings.example_settings import Items
-from ...scene.settings.object_settings import add_settings
+from ...scene.settings.object_settings import add_settings, has_group
 
 FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
 _FAR_FIGURES = (
@@ -240,7 +240,8 @@ def crowd_of(obj: bpy.types.Object) -> DQCompensationCrowd:
 
 def is_crowd(obj: bpy.types.Object | None) -> bool:
     """Whether an object stands for a crowd."""
-    return obj is not None and obj.type == "EMPTY" and crowd_of(obj).is_crowd
+    is_known = obj is not None and obj.type == "EMPTY" and has_group(obj)
+    return is_known and crowd_of(obj).is_crowd
 
 
 def roles_of(crowd: bpy.types.Object) -> list[DQCompensationCrowdRole]:

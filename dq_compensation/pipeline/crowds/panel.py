@@ -15,7 +15,7 @@ from ...errors import UserError
 from ...scene.blender.own_objects import linked_refusal
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
-from ...scene.settings.object_settings import settings_of
+from ...scene.settings.object_settings import is_enabled, settings_of
 from ...ui_shared.reporting import (
     OperatorResult,
     Outcome,
@@ -57,7 +57,7 @@ def characters(context: Context) -> dict[Object, list[Object]]:
     for obj in meshes_of_characters(context):
         rig = SkinnedObject(obj).find_rig()
         if rig is not None:
-            found.setdefault(rig, []).extend([obj] if settings_of(obj).is_enabled else [])
+            found.setdefault(rig, []).extend([obj] if is_enabled(obj) else [])
     order = sorted(found, key=lambda rig: not takes_of(rig))
     return {rig: found[rig] for rig in order}
 

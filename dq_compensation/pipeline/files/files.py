@@ -22,7 +22,7 @@ from ...bake.bake_reports import remember_report
 from ...bake.bake_source import Source
 from ...errors import FileError, UserError, raise_refusal
 from ...scene.blender.scenes import frame_kept, frames_of_range
-from ...scene.settings.object_settings import settings_of
+from ...scene.settings.object_settings import is_enabled
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
 from ..correctives.baked_keys_check import acting_keys_refusal
@@ -382,7 +382,7 @@ def _write(
 def _export(
     objects: Sequence[bpy.types.Object], path: Path, first: int, last: int
 ) -> Generator[Progress, None, list[CacheReport]]:
-    disabled = [obj.name for obj in objects if not settings_of(obj).enabled]
+    disabled = [obj.name for obj in objects if not is_enabled(obj)]
     if disabled:
         raise UserError(REFUSAL_NOT_ENABLED.format(objects=listed(disabled)))
     yield Progress(0.0, f"Writing {path.name}")

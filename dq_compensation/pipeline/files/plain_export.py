@@ -19,7 +19,10 @@ from ...bake.bake_reports import remember_report
 from ...errors import FileError, UserError
 from ...modifier.modifier_inputs import are_driven, drive_settings, own_drivers, release_settings
 from ...modifier.users_settings import end_meanwhile, set_meanwhile
+from ...scene.blender.armature import armature_of
+from ...scene.blender.own_objects import own_properties
 from ...scene.blender.skinned_object import SkinnedObject
+from ...scene.settings.object_settings import has_group
 from ...session.changes import unfollowed
 from ...wording import listed
 from .files import cannot_write, read_only_refusal, selected_alone
@@ -166,8 +169,12 @@ def without_ours(objects: Iterable[bpy.types.Object]) -> Generator[None]:
     """Take away all of ours that an exporter could see; it is back as it was after the block."""
     with ExitStack() as stack:
         for obj in objects:
-            if obj.type == "MESH":
+            if obj.type == "MESH" and has_group(obj):
                 _show_plain(stack, SkinnedObject(obj))
+            bones = armature_of(obj).bones if obj.type == "ARMATURE" else ()
+            for owner in (obj, obj.data, *bones):
+                if owner is not None:
+                    _take_properties(stack, owner)
         yield
 
 
@@ -179,3 +186,13 @@ def _show_plain(stack: ExitStack, skinned: SkinnedObject) -> None:
         # What has drivers is animated, to some exporters.
         stack.callback(drive_settings, skinned, ours)
         release_settings(skinned)
+
+
+def _take_properties(stack: ExitStack, owner: bpy.types.ID | bpy.types.Bone) -> None:
+    """Take our custom properties away until the stack ends: FBX writes them."""
+    for name in own_properties(owner):
+        value: Any = owner[name]
+        if hasattr(value, "to_dict"):  # a record
+            value = value.to_dict()
+        stack.callback(owner.__setitem__, name, value)
+        del owner[name]

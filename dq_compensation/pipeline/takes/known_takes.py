@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import UserError
 from ...session.known_objects import KnownObjects
 from ...session.memory import keep_only, memory_of
-from .take_settings import DQCompensationTake, find_take, take_settings_of
+from .take_settings import DQCompensationTake, find_take, takes_of
 from .takes import Interpolation, Keys, Take, TakeValues
 
 # Keeps takes in the file: each as bytes in a mesh of its own, which no object shows.
@@ -187,7 +187,7 @@ TAKE_HAS_NEW_NAME: list[Callable[[bpy.types.Object, str, str], object]] = []
 
 def has_takes(obj: bpy.types.Object) -> bool:
     """Whether an object is an armature with takes."""
-    return obj.type == "ARMATURE" and len(take_settings_of(obj).takes) > 0
+    return obj.type == "ARMATURE" and len(takes_of(obj)) > 0
 
 
 with_takes = KnownObjects(has_takes)

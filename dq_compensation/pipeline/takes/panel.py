@@ -232,9 +232,9 @@ class PlaybackPanel(SubPanel):
         layout.operator("dqc.take_cache", icon="REC")
         if _other_armatures(subject, context):
             layout.operator("dqc.take_copy", icon="COPYDOWN")
-        settings = take_settings_of(subject)
-        if not len(settings.takes):
+        if not takes_of(subject):
             return
+        settings = take_settings_of(subject)
         row = layout.row()
         row.template_list("DQC_UL_takes", "", settings, "takes", settings, "active_take", rows=3)
         row.operator("dqc.take_remove", text="", icon="REMOVE")

@@ -19,7 +19,7 @@ from ...scene.settings.declaration import (
     props,
 )
 from ...scene.settings.example_settings import Items
-from ...scene.settings.object_settings import add_settings
+from ...scene.settings.object_settings import add_settings, has_group
 from .takes import Interpolation
 
 INTERPOLATIONS = (
@@ -136,7 +136,7 @@ def take_settings_of(armature: bpy.types.Object) -> TakeSettings:
 
 def takes_of(armature: bpy.types.Object) -> list[DQCompensationTake]:
     """The takes of an armature object, in their order."""
-    return list(take_settings_of(armature).takes)
+    return list(take_settings_of(armature).takes) if has_group(armature) else []
 
 
 def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | None:
@@ -146,6 +146,6 @@ def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | Non
 
 def active_take(armature: bpy.types.Object) -> DQCompensationTake | None:
     """The take that is chosen in the list; None without one."""
-    settings = take_settings_of(armature)
-    index = settings.active_take
-    return settings.takes[index] if 0 <= index < len(settings.takes) else None
+    takes = takes_of(armature)
+    index = take_settings_of(armature).active_take if takes else 0
+    return takes[index] if 0 <= index < len(takes) else None

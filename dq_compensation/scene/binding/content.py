@@ -37,7 +37,7 @@ from ..blender.mesh import (
 from ..blender.own_objects import SOFT_COPY_PROPERTY, is_hidden, record_in
 from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
 from ..blender.skinned_object import SkinnedObject
-from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, settings_of
+from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, is_enabled, settings_of
 from ..stack import is_own_modifier
 from .shape_key_offsets import example_items, shape_key_signature
 
@@ -87,7 +87,7 @@ def softness_of(skinned: SkinnedObject) -> float:
 
 def keeps_soft_weights(skinned: SkinnedObject) -> bool:
     """Whether an object is to have soft weights, shown or not."""
-    return skinned.settings.is_enabled and skinned.settings.softness > 0.0
+    return is_enabled(skinned.obj) and skinned.settings.softness > 0.0
 
 
 def acting_soft_copy(skinned: SkinnedObject) -> bpy.types.Object | None:

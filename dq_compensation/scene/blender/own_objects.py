@@ -10,7 +10,7 @@ from typing import Any, cast
 import bpy
 
 from ..settings.object_settings import settings_of
-from ..stack import drop_modifier, is_own_modifier
+from ..stack import drop_modifier, has_group, is_own_modifier
 from .mesh import mesh_of
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
@@ -58,6 +58,11 @@ def keep_record(owner: bpy.types.ID, name: str, record: Mapping[str, object]) ->
 
 # Recognises what the add-on has made by a custom property, never by its name. Hidden objects are
 # known by the name of a constraint, too: tools that remove custom properties leave it.
+
+
+def own_properties(owner: bpy.types.ID | bpy.types.Bone) -> list[str]:
+    """The names of our custom properties of a datablock or a bone, but for the settings."""
+    return [name for name in owner.keys() if name.startswith("dq_compensation_")]  # noqa: SIM118
 
 
 # Of a palette: True. Its node modifier computes poses.
@@ -222,7 +227,7 @@ def temporary_copy(
     # A driver that was copied along would drive ours.
     copy.animation_data_clear()
     copy.hide_viewport = False
-    if hasattr(copy, "dq_compensation"):
+    if has_group(copy):
         settings_of(copy).is_enabled = False  # nobody follows it
     collection = (scene or bpy.context.scene).collection
     collection.objects.link(copy)

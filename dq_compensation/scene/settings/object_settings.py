@@ -16,7 +16,7 @@ from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
 from ...holding import held
-from ..stack import find_rig
+from ..stack import find_rig, has_group, is_registered
 from .bone_texts import (
     kinds_in,
     names_in,
@@ -445,6 +445,20 @@ def _active_bone(obj: bpy.types.Object) -> str:
     return "" if bone is None else bone.name
 
 
+def _keep_from_exporters(settings: Any, _context: bpy.types.Context) -> None:
+    """Keep the settings out of glTF, also where the add-on is not installed."""
+    if not settings.is_property_set("has_bytes"):
+        settings.has_bytes = b"1"
+
+
+# Of what *Enable* writes to a mesh and to its armature.
+_OF_ENABLE: dict[str, Any] = {
+    "options": {"HIDDEN"},
+    "override": {"LIBRARY_OVERRIDABLE"},
+    "update": _keep_from_exporters,
+}
+
+
 @property_group
 class DQCompensationSettings(_ShownChoices, PropertyGroup):
     """The deformation of a mesh object; of an armature object, the settings of its character."""
@@ -452,10 +466,14 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
     own: bool = props.BoolProperty(
         description="Whether a mesh has settings of its own while its character has others; of an "
         "armature, whether it has the settings of its character",
-        options={"HIDDEN"},
-        override={"LIBRARY_OVERRIDABLE"},
+        **_OF_ENABLE,
     )
-    is_enabled: bool = props.BoolProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
+    is_enabled: bool = props.BoolProperty(**_OF_ENABLE)
+    # Blender's exporter of glTF writes groups of properties as *Custom Properties*, but none that
+    # has bytes.
+    has_bytes: bytes = props.StringProperty(
+        subtype="BYTE_STRING", options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"}
+    )
     enabled: bool = props.BoolProperty(
         description="Whether DQ Compensation deforms this object. Use Enable and Disable to change",
         get=lambda self: self.is_enabled,
@@ -563,8 +581,22 @@ def unregister() -> None:
 
 
 def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
-    """The settings of an object; of an evaluated one, with animation and drivers."""
+    """The settings of an object; of an evaluated one, with animation and drivers.
+
+    Blender writes an empty group into an object that has none: ask `has_group` before reading those
+    of any object.
+    """
     return obj.dq_compensation  # type: ignore[attr-defined]
+
+
+def is_enabled(obj: bpy.types.Object) -> bool:
+    """Whether DQ Compensation deforms an object of any kind."""
+    return has_group(obj) and settings_of(obj).is_enabled
+
+
+def was_enabled(obj: bpy.types.Object) -> bool:
+    """Whether an object is enabled, or was so once."""
+    return has_group(obj) and settings_of(obj).is_property_set("is_enabled")
 
 
 def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
@@ -575,11 +607,11 @@ def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     Returns:
         of an evaluated object the evaluated armature, with animated and driven values.
     """
-    settings = settings_of(obj)
-    if settings.own or not settings.is_property_set("is_enabled"):
+    if not was_enabled(obj) or settings_of(obj).own:
         return None
     armature = find_rig(obj)
-    return armature if armature is not None and settings_of(armature).own else None
+    has_settings = armature is not None and has_group(armature) and settings_of(armature).own
+    return armature if has_settings else None
 
 
 def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:
@@ -613,7 +645,7 @@ class Settings(MethodSettings):
 
         A mesh that goes with its character has those of its armature, but for its groups.
         """
-        return _settings_that_act(obj)
+        return _settings_that_act(obj) if has_group(obj) else Settings()
 
     def with_method(self, chosen_method: ChosenMethod, example_base: ExampleBase) -> Settings:
         """The same with another method."""
@@ -699,7 +731,7 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
 
     None where the add-on is not registered.
     """
-    if not hasattr(obj, "dq_compensation"):
+    if not is_registered() or not has_group(obj):
         return frozenset()
     settings = settings_of(obj)
     names = {item.bone for item in settings.examples}
