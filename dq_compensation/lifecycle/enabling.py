@@ -380,20 +380,27 @@ def disable_all() -> tuple[list[bpy.types.Object], list[bpy.types.Object]]:
 
 
 @operation()
+def refresh_all(objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> None:
+    """Read everything of enabled objects again, add what was removed, and forget failures."""
+    found = list(objects)
+    for obj in found:
+        skinned = SkinnedObject(obj)
+        forget_status(obj)
+        if origin_of(obj) is Origin.DEVELOPMENT and not skinned.has_linked_mesh:
+            put_armature_modifier_back(skinned)
+        was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
+        if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
+            put_armature_modifier_back(skinned)
+    flush(reconcile_all(found, depsgraph).written)
+
+
 def refresh(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Binding:
-    """Read everything of an enabled object again and forget its failures.
+    """`refresh_all` for one.
 
     Raises:
         BindingError: it cannot be deformed as it is now; its native display is back then.
     """
-    skinned = SkinnedObject(obj)
-    forget_status(obj)
-    if origin_of(obj) is Origin.DEVELOPMENT and not skinned.has_linked_mesh:
-        put_armature_modifier_back(skinned)
-    was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
-    if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
-        put_armature_modifier_back(skinned)
-    flush(reconcile_all([obj], depsgraph).written)
+    refresh_all([obj], depsgraph)
     status = status_of(obj)
     if status.binding is None:
         raise BindingError(status.problem or f"{obj.name} cannot be deformed.")

@@ -87,12 +87,11 @@ def awaits_first(skinned: SkinnedObject) -> bool:
     return status_of(obj).softness.is_old and acting.compensates and not acting.by_example
 
 
-def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> None:
-    """Look whether the soft weights that an object keeps are old; compute or leave them.
+def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
+    """Look whether the soft weights that an object keeps are old.
 
     Args:
         edited: its mesh or its weights may have changed.
-        at_once: compute them now.
     """
     obj = skinned.obj
     known = status_of(obj).softness
@@ -114,8 +113,7 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
     _reattach_soft_copy(obj)
     if edited or _follows_others(skinned):
         known.content = content_digests(skinned)
-    records = _records(obj)
-    wanted = records[obj]
+    wanted = _wanted(obj)
     if record_of(skinned) == wanted:
         known.stopped = None
         return
@@ -124,10 +122,6 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool, at_once: bool) -> N
         return
     _let_fitting_copy_act(skinned, wanted["shape"])
     known.is_old = True
-    if not at_once:
-        check_soon()
-        return
-    _soften_now(obj, records)
 
 
 def _let_fitting_copy_act(skinned: SkinnedObject, shape: str) -> None:
@@ -146,8 +140,9 @@ def _follows_others(skinned: SkinnedObject) -> bool:
     return known is not None and known.structure[FOLLOWED] != digest_of_modifiers_before(skinned)
 
 
-def _soften_now(obj: bpy.types.Object, records: dict[bpy.types.Object, dict[str, Any]]) -> None:
+def soften_now(obj: bpy.types.Object) -> None:
     """Compute the soft weights of an object and of all that is softened together with it."""
+    records = _records(obj)
     try:
         run_through(soften_copies(records, _fixed_beside(obj)))
     except UserError as error:

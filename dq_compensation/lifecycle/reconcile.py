@@ -70,6 +70,7 @@ from ..session.character import Character, read, read_if_old, skin_for
 from ..session.known_objects import with_examples
 from ..session.memory import memories
 from ..session.status import (
+    check_soon,
     edits_of,
     fail,
     is_drawn,
@@ -81,7 +82,7 @@ from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
 from .character_settings import begin_character, follow_armature
 from .comparison import Comparison, State, compare_with_file
-from .following_softness import awaits_first, follow_softness
+from .following_softness import awaits_first, follow_softness, soften_now
 from .moving import has_moved_since, is_being_edited, is_object_animated, key_values
 from .notes import about_twists, find_notes
 from .posing import remember_armature
@@ -144,12 +145,21 @@ def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
         if look.is_unread:
             look.status.softness.content = None
     for look in looks:
-        look.soften(at_once=at_once)
-    if any(look.status.softness.is_old for look in looks):
-        # Those of the others are old with them.
-        for look in every:
-            if not (look in looks or look.is_unread or origin_refusal(look.mesh)):
-                look.soften(at_once=at_once)
+        look.follow_softness()
+    if not any(look.status.softness.is_old for look in looks):
+        return
+    # Those of the others are old with them.
+    for look in every:
+        if not (look in looks or look.is_unread or origin_refusal(look.mesh)):
+            look.follow_softness()
+            looks.append(look)
+    if not at_once:
+        check_soon()
+        return
+    for look in looks:
+        if look.status.softness.is_old:
+            with look.keeps_errors():
+                soften_now(look.mesh.obj)
 
 
 def _read(looks: list[_Look], *, patient: bool) -> None:
@@ -266,12 +276,12 @@ class _Look:
         self.status.read = edits_of(self.mesh.obj)
         self._is_read = True
 
-    def soften(self, *, at_once: bool) -> None:
-        """Follow what its soft weights are made from."""
+    def follow_softness(self) -> None:
+        """Look whether its soft weights are old."""
         self.status.softness.is_old, self.status.softness.problem = False, None
         with self.keeps_errors():
             if keeps_soft_weights(self.mesh):
-                follow_softness(self.mesh, edited=self.is_unread, at_once=at_once)
+                follow_softness(self.mesh, edited=self.is_unread)
 
     def read(self, *, patient: bool) -> None:
         """Read it, or take what is remembered of it."""

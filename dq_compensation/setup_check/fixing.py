@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import bpy
 
-from ..errors import BindingError, UserError, raise_refusal
-from ..lifecycle.enabling import refresh
+from ..errors import UserError, raise_refusal
+from ..lifecycle.enabling import refresh_all
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.scenes import evaluate_unkeyed
 from ..scene.stack import find_rig
@@ -313,10 +312,9 @@ def follow_up(obj: bpy.types.Object) -> Findings:
 def _bring_up_to_date(objects: Sequence[bpy.types.Object]) -> None:
     evaluate_unkeyed()
     read = {each for obj in objects for each in (obj.data, find_rig(obj)) if each is not None}
-    for other in list(enabled_objects()):
-        if not read.isdisjoint((other.data, find_rig(other))) and other.library is None:
-            with suppress(BindingError):  # the main panel says so
-                refresh(other, _current_depsgraph())
+    local = [obj for obj in enabled_objects() if obj.library is None]
+    concerned = [obj for obj in local if not read.isdisjoint((obj.data, find_rig(obj)))]
+    refresh_all(concerned, _current_depsgraph())  # the main panel says what cannot be deformed
     # What was written is evaluated now, so that it does not arrive as a change afterwards.
     bpy.context.view_layer.update()
 
