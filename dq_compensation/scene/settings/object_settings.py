@@ -16,7 +16,7 @@ from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
 from ...holding import held
-from ..stack import find_rig, has_group, is_registered
+from ..stack import find_rig, has_group
 from .bone_texts import (
     kinds_in,
     names_in,
@@ -731,7 +731,7 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
 
     None where the add-on is not registered.
     """
-    if not is_registered() or not has_group(obj):
+    if not has_group(obj):
         return frozenset()
     settings = settings_of(obj)
     names = {item.bone for item in settings.examples}
