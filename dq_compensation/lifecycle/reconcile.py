@@ -38,9 +38,11 @@ from ..modifier.installation import (
     replace_armature_modifier,
     show_armature_result,
 )
+from ..modifier.modifier_inputs import get_input
 from ..modifier.modifier_stack import (
     vertex_count_difference,
 )
+from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.plain_view import show_ours
 from ..modifier.stack_parts import remove, show_where_ours_acts
 from ..modifier.users_settings import give_back, set_reasons, show_surface
@@ -61,11 +63,14 @@ from ..scene.binding.content import (
     object_signature,
 )
 from ..scene.blender.armature import armature_of, has_moved
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import record_in
 from ..scene.blender.rigging import broken_pose, deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings
+from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.stack import BEFORE
+from ..scene.vertex_groups import rename_kept
+from ..session.changes import writing_settings
 from ..session.character import Character, read, read_if_old, skin_for
 from ..session.known_objects import with_examples
 from ..session.memory import memories
@@ -86,7 +91,6 @@ from .following_softness import awaits_first, follow_softness, soften_now
 from .moving import has_moved_since, is_being_edited, is_object_animated, key_values
 from .notes import about_twists, find_notes
 from .posing import remember_armature
-from .renamed_bones import follow_renamed_bones
 
 # The methods that find no limbs and no joints on the skin.
 _PLAIN = frozenset(method for method, rules in RULES.items() if rules.needs is None)
@@ -326,7 +330,7 @@ class _Look:
         if ours is None or self.binding is None:
             return False
         written = record_in(self.mesh.obj, STATE_PROPERTY).get("bones")
-        return written != self.binding.structure["bones"] and follow_renamed_bones(ours)
+        return written != self.binding.structure["bones"] and _follow_renamed_bones(ours)
 
     def bind(self, binding: Binding) -> None:
         """Take a binding, and remember it."""
@@ -411,6 +415,37 @@ class _Look:
             differs = bool(mesh.modifiers_before) and may_differ_in_frames(mesh)
             status.changes_with_frames = moves or differs
         status.signature = signature, shape
+
+
+def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
+    """Write the new names of bones into the settings of all objects that share an armature.
+
+    Blender renames vertex groups with the bones, those of the palette too, but not our settings.
+
+    Args:
+        modifier: of an enabled one whose palette was written before the bones were renamed.
+
+    Returns:
+        whether any were.
+    """
+    palette = get_input(modifier, "Palette")
+    rig = armature_of_palette(palette) if palette is not None else None
+    if palette is None or rig is None or palette.library is not None:
+        return False
+    renamed = renamed_bones(palette, rig)
+    if not renamed:
+        return False
+    with writing_settings():
+        for other in bpy.data.objects:
+            is_local_mesh = other.type == "MESH" and other.library is None
+            if is_local_mesh and SkinnedObject(other).find_rig() == rig:
+                rename_bones(other, renamed)
+                if mesh_of(other).library is None:
+                    rename_kept(other, renamed)
+        if rig.library is None:
+            rename_bones(rig, renamed)
+    remember_names(palette)
+    return True
 
 
 def _with_meanwhile(found: Comparison) -> str:
