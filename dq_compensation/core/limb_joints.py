@@ -355,9 +355,10 @@ class SkinAtRest:
 
         It is the nearest ancestor that moves vertices, where the mesh shows joints by these. Limbs
         of rigs whose deforming bones have controls for parents (Rigify: thighs, arms) have no such
-        ancestor: they hang on the bone with which their first bone shares most skin, one limb after
-        the other from the trunk out; never on a bone of the other side: thighs share skin, too. The
-        trunk has the fewest bones above it, and of these most skin.
+        ancestor: they hang on the bone that lies in the nearest of these controls, else on the one
+        with which their first bone shares most skin as it was painted, one limb after the other
+        from the trunk out; never on a bone of the other side: thighs share skin, too. The trunk has
+        the fewest bones above it, and of these most skin.
 
         Shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
         """
@@ -372,14 +373,58 @@ class SkinAtRest:
             parents = np.where(skipped, above[parents], parents)
         if np.count_nonzero(moves & (parents < 0)) > 1:
             sides = np.zeros(len(parents), np.int8) if sides is None else sides
-            _join_limbs(parents, moves, self.influences, depths(above), sides)
+            controlled = _bones_in_controls(skeleton, above, moves, moves & (parents < 0))
+            painted = self.influences if self.painted is None else self.painted
+            _join_limbs(parents, controlled, moves, painted, depths(above), sides)
         return parents.astype(np.int32)
 
 
+# How exactly bones lie in controls, in sizes of the skeleton, and for unit axes.
+_SAME_PLACE = 1e-3
+# Makes any amount of shared skin less than the least of others.
+_LAST = 1e-30
+
+
+def _bones_in_controls(
+    skeleton: Skeleton, above: Int32s, moves: Booleans, asked: Booleans
+) -> Int64s:
+    """Shape (B,), the bone with skin that lies in the nearest control above each; -1 for none.
+
+    A control moves no skin. A bone lies in it with the same rest matrix, but for the Y axis, which
+    leads along the limb that was found. A bone's own control does not count.
+
+    Args:
+        above: shape (B,), the parents.
+        asked: shape (B,), the bones to look at, above which there are only controls.
+    """
+    axes = skeleton.rest[:, :3, [0, 2]].reshape(-1, 6)
+    places = np.hstack((skeleton.heads / extent(skeleton.heads), axes))
+    found, moving = np.full(len(above), -1), np.flatnonzero(moves)
+    bones = np.flatnonzero(asked)
+    controls = above[bones]
+    while len(bones := bones[controls >= 0]):
+        controls = controls[controls >= 0]
+        lies_in = np.abs(places[controls][:, None] - places[moving]).max(axis=2) < _SAME_PLACE
+        lies_in[(lies_in & (moving == bones[:, None])).any(axis=1)] = False
+        found[bones] = np.where(lies_in.any(axis=1), moving[lies_in.argmax(axis=1)], -1)
+        going = found[bones] < 0
+        bones, controls = bones[going], above[controls[going]]
+    return found
+
+
 def _join_limbs(
-    parents: Int32s, moves: Booleans, influences: Influences, depth: Int64s, sides: Integers
+    parents: Int32s,
+    controlled: Int64s,
+    moves: Booleans,
+    influences: Influences,
+    depth: Int64s,
+    sides: Integers,
 ) -> None:
-    """Give the first bones of limbs parents, as `SkinAtRest.body_parents` says."""
+    """Give the first bones of limbs parents, as `SkinAtRest.body_parents` says.
+
+    Args:
+        controlled: of `_bones_in_controls`.
+    """
     count = len(parents)
     first = np.flatnonzero(moves & (parents < 0))
     row = np.full(count, -1)
@@ -397,6 +442,10 @@ def _join_limbs(
     shared = np.bincount(pairs.ravel(), products.ravel(), len(first) * count)
     shared = shared.reshape(len(first), count)
     shared[sides[first][:, None] * sides[None] < 0] = 0.0
+    # Skin counts last where a control tells, unless that would make a cycle.
+    told = np.flatnonzero(controlled[first] >= 0)
+    shared[told] *= _LAST
+    shared[told, controlled[first[told]]] = np.inf
     trunk = np.lexsort((-skin, depth[first]))[0]
     joined = limb == trunk
     waiting = np.arange(len(first)) != trunk
