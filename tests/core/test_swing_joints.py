@@ -232,7 +232,14 @@ def _controlled(of: list[int], parents: list[int]) -> Skeleton:
 
 
 # The arm shares most skin with the trunk.
-SHARED = ({0: 1.0}, {0: 1.0}, {0: 0.6, 2: 0.4}, {1: 0.9, 0: 0.1}, {1: 0.9, 2: 0.1}, {2: 0.6, 3: 0.4})
+SHARED = (
+    {0: 1.0},
+    {0: 1.0},
+    {0: 0.6, 2: 0.4},
+    {1: 0.9, 0: 0.1},
+    {1: 0.9, 2: 0.1},
+    {2: 0.6, 3: 0.4},
+)
 
 
 def _behind(controls: int, *rows: dict[int, float]) -> Influences:
