@@ -31,6 +31,8 @@ _AROUND = 1.1
 _INSIDE = 0.5
 # With less than this of each vertex, a leaf has no skin of its own.
 _OWN = 0.85
+# Cosine of the angle from the bone before a twist bone in line to the twist bone.
+_IN_LINE = 0.95
 # Leaves end here, in lengths of the limb.
 _END = 1.05
 
@@ -47,7 +49,9 @@ def _limbs_of_bones(
     the bone and its leaves have beside the limb.
 
     A bone that the user takes for a twist bone is a leaf alone, wherever it is; bones below it stay
-    limbs. What is a part of a leaf with a bone that the user takes for something else is none.
+    limbs. So is one in the line of its limb, between the bone before it and the one behind it,
+    whose name says that it twists, also where the user takes it for a limb: it bends at neither of
+    its ends. What is a part of a leaf with a bone that the user takes for something else is none.
 
     Arguments as of `SkinAtRest`.
     """
@@ -74,11 +78,24 @@ def _limbs_of_bones(
         is_leaf |= going & is_leaf[above]
         above = np.where(going, skeleton.parents[above], -1)
     is_leaf[bones_of(kinds, "TWIST_BONE")] = True
+    is_leaf |= _twists_in_line(skeleton, tree.next_bones, kinds)
     is_leaf &= skeleton.parents >= 0
     limbs = np.where(is_leaf, skeleton.parents, own)
     while is_leaf[limbs].any():
         limbs = np.where(is_leaf[limbs], skeleton.parents[limbs], limbs)
     return limbs
+
+
+def _twists_in_line(skeleton: Skeleton, next_bones: Indices, kinds: BoneKinds) -> Booleans:
+    """Shape (B,), the bones in the line of a limb whose names say that they twist it."""
+    found, heads = skeleton.twisting & (skeleton.parents >= 0) & (next_bones >= 0), skeleton.heads
+    bones = np.flatnonzero(found)
+    above = skeleton.parents[bones]
+    ways = (heads[bones] - heads[above], heads[next_bones[bones]] - heads[bones])
+    straight = dots(*(unit_or(way, 0.0) for way in ways)) > _IN_LINE
+    found[bones] = straight & (next_bones[above] == bones)
+    found[bones_of(kinds, "ROW", "FACE", "RIGID")] = False
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +230,10 @@ def _from_limb(away: Floats, ways: Floats) -> Floats:
 # What is known of a skin whatever its bones are.
 _OF_WEIGHTS = ("middle", "moments", "moves")
 # What a skin and its skeleton are given as arrays.
-_OF_ONE, _OF_SKELETON = ("positions", "mesh_parents", "sides"), ("parents", "rest", "tails")
+_OF_ONE, _OF_SKELETON = (
+    ("positions", "mesh_parents", "sides"),
+    ("parents", "rest", "tails", "twisting"),
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -294,7 +294,11 @@ def _has_twist_bones(limb: int, lines: _Lines, skin: SkinAtRest, moves: Booleans
     """Whether twist bones lie in the limb: bones without children, with their skin around it.
 
     Their parent is the limb's own bone or its parent. What the user takes bones for counts first.
+    Or the limb goes on in one, or is one: see `SkinAtRest.limbs_of_bones`.
     """
+    line = np.array([limb, lines.next_bones[limb]])
+    if (skin.limbs_of_bones[line] != line).any():
+        return True
     parents, chosen = skin.body_parents, bones_of(skin.kinds, "TWIST_BONE")
     if (moves[chosen] & (skin.limbs_of_bones[chosen] == limb)).any():
         return True
