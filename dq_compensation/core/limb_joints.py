@@ -382,8 +382,16 @@ class SkinAtRest:
 
         Shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
         """
-        if self.whole is not None:
-            return self.whole.body_parents
+        return (
+            self._body_parents(by_controls=True) if self.whole is None else self.whole.body_parents
+        )
+
+    @property
+    def parents_by_skin(self) -> Int32s:
+        """`body_parents` where controls do not tell: a hip bone carries the thigh beside it."""
+        return self._body_parents(by_controls=False)
+
+    def _body_parents(self, *, by_controls: bool) -> Int32s:
         skeleton, sides, moves = self.skeleton, self.sides, self.moves
         above = skeleton.parents
         if self.mesh_parents is not None:
@@ -393,7 +401,8 @@ class SkinAtRest:
             parents = np.where(skipped, above[parents], parents)
         if np.count_nonzero(moves & (parents < 0)) > 1:
             sides = np.zeros(len(parents), np.int8) if sides is None else sides
-            controlled = _bones_in_controls(skeleton, above, moves, moves & (parents < 0))
+            asked = moves & (parents < 0) & by_controls
+            controlled = _bones_in_controls(skeleton, above, moves, asked)
             painted = self.influences if self.painted is None else self.painted
             _join_limbs(parents, controlled, moves, painted, depths(above), sides)
         return parents.astype(np.int32)

@@ -252,6 +252,8 @@ def test_limbs_hang_on_the_bones_that_lie_in_their_controls() -> None:
     skeleton = _controlled([0, 1], [-1, 0, 0, 0, 1, 4])
     influences = _behind(2, *SHARED)
     np.testing.assert_array_equal(_body_parents(skeleton, influences), [-1, -1, -1, 2, 3, 4])
+    skin = SkinAtRest(np.zeros((6, 3)), influences, skeleton)
+    np.testing.assert_array_equal(skin.parents_by_skin, [-1, -1, -1, 2, 2, 4])
     # Their own control is none, nor is one that lies elsewhere: here the skin tells.
     skeleton = _controlled([2, 3], [-1, 0, -1, -1, 0, 4])
     np.testing.assert_array_equal(_body_parents(skeleton, influences), [-1, -1, -1, 2, 2, 4])
