@@ -164,7 +164,8 @@ def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     """The point of each vertex of several meshes, one mesh behind the other.
 
     Vertices of a mesh are one point as `points_of_vertices` has it. Where vertices of two meshes
-    lie in one place, with the same weights, their points are one, but for those of copies.
+    lie in one place, with the same weights, their points are one, but for those of copies: what
+    most of whose faces another mesh has, too.
     """
     own = [mesh.points for mesh in meshes]
     starts = np.cumsum([0, *(len(each) for each in own)])
@@ -177,7 +178,8 @@ def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     alike = _differences(meshes, one, other) <= SEAM_ALIKE
     one, other = one[alike], other[alike]
     meets = of_mesh[one], of_mesh[other]
-    seams = ~_are_copies(meshes, starts, (one, other), meets)[meets]
+    copies = _are_copies(meshes, starts, (one, other), meets)
+    seams = ~(copies[meets[0]] | copies[meets[1]])
     edges = np.stack((points[one[seams]], points[other[seams]]), axis=1)
     label = islands(edges, len(positions))
     return np.unique(label[points], return_inverse=True)[1].reshape(-1)
@@ -221,14 +223,16 @@ def _are_copies(
     pairs: tuple[Indices, Indices],
     meets: tuple[Indices, Indices],
 ) -> Booleans:
-    """Shape (k, k), above the diagonal: two meshes most of whose faces lie in one place.
+    """Shape (k,), the meshes most of whose faces lie in one place with those of a larger one.
+
+    Of equal ones the first is none.
 
     Args:
         starts: shape (k + 1,), the first vertex of each mesh.
         pairs: shape (p,) both, vertices in one place.
         meets: shape (p,) both, their meshes.
     """
-    found = np.zeros((len(meshes), len(meshes)), np.bool_)
+    found, sizes = np.zeros(len(meshes), np.bool_), [len(mesh.face_starts) for mesh in meshes]
     for row, column in np.unique(np.stack(meets, axis=1), axis=0).tolist():
         chosen = (meets[0] == row) & (meets[1] == column)
         partner = np.full(len(meshes[column].positions), -1)
@@ -238,7 +242,8 @@ def _are_copies(
         both = (meshes[row], in_one_place), (meshes[column], partner)
         faces = np.concatenate([mesh.face_keys(places) for mesh, places in both])
         shared = (np.unique(faces, axis=0, return_counts=True)[1] > 1).sum()
-        found[row, column] = 2 * shared > min(len(mesh.face_starts) for mesh, _ in both)
+        smaller = row if sizes[row] < sizes[column] else column
+        found[smaller] |= 2 * shared > sizes[smaller]
     return found
 
 

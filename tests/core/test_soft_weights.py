@@ -105,7 +105,7 @@ def softened(
     held[list(kept)] = True
     radii = limb_radii(positions, influences, skeleton)
     radii = smooth_radii(surface, radii[surface.vertices])
-    amounts = np.full(len(positions), amount)
+    amounts = np.full(len(surface.vertices), amount)
     limbs = np.arange(skeleton.bone_count)
     found = run(soft_weights(surface, influences, radii, amounts, held, most=most, limbs=limbs))
     return with_rows(dense(influences, skeleton.bone_count), found)
@@ -123,7 +123,7 @@ def with_rows(weights: NDArray[np.float64], soft: SoftWeights) -> NDArray[np.flo
 def test_what_is_softened_goes_over_into_what_is_fixed(is_soft: bool) -> None:
     positions, faces, painted = tube(81, 24)
     surface, skeleton = surface_of(positions, faces, painted), limb_skeleton()
-    radii, amounts = limb_radii(positions, painted, skeleton), np.full(len(positions), 0.5)
+    radii, amounts = limb_radii(positions, painted, skeleton), np.full(len(surface.vertices), 0.5)
     radii = smooth_radii(surface, radii[surface.vertices])
     whole = softened(positions, faces, painted, skeleton)
     points = np.flatnonzero(positions[surface.vertices, 2] <= -0.01)
