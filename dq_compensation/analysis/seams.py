@@ -19,6 +19,8 @@ SEAM_APART, SEAM_ALIKE = 1e-5, 1e-3
 SEAM_MEANT = 1e-3
 # The size of cells in which vertices in one place are looked for, in how far they may lie apart.
 _CELL = 8.0
+# An odd number that mixes the bits of those that it multiplies.
+_MIX = np.int64(0x2545F4914F6CDD1D)
 # The fewest edges of a seam.
 _FEWEST = 3
 
@@ -67,14 +69,15 @@ class SeamMesh:
         return (sums[faces] / counts[faces, None]).astype(np.float64)
 
     def face_keys(self, places: Indices) -> Int64s:
-        """Shape (k, 3), what tells faces apart by the places (n,) of vertices; not those at -1."""
+        """Shape (k,), what tells faces apart by the places (n,) of vertices; not those at -1."""
         if not len(self.face_starts):
-            return np.zeros((0, 3), np.int64)
+            return np.zeros(0, np.int64)
         corners = places[self.corner_vertex].astype(np.int64)
-        counts = np.diff(np.append(self.face_starts, len(corners)))
         kept = np.minimum.reduceat(corners, self.face_starts) >= 0
-        sums = [np.add.reduceat(each, self.face_starts) for each in (corners, corners**2)]
-        return np.stack((counts, *sums), axis=1)[kept]
+        # Sums of what looks like random numbers of 64 bits, whatever corner is first.
+        mixed = (corners + 1) * _MIX
+        mixed = (mixed ^ (mixed >> 29)) * _MIX
+        return np.add.reduceat(mixed ^ (mixed >> 32), self.face_starts)[kept]
 
     @cached_property
     def points(self) -> Indices:
@@ -233,17 +236,21 @@ def _are_copies(
         meets: shape (p,) both, their meshes.
     """
     found, sizes = np.zeros(len(meshes), np.bool_), [len(mesh.face_starts) for mesh in meshes]
-    for row, column in np.unique(np.stack(meets, axis=1), axis=0).tolist():
-        chosen = (meets[0] == row) & (meets[1] == column)
-        partner = np.full(len(meshes[column].positions), -1)
-        partner[pairs[1][chosen] - starts[column]] = pairs[0][chosen] - starts[row]
-        in_one_place = np.full(len(meshes[row].positions), -1)
-        in_one_place[partner[partner >= 0]] = partner[partner >= 0]
-        both = (meshes[row], in_one_place), (meshes[column], partner)
-        faces = np.concatenate([mesh.face_keys(places) for mesh, places in both])
-        shared = (np.unique(faces, axis=0, return_counts=True)[1] > 1).sum()
+    key = meets[0] * len(meshes) + meets[1]
+    order = np.argsort(key, kind="stable")
+    which, begins = np.unique(key[order], return_index=True)
+    for both, rows in zip(which.tolist(), np.split(order, begins[1:]), strict=True):
+        row, column = divmod(both, len(meshes))
         smaller = row if sizes[row] < sizes[column] else column
-        found[smaller] |= 2 * shared > sizes[smaller]
+        # Faces have at least half as many vertices.
+        if found[smaller] or 4 * len(rows) < sizes[smaller]:
+            continue
+        one, other = pairs[0][rows] - starts[row], pairs[1][rows] - starts[column]
+        places = [np.full(len(meshes[mesh].positions), -1) for mesh in (row, column)]
+        places[0][one] = one
+        places[1][other] = one
+        faces = [meshes[row].face_keys(places[0]), meshes[column].face_keys(places[1])]
+        found[smaller] = 2 * np.isin(*faces).sum() > sizes[smaller]
     return found
 
 

@@ -571,10 +571,17 @@ def _of_limbs(bones: Integers, start: Floats, limbs: Integers) -> tuple[Integers
     return bones, start
 
 
-def smooth_radii(surface: SkinSurface, radii: Floats) -> Float64s:
-    """`limb_radii` of the points of a surface, shape (n,), without jumps where bones take over."""
+def smooth_radii(surface: SkinSurface, radii: Floats, still: Indices | None = None) -> Float64s:
+    """`limb_radii` of the points of a surface, shape (n,), without jumps where bones take over.
+
+    Args:
+        still: points whose radii stay.
+    """
     largest = max(float(radii.max(initial=0.0)), 1e-30)
-    return surface.diffused(radii / largest, _RADII_BY * radii) * largest
+    lengths = _RADII_BY * radii
+    if still is not None:
+        lengths[still] = 0.0
+    return surface.diffused(radii / largest, lengths) * largest
 
 
 def _lengths(

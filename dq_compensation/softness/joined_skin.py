@@ -270,11 +270,10 @@ class JoinedSkin:
 
     @cached_property
     def _radii(self) -> Float64s:
-        """Shape (n,), of the points."""
-        skin = self.skin
-        return smooth_radii(
-            self.surface, limb_radii(skin.positions, skin.influences, skin.skeleton)
-        )
+        """Shape (n,), of the points; those of what changes as others do do not matter."""
+        skin, matched = self.skin, self.layers.points[~self.layers.copies]
+        radii = limb_radii(skin.positions, skin.influences, skin.skeleton)
+        return smooth_radii(self.surface, radii, matched)
 
     @cached_property
     def _spread(self) -> Float64s:

@@ -32,6 +32,8 @@ _NEAR, _ALIKE = 0.7, 0.5
 # It faces the same way, and lies above or below the other surface, not beside it, within an angle
 # with this cosine; so near, in the same parts, it is on it.
 _UPRIGHT, _ON = 0.5, 0.02
+# What is nearer, in the same parts, lies in one place with it.
+_AT_ONCE = 1e-4
 # The other side of cloth with thickness is as near as this part of the radius, with this much of
 # the weights in common.
 _THICKNESS, _SAME = 0.1, 0.9
@@ -371,6 +373,7 @@ class _Finder:
         behind, copies = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         for column in np.flatnonzero(over.any(axis=0)).tolist():
             rows = np.flatnonzero(over[self._pieces, column] & ~skin.rigid)
+            rows = rows[nearest[rows] > _AT_ONCE * skin.radii[rows]]
             on = self._on(rows, column, skin.surface.positions[rows], skin.radii[rows])
             behind[on.points[on.facing <= -_UPRIGHT]] = True
             best = (on.facing >= _UPRIGHT) & (on.found.distances < nearest[on.points])
