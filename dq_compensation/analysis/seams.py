@@ -238,9 +238,9 @@ def _are_copies(
     found, sizes = np.zeros(len(meshes), np.bool_), [len(mesh.face_starts) for mesh in meshes]
     key = meets[0] * len(meshes) + meets[1]
     order = np.argsort(key, kind="stable")
-    which, begins = np.unique(key[order], return_index=True)
-    for both, rows in zip(which.tolist(), np.split(order, begins[1:]), strict=True):
-        row, column = divmod(both, len(meshes))
+    for both, count in zip(*np.unique(key, return_counts=True), strict=True):
+        rows, order = order[:count], order[count:]
+        row, column = divmod(int(both), len(meshes))
         smaller = row if sizes[row] < sizes[column] else column
         # Faces have at least half as many vertices.
         if found[smaller] or 4 * len(rows) < sizes[smaller]:
