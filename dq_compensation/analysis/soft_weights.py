@@ -312,6 +312,8 @@ class Matches:
         corners, shares: shape (m, 3), the points around the place below each, and its barycentric
             shares of them.
         amounts: shape (m,), how much of the change counts.
+        rigid: shape (m,), the rigid piece that each is of, which changes as one, by the mean; -1
+            for none.
         turns: shape (n,), of all points: a point lies on those of earlier turns only.
     """
 
@@ -319,13 +321,15 @@ class Matches:
     corners: Integers
     shares: Floats
     amounts: Floats
+    rigid: Integers
     turns: Integers
 
     @classmethod
     def none(cls, count: int) -> Matches:
         """Of a surface of so many points, none of which lies on others."""
         rows, places = np.zeros(0, np.intp), np.zeros((0, 3))
-        return cls(rows, places.astype(np.intp), places, np.zeros(0), np.zeros(count, np.intp))
+        turns = np.zeros(count, np.intp)
+        return cls(rows, places.astype(np.intp), places, np.zeros(0), rows, turns)
 
 
 def soft_weights(
@@ -387,7 +391,12 @@ def soft_weights(
             changes = followed_weights(
                 before.at(at), places, (before, now), of, _rows_of(kept, at), most
             )
-            now = now.with_rows(at[changes.vertices], Influences(changes.bones, changes.weights))
+            new = Influences(changes.bones, changes.weights)
+            now = now.with_rows(at[changes.vertices], new)
+            if len(pieces := np.unique(matches.rigid[rows[changes.vertices]])) > (pieces < 0).sum():
+                one = np.isin(matches.rigid[rows], pieces[pieces >= 0])
+                of = matches.rigid[rows[one]], surface.areas[at[one]]
+                now = now.with_rows(at[one], _as_one(now.at(at[one]), *of, most))
         solved = np.flatnonzero((lengths > 0.0) & (matches.turns == turn))
         if len(solved):
             steps = _diffused(surface, now, lengths, solved, kept, most, limbs)
@@ -399,6 +408,26 @@ def soft_weights(
     rows = now.at(surface.point_of_vertex[vertices])
     yield 1.0
     return SoftWeights(vertices, rows.bones, rows.weights)
+
+
+def _as_one(influences: Influences, pieces: Integers, areas: Floats, most: int) -> Influences:
+    """The mean of the influences of each piece, by areas, at all its rows.
+
+    Args:
+        influences: shapes (m, k).
+        pieces, areas: shape (m,).
+    """
+    pieces = np.unique(pieces, return_inverse=True)[1].reshape(-1)
+    # Those of next to no area count alike.
+    areas = np.maximum(areas, 1e-9 * areas.max(initial=1.0))
+    rows, slots = np.nonzero(influences.weights)
+    weights = influences.weights[rows, slots] * areas[rows]
+    count = int(pieces.max(initial=-1)) + 1
+    mean = Influences.from_triples(
+        pieces[rows], influences.bones[rows, slots], weights / areas.max(), count
+    )
+    weights = _seen(cut_weights(mean.weights, most))
+    return Influences(mean.bones[pieces], weights[pieces])
 
 
 def _part_of(

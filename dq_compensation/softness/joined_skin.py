@@ -266,7 +266,7 @@ class JoinedSkin:
             kept &= ~np.isin(layers.points, self.fixed[0])
         points = layers.points[kept]
         places = layers.corners[kept], layers.shares[kept]
-        return Matches(points, *places, amounts[points], layers.turns)
+        return Matches(points, *places, amounts[points], layers.rigid[kept], layers.turns)
 
     @cached_property
     def _radii(self) -> Float64s:

@@ -29,6 +29,8 @@ _MOST_BELOW = 24
 # A point is on another surface where that is nearer than this part of the limb's radius, with this
 # much of the weights in common.
 _NEAR, _ALIKE = 0.7, 0.5
+# What has sunk into it by more than this share of that is not on it.
+_SUNK = 0.3
 # It faces the same way, and lies above or below the other surface, not beside it, within an angle
 # with this cosine; so near, in the same parts, it is on it.
 _UPRIGHT, _ON = 0.5, 0.02
@@ -37,8 +39,6 @@ _AT_ONCE = 1e-4
 # The other side of cloth with thickness is as near as this part of the radius, with this much of
 # the weights in common.
 _THICKNESS, _SAME = 0.1, 0.9
-# A rigid piece is flat where it is as thin as this part of the radius.
-_FLAT = 0.1
 # A piece of which so much lies on another one lies in it, as copies and levels of detail do, where
 # no more than this share of that is outside, less what is inside.
 _COPIED, _MOSTLY = 0.6, 0.6
@@ -227,8 +227,10 @@ class Layers:
         points: shape (m,), those that lie on another piece of skin, or on the outer side of their
             own where that does.
         corners, shares: shape (m, 3), of `Matches`.
-        meshes: shape (m,), the mesh below each.
+        meshes: shape (m,), the mesh below each; -1 for what does not lie on any of a rigid piece
+            most of which does.
         copies: shape (m,), those of copies and levels of detail of what they lie on.
+        rigid: shape (m,), the rigid piece that each is of; -1 for none.
         turns: shape (n,), of `Matches`.
         bodies: shape (k,), the mesh on which most of each mesh lies; -1 where most of it lies on
             none, or on the mesh itself.
@@ -239,6 +241,7 @@ class Layers:
     shares: Float64s
     meshes: Indices
     copies: Booleans
+    rigid: Indices
     turns: Indices
     bodies: Indices
 
@@ -371,12 +374,17 @@ class _Finder:
         nearest, mesh = np.full(count, np.inf), np.full(count, -1)
         corners, shares = np.zeros((count, 3), np.intp), np.zeros((count, 3))
         behind, copies = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        for column in np.flatnonzero(over.any(axis=0)).tolist():
-            rows = np.flatnonzero(over[self._pieces, column] & ~skin.rigid)
+        # The innermost counts, so that all layers change alike; of those side by side the nearest.
+        rank, columns = -1, np.flatnonzero(over.any(axis=0))
+        for column in columns[np.argsort(ranks[self._below[columns]], kind="stable")].tolist():
+            if ranks[self._below[column]] > rank:
+                rank, left = int(ranks[self._below[column]]), mesh < 0
+            rows = np.flatnonzero(over[self._pieces, column] & left)
             rows = rows[nearest[rows] > _AT_ONCE * skin.radii[rows]]
-            on = self._on(rows, column, skin.surface.positions[rows], skin.radii[rows])
+            on = self._on(rows, column)
             behind[on.points[on.facing <= -_UPRIGHT]] = True
-            best = (on.facing >= _UPRIGHT) & (on.found.distances < nearest[on.points])
+            best = (on.facing >= _UPRIGHT) | skin.rigid[on.points]
+            best &= on.found.distances < nearest[on.points]
             at = on.points[best]
             nearest[at], mesh[at] = on.found.distances[best], on.meshes[best]
             corners[at], shares[at] = on.found.corners[best], on.found.shares[best]
@@ -385,11 +393,14 @@ class _Finder:
         turns = 2 * ranks[self._pieces] + 1
         turns[matched] -= 1
         self._match_other_sides(behind & ~matched, matched.copy(), (mesh, corners, shares))
-        self._match_flat_pieces((mesh, corners, shares))
-        turns[skin.rigid] = turns.max(initial=0) + 1
-        points = np.flatnonzero(mesh >= 0)
+        lying = 2 * np.bincount(self._pieces, matched, self._count) >= self._sizes
+        as_one = skin.rigid & lying[self._pieces]
+        mesh[skin.rigid & ~as_one] = -1
+        turns[as_one] = 2 * ranks[self._pieces[as_one]]
+        points = np.flatnonzero((mesh >= 0) | as_one)
         to = corners[points], shares[points], mesh[points], copies[points]
-        return Layers(points, *to, turns, self._bodies(mesh))
+        rigid = np.where(skin.rigid, self._pieces, -1)[points]
+        return Layers(points, *to, rigid, turns, self._bodies(mesh))
 
     def _bodies(self, below: Indices) -> Indices:
         """The `bodies` by the mesh below each point, (n,); -1 for none."""
@@ -456,14 +467,14 @@ class _Finder:
         order = np.argsort(pieces, kind="stable")
         of = pieces[order]
         places = np.arange(len(order)) - (np.cumsum(self._sizes) - self._sizes)[of]
-        samples = order[(places % steps[of] == 0) & ~skin.rigid[order]]
+        samples = order[places % steps[of] == 0]
         counts = np.bincount(pieces[samples], minlength=self._count)
         each = self._areas / np.maximum(counts, 1)
         covered = np.zeros((2, self._count, len(self._below)))
         for column, piece in enumerate(self._below.tolist()):
             rows = samples[pieces[samples] != piece]
-            on = self._on(rows, column, skin.surface.positions[rows], skin.radii[rows])
-            kept = on.facing >= _UPRIGHT
+            on = self._on(rows, column)
+            kept = (on.facing >= _UPRIGHT) | skin.rigid[on.points]
             points, heights = on.points[kept], on.heights[kept]
             sides = np.sign(heights) * (np.abs(heights) > 1e-3 * _NEAR * skin.radii[points])
             sides[self._chosen[skin.meshes[points], on.meshes[kept]]] = _CHOSEN
@@ -472,14 +483,11 @@ class _Finder:
             covered[1, :, column] = np.bincount(of, each[of] * sides, self._count)
         return covered[0], covered[1]
 
-    def _on(self, points: Indices, column: int, places: Floats, radii: Floats) -> _On:
-        """Which points are on a piece below.
-
-        Args:
-            places, radii: of the points; of rigid pieces those of the middle.
-        """
+    def _on(self, points: Indices, column: int) -> _On:
+        """Which points are on a piece below."""
         skin, triangles = self._skin, self._skin.triangles[self._triangles[column]]
-        corners, reach = skin.surface.positions[triangles.reshape(-1)], _NEAR * radii
+        corners = skin.surface.positions[triangles.reshape(-1)]
+        places, reach = skin.surface.positions[points], _NEAR * skin.radii[points]
         near = (places > corners.min(axis=0) - reach[:, None]).all(axis=1)
         near &= (places < corners.max(axis=0) + reach[:, None]).all(axis=1)
         points, places, reach = points[near], places[near], reach[near]
@@ -497,8 +505,9 @@ class _Finder:
         beside = (np.abs(heights) < _UPRIGHT * found.distances) & (
             found.distances > _ON * reach[found.rows]
         )
+        sunk = heights < -_SUNK * reach[found.rows]
         meshes = skin.meshes_of_triangles[self._triangles[column][found.triangles]]
-        kept = (common > _ALIKE) & ~beside & self._may_lie[skin.meshes[points], meshes]
+        kept = (common > _ALIKE) & ~beside & ~sunk & self._may_lie[skin.meshes[points], meshes]
         rows = np.flatnonzero(kept)
         facing = dots(skin.normals[points], normals)
         of = (
@@ -537,35 +546,3 @@ class _Finder:
         meshes, corners, shares = to
         meshes[points[alike]] = meshes[outer[alike]]
         corners[points[alike]], shares[points[alike]] = found.corners[alike], found.shares[alike]
-
-    def _match_flat_pieces(self, to: tuple[Indices, Indices, Float64s]) -> None:
-        """Let flat rigid pieces, as buttons, lie on what is below their middle, as one."""
-        skin, pieces = self._skin, self._pieces
-        rows = np.flatnonzero(skin.rigid)
-        if not len(rows):
-            return
-        first, of = np.unique(pieces[rows], return_index=True, return_inverse=True)[1:]
-        of, places = of.reshape(-1), skin.surface.positions[rows]
-        counts = np.bincount(of)
-        sums = [np.bincount(of, each) for each in (*places.T, skin.radii[rows])]
-        middles, radii = np.stack(sums[:3], axis=1) / counts[:, None], sums[3] / counts
-        away = places - middles[of]
-        spread = [[np.bincount(of, a * b) for a in away.T] for b in away.T]
-        thick = np.linalg.eigvalsh(np.moveaxis(np.array(spread), 2, 0) / counts[:, None, None])
-        flat = np.flatnonzero(np.sqrt(thick[:, 0].clip(0.0)) <= _FLAT * radii)
-        nearest = np.full(len(counts), np.inf)
-        meshes, corners, shares = to
-        piece_of_first = np.full(len(pieces), -1)
-        piece_of_first[rows[first]] = np.arange(len(first))
-        for column in range(len(self._below)):
-            on = self._on(rows[first[flat]], column, middles[flat], radii[flat])
-            piece = piece_of_first[on.points]
-            best = on.found.distances < nearest[piece]
-            nearest[piece[best]] = on.found.distances[best]
-            place = np.full(len(counts), -1)
-            place[piece[best]] = np.flatnonzero(best)
-            changed = place[of] >= 0
-            at = place[of[changed]]
-            meshes[rows[changed]] = on.meshes[at]
-            corners[rows[changed]] = on.found.corners[at]
-            shares[rows[changed]] = on.found.shares[at]
