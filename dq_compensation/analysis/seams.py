@@ -249,8 +249,8 @@ def _are_copies(
         places = [np.full(len(meshes[mesh].positions), -1) for mesh in (row, column)]
         places[0][one] = one
         places[1][other] = one
-        faces = [meshes[row].face_keys(places[0]), meshes[column].face_keys(places[1])]
-        found[smaller] = 2 * np.isin(*faces).sum() > sizes[smaller]
+        shared = np.isin(meshes[row].face_keys(places[0]), meshes[column].face_keys(places[1]))
+        found[smaller] = 2 * shared.sum() > sizes[smaller]
     return found
 
 

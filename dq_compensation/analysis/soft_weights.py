@@ -335,8 +335,7 @@ class Matches:
 def soft_weights(
     surface: SkinSurface,
     influences: Influences,
-    radii: Floats,
-    amounts: Floats,
+    lengths: Float64s,
     kept: Booleans,
     *,
     most: int,
@@ -344,20 +343,19 @@ def soft_weights(
     fixed: tuple[Indices, Influences] | None = None,
     matches: Matches | None = None,
 ) -> Generator[float, None, SoftWeights]:
-    """Diffuse the weights over the surface, by `amounts` times the radius of the limb.
+    """Diffuse the weights over the surface, by lengths in parts of the limb's radius.
 
     With the share s of a vertex that bones have which do not keep their weights, and w of each of
     these, w' = s x / sum of x, where x solves
 
-        (A s / l^2 + L) x = A / l^2 w,    l = amount radius near
+        (A s / l^2 + L) x = A / l^2 w,    l = length near
 
     A are areas, L is the Laplacian; near falls from 1 to 0 away from where weights change, and from
     points with given weights. Bones in `kept` keep theirs.
 
     Args:
         influences: shapes (v, j), of all vertices.
-        radii: shape (n,), of the surface's points, of `smooth_radii`.
-        amounts: shape (n,), 0 where weights stay.
+        lengths: shape (n,), of the surface's points, parts of `smooth_radii`; 0 where weights stay.
         kept: shape (B,) or (n, B), bones whose weights stay.
         most: limbs that a vertex follows; see `cut_weights`.
         limbs: shape (B,), the bone whose limb each bone is of: the weights of a limb change as if
@@ -378,7 +376,7 @@ def soft_weights(
     if fixed is not None:
         given[fixed[0]] = True
         now = now.with_rows(*fixed)
-    lengths = _lengths(surface, *_of_limbs(before.bones, start, limbs), radii, amounts, given)
+    lengths = _lengths(surface, *_of_limbs(before.bones, start, limbs), lengths, given)
     lengths[given | ~surface.connected] = 0.0
     known = given.copy()
     yield 0.1
@@ -399,7 +397,7 @@ def soft_weights(
                 now = now.with_rows(at[one], _as_one(now.at(at[one]), *of, most))
         solved = np.flatnonzero((lengths > 0.0) & (matches.turns == turn))
         if len(solved):
-            steps = _diffused(surface, now, lengths, solved, kept, most, limbs)
+            steps = _diffused(surface, now, lengths, solved, kept, most=most, limbs=limbs)
             part = 0.9 / len(turns)
             moved, found = yield from _part_of(steps, 0.1 + number * part, part)
             known[moved] = True
@@ -447,6 +445,7 @@ def _diffused(
     lengths: Floats,
     solved: Indices,
     kept: Booleans,
+    *,
     most: int,
     limbs: Integers,
 ) -> Generator[float, None, tuple[Indices, Influences]]:
@@ -617,8 +616,7 @@ def _lengths(
     surface: SkinSurface,
     bones: Integers,
     start: Floats,
-    radii: Floats,
-    amounts: Floats,
+    lengths: Float64s,
     given: Booleans,
 ) -> Float64s:
     """Shape (n,), how far weights are diffused at each point: l of `soft_weights`."""
@@ -633,7 +631,6 @@ def _lengths(
         there = others[here]
         apart = (bone[here] != bone[there]) & (whole[here] > 0.0) & (whole[there] > 0.0)
         changes[here[apart]] = True
-    lengths = amounts * radii
     # e^(-distance / length) from there.
     away = np.where(changes, 0.0, lengths)
     felt = surface.diffused(changes.astype(np.float64), away)

@@ -243,8 +243,7 @@ class JoinedSkin:
         soft = yield from soft_weights(
             self.surface,
             self.influences,
-            self._radii,
-            self._spread * least,
+            self._radii * self._spread * least,
             kept[0] if len(locks) == 1 else kept,
             most=most,
             limbs=self.limbs,

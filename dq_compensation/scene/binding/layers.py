@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +27,8 @@ _SAMPLES, _FEW_SAMPLES = 200, 24
 # The most pieces on which others may lie: the largest ones.
 _MOST_BELOW = 24
 # A point is on another surface where that is nearer than this part of the limb's radius, with this
-# much of the weights in common.
-_NEAR, _ALIKE = 0.7, 0.5
+# much of the weights in common; points of rigid pieces need less, which change as one.
+_NEAR, _ALIKE, _ALIKE_RIGID = 0.7, 0.5, 0.3
 # What has sunk into it by more than this share of that is not on it.
 _SUNK = 0.3
 # It faces the same way, and lies above or below the other surface, not beside it, within an angle
@@ -91,7 +91,7 @@ class LayerMesh:
         return sums, reached / np.maximum(sums, 1e-30)
 
     @cached_property
-    def _normals(self) -> Float64s:
+    def _normals(self) -> Floats:
         """Shape (t, 3), of the triangles, as long as twice their areas."""
         first, second, third = np.moveaxis(self.positions[self.triangles], 1, 0)
         return cross(second - first, third - first)
@@ -99,18 +99,6 @@ class LayerMesh:
     @cached_property
     def _tree(self) -> BVHTree:
         return _tree_of(self.positions, self.triangles)
-
-    def nearest(self, points: Floats) -> tuple[Integers, Float64s, Float64s]:
-        """The places on the surface that are nearest to points (m, 3), armature space.
-
-        Returns:
-            the vertices around each place, and its barycentric shares of them, both (m, 3); and how
-            far points are from it, shape (m,), less than 0 behind the surface.
-        """
-        found = _nearest(self._tree, self.positions, self.triangles, points)
-        normals = unit_or(self._normals[found.triangles], 0.0)
-        outside = dots(points - found.places, normals) >= 0.0
-        return found.corners, found.shares, np.where(outside, found.distances, -found.distances)
 
     def near(
         self, points: Floats, ours: Influences, reach: Floats
@@ -123,10 +111,13 @@ class LayerMesh:
         Returns:
             that, the nearest vertex, and how far from the surface points are; shape (m,) each.
         """
-        corners, shares, distances = self.nearest(points)
-        rows = np.take_along_axis(corners, shares.argmax(axis=1)[:, None], axis=1)[:, 0]
+        found = _nearest(self._tree, self.positions, self.triangles, points)
+        normals = unit_or(self._normals[found.triangles], 0.0)
+        outside = dots(points - found.places, normals) >= 0.0
+        distances = np.where(outside, found.distances, -found.distances)
+        rows = found.strongest
         common = _common(ours, self.influences.at(rows))
-        return (np.abs(distances) < reach) & (common > _ALIKE), rows.astype(np.intp), distances
+        return (np.abs(distances) < reach) & (common > _ALIKE), rows, distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +138,16 @@ class _Nearest:
     shares: Float64s
     places: Float64s
     distances: Float64s
+
+    @property
+    def strongest(self) -> Indices:
+        """Shape (m,), the vertex nearest to each place."""
+        largest = self.shares.argmax(axis=1)[:, None]
+        return np.take_along_axis(self.corners, largest, axis=1)[:, 0].astype(np.intp)
+
+    def at(self, rows: Indices) -> _Nearest:
+        """Some of the places."""
+        return _Nearest(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
 def _nearest(
@@ -497,28 +498,17 @@ class _Finder:
         found = _nearest(tree, skin.surface.positions, triangles, places, reach)
         points, ways = points[found.rows], places[found.rows] - found.places
         normals = (skin.normals[found.corners] * found.shares[:, :, None]).sum(axis=1)
-        normals = unit_or(normals, 0.0)
+        normals, reach = unit_or(normals, 0.0), reach[found.rows]
         heights = dots(ways, normals)
-        strongest = found.shares.argmax(axis=1)[:, None]
-        below = np.take_along_axis(found.corners, strongest, axis=1)[:, 0]
-        common = _common(skin.influences.at(points), skin.influences.at(below))
-        beside = (np.abs(heights) < _UPRIGHT * found.distances) & (
-            found.distances > _ON * reach[found.rows]
-        )
-        sunk = heights < -_SUNK * reach[found.rows]
+        beside = np.abs(heights) < _UPRIGHT * found.distances
+        beside &= found.distances > _ON * reach
+        common = _common(skin.influences.at(points), skin.influences.at(found.strongest))
+        kept = common > np.where(skin.rigid[points], _ALIKE_RIGID, _ALIKE)
+        kept &= ~beside & (heights > -_SUNK * reach)
         meshes = skin.meshes_of_triangles[self._triangles[column][found.triangles]]
-        kept = (common > _ALIKE) & ~beside & ~sunk & self._may_lie[skin.meshes[points], meshes]
-        rows = np.flatnonzero(kept)
+        rows = np.flatnonzero(kept & self._may_lie[skin.meshes[points], meshes])
         facing = dots(skin.normals[points], normals)
-        of = (
-            found.rows[rows],
-            found.triangles[rows],
-            found.corners[rows],
-            found.shares[rows],
-            found.places[rows],
-            found.distances[rows],
-        )
-        return _On(points[rows], _Nearest(*of), heights[rows], facing[rows], meshes[rows])
+        return _On(points[rows], found.at(rows), heights[rows], facing[rows], meshes[rows])
 
     def _match_other_sides(
         self, behind: Booleans, matched: Booleans, to: tuple[Indices, Indices, Float64s]
@@ -538,9 +528,7 @@ class _Finder:
         tree = _tree_of(positions, triangles)
         reach = _THICKNESS * skin.radii[rows]
         found = _nearest(tree, positions, triangles, positions[rows], reach)
-        points = rows[found.rows]
-        strongest = found.shares.argmax(axis=1)[:, None]
-        outer = np.take_along_axis(found.corners, strongest, axis=1)[:, 0]
+        points, outer = rows[found.rows], found.strongest
         alike = _common(skin.influences.at(points), skin.influences.at(outer)) > _SAME
         alike &= self._pieces[points] == self._pieces[outer]
         meshes, corners, shares = to
