@@ -131,29 +131,34 @@ def _roles(
     found, above, deforms = dict[str, Role](), None, None
     for each in cast("list[Any]", every):
         role: Any = None
+        record: Mapping[str, Any] = {}
         if each.type == "NODES":
             record = record_of_tree(each.node_group)
-            role = record.get("role") or _remembered(each, known)
-            deforms = record if deforms is None and role == "DEFORMS" else deforms
+            role = record.get("role")
         elif each.type == "ARMATURE":
             names = (name for name in _ARMATURES if each.name.startswith(name))
-            role = _ARMATURES.get(next(names, "")) or _remembered(each, known)
+            role = _ARMATURES.get(next(names, ""))
+        if role is None and each.persistent_uid in known:
+            role = _remembered(each, known[each.persistent_uid])
+        if role == "DEFORMS" and deforms is None:
+            deforms = record
+        if role is None and above is not None and each.type == "ARMATURE":
             is_base = has_state and each.persistent_uid == native.replaced_uid
-            if role is None and above is not None and not is_base:
-                is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
-                role = found[above.name] if is_copy else None
+            is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
+            role = found[above.name] if is_copy and not is_base else None
         if role is not None:
             found[each.name] = role
         above = each if role is not None and each.type == "ARMATURE" else None
     return found, deforms or {}
 
 
-def _remembered(modifier: Any, known: Mapping[int, str]) -> Role | None:
-    """The role of a modifier by its number, if it may be ours: Blender gives numbers again."""
-    role: Any = known.get(modifier.persistent_uid)
+def _remembered(modifier: Any, role: Any) -> Role | None:
+    """The role of the modifier that had a number, if it is still that: Blender gives them again."""
     if modifier.type == "NODES":
         tree = modifier.node_group
         may_be = role in _OF_NODES and (tree is None or _TREE_RECORD in tree.name)
+    elif modifier.type != "ARMATURE":
+        may_be = False
     elif role == "SKIN":
         may_be = not modifier.use_vertex_groups
     else:

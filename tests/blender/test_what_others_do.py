@@ -284,13 +284,9 @@ def fix_all_errors(obj: bpy.types.Object) -> None:
     assert not [issue for issue in api.check(obj) if issue.severity == "ERROR"]
 
 
-def _without_settings_fails(kind: str, what: str, press: str) -> str | None:
-    if what == "all":
-        return "Our modifiers are known by a custom property of their trees alone."
+def _without_settings_fails(kind: str, _what: str, press: str) -> str | None:
     if press == "disable" and kind in ON_BASE:
         return "Preserve Volume as it was before Enable is among our settings alone."
-    if press == "disable":
-        return "Hidden objects are known by custom properties alone: they stay in the file."
     return None
 
 
