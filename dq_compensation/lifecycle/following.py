@@ -159,7 +159,7 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
 def _leave_copied_alone(changes: Changes) -> None:
     """Turn off what a tool has copied onto objects that are not enabled: their geometry is new.
 
-    In a scene that was not evaluated before, all is new: it is left as it was saved.
+    What is evaluated for the first time, as a file that was opened, Blender does not name.
     """
     for update in changes.updates:
         obj = update.data
