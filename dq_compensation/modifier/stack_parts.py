@@ -164,6 +164,12 @@ def differences(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[tu
     return found
 
 
+def missing_names(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[str]:
+    """The names of the modifiers of ours that an object needs beside DEFORMS, and has not."""
+    wanted = described(skinned, skinned.stack.record, inputs)
+    return [part.name for part in wanted if not skinned.stack.of(part.role)]
+
+
 def apply(skinned: SkinnedObject, wanted: Sequence[StackPart], trees: Trees) -> None:
     """Let an object have these modifiers of ours and no others. The active modifier stays so."""
     obj, is_override = skinned.obj, skinned.obj.override_library is not None
