@@ -214,7 +214,7 @@ def test_copied_modifiers(kind: str, own: bool, step: str) -> None:
     assert not garment.modifiers["Armature"].use_deform_preserve_volume
 
 
-@pytest.mark.parametrize("kind", ("compensated", "soft"))
+@pytest.mark.parametrize("kind", ["compensated", "soft"])
 def test_what_was_copied_is_turned_off_once(kind: str) -> None:
     """Onto several at once; what the user turns on stays on; one undo takes the copying back."""
     body = Character(kind)
@@ -535,7 +535,7 @@ def test_what_is_left_while_modifiers_are_applied(kind: str) -> None:
     disable_what_is_left(limb)
 
 
-@pytest.mark.parametrize("kind", ("soft", "spherical"))
+@pytest.mark.parametrize("kind", ["soft", "spherical"])
 def test_disable_after_ours_was_applied_deforms_once(kind: str) -> None:
     """The Armature modifier stays off: the mesh has the pose."""
     limb = Character(kind)
@@ -545,7 +545,7 @@ def test_disable_after_ours_was_applied_deforms_once(kind: str) -> None:
     assert stack(limb.obj) == [("Armature", False, False)]
 
 
-@pytest.mark.parametrize("kind", ("compensated", "blended"))
+@pytest.mark.parametrize("kind", ["compensated", "blended"])
 def test_refresh_begins_anew_with_the_mesh_as_it_is(kind: str) -> None:
     """After one of our modifiers was applied: nothing is left of the others."""
     limb = Character(kind)
