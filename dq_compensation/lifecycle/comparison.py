@@ -12,7 +12,11 @@ from ..modifier.modifier_stack import (
     misfit_problem,
     vertex_count_difference,
 )
-from ..modifier.written_record import changed_parts, changed_parts_of_linked_mesh
+from ..modifier.written_record import (
+    changed_parts,
+    changed_parts_of_linked_mesh,
+    partly_applied,
+)
 from ..scene.binding.binding import Binding
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
@@ -54,6 +58,8 @@ def compare_with_file(
     Args:
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
+    if reason := partly_applied(skinned):
+        return Comparison(State.MISSING, reason)
     if reason := deformation_refusal(skinned):
         return Comparison(State.BLOCKED, reason)
     obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
@@ -68,15 +74,13 @@ def compare_with_file(
             "the Armature modifier."
         )
         return Comparison(State.MISSING, reason)
-    if is_linked:
-        return Comparison(State.CURRENT)
     parts: tuple[str, ...] = ()
-    if ours is not None and is_shown_only:
+    if ours is not None and is_shown_only and not is_linked:
         parts = changed_parts_of_linked_mesh(skinned, Settings.of(obj))
-    elif ours is not None:
+    elif ours is not None and not is_linked:
         parts = changed_parts(skinned, Settings.of(obj), binding)
-    if parts or ours is None or not before.replaced_modifier:
+    if not is_linked and (parts or ours is None or not before.replaced_modifier):
         return Comparison(State.OUT_OF_DATE, parts=parts)
-    fits = not vertex_count_difference(skinned, depsgraph)
+    fits = is_linked or not vertex_count_difference(skinned, depsgraph)
     state = State.CURRENT if fits else State.WRONG_VERTEX_COUNT
     return Comparison(state, None if fits else misfit_problem(skinned))

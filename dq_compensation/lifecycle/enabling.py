@@ -10,7 +10,7 @@ import bpy
 
 from ..errors import BindingError
 from ..holding import look_again, operation
-from ..modifier.installation import put_armature_modifier_back
+from ..modifier.installation import has_applied_deformation, put_armature_modifier_back
 from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_stack import installation_refusal, vertex_count_difference
 from ..modifier.plain_view import show_ours
@@ -339,12 +339,23 @@ def _begin(obj: bpy.types.Object, *, by_script: bool) -> None:
 
 
 @operation()
-def disable(*objects: bpy.types.Object) -> None:
-    """Give objects back to their Armature modifiers, every setting as it was."""
+def disable(*objects: bpy.types.Object) -> list[str]:
+    """Give objects back to their Armature modifiers, every setting as it was.
+
+    Returns:
+        a sentence for each whose Armature modifier stays off: it would deform a second time.
+    """
     show_ours()
+    staying_off = list[str]()
     for obj in objects:
         skinned = SkinnedObject(obj)
         show_surface(obj)
+        if has_applied_deformation(skinned):
+            forget_settings(obj)
+            staying_off.append(
+                f"{skinned.modifier.name} of {obj.name} stays off: DQ Compensation was applied, so "
+                "the mesh has the pose, and would be deformed twice"
+            )
         # What an enabled object keeps goes with its modifier.
         skinned.settings.is_enabled = False
         put_armature_modifier_back(skinned)
@@ -358,6 +369,7 @@ def disable(*objects: bpy.types.Object) -> None:
     look_again()
     if any(map(meshes_beside, objects)):
         reconcile_now(objects)
+    return staying_off
 
 
 def with_our_modifier() -> Iterator[bpy.types.Object]:
@@ -366,17 +378,17 @@ def with_our_modifier() -> Iterator[bpy.types.Object]:
     return (obj for obj in meshes if is_enabled(obj) or own_modifiers(obj))
 
 
-def disable_all() -> tuple[list[bpy.types.Object], list[bpy.types.Object]]:
+def disable_all() -> tuple[list[bpy.types.Object], list[bpy.types.Object], list[str]]:
     """Disable all objects of this file, as before the add-on is uninstalled.
 
     Returns:
         those that their Armature modifiers deform again, and those that still have our modifier:
-        it belongs to another file.
+        it belongs to another file; and the sentences of `disable`.
     """
     found = list(with_our_modifier())
     local = [obj for obj in found if obj.library is None]
-    disable(*local)
-    return local, [obj for obj in found if own_modifiers(obj)]
+    staying_off = disable(*local)
+    return local, [obj for obj in found if own_modifiers(obj)], staying_off
 
 
 @operation()
@@ -388,8 +400,8 @@ def refresh_all(objects: Iterable[bpy.types.Object], depsgraph: bpy.types.Depsgr
         forget_status(obj)
         if origin_of(obj) is Origin.DEVELOPMENT and not skinned.has_linked_mesh:
             put_armature_modifier_back(skinned)
-        was_removed = skinned.ours is None and skinned.before_enable.replaced_modifier
-        if was_removed and compare_with_file(skinned, depsgraph).state is State.MISSING:
+        is_known = bool(skinned.before_enable.replaced_modifier)
+        if is_known and compare_with_file(skinned, depsgraph).state is State.MISSING:
             put_armature_modifier_back(skinned)
     flush(reconcile_all(found, depsgraph).written)
 

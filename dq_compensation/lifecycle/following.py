@@ -14,6 +14,7 @@ from typing import cast
 import bpy
 
 from ..holding import operation
+from ..modifier.copied_modifiers import leave_to_own_armature
 from ..modifier.installation import show_armature_result
 from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_inputs import keep_values
@@ -128,6 +129,8 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
             mesh_edited(skinned.mesh)
     if concerned.trees:
         _mark_edited_trees()
+    if concerned.everything:
+        _leave_copied_alone(changes)
     named, some = concerned.named, bool(concerned) or _is_any_left(changes, patient=patient)
     objects = [
         obj
@@ -151,6 +154,17 @@ def _reconcile_concerned(concerned: _Concerned, changes: Changes, *, patient: bo
     if forget_removed():
         # Blender forgets data-blocks that were removed here before other handlers run.
         flush(objects)
+
+
+def _leave_copied_alone(changes: Changes) -> None:
+    """Turn off what a tool has copied onto objects that are not enabled: their geometry is new.
+
+    What is evaluated for the first time, as a file that was opened, Blender does not name.
+    """
+    for update in changes.updates:
+        obj = update.data
+        if update.geometry and isinstance(obj, bpy.types.Object) and obj.type == "MESH":
+            leave_to_own_armature(obj)
 
 
 def _is_any_left(changes: Changes, *, patient: bool) -> bool:

@@ -14,8 +14,9 @@ changes. So:
 - `reconcile` acts on what it finds. OUT_OF_DATE: it writes everything again. BLOCKED: it gives the
   object back to the Armature modifier until the reason is gone. WRONG_VERTEX_COUNT: a modifier
   before ours adds vertices, so ours lets the mesh pass and the Armature modifier is shown. MISSING:
-  the user has applied or removed our modifier; only *Refresh* adds it again. OF_ANOTHER_VERSION: it
-  is left alone; that of a development build is turned off. Then it hides or shows Blender's own
+  the user has applied or removed our modifier; only *Refresh* adds it again. What is left of ours
+  stays, where it gives what was seen. OF_ANOTHER_VERSION: it is left alone; that of a development
+  build is turned off. Then it hides or shows Blender's own
   surface, for the GPU display.
 - `lifecycle.following` calls it when Blender has evaluated an edit, before the picture is drawn.
 
@@ -33,6 +34,7 @@ import bpy
 from ..core.deform import RULES
 from ..errors import BindingError
 from ..modifier.installation import (
+    has_applied_deformation,
     leave_to_armature_modifier,
     put_armature_modifier_back,
     replace_armature_modifier,
@@ -52,7 +54,7 @@ from ..modifier.written_record import (
     newer_parts_of_linked_mesh,
     origin_of,
     origin_refusal,
-    was_applied,
+    partly_applied,
 )
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
@@ -351,6 +353,8 @@ class _Look:
     def _compare_and_write(self) -> Comparison:
         mesh, binding, before = self.mesh, self.binding, self.mesh.before_enable
         if binding is None or self._problem is not None:
+            if reason := partly_applied(mesh):
+                return Comparison(State.MISSING, reason)
             raise BindingError(self._problem)
         found = compare_with_file(mesh, self.depsgraph, binding)
         if mesh.has_linked_mesh:
@@ -464,12 +468,12 @@ def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -
     obj = skinned.obj
     if obj.library is not None:
         return []
-    if found.state is State.MISSING:
+    if found.state is State.MISSING and skinned.ours is None:
         remove(obj, BEFORE)
         # An applied one has left its deformation in the mesh: not another one on top.
-        if not (skinned.before_enable.base_hidden and was_applied(skinned)):
+        if not has_applied_deformation(skinned):
             give_back(obj)
-    elif found.state is not State.BLOCKED and skinned.ours is not None:
+    elif found.state not in {State.MISSING, State.BLOCKED} and skinned.ours is not None:
         show_armature_result(skinned, in_viewport=found.state is State.WRONG_VERTEX_COUNT)
     if found.state is not State.BLOCKED:
         return []

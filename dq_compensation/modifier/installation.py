@@ -45,6 +45,7 @@ from .written_record import (
     are_measured_alike,
     changed_parts_of_linked_mesh,
     remember,
+    was_applied,
 )
 
 
@@ -263,6 +264,12 @@ def leave_to_armature_modifier(skinned: SkinnedObject) -> None:
         if is_own_modifier(each):
             set_modifier(each, show_viewport=False, show_render=False)
     restore_modifier(skinned)
+
+
+def has_applied_deformation(skinned: SkinnedObject) -> bool:
+    """Whether our modifier was applied whose deformation is all of it: the mesh has the pose."""
+    is_off = skinned.before_enable.base_hidden and skinned.find_modifier() is not None
+    return is_off and skinned.ours is None and was_applied(skinned)
 
 
 def put_armature_modifier_back(skinned: SkinnedObject) -> None:

@@ -245,12 +245,19 @@ def restore_modifier(skinned: SkinnedObject) -> None:
 
 
 def show_what_came_hidden(skinned: SkinnedObject) -> None:
-    """Show an Armature modifier that came hidden, with ours, from another object."""
+    """Show an Armature modifier that came hidden, with ours, from another object.
+
+    Or of which a clean-up has removed what the user had set.
+    """
     ours, before, modifier = skinned.ours, skinned.before_enable, skinned.find_modifier()
-    if ours is None or modifier is None or not acts(ours) or acts(modifier):
+    if ours is None or modifier is None or not acts(ours):
         return
-    if not (before.base_left_on or before.base_hidden):
+    if before.base_left_on or before.base_hidden:
+        return
+    if not acts(modifier):
         set_modifier(modifier, show_viewport=True, show_render=True)
+    elif base_of(ours) == "ARMATURE":
+        set_modifier(modifier, use_deform_preserve_volume=False)
 
 
 def preserves_volume(skinned: SkinnedObject) -> bool:

@@ -48,7 +48,9 @@ from .users_settings import set_modifier, where_ours_acts
 _NAME = "DQ Compensation"
 # Where the Armature modifier is off, and nothing else would say so without the add-on.
 _NAME_ALONE = "DQ Compensation (if removed, turn on the Armature modifier)"
-_NAMES = {_NAME, _NAME_ALONE}
+# Where it was copied from another object, and is off.
+NAME_COPIED = "DQ Compensation (copied, press Enable)"
+_NAMES = {_NAME, _NAME_ALONE, NAME_COPIED}
 
 _SKIN: dict[str, object] = {
     "use_vertex_groups": False,
@@ -162,12 +164,18 @@ def differences(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[tu
     return found
 
 
+def missing_names(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[str]:
+    """The names of the modifiers of ours that an object needs beside DEFORMS, and has not."""
+    wanted = described(skinned, skinned.stack.record, inputs)
+    return [part.name for part in wanted if not skinned.stack.of(part.role)]
+
+
 def apply(skinned: SkinnedObject, wanted: Sequence[StackPart], trees: Trees) -> None:
     """Let an object have these modifiers of ours and no others. The active modifier stays so."""
     obj, is_override = skinned.obj, skinned.obj.override_library is not None
     with _active_stays(obj):
         kept = {part.role: _fitting(obj, part) for part in wanted}
-        for name in stack_of(obj).of(*(BEFORE if is_override else _EVERY)):
+        for name in stack_of(obj).of(*(BEFORE if is_override else EVERY)):
             if name not in kept.values():
                 remove_modifier(obj, obj.modifiers[name])
         new = [part for part in wanted if kept[part.role] is None]
@@ -183,7 +191,7 @@ def apply(skinned: SkinnedObject, wanted: Sequence[StackPart], trees: Trees) -> 
         _place(skinned, wanted, ours, [part.role for part in (new if is_override else wanted)])
 
 
-_EVERY: tuple[Role, ...] = (*BEFORE, "DEFORMS", "SKIN")
+EVERY: tuple[Role, ...] = (*BEFORE, "DEFORMS", "SKIN")
 
 
 def _fitting(obj: bpy.types.Object, part: StackPart) -> str | None:
@@ -256,7 +264,7 @@ def move_beside(obj: bpy.types.Object, neighbour: str, name: str, *, behind: boo
         look_again()
 
 
-def remove(obj: bpy.types.Object, roles: Sequence[Role] = _EVERY) -> None:
+def remove(obj: bpy.types.Object, roles: Sequence[Role] = EVERY) -> None:
     """Take our modifiers with these roles away; the active one stays so, or the base becomes it.
 
     An override's own SKIN stays, and those before the base are turned off.

@@ -43,12 +43,14 @@ from ..scene.blender.mesh import mesh_of, read_positions
 from ..scene.blender.own_objects import keep_record, parsed_record, record_in, text_in
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
-from .attribute_names import TREE_VERSION, Base
+from ..wording import listed
+from .attribute_names import ARRIVING, TREE_VERSION, Base
 from .modifier_inputs import as_written, get_inputs
 from .modifier_stack import ATTRIBUTES_INPUT, base_of
 from .palette_object import edition_of
 from .palette_points import bone_groups
 from .parts import ATTRIBUTES, BASE, PARTS, Seen
+from .stack_parts import missing_names
 from .vertex_attributes import CONTENT_PROPERTY, digest_of_attributes
 
 PLACE = "place by the armature"
@@ -163,6 +165,32 @@ def was_applied(skinned: SkinnedObject) -> bool:
     written = record_in(mesh, CONTENT_PROPERTY).get("vertices")
     known = written is not None and mesh.shape_keys is None
     return known and written != digest(read_positions(mesh))
+
+
+def partly_applied(skinned: SkinnedObject) -> str | None:
+    """Why a modifier of ours is left as it is, a sentence: those it works with were applied.
+
+    It still gives what was seen: the mesh has the result of the others. None where none was, or
+    where it would deform the mesh a second time.
+    """
+    obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
+    if ours is None or obj.library is not None or not before.replaced_modifier:
+        return None
+    advice = (
+        "Apply its other modifiers as well, in their order, or undo that. Refresh and Disable "
+        "start from the mesh as it is now, which has the pose in it."
+    )
+    inputs = get_inputs(ours)
+    if skinned.find_modifier() is None:
+        # With steps the soft copy takes the arriving shape along, as OWN does.
+        deforms_it = base_of(ours) == "OWN" or bool(inputs.get("Step"))
+        reason = f"The Armature modifier of {obj.name} was applied. {advice}"
+        return reason if not deforms_it and was_applied(skinned) else None
+    missing = missing_names(skinned, inputs)
+    has_shape = ARRIVING in skinned.mesh.attributes  # what SHAPE makes, which moves nothing
+    if not missing or not (has_shape or was_applied(skinned)):
+        return None
+    return f"{listed(missing)} of {obj.name} was applied. {advice}"
 
 
 def changed_parts(

@@ -169,8 +169,10 @@ as it was before"""
         if not enabled:
             self.report({"INFO"}, "Disabled already")
             return {"CANCELLED"}
-        enabling.disable(*enabled)
-        self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
+        if staying_off := enabling.disable(*enabled):
+            self.report({"WARNING"}, _join(staying_off))
+        else:
+            self.report({"INFO"}, f"The Armature modifier deforms {_names(enabled)} again")
         return {"FINISHED"}
 
 
@@ -188,13 +190,14 @@ before you uninstall DQ Compensation"""
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult | Outcome:
-        disabled, staying = enabling.disable_all()
+        disabled, staying, staying_off = enabling.disable_all()
         sentences = [f"The Armature modifier deforms {_names(disabled)} again"]
         if staying:
             sentences.append(
                 f"{_names(staying)} keep the modifier of their linked file. Disable them there"
             )
-        return _join(sentences), not staying
+        sentences += staying_off
+        return _join(sentences), not (staying or staying_off)
 
 
 class DQC_OT_refresh(Refusing, Operator):
@@ -250,7 +253,8 @@ class DQC_OT_switch_mesh(Refusing, Operator):
             raise UserError(f"No selected character has a mesh {self.mesh}.")
         raise_refusal(enabling.linked_refusal(found[0]))
         if is_enabled(found[0]):
-            enabling.disable(found[0])
+            if staying_off := enabling.disable(found[0]):
+                self.report({"WARNING"}, _join(staying_off))
             return {"FINISHED"}
         _, refused = enabling.enable_all(found, context.evaluated_depsgraph_get())
         raise_refusal(next(iter(refused), None))

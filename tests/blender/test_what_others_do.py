@@ -57,16 +57,9 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 ON_BASE = ("compensated", "blended")
 
 
-def cases(
-    names: str, *axes: Iterable[object], fails: Callable[..., str | None] = lambda *_: None
-) -> pytest.MarkDecorator:
-    """All combinations; those that fail today are marked with the reason that `fails` gives."""
-    found = []
-    for values in product(*axes):
-        reason = fails(*values)
-        mark = pytest.mark.xfail(strict=True, reason=reason or "")
-        found.append(pytest.param(*values, marks=[mark] * bool(reason)))
-    return pytest.mark.parametrize(names, found)
+def cases(names: str, *axes: Iterable[object]) -> pytest.MarkDecorator:
+    """All combinations."""
+    return pytest.mark.parametrize(names, list(product(*axes)))
 
 
 @dataclass
@@ -186,13 +179,7 @@ def without_modifiers(obj: bpy.types.Object) -> dict[str, Any]:
     return {name: each for name, each in description(obj).items() if "modifier" not in name}
 
 
-def _copied_fails(kind: str, _own: bool, step: str) -> str | None:
-    if step == "copy":
-        return "The copied modifiers act on the garment, or nothing deforms it."
-    return "The garment keeps Preserve Volume of the body." if kind in ON_BASE else None
-
-
-@cases("kind, own, step", KINDS, (False, True), ("copy", "enable", "disable"), fails=_copied_fails)
+@cases("kind, own, step", KINDS, (False, True), ("copy", "enable", "disable"))
 def test_copied_modifiers(kind: str, own: bool, step: str) -> None:
     """The Armature modifier alone deforms the garment until it is enabled, and after *Disable*."""
     body = Character(kind)
@@ -225,6 +212,55 @@ def test_copied_modifiers(kind: str, own: bool, step: str) -> None:
     assert without_modifiers(garment) == before
     assert stack(garment) == stack(body.obj) == [("Armature", True, True)]
     assert not garment.modifiers["Armature"].use_deform_preserve_volume
+
+
+@pytest.mark.parametrize("kind", ["compensated", "soft"])
+def test_what_was_copied_is_turned_off_once(kind: str) -> None:
+    """Onto several at once; what the user turns on stays on; one undo takes the copying back."""
+    body = Character(kind)
+    select(body.obj)
+    bpy.ops.dqc.disable()
+    garments = [garment_of(body.obj, own=False) for _ in range(2)]
+    garments[1].modifiers.new("Smooth", "SMOOTH")
+    before = [stack(garment) for garment in garments]
+    names = [garment.name for garment in garments]
+    body.enable()
+    select(body.obj, *garments)
+    bpy.ops.ed.undo_push(message="Before")
+    assert bpy.ops.object.make_links_data("EXEC_DEFAULT", True, type="MODIFIERS") == {"FINISHED"}
+    check()
+    for garment in garments:
+        assert {each[1:] for each in stack(garment)[1:]} == {(False, False)}
+        np.testing.assert_allclose(
+            evaluated_positions(garment), by_armature_modifier(garment), atol=TOLERANCE
+        )
+    garments[0].modifiers[1].show_viewport = True
+    check()
+    garments[0].modifiers.new("Smooth", "SMOOTH")
+    check()
+    assert garments[0].modifiers[1].show_viewport
+    bpy.ops.ed.undo()
+    check()
+    assert [stack(bpy.data.objects[name]) for name in names] == before
+    body.assert_shown()
+
+
+@kinds
+def test_our_modifier_copied_alone(kind: str) -> None:
+    """As *Copy to Selected* does: what the garment has is left as it is."""
+    body = Character(kind)
+    select(body.obj)
+    bpy.ops.dqc.disable()
+    garment = garment_of(body.obj, own=True)
+    plain, own = evaluated_positions(garment), stack(garment)
+    body.enable()
+    select(body.obj, garment)
+    name = part(body.obj, "").name
+    assert bpy.ops.object.modifier_copy_to_selected(modifier=name) == {"FINISHED"}
+    check()
+    assert copied_modifier_warning(garment)
+    assert stack(garment)[:1] == own
+    np.testing.assert_allclose(evaluated_positions(garment), plain, atol=TOLERANCE)
 
 
 # Custom properties that a clean-up removes.
@@ -284,19 +320,12 @@ def fix_all_errors(obj: bpy.types.Object) -> None:
     assert not [issue for issue in api.check(obj) if issue.severity == "ERROR"]
 
 
-def _without_settings_fails(kind: str, _what: str, press: str) -> str | None:
-    if press == "disable" and kind in ON_BASE:
-        return "Preserve Volume as it was before Enable is among our settings alone."
-    return None
-
-
 @pytest.mark.skipif(bpy.app.version >= (5, 0, 0), reason="registered properties are apart there")
 @cases(
     "kind, what, press",
     KINDS,
     ("objects", "all"),
     ("nothing", "disable"),
-    fails=_without_settings_fails,
 )
 def test_without_our_settings(kind: str, what: str, press: str) -> None:
     """Nothing is enabled any more: our modifier is as one that was copied."""
@@ -473,33 +502,66 @@ def test_applied_modifiers_leave_nothing_behind(kind: str, with_armature: bool) 
     disable_what_is_left(limb)
 
 
-def _applied_fails(kind: str, with_armature: bool) -> str | None:
-    if kind == "blended":
-        return "Another Linear is added once one is applied: it deforms twice, which nobody says."
-    if with_armature:
-        return "Ours goes once the Armature modifier is applied, before it is applied itself."
-    return None
-
-
-@cases("kind, with_armature", KINDS, (True, False), fails=_applied_fails)
+@cases("kind, with_armature", KINDS, (True, False))
 def test_applied_modifiers_give_what_was_seen(kind: str, with_armature: bool) -> None:
     limb = Character(kind)
     apply_from_top_to_bottom(limb, with_armature=with_armature)
-    # Ours alone adds to the shape at rest, below the Armature modifier: Blender warns of that.
-    out_of_order = kind in ON_BASE and not with_armature
-    assert limb.off(limb.shown) <= (0.1 if out_of_order else TOLERANCE)
+    if kind == "blended" and not with_armature:
+        # What is blended takes the Armature modifier's result, which was left out.
+        assert "undo that" in limb.said
+    elif kind in ON_BASE and not with_armature:
+        # Ours alone adds to the shape at rest, below the Armature modifier: Blender warns of that.
+        assert limb.off(limb.shown) <= 0.1
+    elif kind == "spherical" and with_armature:
+        # It was off, and has deformed the mesh: ours goes, it would deform that again.
+        assert limb.off(limb.plain) <= TOLERANCE
+    else:
+        assert limb.off(limb.shown) <= TOLERANCE
 
 
-@cases(
-    "kind",
-    ("soft", "spherical"),
-    fails=lambda _: "Disable turns the Armature modifier on: it deforms twice, which nobody says.",
-)
+@kinds
+def test_what_is_left_while_modifiers_are_applied(kind: str) -> None:
+    """Each step gives what was seen, says so, and stays so; *Disable* takes the rest away."""
+    limb = Character(kind)
+    select(limb.obj)
+    first = "Armature" if kind == "compensated" else limb.obj.modifiers[0].name
+    bpy.ops.object.modifier_apply(modifier=first)
+    check()
+    assert limb.off(limb.plain if kind == "spherical" else limb.shown) <= TOLERANCE
+    left = stack(limb.obj)
+    assert limb.said
+    check()
+    assert stack(limb.obj) == left
+    disable_what_is_left(limb)
+
+
+@pytest.mark.parametrize("kind", ["soft", "spherical"])
 def test_disable_after_ours_was_applied_deforms_once(kind: str) -> None:
+    """The Armature modifier stays off: the mesh has the pose."""
     limb = Character(kind)
     apply_from_top_to_bottom(limb, with_armature=False)
     disable_what_is_left(limb)
-    assert limb.off(limb.shown) <= TOLERANCE or "twice" in limb.said
+    assert limb.off(limb.shown) <= TOLERANCE
+    assert stack(limb.obj) == [("Armature", False, False)]
+
+
+@pytest.mark.parametrize("kind", ["compensated", "blended"])
+def test_refresh_begins_anew_with_the_mesh_as_it_is(kind: str) -> None:
+    """After one of our modifiers was applied: nothing is left of the others."""
+    limb = Character(kind)
+    parts = stack(limb.obj)
+    select(limb.obj)
+    applied = part(limb.obj, "Linear" if kind == "blended" else "")
+    bpy.ops.object.modifier_apply(modifier=applied.name)
+    check()
+    assert "was applied" in limb.said
+    assert bpy.ops.dqc.refresh() == {"FINISHED"}
+    check()
+    assert stack(limb.obj) == parts
+    assert not limb.said
+    assert error(limb.obj) <= 1e-4
+    disable_what_is_left(limb)
+    assert stack(limb.obj) == [("Armature", True, True)]
 
 
 @kinds

@@ -74,7 +74,7 @@ def _find_stale_binding(subject: Subject) -> Iterator[Issue]:
     except BindingError:
         return
     if found.state is State.MISSING:
-        yield _modifier_missing(subject)
+        yield _modifier_missing(subject, str(found.reason))
     elif found.state is State.WRONG_VERTEX_COUNT:
         yield Issue("passing", "ERROR", str(found.reason))
     elif found.state is State.OUT_OF_DATE:
@@ -88,7 +88,7 @@ def _issue(key: str, message: str) -> Issue:
     return Issue(key, "ERROR", message, fixes=(fix,))
 
 
-def _modifier_missing(subject: Subject) -> Issue:
+def _modifier_missing(subject: Subject, reason: str) -> Issue:
     obj, on_base = subject.obj, not subject.before_enable.base_hidden
     deformed = "the Armature modifier alone deforms it" if on_base else "nothing deforms it"
     fix = Fix(
@@ -99,6 +99,7 @@ def _modifier_missing(subject: Subject) -> Issue:
         "changed by the pose, which then acts twice: undo Apply instead.",
     )
     message = f"The modifier DQ Compensation of {obj.name} was applied or removed: {deformed}."
+    message = message if subject.ours is None else reason
     return Issue("taken_away", "ERROR", message, fixes=(fix,))
 
 
