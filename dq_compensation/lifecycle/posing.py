@@ -27,9 +27,9 @@ from ..scene.blender.armature import armature_of, rest_state
 from ..scene.blender.own_objects import is_hidden, is_palette
 from ..scene.blender.rigging import broken_pose
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import has_settings
 from ..session.changes import Changes, Update, remember_pose
 from ..session.memory import memories, memory_of
-from .character_settings import has_settings
 
 
 @dataclass

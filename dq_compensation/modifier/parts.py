@@ -32,6 +32,7 @@ from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
+from ..scene.stack import record_of_tree
 from . import stack_parts
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
 from .hooks import endangered_hooks, keep_hooks, release_hooks
@@ -119,7 +120,7 @@ class Seen:
     def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
         self.skinned = skinned
         self.ours = ours
-        self.record = skinned.stack.record
+        self.record = record_of_tree(ours.node_group)
         self.base: Base = self.record.get("base", "OWN")
         self.inputs = get_inputs(ours)
         self.palette: bpy.types.Object | None = self.inputs.get("Palette")
@@ -221,7 +222,7 @@ def _apply_base(wanted: Wanted) -> None:
 def _state_of_modifiers(seen: Seen) -> dict[str, object]:
     return {
         "node tree": (seen.record.get(KEY), seen.record.get(NODES)),
-        "place in the stack": not stack_parts.differences(seen.skinned, seen.inputs),
+        "place in the stack": not stack_parts.differences(seen.skinned, seen.record, seen.inputs),
     }
 
 

@@ -36,6 +36,7 @@ from ..scene.stack import (
     add_modifier,
     drop_modifier,
     modifiers_with,
+    record_of_tree,
     remember_parts,
     stack_of,
 )
@@ -132,16 +133,18 @@ def _linear_like(armature: bpy.types.ArmatureModifier, group: str) -> dict[str, 
     }
 
 
-def differences(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[tuple[str, str]]:
+def differences(
+    skinned: SkinnedObject, record: Mapping[str, Any], inputs: Mapping[str, object]
+) -> list[tuple[str, str]]:
     """What is not as described, as pairs of a modifier and what of it; empty of an override.
 
     Args:
-        inputs: of DEFORMS, which the object has.
+        record, inputs: of DEFORMS, which the object has.
     """
     obj, stack = skinned.obj, skinned.stack
     if obj.override_library is not None:
         return []
-    wanted = described(skinned, stack.record, inputs)
+    wanted = described(skinned, record, inputs)
     roles = [part.role for part in wanted]
     found = [(name, "not needed") for name, role in stack.roles.items() if role not in roles]
     names: dict[bool, list[str]] = {False: [], True: []}
@@ -281,8 +284,9 @@ def remove_shape_for_undo(obj: bpy.types.Object) -> None:
 def show_where_ours_acts(skinned: SkinnedObject) -> None:
     """Let the modifiers before the base, which all stay as they are, act where ours acts."""
     ours, shown = skinned.ours, where_ours_acts(skinned.obj)
-    needed = () if ours is None else described(skinned, skinned.stack.record, get_inputs(ours))
-    for part in needed:
+    if ours is None:
+        return
+    for part in described(skinned, record_of_tree(ours.node_group), get_inputs(ours)):
         for modifier in () if part.behind else modifiers_with(skinned.obj, part.role):
             set_modifier(modifier, **shown)
 
