@@ -62,7 +62,7 @@ def only_posed(update: Update, changes: Changes) -> bool:
         return False
     skinned = SkinnedObject(changed)
     if is_hidden(changed):
-        rig = armature_of_palette(changed) if is_palette(changed) else skinned.find_rig()
+        rig = armature_of_palette(changed) or skinned.find_rig()
         return rig is not None and rig.session_uid in changes.uids
     # Modifiers before ours may make other vertices in every pose.
     passes = skinned.before_enable.passing

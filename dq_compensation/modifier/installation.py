@@ -73,8 +73,8 @@ def install(
     """
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
-    known, written = skinned.ours, as_written(skinned.obj, settings)
-    wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
+    known, settings = skinned.ours, as_written(skinned.obj, settings)
+    wanted = _wanted(skinned, binding.as_skinned(settings), settings, is_driven=follow_settings)
     if changed and known is not None:
         only_content = wanted.binding.content.keys() >= set(changed)
         wanted.only_content = only_content and wanted.base == base_of(known)
@@ -84,17 +84,9 @@ def install(
     before = None if known is None else (known.node_group, get_input(known, "Palette"))
     for part in PARTS:
         part.apply(wanted)
-    kind, modifier = wanted.kind, skinned.ours
-    assert kind is not None
+    modifier = skinned.ours
     assert modifier is not None
-    remember(
-        skinned,
-        mesh_of(wanted.attributes or skinned.obj),
-        wanted.binding,
-        written,
-        reads_mesh=wanted.deformation.compensation is not None or bool(kind.reads),
-        only_content=wanted.only_content,
-    )
+    remember(wanted)
     skinned.obj.update_tag(refresh={"DATA"})
     if not leaves_nothing and before != (modifier.node_group, wanted.palette):
         remove_unused()

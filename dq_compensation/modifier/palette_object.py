@@ -36,7 +36,7 @@ from ..scene.blender.own_objects import (
 from ..scene.stack import record_of_tree
 from ..session.changes import remember_new
 from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, READS, TREE_VERSION
-from .modifier_inputs import get_input, set_input
+from .modifier_inputs import set_inputs
 from .nodes.bone_nodes import (
     bone_matrices,
     bone_turns,
@@ -404,10 +404,8 @@ def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> N
         "Bone Rows": bone_rows,
         "Length": float(tables.points(PALETTE_LENGTH)[0]),
     }
-    for name, value in values.items():
-        if get_input(nodes, name) != value:
-            set_input(nodes, name, value)
-            palette.update_tag()
+    if set_inputs(nodes, values):
+        palette.update_tag()
 
 
 def _kind_for(tables: PaletteTables, reads: Collection[str]) -> PaletteKind | None:

@@ -89,7 +89,7 @@ class Wanted:
         only_content: nothing but what was read of the mesh has changed.
         keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
             tree and inputs are the same.
-        palette, attributes, sets, copy, kind: what parts have made for those after them.
+        palette, attributes, sets, copy: what parts have made for those after them.
     """
 
     skinned: SkinnedObject
@@ -111,7 +111,6 @@ class Wanted:
     attributes: bpy.types.Object | None = None
     sets: int = 1
     copy: bpy.types.Object | None = None
-    kind: TreeKind | None = None
 
 
 class Seen:
@@ -229,7 +228,6 @@ def _state_of_modifiers(seen: Seen) -> dict[str, object]:
 def _apply_modifiers(wanted: Wanted) -> None:
     skinned, ours = wanted.skinned, wanted.skinned.ours
     kind, inputs = _kind_and_inputs(wanted)
-    wanted.kind = kind
     if ours is not None and wanted.keeps_modifiers:
         now = get_inputs(ours)
         same = (now[name] == inputs[name] for name in now if name not in DRIVEN_INPUTS)
