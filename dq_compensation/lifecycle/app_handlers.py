@@ -151,7 +151,7 @@ def _on_undo() -> None:
         status.signature = 0, status.signature[1]
         # Soft weights have a mesh of their own, which may be of another step, too.
         if status.softness.content is not None:
-            status.read = None
+            status.edits_read = None
     evaluate_again_after_undo()
     check_soon(0.0)
 

@@ -57,9 +57,9 @@ from .character_settings import (
     put_back,
     values_of,
 )
-from .comparison import State, compare_with_file
 from .following import check_all, flush, reconcile_all, reconcile_now
 from .following_softness import await_first, soften_waiting, stop_waiting, waiting_objects
+from .reconcile import State, compare_with_file
 
 # Gives characters that are enabled for the first time the settings of new characters.
 

@@ -22,7 +22,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, named_bones
-from ..scene.stack import drop_modifier, is_own_modifier, modifiers_before
+from ..scene.stack import drop_modifier, is_own_modifier, own_modifiers_before
 from ..wording import listed
 from .attribute_names import skins_vertices
 from .leftovers import remove_unused
@@ -226,7 +226,7 @@ def replace_armature_modifier(
         take_over_modifier(skinned, base_of(nodes), settings)
     if is_new:
         # Of an override that could not be deformed here they are off.
-        for each in (nodes, *modifiers_before(skinned.obj)):
+        for each in (nodes, *own_modifiers_before(skinned.obj)):
             set_modifier(each, show_viewport=True, show_render=True)
 
 
@@ -264,7 +264,7 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
     """
     nodes = skinned.ours
     if nodes is not None and skinned.has_linked_mesh:
-        for each in (nodes, *modifiers_before(skinned.obj)):
+        for each in (nodes, *own_modifiers_before(skinned.obj)):
             set_modifier(each, show_viewport=False, show_render=False)
         restore_modifier(skinned)
         return

@@ -1,4 +1,4 @@
-"""The base of the node modifier, its attributes and its soft weights."""
+"""What our modifier works with: the base that it adds to, the attribute object, the soft copy."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def differences(
     Args:
         record, inputs: of DEFORMS, which the object has.
     """
-    obj, stack = skinned.obj, skinned.stack
+    obj, stack = skinned.obj, stack_of(skinned.obj)
     if obj.override_library is not None:
         return []
     wanted = described(skinned, record, inputs)
@@ -233,7 +233,8 @@ def _place(
     base = skinned.modifier.name
     before = [part.role for part in reversed(wanted) if not part.behind]
     behind = [part.role for part in wanted if part.behind]
-    for first, roles in ((base, before), (next(reversed(skinned.stack.mixed), base), behind)):
+    last = (base, *stack_of(skinned.obj).mixed)[-1]
+    for first, roles in ((base, before), (last, behind)):
         beside = first
         for role in roles:
             if role in names and role in moved:

@@ -213,7 +213,7 @@ def modifiers_with(obj: bpy.types.Object, *roles: Role) -> list[Any]:
     return [obj.modifiers[name] for name in stack_of(obj).of(*roles)]
 
 
-def modifiers_before(obj: bpy.types.Object) -> list[Any]:
+def own_modifiers_before(obj: bpy.types.Object) -> list[Any]:
     """The modifiers of ours before the Armature modifier, copies by a user included."""
     return modifiers_with(obj, *BEFORE)
 

@@ -14,9 +14,9 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, following
-from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.following import check_all, show_all_to_camera
+from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import known_objects

@@ -17,7 +17,6 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.character_settings import values_of
-from dq_compensation.lifecycle.comparison import State, compare_with_file
 from dq_compensation.lifecycle.enabling import (
     copied_modifier_warning,
     notes_of,
@@ -25,6 +24,7 @@ from dq_compensation.lifecycle.enabling import (
     refresh,
 )
 from dq_compensation.lifecycle.following_softness import waiting_objects
+from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.users_settings import replaced_modifier
 from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names

@@ -1,4 +1,4 @@
-"""The Geometry Nodes tree of the modifier display.
+"""The Geometry Nodes tree of the modifier display, a subject of its own.
 
 A tree has one of three bases (`tree_kind.Base`). ARMATURE and SOFT: an Armature modifier, that of
 the object or that of its soft copy, deforms the vertices, and the tree adds the compensation, or

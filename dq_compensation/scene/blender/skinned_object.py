@@ -18,7 +18,7 @@ from ..settings.object_settings import (
     DQCompensationSettings,
     settings_of,
 )
-from ..stack import Stack, stack_of
+from ..stack import stack_of
 
 
 class SkinnedObject:
@@ -49,11 +49,6 @@ class SkinnedObject:
     def before_enable(self) -> DQCompensationNativeState:
         """Blender's own settings of the object as they were before it was enabled."""
         return self.settings.native
-
-    @property
-    def stack(self) -> Stack:
-        """The modifiers of the object by what they are."""
-        return stack_of(self.obj)
 
     def find_modifier(self) -> bpy.types.ArmatureModifier | None:
         """The Armature modifier that ours works with; None without any."""
