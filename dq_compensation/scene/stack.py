@@ -109,7 +109,10 @@ def stack_of(obj: bpy.types.Object) -> Stack:
     if base is None:
         return Stack(None, None, roles, ours, (), ())
     place = others.index(base)
-    mixed = takewhile(_is_mixed, others[place + 1 :])
+    mixed = takewhile(
+        lambda each: each.type == "ARMATURE" and cast("Any", each).use_multi_modifier,
+        others[place + 1 :],
+    )
     before = tuple(each.name for each in others[:place])
     rig = base.object if base.object is not None and base.object.type == "ARMATURE" else None
     return Stack(base.name, rig, roles, ours, before, tuple(each.name for each in mixed))
@@ -126,26 +129,29 @@ def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, 
     for each in cast("list[Any]", every):
         role: Any = None
         if each.type == "NODES":
-            role = record_of_tree(each.node_group).get("role") or _remembered(each, known)
+            role = record_of_tree(each.node_group).get("role")
         elif each.type == "ARMATURE":
             names = (name for name in _ARMATURES if each.name.startswith(name))
-            role = _ARMATURES.get(next(names, "")) or _remembered(each, known)
+            role = _ARMATURES.get(next(names, ""))
+        if role is None and each.persistent_uid in known:
+            role = _remembered(each, known[each.persistent_uid])
+        if role is None and above is not None and each.type == "ARMATURE":
             is_base = has_state and each.persistent_uid == native.replaced_uid
-            if role is None and above is not None and not is_base:
-                is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
-                role = found[above.name] if is_copy else None
+            is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
+            role = found[above.name] if is_copy and not is_base else None
         if role is not None:
             found[each.name] = role
         above = each if role is not None and each.type == "ARMATURE" else None
     return found
 
 
-def _remembered(modifier: Any, known: Mapping[int, str]) -> Role | None:
-    """The role of a modifier by its number, if it may be ours: Blender gives numbers again."""
-    role: Any = known.get(modifier.persistent_uid)
+def _remembered(modifier: Any, role: Any) -> Role | None:
+    """The role that its number is known by, if a modifier may be ours: Blender reuses numbers."""
     if modifier.type == "NODES":
         tree = modifier.node_group
         may_be = role in _OF_NODES and (tree is None or _TREE_RECORD in tree.name)
+    elif modifier.type != "ARMATURE":
+        may_be = False
     elif role == "SKIN":
         may_be = not modifier.use_vertex_groups
     else:
@@ -173,11 +179,6 @@ def _base_among(
             if each.persistent_uid == uid if uid else each.name == name:
                 return each
     return next(iter(complete or found), None)
-
-
-def _is_mixed(modifier: bpy.types.Modifier) -> bool:
-    is_armature = modifier.type == "ARMATURE"
-    return is_armature and cast("bpy.types.ArmatureModifier", modifier).use_multi_modifier
 
 
 def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
