@@ -47,11 +47,6 @@ from .users_settings import (
 _WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
 
 
-def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
-    """The node modifier of an object; None without one."""
-    return next(iter(own_modifiers(obj)), None)
-
-
 def base_of(modifier: bpy.types.NodesModifier) -> Base:
     """The base that the tree of a modifier of ours adds to."""
     return cast("Base", record_of_tree(modifier.node_group).get("base", "OWN"))
