@@ -307,10 +307,10 @@ class _Look:
     def rests(self) -> bool:
         """Whether it is shown at rest: bones have new names in Edit Mode, groups have not."""
         rig = self.character.armature
-        if rig is None or rig.pose is None or self.mesh.ours is None:
+        if rig is None or rig.pose is None or not armature_of(rig).is_editmode:
             return False
-        armature = armature_of(rig)
-        return armature.is_editmode and set(armature.bones.keys()) != set(rig.pose.bones.keys())
+        renamed = set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
+        return renamed and self.mesh.ours is not None
 
     def begin(self, *, patient: bool) -> bool:
         """Whether it is looked at now; what is being edited of it waits."""

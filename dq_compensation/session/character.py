@@ -2,14 +2,15 @@
 
 What ours is on a mesh, why, and what would change it:
 
-- *What*: our node modifier, `SkinnedObject.ours`; before it sometimes one that keeps the shape, and
-  in the object and its mesh what they read: attributes, records. The palette is for all meshes on
-  an armature. The user's own settings are in `SkinnedObject.before_enable`.
+- *What*: the list is `modifier.parts.PARTS`. On the mesh itself: our modifiers, by what they are for
+  (`stack_of(obj).roles`; the one that deforms is `SkinnedObject.ours`), and what they read. The
+  palette is for all meshes on an armature. What the user had set where we set something else is in
+  `SkinnedObject.before_enable`.
 - *Why*: `settings.is_enabled`, the settings that act (`Settings.of`), and the `Binding`: what was
   read of mesh, weights and bones. Limbs, joints and rigid pieces are found on the skin of all
   meshes of the character together, the `CharacterSkin`. Why there is nothing: `Status.problem`.
-- *What would change it*: a part that differs from the record in the file, which has a digest of
-  each (`modifier.written_record`). `lifecycle.reconcile` compares them, and alone writes. An edit
+- *What would change it*: what differs from the record in the file, which has a digest of each part
+  (`modifier.written_record`). `lifecycle.reconcile` compares them, and alone writes. An edit
   of one mesh may show another skin: the others differ then, and are written in the same pass.
 
 A character is found at the door of an operation and handed down; nothing keeps it longer.
