@@ -5,7 +5,7 @@ elbow may both be of the upper arm. So all joints count that have weights on eit
 hangs on a joint there is the sum of the weights, each times the product of `hinge_confidence`
 between the joint and its bone.
 
-A *row* is a part of the tree of bones that move the mesh (`body_tree`) in which none branches
+A *row* is a part of the tree of bones that move the mesh (`SkinAtRest.body`) in which none branches
 off: a finger without the palm, an arm from the collarbone to the hand.
 """
 

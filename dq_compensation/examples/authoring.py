@@ -18,7 +18,6 @@ from ..core.skeleton import LimbAxis, Skeleton
 from ..core.vectors import extent
 from ..errors import BindingError, PoseError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
-from ..lifecycle.reconcile import has_examples
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import examples_refusal, softness_of
 from ..scene.binding.numpy_evaluator import (
@@ -560,9 +559,16 @@ def _current_values(obj: Object, depsgraph: Depsgraph) -> tuple[float, ...]:
     return tuple(values.tolist())
 
 
+def _deformed_by_example() -> list[bpy.types.Object]:
+    """The enabled objects that are deformed by example, and have any."""
+    settings = ((obj, settings_of(obj)) for obj in enabled_objects())
+    method = "SPHERICAL_JOINT_BY_EXAMPLE"
+    return [obj for obj, own in settings if own.method == method and len(own.examples)]
+
+
 def look() -> bool:
     """Update the weights in the panel; returns whether any has changed."""
-    objects = [obj for obj in enabled_objects() if has_examples(SkinnedObject(obj))]
+    objects = _deformed_by_example()
     if not objects:
         return False
     depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -585,11 +591,8 @@ def _on_evaluation(_changes: Changes) -> None:
 def _look_now() -> float | None:
     if look():
         _redraw_sidebars()
-    waiting = any(
-        status_of(obj).binding is None and status_of(obj).problem is None
-        for obj in enabled_objects()
-        if has_examples(SkinnedObject(obj))
-    )
+    statuses = map(status_of, _deformed_by_example())
+    waiting = any(each.binding is None and each.problem is None for each in statuses)
     return _LOOK_AGAIN_AFTER if waiting else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import bpy
 
 from ..modifier.attribute_names import SOFT_COPY
@@ -135,7 +137,7 @@ def _before_undo(*_args: object) -> None:
         if any(map(is_new, used)):
             release_settings(skinned)
             remove(obj, BEFORE)
-            remove_for_undo(ours)
+            remove_for_undo(cast("bpy.types.NodesModifier", skinned.ours))
             # What the step reads anew is as it was then; what it keeps in memory has this.
             settings_of(obj).native.parted = True
     for palette in own_palettes():
@@ -151,7 +153,7 @@ def _on_undo() -> None:
         status.signature = 0, status.signature[1]
         # Soft weights have a mesh of their own, which may be of another step, too.
         if status.softness.content is not None:
-            status.read = None
+            status.edits_read = None
     evaluate_again_after_undo()
     check_soon(0.0)
 

@@ -25,6 +25,7 @@ from ..scene.settings.object_settings import (
     FOLLOWED_SETTINGS,
     armature_with_settings,
     has_group,
+    has_settings,
     settings_of,
     was_enabled,
 )
@@ -44,11 +45,6 @@ def values_of(owner: bpy.types.Object) -> dict[str, Any]:
     """The settings of a character, as an armature or a mesh has them."""
     settings: Any = settings_of(owner)
     return {name: getattr(settings, name) for name in CHARACTER_SETTINGS}
-
-
-def has_settings(armature: bpy.types.Object | None) -> bool:
-    """Whether an armature has the settings of its character."""
-    return armature is not None and has_group(armature) and settings_of(armature).own
 
 
 def meshes_with_settings(armature: bpy.types.Object) -> list[bpy.types.Object]:
@@ -93,7 +89,7 @@ def begin_character(mesh: bpy.types.Object) -> None:
 def give_if_alone(mesh: bpy.types.Object) -> None:
     """Give an armature the settings of a mesh that was just enabled, if none goes with them."""
     armature = find_rig(mesh)
-    if armature is None or armature.library or not has_settings(armature) or moving_settings(mesh):
+    if not has_settings(armature) or armature.library or moving_settings(mesh):
         return
     meshes = (other for other in bpy.data.objects if other.type == "MESH")
     if settings_of(mesh).own and armature not in map(armature_with_settings, meshes):
@@ -158,7 +154,7 @@ def meshes_changed(
     by_armature: dict[bpy.types.Object, list[bpy.types.Object]] = {}
     for mesh in meshes:
         armature, is_known = find_rig(mesh), was_enabled(mesh)
-        if is_known and armature is not None and has_settings(armature):
+        if is_known and has_settings(armature):
             by_armature.setdefault(armature, []).append(mesh)
     for armature, changed in by_armature.items():
         acting, moving = values_of(armature), moving_settings(armature)

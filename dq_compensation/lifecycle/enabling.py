@@ -29,6 +29,7 @@ from ..scene.settings.object_settings import (
     Display,
     armature_with_settings,
     has_group,
+    has_settings,
     is_enabled,
     settings_of,
 )
@@ -50,16 +51,15 @@ from .character_settings import (
     armature_changed,
     begin_character,
     give_if_alone,
-    has_settings,
     is_alike,
     meshes_changed,
     own_values,
     put_back,
     values_of,
 )
-from .comparison import State, compare_with_file
 from .following import check_all, flush, reconcile_all, reconcile_now
 from .following_softness import await_first, soften_waiting, stop_waiting, waiting_objects
+from .reconcile import State, compare_with_file
 
 # Gives characters that are enabled for the first time the settings of new characters.
 
@@ -81,7 +81,7 @@ def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[s
     if "is_enabled" in own:
         armature = armature_with_settings(obj)
         return {} if armature is None else values_of(armature)
-    if armature is not None and has_settings(armature):
+    if has_settings(armature):
         wanted = values_of(armature)
     else:
         wanted = {} if by_script else settings_of_new_characters()
@@ -101,7 +101,7 @@ def _give_coming_settings(obj: bpy.types.Object, *, by_script: bool) -> None:
         for name, value in coming_settings(obj, by_script=by_script).items():
             setattr(settings, name, value)
     armature = find_rig(obj)
-    if armature is not None and has_settings(armature) and armature_with_settings(obj) is None:
+    if has_settings(armature) and armature_with_settings(obj) is None:
         settings.own = not is_alike(obj, armature)
         look_again()
 

@@ -92,11 +92,12 @@ def follow(changes: Changes, *, patient: bool) -> None:
         check_soon()
         return
     concerned = _concerned(changes)
-    if concerned and not changes.is_playing:
+    is_any = bool(concerned)
+    if is_any and not changes.is_playing:
         # What plays needs no check: pose, keys and settings are read in every frame.
         check_soon()
     _reconcile_concerned(concerned, changes, patient=patient)
-    if concerned:
+    if is_any:
         follow_modes()
 
 

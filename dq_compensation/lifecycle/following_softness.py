@@ -108,36 +108,25 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
             known.painted_since = same_bones and record.get("painted") != painted
         return
     if reason := softness_refusal(skinned):
-        _refuse(obj, reason)
+        _refuse(skinned, reason)
         return
     _reattach_soft_copy(obj)
-    if edited or _follows_others(skinned):
+    binding = memories(Binding).get(obj.session_uid)
+    before = None if binding is None else binding.structure[FOLLOWED]
+    if edited or before not in (None, digest_of_modifiers_before(skinned)):
         known.content = content_digests(skinned)
     wanted = _wanted(obj)
     if record_of(skinned) == wanted:
         known.stopped = None
         return
     if known.failure and known.stopped == wanted:
-        _refuse(obj, known.failure)
+        _refuse(skinned, known.failure)
         return
-    _let_fitting_copy_act(skinned, wanted["shape"])
-    known.is_old = True
-
-
-def _let_fitting_copy_act(skinned: SkinnedObject, shape: str) -> None:
-    """Let the soft copy of an object act until it is written anew, or else the painted weights.
-
-    Its points are numbered as the vertices were, with steps where the shape has varied.
-    """
     copy = ensure_soft_copy(skinned)
-    if record_of(skinned).get("shape") != shape:
+    if record_of(skinned).get("shape") != wanted["shape"]:
+        # Its points are numbered as the vertices were: until it is written anew it does not act.
         mesh_of(copy).pop(RECORD_PROPERTY, None)
-
-
-def _follows_others(skinned: SkinnedObject) -> bool:
-    """Whether other modifiers come before the Armature modifier than when the mesh was read."""
-    known = memories(Binding).get(skinned.obj.session_uid)
-    return known is not None and known.structure[FOLLOWED] != digest_of_modifiers_before(skinned)
+    known.is_old = True
 
 
 def soften_now(obj: bpy.types.Object) -> None:
@@ -175,20 +164,19 @@ def _reattach_soft_copy(obj: bpy.types.Object) -> None:
         native.soft_copy = copy
 
 
-def _refuse(obj: bpy.types.Object, reason: str) -> None:
+def _refuse(skinned: SkinnedObject, reason: str) -> None:
     """Let the painted weights act, and say why."""
-    skinned = SkinnedObject(obj)
     if soft_copy(skinned) is not None:
         forget_soft_weights(skinned)
         remove_unused()  # its modifier may have read the painted weights all the time
-    status_of(obj).softness.problem = reason
+    status_of(skinned.obj).softness.problem = reason
 
 
 def _fail(obj: bpy.types.Object, wanted: dict[str, Any], error: UserError) -> None:
     """The same after an error, until something changes."""
     known = status_of(obj).softness
     known.is_old, known.stopped, known.failure = False, wanted, str(error)
-    _refuse(obj, known.failure)
+    _refuse(SkinnedObject(obj), known.failure)
 
 
 def waiting_objects() -> list[bpy.types.Object]:
@@ -206,11 +194,6 @@ def _is_stopped(obj: bpy.types.Object) -> bool:
     """Whether the user has stopped the soft weights that an object needs now."""
     stopped = status_of(obj).softness.stopped
     return stopped is not None and stopped == _wanted(obj)
-
-
-def _softened_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
-    """The other meshes of a character that are softened together with this one."""
-    return [other.obj for other in character_of(obj).beside(obj) if _is_softened(other)]
 
 
 def _fixed_beside(obj: bpy.types.Object) -> list[bpy.types.Object]:
@@ -233,7 +216,8 @@ def about_linked_weights(skinned: SkinnedObject) -> list[str]:
     names = [
         other.obj.name
         for other in character_of(obj).beside(obj)
-        if (_is_softened(other) or _has_soft_weights(other))
+        # Softness, or Soften Weights, has changed its weights in this file.
+        if (_is_softened(other) or (not is_fixed(other) and kept_record(other.obj, PAINTED)))
         and (known := bindings.get(other.obj.session_uid))
         and skin.rests_on(binding.part, known.part)
     ]
@@ -244,11 +228,6 @@ def about_linked_weights(skinned: SkinnedObject) -> list[str]:
         f"{listed(names)}, softened in this file: where they part or crease, soften them "
         "together in one file."
     ]
-
-
-def _has_soft_weights(skinned: SkinnedObject) -> bool:
-    """Whether *Soften Weights* has changed the weights of a mesh in this file."""
-    return not is_fixed(skinned) and kept_record(skinned.obj, PAINTED) is not None
 
 
 def is_fixed(skinned: SkinnedObject) -> bool:
@@ -274,7 +253,8 @@ def _own_record(obj: bpy.types.Object) -> dict[str, Any]:
 
 def _records(obj: bpy.types.Object) -> dict[bpy.types.Object, dict[str, Any]]:
     """The records of the right soft weights of all meshes softened together with one, by name."""
-    members = sorted((obj, *_softened_beside(obj)), key=lambda each: each.name)
+    beside = (each.obj for each in character_of(obj).beside(obj) if _is_softened(each))
+    members = sorted((obj, *beside), key=lambda each: each.name)
     own = [_own_record(each) for each in members]
     fixed = _fixed_beside(obj)
     if len(own) == 1 and not fixed:

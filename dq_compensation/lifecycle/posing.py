@@ -27,9 +27,9 @@ from ..scene.blender.armature import armature_of, rest_state
 from ..scene.blender.own_objects import is_hidden, is_palette
 from ..scene.blender.rigging import broken_pose
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.object_settings import has_settings
 from ..session.changes import Changes, Update, remember_pose
 from ..session.memory import memories, memory_of
-from .character_settings import has_settings
 
 
 @dataclass
@@ -62,7 +62,7 @@ def only_posed(update: Update, changes: Changes) -> bool:
         return False
     skinned = SkinnedObject(changed)
     if is_hidden(changed):
-        rig = armature_of_palette(changed) if is_palette(changed) else skinned.find_rig()
+        rig = armature_of_palette(changed) or skinned.find_rig()
         return rig is not None and rig.session_uid in changes.uids
     # Modifiers before ours may make other vertices in every pose.
     passes = skinned.before_enable.passing

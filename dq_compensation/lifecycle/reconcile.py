@@ -11,13 +11,13 @@ changes. So:
   settings, the modifier's own parts) is found every time, in a fraction of a millisecond. The
   content (vertices, weights) has to be read: only where Blender has reported an edit of the mesh,
   and once in every session; else it is as remembered (`session.character`).
-- `reconcile` acts on what it finds. OUT_OF_DATE: it writes everything again. BLOCKED: it gives the
+- `reconcile` acts on what it finds. OUT_OF_DATE: it writes what differs. BLOCKED: it gives the
   object back to the Armature modifier until the reason is gone. WRONG_VERTEX_COUNT: a modifier
   before ours adds vertices, so ours lets the mesh pass and the Armature modifier is shown. MISSING:
   the user has applied or removed our modifier; only *Refresh* adds it again. What is left of ours
-  stays, where it gives what was seen. OF_ANOTHER_VERSION: it is left alone; that of a development
-  build is turned off. Then it hides or shows Blender's own
-  surface, for the GPU display.
+  stays, where it gives what was seen. Then it hides or shows Blender's own surface, for the GPU
+  display. What another version of the add-on has made is not compared: it is left alone, and that
+  of a development build is turned off.
 - `lifecycle.following` calls it when Blender has evaluated an edit, before the picture is drawn.
 
 The panel, Setup Check, Refresh and the drawing all read what it leaves in `session.status`.
@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 import bpy
 
@@ -42,6 +43,8 @@ from ..modifier.installation import (
 )
 from ..modifier.modifier_inputs import get_input
 from ..modifier.modifier_stack import (
+    installation_refusal,
+    misfit_problem,
     vertex_count_difference,
 )
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
@@ -51,6 +54,8 @@ from ..modifier.users_settings import give_back, set_reasons, show_surface
 from ..modifier.written_record import (
     PLACE,
     Origin,
+    changed_parts,
+    changed_parts_of_linked_mesh,
     newer_parts_of_linked_mesh,
     origin_of,
     origin_refusal,
@@ -70,7 +75,7 @@ from ..scene.blender.own_objects import record_in
 from ..scene.blender.rigging import broken_pose, deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, rename_bones
-from ..scene.stack import BEFORE
+from ..scene.stack import BEFORE, find_rig
 from ..scene.vertex_groups import rename_kept
 from ..session.changes import writing_settings
 from ..session.character import Character, read, read_if_old, skin_for
@@ -88,7 +93,6 @@ from ..session.status import (
 from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
 from .character_settings import begin_character, follow_armature
-from .comparison import Comparison, State, compare_with_file
 from .following_softness import awaits_first, follow_softness, soften_now
 from .moving import has_moved_since, is_being_edited, is_object_animated, key_values
 from .notes import about_twists, find_notes
@@ -96,6 +100,68 @@ from .posing import remember_armature
 
 # The methods that find no limbs and no joints on the skin.
 _PLAIN = frozenset(method for method, rules in RULES.items() if rules.needs is None)
+
+
+class State(Enum):
+    """The states of an enabled object."""
+
+    CURRENT = auto()
+    OUT_OF_DATE = auto()
+    WRONG_VERTEX_COUNT = auto()
+    MISSING = auto()
+    BLOCKED = auto()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of `compare_with_file`.
+
+    Attributes:
+        reason: why it is not deformed by us, a sentence for the panel.
+        parts: what has changed since the modifier was made, by the names that riggers know.
+        is_installable: whether our modifier can be in the stack.
+    """
+
+    state: State
+    reason: str | None = None
+    parts: tuple[str, ...] = ()
+    is_installable: bool = True
+
+
+def compare_with_file(
+    skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph, binding: Binding | None = None
+) -> Comparison:
+    """Find the state of an enabled object. Changes nothing.
+
+    Args:
+        binding: of the object as it is now; without it, vertices and weights are taken on trust.
+    """
+    if reason := partly_applied(skinned):
+        return Comparison(State.MISSING, reason)
+    if reason := deformation_refusal(skinned):
+        return Comparison(State.BLOCKED, reason)
+    obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
+    # What is linked, or has a linked mesh, can only be shown as it is.
+    is_linked, is_shown_only = obj.library is not None, skinned.has_linked_mesh
+    if reason := None if is_linked or is_shown_only else installation_refusal(skinned):
+        return Comparison(State.BLOCKED, reason, is_installable=False)
+    if ours is None and before.replaced_modifier and not before.parted:
+        reason = (
+            f"{obj.name} has lost its modifier DQ Compensation: it was applied or removed. If you "
+            "have applied it, undo that. Press Refresh to add it again, or Disable to go back to "
+            "the Armature modifier."
+        )
+        return Comparison(State.MISSING, reason)
+    parts: tuple[str, ...] = ()
+    if ours is not None and is_shown_only and not is_linked:
+        parts = changed_parts_of_linked_mesh(skinned, Settings.of(obj))
+    elif ours is not None and not is_linked:
+        parts = changed_parts(skinned, Settings.of(obj), binding)
+    if not is_linked and (parts or ours is None or not before.replaced_modifier):
+        return Comparison(State.OUT_OF_DATE, parts=parts)
+    fits = is_linked or not vertex_count_difference(skinned, depsgraph)
+    state = State.CURRENT if fits else State.WRONG_VERTEX_COUNT
+    return Comparison(state, None if fits else misfit_problem(skinned))
 
 
 @dataclass
@@ -217,7 +283,7 @@ class _Look:
         self.mesh, self.character, self.depsgraph = mesh, character, depsgraph
         self.status = status_of(mesh.obj)
         self.known = memories(Binding).get(mesh.obj.session_uid)
-        self.is_unread = self.status.read != edits_of(mesh.obj)
+        self.is_unread = self.status.edits_read != edits_of(mesh.obj)
         self.waits = self.is_written = False
         self.binding: Binding | None = None
         self._is_read = self._has_failed = False
@@ -243,10 +309,10 @@ class _Look:
     def rests(self) -> bool:
         """Whether it is shown at rest: bones have new names in Edit Mode, groups have not."""
         rig = self.character.armature
-        if rig is None or rig.pose is None or self.mesh.ours is None:
+        if rig is None or rig.pose is None or not armature_of(rig).is_editmode:
             return False
-        armature = armature_of(rig)
-        return armature.is_editmode and set(armature.bones.keys()) != set(rig.pose.bones.keys())
+        renamed = set(armature_of(rig).bones.keys()) != set(rig.pose.bones.keys())
+        return renamed and self.mesh.ours is not None
 
     def begin(self, *, patient: bool) -> bool:
         """Whether it is looked at now; what is being edited of it waits."""
@@ -254,7 +320,7 @@ class _Look:
             if reason := origin_refusal(self.mesh):
                 self._leave_alone(reason)
                 return False
-            rests, is_edited = self.rests, self.is_unread and self.status.read is not None
+            rests, is_edited = self.rests, self.is_unread and self.status.edits_read is not None
             if is_edited and (rests or (patient and is_being_edited(self.mesh.obj))):
                 self.waits = self.status.waits = True
             if not rests:
@@ -279,7 +345,7 @@ class _Look:
         self._remember()
 
     def _note_read(self) -> None:
-        self.status.read = edits_of(self.mesh.obj)
+        self.status.edits_read = edits_of(self.mesh.obj)
         self._is_read = True
 
     def follow_softness(self) -> None:
@@ -378,10 +444,14 @@ class _Look:
     def _show(self, found: Comparison) -> None:
         """Let the Armature modifier act where ours does not; status, notes, the native display."""
         mesh, obj, status, settings = self.mesh, self.mesh.obj, self.status, self.mesh.settings
-        _follow_shown_override(mesh)
+        if obj.library is None and obj.override_library is not None:
+            # Those before ours are of its own file, and stay.
+            show_where_ours_acts(mesh)
         is_written = found.state is State.OUT_OF_DATE and mesh.before_enable.base_left_on
         extra = [] if is_written else _hand_over_to_armature_modifier(mesh, found)
-        status.problem = None if extra or found.reason is None else _with_meanwhile(found)
+        status.problem = None if extra else found.reason
+        if status.problem is not None and not found.is_installable:
+            status.problem += " Until then the Armature modifier deforms it."
         if len(settings.examples):  # a script may have added the first one
             with_examples.forget()
         is_bound = status.problem is None or found.state is State.WRONG_VERTEX_COUNT
@@ -407,7 +477,7 @@ class _Look:
         status.key_values = key_values(obj)
         status.has_spread = Settings.of(obj).twist_spread > 0.0
         # Another mesh may have changed it meanwhile.
-        status.waits = self.waits or (status.read is not None and status.read != edits_of(obj))
+        status.waits = self.waits or status.edits_read not in (None, edits_of(obj))
         known, shape = status.signature
         if obj.type == "MESH" and (self._is_read or not shape):
             binding = status.binding
@@ -433,34 +503,19 @@ def _follow_renamed_bones(modifier: bpy.types.NodesModifier) -> bool:
         whether any were.
     """
     palette = get_input(modifier, "Palette")
-    rig = armature_of_palette(palette) if palette is not None else None
-    if palette is None or rig is None or palette.library is not None:
-        return False
-    renamed = renamed_bones(palette, rig)
-    if not renamed:
+    rig = None if palette is None else armature_of_palette(palette)
+    if rig is None or palette.library is not None or not (new := renamed_bones(palette, rig)):
         return False
     with writing_settings():
         for other in bpy.data.objects:
-            is_local_mesh = other.type == "MESH" and other.library is None
-            if is_local_mesh and SkinnedObject(other).find_rig() == rig:
-                rename_bones(other, renamed)
+            if other.type == "MESH" and other.library is None and find_rig(other) == rig:
+                rename_bones(other, new)
                 if mesh_of(other).library is None:
-                    rename_kept(other, renamed)
+                    rename_kept(other, new)
         if rig.library is None:
-            rename_bones(rig, renamed)
+            rename_bones(rig, new)
     remember_names(palette)
     return True
-
-
-def _with_meanwhile(found: Comparison) -> str:
-    meanwhile = "" if found.is_installable else " Until then the Armature modifier deforms it."
-    return f"{found.reason}{meanwhile}"
-
-
-def _follow_shown_override(skinned: SkinnedObject) -> None:
-    """Let the modifiers before ours, which are of an override's own file, act where ours acts."""
-    if skinned.obj.library is None and skinned.obj.override_library is not None:
-        show_where_ours_acts(skinned)
 
 
 def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -> list[str]:
@@ -483,12 +538,6 @@ def _hand_over_to_armature_modifier(skinned: SkinnedObject, found: Comparison) -
     if skinned.settings.display == "GPU" and deformation_refusal(skinned) is None:
         return [f"Renders show the Armature modifier's result. {found.reason}"]
     return []
-
-
-def has_examples(skinned: SkinnedObject) -> bool:
-    """Whether an object is deformed by example, and has any."""
-    settings = skinned.settings
-    return settings.method == "SPHERICAL_JOINT_BY_EXAMPLE" and len(settings.examples) > 0
 
 
 def follow_native_display(skinned: SkinnedObject) -> None:

@@ -93,8 +93,8 @@ REST_LENGTH = f"{PREFIX}rest_length"
 JOINT_ROWS = f"{PREFIX}joint_rows"
 PAIR_ROWS = f"{PREFIX}pair_rows"
 
-# Of the evaluated palette: row by row see `bone_nodes.posed_bones` and `set_nodes.pair_offset`, at
-# the points of joints `measured_nodes`;
+# Of the evaluated palette: row by row see `bone_nodes.posed_bones` and `vertex_nodes.pair_offset`,
+# at the points of joints `measured_nodes`;
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
 BONE_TURN = f"{PREFIX}bone_turn"

@@ -22,7 +22,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings, named_bones
-from ..scene.stack import drop_modifier, is_own_modifier, modifiers_before
+from ..scene.stack import drop_modifier, is_own_modifier, own_modifiers_before
 from ..wording import listed
 from .attribute_names import skins_vertices
 from .leftovers import remove_unused
@@ -74,8 +74,8 @@ def install(
     """
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
-    known, written = skinned.ours, as_written(skinned.obj, settings)
-    wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
+    known, settings = skinned.ours, as_written(skinned.obj, settings)
+    wanted = _wanted(skinned, binding.as_skinned(settings), settings, is_driven=follow_settings)
     if changed and known is not None:
         only_content = wanted.binding.content.keys() >= set(changed)
         wanted.only_content = only_content and wanted.base == base_of(known)
@@ -85,17 +85,9 @@ def install(
     before = None if known is None else (known.node_group, get_input(known, "Palette"))
     for part in PARTS:
         part.apply(wanted)
-    kind, modifier = wanted.kind, skinned.ours
-    assert kind is not None
+    modifier = skinned.ours
     assert modifier is not None
-    remember(
-        skinned,
-        mesh_of(wanted.attributes or skinned.obj),
-        wanted.binding,
-        written,
-        reads_mesh=wanted.deformation.compensation is not None or bool(kind.reads),
-        only_content=wanted.only_content,
-    )
+    remember(wanted)
     skinned.obj.update_tag(refresh={"DATA"})
     if not leaves_nothing and before != (modifier.node_group, wanted.palette):
         remove_unused()
@@ -235,7 +227,7 @@ def replace_armature_modifier(
         take_over_modifier(skinned, base_of(nodes), settings)
     if is_new:
         # Of an override that could not be deformed here they are off.
-        for each in (nodes, *modifiers_before(skinned.obj)):
+        for each in (nodes, *own_modifiers_before(skinned.obj)):
             set_modifier(each, show_viewport=True, show_render=True)
 
 
@@ -279,7 +271,7 @@ def put_armature_modifier_back(skinned: SkinnedObject) -> None:
     """
     nodes = skinned.ours
     if nodes is not None and skinned.has_linked_mesh:
-        for each in (nodes, *modifiers_before(skinned.obj)):
+        for each in (nodes, *own_modifiers_before(skinned.obj)):
             set_modifier(each, show_viewport=False, show_render=False)
         restore_modifier(skinned)
         return

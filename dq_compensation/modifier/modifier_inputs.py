@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -27,26 +27,12 @@ _ARE_PROPERTIES = "properties" in bpy.types.NodesModifier.bl_rna.properties
 
 def _identifiers(modifier: bpy.types.NodesModifier) -> dict[str, str]:
     """The identifiers of the inputs of a modifier's tree, but the geometry, by their names."""
-    found = {item.name: item.identifier for item in _sockets(modifier)}
-    found.pop("Geometry", None)
-    return found
-
-
-def _sockets(modifier: bpy.types.NodesModifier) -> list[Any]:
-    """The sockets of the inputs of any node modifier; none without a tree."""
     tree: Any = modifier.node_group
     items = tree.interface.items_tree if tree is not None else ()
-    return [item for item in items if item.item_type == "SOCKET" and item.in_out == "INPUT"]
-
-
-def _values(modifier: bpy.types.NodesModifier, identifiers: Iterable[str]) -> list[Any]:
-    """The values of inputs."""
-    nodes: Any = modifier
-    if not _ARE_PROPERTIES:
-        return [nodes.get(identifier) for identifier in identifiers]
-    # Without a tree, and with one whose library is missing, there are none.
-    inputs = getattr(nodes.properties, "inputs", None)
-    return [getattr(inputs, identifier).value for identifier in identifiers]
+    sockets = (item for item in items if item.item_type == "SOCKET" and item.in_out == "INPUT")
+    found = {item.name: item.identifier for item in sockets}
+    found.pop("Geometry", None)
+    return found
 
 
 def set_input(modifier: bpy.types.NodesModifier, name: str, value: object) -> None:
@@ -81,23 +67,19 @@ def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
 
 def get_inputs(modifier: bpy.types.NodesModifier) -> dict[str, Any]:
     """Every input but the geometry, by its name."""
-    identifiers = _identifiers(modifier)
-    return dict(zip(identifiers, _values(modifier, identifiers.values()), strict=True))
+    nodes, identifiers = cast("Any", modifier), _identifiers(modifier)
+    if not _ARE_PROPERTIES:
+        return {name: nodes.get(identifier) for name, identifier in identifiers.items()}
+    # Without a tree, and with one whose library is missing, there are none.
+    inputs = getattr(nodes.properties, "inputs", None)
+    return {name: getattr(inputs, each).value for name, each in identifiers.items()}
 
 
-def input_objects(modifier: bpy.types.NodesModifier) -> list[bpy.types.Object | None]:
-    """The objects that any node modifier has in its inputs."""
-    held = (item for item in _sockets(modifier) if item.socket_type == "NodeSocketObject")
-    return _values(modifier, [item.identifier for item in held])
-
-
-def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
-    """The path of one input from the object, for drivers and keyframes; KeyError without one."""
-    identifier = _identifiers(modifier)[name]
+def input_data_paths(modifier: bpy.types.NodesModifier) -> dict[str, str]:
+    """The paths of the inputs from the object, for drivers and keyframes, by their names."""
     owner = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
-    if _ARE_PROPERTIES:
-        return f"{owner}.properties.inputs.{identifier}.value"
-    return f'{owner}["{identifier}"]'
+    path = f"{owner}.properties.inputs.{{}}.value" if _ARE_PROPERTIES else f'{owner}["{{}}"]'
+    return {name: path.format(each) for name, each in _identifiers(modifier).items()}
 
 
 # The drivers that let inputs of the node modifier follow the object's, animated or driven.
@@ -219,7 +201,5 @@ def _follows(curve: bpy.types.FCurve, owner: bpy.types.Object, setting: str) -> 
 
 def _driven_inputs(nodes: bpy.types.NodesModifier) -> dict[str, str]:
     """The paths of the inputs in the modifier's tree, by the settings that they follow."""
-    inputs = get_inputs(nodes)
-    return {
-        setting: input_data_path(nodes, name) for setting, name in _INPUTS.items() if name in inputs
-    }
+    paths = input_data_paths(nodes)
+    return {setting: paths[name] for setting, name in _INPUTS.items() if name in paths}

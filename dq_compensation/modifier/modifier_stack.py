@@ -1,4 +1,4 @@
-"""The base of the node modifier, its attributes and its soft weights."""
+"""What our modifier works with: the base that it adds to, the attribute object, the soft copy."""
 
 from __future__ import annotations
 
@@ -45,11 +45,6 @@ from .users_settings import (
 
 # Blender moves no modifier that makes a mesh before one of these.
 _WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
-
-
-def our_modifier(obj: bpy.types.Object) -> bpy.types.NodesModifier | None:
-    """The node modifier of an object; None without one."""
-    return next(iter(own_modifiers(obj)), None)
 
 
 def base_of(modifier: bpy.types.NodesModifier) -> Base:

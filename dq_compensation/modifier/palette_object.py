@@ -1,8 +1,8 @@
 """The palette object: a mesh that an ordinary Armature modifier poses, for node trees to read.
 
 Its points are the posed bones (`palette_points`). A node modifier of its own, after its Armature
-modifier, makes of them what does not depend on a mesh (`palette_nodes`): the bones' quaternions,
-and the joints and pairs of bones that meshes have asked for (`palette_tables`).
+modifier, makes of them what does not depend on a mesh: the bones' quaternions, and the joints and
+pairs of bones that meshes have asked for (`PaletteTables`).
 
 The palette is in no collection. A modifier that refers to it is enough to have it evaluated and
 saved with the file. Its Armature modifier says whose it is: a custom property that names the
@@ -36,7 +36,7 @@ from ..scene.blender.own_objects import (
 from ..scene.stack import record_of_tree
 from ..session.changes import remember_new
 from .attribute_names import JOINT_ROWS, PALETTE_LENGTH, POSED_PAIR, READS, TREE_VERSION
-from .modifier_inputs import get_input, set_input
+from .modifier_inputs import set_inputs
 from .nodes.bone_nodes import (
     bone_matrices,
     bone_turns,
@@ -75,10 +75,9 @@ from .palette_points import (
 # The node tree of palette objects: what depends on the pose alone, once per armature and frame.
 #
 # From the palette's posed points it makes a cloud with one point per row, on which the trees of
-# meshes find the bones (`bone_nodes`), and what meshes have asked for in the tables of
-# `palette_tables`: joints with a limb or a swing (`measured_nodes`), limbs that twist
-# (`twist_nodes`) and pairs of bones (`set_nodes`). A mesh then takes one *Sample Index* for a joint
-# or a pair. What no mesh reads is not computed.
+# meshes find the bones (`bone_nodes`), and what meshes have asked for in `PaletteTables`: joints
+# with a limb or a swing, limbs that twist (`measured_nodes`) and pairs of bones (`vertex_nodes`). A
+# mesh then takes one *Sample Index* for a joint or a pair. What no mesh reads is not computed.
 #
 # A *Sample Index* from a cloud of points takes a third of the time that it takes from a mesh.
 #
@@ -404,10 +403,8 @@ def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> N
         "Bone Rows": bone_rows,
         "Length": float(tables.points(PALETTE_LENGTH)[0]),
     }
-    for name, value in values.items():
-        if get_input(nodes, name) != value:
-            set_input(nodes, name, value)
-            palette.update_tag()
+    if set_inputs(nodes, values):
+        palette.update_tag()
 
 
 def _kind_for(tables: PaletteTables, reads: Collection[str]) -> PaletteKind | None:

@@ -32,6 +32,7 @@ from ..scene.binding.shape_key_offsets import Examples
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
+from ..scene.stack import record_of_tree
 from . import stack_parts
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
 from .hooks import endangered_hooks, keep_hooks, release_hooks
@@ -88,7 +89,7 @@ class Wanted:
         only_content: nothing but what was read of the mesh has changed.
         keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
             tree and inputs are the same.
-        palette, attributes, sets, copy, kind: what parts have made for those after them.
+        palette, attributes, sets, copy: what parts have made for those after them.
     """
 
     skinned: SkinnedObject
@@ -110,7 +111,6 @@ class Wanted:
     attributes: bpy.types.Object | None = None
     sets: int = 1
     copy: bpy.types.Object | None = None
-    kind: TreeKind | None = None
 
 
 class Seen:
@@ -119,7 +119,7 @@ class Seen:
     def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
         self.skinned = skinned
         self.ours = ours
-        self.record = skinned.stack.record
+        self.record = record_of_tree(ours.node_group)
         self.base: Base = self.record.get("base", "OWN")
         self.inputs = get_inputs(ours)
         self.palette: bpy.types.Object | None = self.inputs.get("Palette")
@@ -221,14 +221,13 @@ def _apply_base(wanted: Wanted) -> None:
 def _state_of_modifiers(seen: Seen) -> dict[str, object]:
     return {
         "node tree": (seen.record.get(KEY), seen.record.get(NODES)),
-        "place in the stack": not stack_parts.differences(seen.skinned, seen.inputs),
+        "place in the stack": not stack_parts.differences(seen.skinned, seen.record, seen.inputs),
     }
 
 
 def _apply_modifiers(wanted: Wanted) -> None:
     skinned, ours = wanted.skinned, wanted.skinned.ours
     kind, inputs = _kind_and_inputs(wanted)
-    wanted.kind = kind
     if ours is not None and wanted.keeps_modifiers:
         now = get_inputs(ours)
         same = (now[name] == inputs[name] for name in now if name not in DRIVEN_INPUTS)

@@ -36,6 +36,7 @@ from ..scene.stack import (
     add_modifier,
     drop_modifier,
     modifiers_with,
+    record_of_tree,
     remember_parts,
     stack_of,
 )
@@ -134,16 +135,18 @@ def _linear_like(armature: bpy.types.ArmatureModifier, group: str) -> dict[str, 
     }
 
 
-def differences(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[tuple[str, str]]:
+def differences(
+    skinned: SkinnedObject, record: Mapping[str, Any], inputs: Mapping[str, object]
+) -> list[tuple[str, str]]:
     """What is not as described, as pairs of a modifier and what of it; empty of an override.
 
     Args:
-        inputs: of DEFORMS, which the object has.
+        record, inputs: of DEFORMS, which the object has.
     """
-    obj, stack = skinned.obj, skinned.stack
+    obj, stack = skinned.obj, stack_of(skinned.obj)
     if obj.override_library is not None:
         return []
-    wanted = described(skinned, stack.record, inputs)
+    wanted = described(skinned, record, inputs)
     roles = [part.role for part in wanted]
     found = [(name, "not needed") for name, role in stack.roles.items() if role not in roles]
     names: dict[bool, list[str]] = {False: [], True: []}
@@ -164,10 +167,10 @@ def differences(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[tu
     return found
 
 
-def missing_names(skinned: SkinnedObject, inputs: Mapping[str, object]) -> list[str]:
+def missing_names(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[str]:
     """The names of the modifiers of ours that an object needs beside DEFORMS, and has not."""
-    wanted = described(skinned, skinned.stack.record, inputs)
-    return [part.name for part in wanted if not skinned.stack.of(part.role)]
+    wanted = described(skinned, record_of_tree(ours.node_group), get_inputs(ours))
+    return [part.name for part in wanted if not stack_of(skinned.obj).of(part.role)]
 
 
 def apply(skinned: SkinnedObject, wanted: Sequence[StackPart], trees: Trees) -> None:
@@ -238,7 +241,8 @@ def _place(
     base = skinned.modifier.name
     before = [part.role for part in reversed(wanted) if not part.behind]
     behind = [part.role for part in wanted if part.behind]
-    for first, roles in ((base, before), (next(reversed(skinned.stack.mixed), base), behind)):
+    last = (base, *stack_of(skinned.obj).mixed)[-1]
+    for first, roles in ((base, before), (last, behind)):
         beside = first
         for role in roles:
             if role in names and role in moved:
@@ -289,8 +293,9 @@ def remove_shape_for_undo(obj: bpy.types.Object) -> None:
 def show_where_ours_acts(skinned: SkinnedObject) -> None:
     """Let the modifiers before the base, which all stay as they are, act where ours acts."""
     ours, shown = skinned.ours, where_ours_acts(skinned.obj)
-    needed = () if ours is None else described(skinned, skinned.stack.record, get_inputs(ours))
-    for part in needed:
+    if ours is None:
+        return
+    for part in described(skinned, record_of_tree(ours.node_group), get_inputs(ours)):
         for modifier in () if part.behind else modifiers_with(skinned.obj, part.role):
             set_modifier(modifier, **shown)
 

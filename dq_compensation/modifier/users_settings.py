@@ -20,7 +20,7 @@ import bpy
 from ..scene.blender.own_objects import parsed_record
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.settings.object_settings import settings_of
-from ..scene.stack import armature_modifier, modifiers_before, own_modifiers
+from ..scene.stack import armature_modifier, own_modifiers, own_modifiers_before
 
 # Who has a property, and which. Modifiers of ours before the Armature modifier go with the node
 # modifier, and have no record.
@@ -196,7 +196,7 @@ def _follow(
     if any(owner in ours for owner, *_ in values):
         shown = where_ours_acts(obj)
         shown |= {name: False for name in VISIBILITY if any(("OURS", name) in row for row in rows)}
-        for each in modifiers_before(obj):
+        for each in own_modifiers_before(obj):
             set_modifier(each, **shown)
 
 

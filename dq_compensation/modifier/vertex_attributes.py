@@ -307,12 +307,10 @@ def _of_measured(
     of_limb = np.where(limb == child, starts[limb], ends[limb])
     table[:, :, 3] = np.stack((starts[child], ends[parent], of_limb, starts[parent]), axis=1)
     aside = limbs.aside[joint] * (limb == child)
-    rows = [
-        _of_turns(row, value) if value else row[None]
-        for row, value in zip(table, aside.tolist(), strict=True)
-    ]
-    firsts = np.cumsum([0, *map(len, rows)])[:-1]
-    points = tables.points_of(JOINT_ROWS, np.concatenate(rows).reshape(-1, 16))[firsts]
+    every, kept = _with_turns(table, aside), np.ones((len(table), 4), np.bool_)
+    kept[aside == 0.0, 1:] = False
+    firsts = np.flatnonzero(kept) % 4 == 0
+    points = tables.points_of(JOINT_ROWS, every[kept].reshape(-1, 16))[firsts]
     values: dict[str, NDArray[Any]] = {PAIR: points[of_vertex]}
     if not binding.shape_varies:
         rest = transformed_points(binding.object_to_armature, binding.rest)
@@ -325,20 +323,27 @@ def _of_measured(
     return values
 
 
-def _of_turns(row: Float64s, aside: float) -> Float64s:
-    """The row of a child's limb that points aside, and three more, shape (4, 4, 4): its turn.
+def _with_turns(rows: Float64s, aside: Float64s) -> Float64s:
+    """Rows of children's limbs that point aside, shape (k, 4, 4), each with its turn behind it.
 
-    They are that limb as the parent moves it, and the parent's limb as the child and as the parent
-    do. In the place of the child's limb is what the parent's limb is before, shortened to half of
-    `aside`: so `palette_object` knows these rows, and no two joints have the same ones.
+    The turn is three rows: that limb as the parent moves it, and the parent's limb as the child and
+    as the parent do. In the place of the child's limb is what the parent's limb is before,
+    shortened to half of `aside`: so `palette_object` knows these rows, and no two joints have the
+    same ones.
+
+    Returns:
+        shape (k, 4, 4, 4).
     """
-    (forth, back), (child, parent) = row[1:3, :3], row[:2, 3]
-    table = np.repeat(row[None], 4, axis=0)
-    table[1:, 0, :3], table[1:, 1, :3] = (back, forth, forth), (forth, back, back)
-    table[1:, 2, :3], table[1:, 3, :3] = 0.5 * aside * row[3, :3], 0.0
-    table[1:, :2, 3], table[1:, 3, 3] = child, parent
-    table[1:, 2, 3] = parent, child, parent
-    return table
+    forth, back, child, parent = rows[:, 1, :3], rows[:, 2, :3], rows[:, 0, 3], rows[:, 1, 3]
+    found = np.repeat(rows[:, None], 4, axis=1)
+    turns = found[:, 1:]
+    turns[:, :, 0, :3] = np.stack((back, forth, forth), axis=1)
+    turns[:, :, 1, :3] = np.stack((forth, back, back), axis=1)
+    turns[:, :, 2, :3] = (0.5 * aside[:, None] * rows[:, 3, :3])[:, None]
+    turns[:, :, 3, :3] = 0.0
+    turns[:, :, 2, 3] = np.stack((parent, child, parent), axis=1)
+    turns[:, :, 3, 3] = parent[:, None]
+    return found
 
 
 def _of_swings(

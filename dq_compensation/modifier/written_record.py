@@ -20,6 +20,7 @@ from typing import Any, cast
 import bpy
 import numpy as np
 
+from ..core.deform import Deformation
 from ..core.measured_joints import IdleReason, MeasuredJoints, idle_joints
 from ..core.skeleton import BoneKind
 from ..scene.binding.binding import Binding
@@ -49,7 +50,7 @@ from .modifier_inputs import as_written, get_inputs
 from .modifier_stack import ATTRIBUTES_INPUT, base_of
 from .palette_object import edition_of
 from .palette_points import bone_groups
-from .parts import ATTRIBUTES, BASE, PARTS, Seen
+from .parts import ATTRIBUTES, BASE, PARTS, Seen, Wanted
 from .stack_parts import missing_names
 from .vertex_attributes import CONTENT_PROPERTY, digest_of_attributes
 
@@ -107,27 +108,14 @@ def origin_refusal(skinned: SkinnedObject) -> str | None:
     return f"{made}. The Armature modifier deforms it. Press Refresh to deform it again."
 
 
-def remember(
-    skinned: SkinnedObject,
-    mesh: bpy.types.Mesh,
-    binding: Binding,
-    settings: Settings,
-    *,
-    reads_mesh: bool,
-    only_content: bool = False,
-) -> None:
-    """Remember the state that the modifier of an object has just been made for.
-
-    Args:
-        mesh: it has the attributes that the modifier reads.
-        reads_mesh: whether it reads any; else the mesh may have those of an object that shares it.
-        only_content: all that does not follow from the mesh is as it was remembered last.
-    """
-    obj, modifier = skinned.obj, skinned.ours
+def remember(made: Wanted) -> None:
+    """Remember the state that the modifier of an object has just been made for."""
+    skinned, binding, settings = made.skinned, made.binding, made.settings
+    obj, mesh = skinned.obj, mesh_of(made.attributes or skinned.obj)
     attributes = dict[str, object]()
     # A palette may be there for the names of bones alone.
-    if reads_mesh and modifier is not None:
-        attributes[_EDITION] = edition_of(get_inputs(modifier).get("Palette"))
+    if made.reads_mesh:
+        attributes[_EDITION] = edition_of(made.palette)
     if settings.compensates:
         attributes[MEASURED] = _measuring_of(settings)
         attributes["place"] = binding.object_to_armature.ravel().tolist()
@@ -136,24 +124,27 @@ def remember(
     of_object = {OTHER_MESHES: binding.content[OTHER_MESHES], **attributes}
     content = written | binding.content | of_object
     is_linked = skinned.mesh.library is not None
-    if shares := not reads_mesh and (is_linked or skinned.mesh.users > 1):
+    # Else the mesh may have the attributes of an object that shares it.
+    if shares := not made.reads_mesh and (is_linked or skinned.mesh.users > 1):
         content = written
-    elif not reads_mesh:
+    elif not made.reads_mesh:
         content = {name: each for name, each in content.items() if name not in of_object}
         content |= {name: written[name] for name in of_object if name in written}
     if content != written:
         keep_record(mesh, CONTENT_PROPERTY, content)
-    known = record_in(obj, STATE_PROPERTY) | {ATTRIBUTES: digest(digest_of_attributes(mesh))}
-    state = known if only_content else _state(skinned, settings, binding.structure)
+    if made.only_content:  # all else is as it was remembered last
+        state = record_in(obj, STATE_PROPERTY) | {ATTRIBUTES: digest(digest_of_attributes(mesh))}
+    else:
+        state = _state(skinned, settings, binding.structure)
     record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
     record.pop(_CONTENT, None)
     if shares:
         record[_CONTENT] = binding.content
-    compensation = binding.deformation(settings).compensation
-    if isinstance(compensation, MeasuredJoints):
-        record["joints"] = compensation.joint_counts
+    deformation = binding.deformation(settings)
+    if isinstance(deformation.compensation, MeasuredJoints):
+        record["joints"] = deformation.compensation.joint_counts
     keep_record(obj, STATE_PROPERTY, record)
-    remember_bones(skinned, binding, settings)
+    keep_record(obj, BONES_PROPERTY, _named_bones(made, deformation))
 
 
 def was_applied(skinned: SkinnedObject) -> bool:
@@ -186,7 +177,7 @@ def partly_applied(skinned: SkinnedObject) -> str | None:
         deforms_it = base_of(ours) == "OWN" or bool(inputs.get("Step"))
         reason = f"The Armature modifier of {obj.name} was applied. {advice}"
         return reason if not deforms_it and was_applied(skinned) else None
-    missing = missing_names(skinned, inputs)
+    missing = missing_names(skinned, ours)
     has_shape = ARRIVING in skinned.mesh.attributes  # what SHAPE makes, which moves nothing
     if not missing or not (has_shape or was_applied(skinned)):
         return None
@@ -425,9 +416,10 @@ class FoundBones:
         return {reason: names - done for reason, names in idle.items()}
 
 
-def remember_bones(skinned: SkinnedObject, binding: Binding, settings: Settings) -> None:
-    """Remember what the bones of an object are taken for in its deformation."""
-    deformation, names = binding.deformation(settings), binding.skeleton.names
+def _named_bones(made: Wanted, deformation: Deformation) -> dict[str, list[str]]:
+    """What the bones of an object are taken for in its deformation, as `FoundBones` has it."""
+    skinned, binding, settings = made.skinned, made.binding, made.settings
+    names = binding.skeleton.names
     compensation, limbs = deformation.compensation, deformation.twist_limbs
     found: dict[str, Iterable[int]] = {"limbs": [] if limbs is None else limbs.bones.tolist()}
     if compensation is not None:
@@ -441,8 +433,7 @@ def remember_bones(skinned: SkinnedObject, binding: Binding, settings: Settings)
         for reason, key in (("ANOTHER_PART", "another_part"), ("LITTLE_SKIN", "little_skin")):
             found[key] = [bone for bone, why in idle.items() if why == reason]
         found["ropes"] = compensation.rope_bones.tolist()
-    named = {key: [names[bone] for bone in bones] for key, bones in found.items()}
-    keep_record(skinned.obj, BONES_PROPERTY, named)
+    return {key: [names[bone] for bone in bones] for key, bones in found.items()}
 
 
 def _kinds(

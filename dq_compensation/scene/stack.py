@@ -36,17 +36,12 @@ _BOUND = (
 )
 
 
-def is_registered() -> bool:
-    """Whether objects have settings of ours now."""
-    return hasattr(bpy.types.Object, "dq_compensation")
-
-
 def has_group(obj: bpy.types.Object) -> bool:
     """Whether settings of ours were ever written to an object, or read from it: that writes some.
 
     None has where the add-on is not registered.
     """
-    return is_registered() and obj.is_property_set("dq_compensation")
+    return hasattr(bpy.types.Object, "dq_compensation") and obj.is_property_set("dq_compensation")
 
 
 def record_of_tree(tree: bpy.types.NodeTree | None) -> Mapping[str, Any]:
@@ -85,7 +80,7 @@ class Stack:
             adds its own above it.
         rig: its armature object; None without one, or without its library.
         roles: what each modifier of ours is for, copies by a user included.
-        record: of the tree of the first one that deforms; empty without it.
+        ours: the first one of these that deforms; None without any.
         before: the user's before the base.
         mixed: the Armature modifiers whose results *Multi Modifier* mixes with that of the base;
             ours may stand between them.
@@ -94,7 +89,7 @@ class Stack:
     base: str | None
     rig: bpy.types.Object | None
     roles: dict[str, Role]
-    record: Mapping[str, Any]
+    ours: str | None
     before: tuple[str, ...]
     mixed: tuple[str, ...]
 
@@ -107,41 +102,39 @@ class Stack:
 def stack_of(obj: bpy.types.Object) -> Stack:
     """Look at the modifiers of an object, original or evaluated."""
     every = list(obj.modifiers)
-    roles, record = _roles(obj, every)
+    roles = _roles(obj, every)
+    ours = next((name for name, role in roles.items() if role == "DEFORMS"), None)
     others = [each for each in every if each.name not in roles]
     base = _base_among(obj, [cast("Any", each) for each in others if each.type == "ARMATURE"])
     if base is None:
-        return Stack(None, None, roles, record, (), ())
+        return Stack(None, None, roles, ours, (), ())
     place = others.index(base)
-    mixed = takewhile(_is_mixed, others[place + 1 :])
+    mixed = takewhile(
+        lambda each: each.type == "ARMATURE" and cast("Any", each).use_multi_modifier,
+        others[place + 1 :],
+    )
     before = tuple(each.name for each in others[:place])
     rig = base.object if base.object is not None and base.object.type == "ARMATURE" else None
-    return Stack(base.name, rig, roles, record, before, tuple(each.name for each in mixed))
+    return Stack(base.name, rig, roles, ours, before, tuple(each.name for each in mixed))
 
 
-def _roles(
-    obj: bpy.types.Object, every: list[bpy.types.Modifier]
-) -> tuple[dict[str, Role], Mapping[str, Any]]:
-    """What each modifier of ours is for, by its name; the record of the first that deforms."""
+def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, Role]:
+    """What each modifier of ours is for, by its name."""
     settings: Any = getattr(obj, "dq_compensation") if has_group(obj) else None  # noqa: B009
     has_state = settings is not None and settings.is_property_set("native")
     native = settings.native if has_state else None
     pairs = [each.partition(":") for each in native.parts.split()] if has_state else []
     known = {int(uid): role for uid, _, role in pairs if uid.isdigit()}
-    found, above, deforms = dict[str, Role](), None, None
+    found, above = dict[str, Role](), None
     for each in cast("list[Any]", every):
         role: Any = None
-        record: Mapping[str, Any] = {}
         if each.type == "NODES":
-            record = record_of_tree(each.node_group)
-            role = record.get("role")
+            role = record_of_tree(each.node_group).get("role")
         elif each.type == "ARMATURE":
             names = (name for name in _ARMATURES if each.name.startswith(name))
             role = _ARMATURES.get(next(names, ""))
         if role is None and each.persistent_uid in known:
             role = _remembered(each, known[each.persistent_uid])
-        if role == "DEFORMS" and deforms is None:
-            deforms = record
         if role is None and above is not None and each.type == "ARMATURE":
             is_base = has_state and each.persistent_uid == native.replaced_uid
             is_copy = all(getattr(each, name) == getattr(above, name) for name in _BOUND)
@@ -149,11 +142,11 @@ def _roles(
         if role is not None:
             found[each.name] = role
         above = each if role is not None and each.type == "ARMATURE" else None
-    return found, deforms or {}
+    return found
 
 
 def _remembered(modifier: Any, role: Any) -> Role | None:
-    """The role of the modifier that had a number, if it is still that: Blender gives them again."""
+    """The role that its number is known by, if a modifier may be ours: Blender reuses numbers."""
     if modifier.type == "NODES":
         tree = modifier.node_group
         may_be = role in _OF_NODES and (tree is None or _TREE_RECORD in tree.name)
@@ -186,11 +179,6 @@ def _base_among(
             if each.persistent_uid == uid if uid else each.name == name:
                 return each
     return next(iter(complete or found), None)
-
-
-def _is_mixed(modifier: bpy.types.Modifier) -> bool:
-    is_armature = modifier.type == "ARMATURE"
-    return is_armature and cast("bpy.types.ArmatureModifier", modifier).use_multi_modifier
 
 
 def armature_modifier(obj: bpy.types.Object) -> bpy.types.ArmatureModifier | None:
@@ -226,7 +214,7 @@ def modifiers_with(obj: bpy.types.Object, *roles: Role) -> list[Any]:
     return [obj.modifiers[name] for name in stack_of(obj).of(*roles)]
 
 
-def modifiers_before(obj: bpy.types.Object) -> list[Any]:
+def own_modifiers_before(obj: bpy.types.Object) -> list[Any]:
     """The modifiers of ours before the Armature modifier, copies by a user included."""
     return modifiers_with(obj, *BEFORE)
 

@@ -2,14 +2,15 @@
 
 What ours is on a mesh, why, and what would change it:
 
-- *What*: our node modifier, `SkinnedObject.ours`; before it sometimes one that keeps the shape, and
-  in the object and its mesh what they read: attributes, records. The palette is for all meshes on
-  an armature. The user's own settings are in `SkinnedObject.before_enable`.
+- *What*: the list is `modifier.parts.PARTS`. On the mesh itself: our modifiers, by what they are
+  for (`stack_of(obj).roles`; the one that deforms is `SkinnedObject.ours`), and what they read. The
+  palette is for all meshes on an armature. What the user had set where we set something else is in
+  `SkinnedObject.before_enable`.
 - *Why*: `settings.is_enabled`, the settings that act (`Settings.of`), and the `Binding`: what was
   read of mesh, weights and bones. Limbs, joints and rigid pieces are found on the skin of all
   meshes of the character together, the `CharacterSkin`. Why there is nothing: `Status.problem`.
-- *What would change it*: a part that differs from the record in the file, which has a digest of
-  each (`modifier.written_record`). `lifecycle.reconcile` compares them, and alone writes. An edit
+- *What would change it*: what differs from the record in the file, which has a digest of each part
+  (`modifier.written_record`). `lifecycle.reconcile` compares them, and alone writes. An edit
   of one mesh may show another skin: the others differ then, and are written in the same pass.
 
 A character is found at the door of an operation and handed down; nothing keeps it longer.
@@ -81,8 +82,9 @@ class Character:
             skin = CharacterSkin(parts, one.skeleton, one.bone_sides, kinds)
             bound = [mesh for mesh in self.meshes if mesh.obj in bindings]
             linked = [mesh.obj for mesh in bound if mesh.has_linked_mesh]
-            apart = len(linked) < len(bound)
-            if apart and any(_found_in_its_file(obj) != skin.findings for obj in linked):
+            records = (record_in(obj, STATE_PROPERTY) for obj in linked)
+            others = (each.get(OTHER_MESHES) != skin.findings for each in records)
+            if len(linked) < len(bound) and any(others):
                 kept = tuple(bindings[obj].part for obj in linked)
                 skin = replace(skin, linked=replace(skin, parts=kept))
             skins[one.armature_uid] = skin
@@ -136,9 +138,12 @@ def read(
     """
     uid, bindings, found = mesh.obj.session_uid, memories(Binding), None
     known = bindings.pop(uid, None)
-    if known is not None and not _is_of(known, mesh):
-        known = None
-        forget_characters()
+    if known is not None:
+        rig = mesh.find_rig()
+        same_rig = rig is not None and known.armature_uid == rig.session_uid
+        if not same_rig or known.mesh_uid != mesh.mesh.session_uid:
+            known = None
+            forget_characters()
     if known is not None and not anew:
         structure = structure_of(mesh)
         same = known if known.structure == structure else None
@@ -146,13 +151,6 @@ def read(
         found = same or renamed(*changed) or with_other_soft_weights(*changed)
     bindings[uid] = found = found or bind(mesh.obj, depsgraph, known)
     return found
-
-
-def _is_of(known: Binding, mesh: SkinnedObject) -> bool:
-    """Whether a binding is of the mesh that an object has, and of its armature."""
-    rig = mesh.find_rig()
-    same_rig = rig is not None and known.armature_uid == rig.session_uid
-    return same_rig and known.mesh_uid == mesh.mesh.session_uid
 
 
 def read_if_old(
@@ -167,9 +165,11 @@ def read_if_old(
         BindingError: as `read`, where it has to.
     """
     known = memories(Binding).get(mesh.obj.session_uid)
-    if known is None or not _is_true(known, mesh, beside or known):
-        return read(mesh, depsgraph)
-    return known
+    if known is not None:
+        same_bones = known.structure.get("bones") == (beside or known).structure.get("bones")
+        if same_bones and known.structure.get(SOFT_WEIGHTS) == digest_of_soft_weights(mesh):
+            return known
+    return read(mesh, depsgraph)
 
 
 def current_binding(
@@ -222,14 +222,3 @@ def is_behind(obj: bpy.types.Object) -> bool:
     is_alone = len(character_of(obj).meshes) == 1
     skin = None if is_alone else memories(CharacterSkin).get(known.armature_uid)
     return known.differs_in(skin_for(SkinnedObject(obj), skin))
-
-
-def _found_in_its_file(obj: bpy.types.Object) -> str | None:
-    """The `findings` of its character for which the modifier of an object was made."""
-    return record_in(obj, STATE_PROPERTY).get(OTHER_MESHES)
-
-
-def _is_true(known: Binding, mesh: SkinnedObject, beside: Binding) -> bool:
-    """Whether a binding still has the bones of its character, and the weights that act; cheap."""
-    same_bones = known.structure.get("bones") == beside.structure.get("bones")
-    return same_bones and known.structure.get(SOFT_WEIGHTS) == digest_of_soft_weights(mesh)

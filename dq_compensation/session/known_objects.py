@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ..arrays import Int32s
-from ..scene.blender.mesh import read_property
+from ..scene.blender.mesh import read_properties
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.settings.object_settings import has_group, is_enabled, settings_of
 from ..scene.stack import find_rig
@@ -18,6 +18,7 @@ from ..scene.stack import find_rig
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through
 # all of them 150 ns for each.
 _FEW = 40
+_UIDS = (("session_uid", np.int32, ()),)
 # No object has this session_uid.
 _UNKNOWN = np.zeros(1, np.int32)
 
@@ -76,7 +77,8 @@ class KnownObjects:
 
     def __bool__(self) -> bool:
         """Whether there are any; cheaper than `all`."""
-        if self._all_uids() is not self._uids:
+        # It is asked in each pose: no call where nothing comes or goes.
+        if (self._last if self._is_settled else self._all_uids()) is not self._uids:
             self.all()
         return bool(self.places)
 
@@ -100,7 +102,7 @@ class KnownObjects:
         if not cls._is_settled:
             objects: Any = bpy.data.objects
             # It takes 0.04 ms for 1,000 objects more than counting them.
-            uids = read_property(objects, "session_uid", np.int32)
+            (uids,) = read_properties(objects, _UIDS)
             if not np.array_equal(uids, cls._last):
                 cls._last = uids
         return cls._last

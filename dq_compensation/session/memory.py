@@ -23,7 +23,7 @@ def memories(kind: type[Kind]) -> dict[int, Kind]:
 
 def memory_of(data: bpy.types.ID, kind: type[Kind]) -> Kind:
     """The memory of a data-block, which is made without arguments where there is none."""
-    known = memories(kind)
+    known = _memories.setdefault(kind, {})
     if data.session_uid not in known:
         known[data.session_uid] = kind()
     return known[data.session_uid]

@@ -156,7 +156,7 @@ class Status:
     Attributes:
         binding: the last one that was true; None before the first and after a failure.
         waits: whether something was left for later, until a drag or a stroke rests.
-        read: the `edits_of` its mesh when that was read last for `reconcile`; None before that.
+        edits_read: the `edits_of` its mesh when that was read last; None before that.
         problem: why the object is not deformed by us, a sentence for the panel.
         failure: an error of drawing it; it is not tried again before a refresh.
         pose_problem: why the picture does not follow the pose.
@@ -183,7 +183,7 @@ class Status:
 
     binding: Binding | None = None
     waits: bool = False
-    read: int | None = None
+    edits_read: int | None = None
     problem: str | None = None
     failure: str | None = None
     pose_problem: str | None = None

@@ -239,7 +239,9 @@ class Subject(SkinnedObject):
     def is_current(self) -> bool:
         """Whether it is enabled, and as it was when its modifier was last found to be right."""
         status = status_of(self.obj)
-        known = None if status.read is None or not self.settings.is_enabled else status.binding
+        known = (
+            None if status.edits_read is None or not self.settings.is_enabled else status.binding
+        )
         open_ends = status.waits or status.problem or status.failure or status.softness.is_old
         # Modifiers before ours may make other vertices in every frame; an undo may bring other soft
         # weights, and another object that has the mesh may write its own attributes into it.

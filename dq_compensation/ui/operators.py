@@ -15,7 +15,6 @@ from bpy.types import Context, Event, KeyMap, KeyMapItem, Menu, Object, Operator
 from ..errors import UserError, raise_refusal
 from ..lifecycle import enabling, following_softness
 from ..lifecycle.character_settings import (
-    has_settings,
     moving_settings,
     use_character_settings,
     use_own_settings,
@@ -38,6 +37,7 @@ from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
     GROUP_SETTINGS,
     armature_with_settings,
+    has_settings,
     is_enabled,
     settings_of,
 )
@@ -303,7 +303,7 @@ class DQC_OT_character_settings(_OfActiveMesh, Operator):
 
     @classmethod
     def refusal_of(cls, mesh: Object, armature: Object | None) -> str | None:
-        if armature is None or not has_settings(armature):
+        if not has_settings(armature):
             return f"The armature of {mesh.name} has no settings"
         if armature_with_settings(mesh) is not None:
             return f"{mesh.name} has them"

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle.following import check_all
-from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.blender.mesh import read_weights
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import armature_modifier
 from tests.blender.scene_builders import character, evaluated_positions
 from tests.limb import build_posed_limb
@@ -65,7 +65,7 @@ def enabled_limb(name: str = "Limb") -> tuple[bpy.types.Object, bpy.types.Object
 
 def ours(obj: bpy.types.Object) -> bpy.types.NodesModifier:
     """The node modifier, which is there."""
-    modifier = our_modifier(obj)
+    modifier = SkinnedObject(obj).ours
     assert modifier is not None
     return modifier
 

@@ -14,10 +14,10 @@ from dq_compensation import api
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.modifier.attribute_names import SWING_AMOUNT, SWING_JOINT
 from dq_compensation.modifier.installation import evaluate_by_modifier
-from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.scene.stack import record_of_tree
 from dq_compensation.ui import panels
@@ -112,7 +112,7 @@ def test_the_setting_brings_it_and_takes_it_away(human: Human) -> None:
 
     def traces() -> tuple[bool, ...]:
         names = {attribute.name for attribute in obj.data.attributes}
-        tree = our_modifier(obj).node_group
+        tree = SkinnedObject(obj).ours.node_group
         return (
             any(name.startswith((SWING_JOINT, SWING_AMOUNT)) for name in names),
             " swung" in record_of_tree(tree)["key"],

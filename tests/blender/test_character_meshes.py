@@ -14,8 +14,8 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.errors import BindingError
-from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import enable_all, refresh
+from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.modifier.installation import install
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding

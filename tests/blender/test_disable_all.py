@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.blender.own_objects import is_hidden
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from tests.blender.enabled_scenes import disable, enable, hidden_armature_modifier, select
 from tests.blender.libraries import collected, load_collection, load_objects, overridden
 from tests.blender.scene_builders import character, evaluated_positions, pose_at_random
@@ -77,11 +77,11 @@ def test_what_belongs_to_another_file_is_named(tmp_path: Path) -> None:
     assert not body.dq_compensation.enabled
     assert not local.dq_compensation.enabled
     # It cannot be removed here.
-    ours = our_modifier(body)
+    ours = SkinnedObject(body).ours
     assert ours is not None
     assert not ours.show_viewport
     assert not ours.show_render
-    assert our_modifier(local) is None
+    assert SkinnedObject(local).ours is None
 
 
 @pytest.mark.usefixtures("addon")

@@ -14,10 +14,10 @@ import dq_compensation
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle import enabling, following
-from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.lifecycle.following import check_all, show_all_to_camera
-from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.lifecycle.reconcile import compare_with_file
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import known_objects
 from dq_compensation.session.known_objects import enabled, enabled_objects
@@ -495,7 +495,9 @@ def test_a_body_of_many_meshes_is_enabled_with_one_tree_and_evaluated_once(addon
     assert sum(each.dq_compensation.enabled for each in bpy.data.objects) == 4
     # Once before and once after, and a second time what handlers have written.
     assert len(evaluations) <= 3
-    assert len({ours(each).node_group for each in bpy.data.objects if our_modifier(each)}) == 1
+    assert (
+        len({ours(each).node_group for each in bpy.data.objects if SkinnedObject(each).ours}) == 1
+    )
 
 
 @pytest.mark.parametrize("few", [0, 40])

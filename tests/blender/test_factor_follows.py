@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.lifecycle import comparison, reconcile
-from dq_compensation.lifecycle.comparison import State
+from dq_compensation.lifecycle.reconcile import State
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings

@@ -9,9 +9,9 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import copied_modifier_warning, problem_of
-from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.vertex_attributes import attribute_names
 from dq_compensation.scene.blender.own_objects import is_palette
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import record_of_tree
 from tests.blender.enabled_scenes import check, disable, enable, select
 from tests.blender.scene_builders import linked_copy
@@ -32,7 +32,7 @@ def leftovers() -> Iterator[str]:
             yield f"palette {obj.name}"
             continue
         yield from (f"{obj.name}: {key}" for key in own_properties(obj))
-        if our_modifier(obj) is not None:
+        if SkinnedObject(obj).ours is not None:
             yield f"{obj.name}: modifier"
         if obj.animation_data is not None:
             yield from (f"{obj.name}: {one.data_path}" for one in obj.animation_data.drivers)
@@ -179,4 +179,4 @@ def test_disable_takes_a_copied_modifier_away(posed_limb: Limb) -> None:
     assert [modifier.type for modifier in other.modifiers] == ["ARMATURE"]
     assert other.modifiers["Armature"].show_viewport
     assert obj.dq_compensation.enabled
-    assert our_modifier(obj) is not None
+    assert SkinnedObject(obj).ours is not None

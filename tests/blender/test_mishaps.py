@@ -15,7 +15,7 @@ from bpy.types import Object
 from numpy.typing import NDArray
 
 from dq_compensation.lifecycle.enabling import problem_of
-from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import armature_modifier
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions, linked_copy
@@ -28,7 +28,7 @@ def native_positions(obj: Object) -> NDArray[np.float32]:
     """What Blender alone makes of an object: a copy of it without our modifier."""
     copy = linked_copy(obj, own_data=True)
     copy.dq_compensation.is_enabled = False
-    while (ours := our_modifier(copy)) is not None:
+    while (ours := SkinnedObject(copy).ours) is not None:
         copy.modifiers.remove(ours)
     native = armature_modifier(copy)
     assert native is not None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dq_compensation.core.deform import METHODS, Method
 from dq_compensation.modifier.attribute_names import Base
 from dq_compensation.modifier.installation import evaluate_by_modifier, install
-from dq_compensation.modifier.modifier_inputs import input_data_path, set_input
+from dq_compensation.modifier.modifier_inputs import input_data_paths, set_input
 from dq_compensation.modifier.modifier_stack import base_for
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
@@ -226,7 +226,7 @@ def test_compensation_does_something_and_its_factor_animates(human: Human, way: 
     full = human.evaluated_positions()
     plain = shown.by_armature_modifier(preserve_volume=True)
     assert shown.distance(full, plain) > 1e-3
-    curve = human.mesh_object.driver_add(input_data_path(shown.modifier, "Factor"))
+    curve = human.mesh_object.driver_add(input_data_paths(shown.modifier)["Factor"])
     curve.driver.expression = "0.5"
     half = human.evaluated_positions()
     assert shown.distance(half, (full + plain) / 2) <= TOLERANCE

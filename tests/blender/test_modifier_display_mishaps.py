@@ -9,8 +9,8 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.session.memory import memories

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dq_compensation.modifier.installation import install, uninstall
 from dq_compensation.modifier.modifier_inputs import get_input
-from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.nodes.own_trees import (
     evaluate_again_after_undo,
     remove_for_undo,
@@ -75,8 +74,8 @@ def test_the_palette_is_in_no_collection_and_shared() -> None:
     assert is_placed_at(palette, armature, PALETTE_PROPERTY)
     assert palette.name.startswith("DQ Compensation palette: Rig")
     assert len(palette.data.vertices) == 4 * (1 + 3)
-    assert get_input(our_modifier(second), "Palette") == palette
-    assert our_modifier(first).node_group == our_modifier(second).node_group
+    assert get_input(SkinnedObject(second).ours, "Palette") == palette
+    assert SkinnedObject(first).ours.node_group == SkinnedObject(second).ours.node_group
     pose_at_random(armature)
     assert is_right(first)
     assert is_right(second)
@@ -243,9 +242,9 @@ def test_a_mesh_with_other_vertices_is_blender_s_own_until_it_is_refreshed() -> 
         bpy.ops.mesh.select_all(action="SELECT")
         bpy.ops.mesh.subdivide()
     passing = evaluated_positions(obj)
-    our_modifier(obj).show_viewport = False
+    SkinnedObject(obj).ours.show_viewport = False
     assert np.array_equal(evaluated_positions(obj), passing)
-    our_modifier(obj).show_viewport = True
+    SkinnedObject(obj).ours.show_viewport = True
     assert changed_parts(SkinnedObject(obj), COMPENSATED)
     enable(obj)
     assert is_right(obj)

@@ -7,8 +7,8 @@ from pathlib import Path
 import bpy
 import pytest
 
-from dq_compensation.lifecycle.comparison import compare_with_file
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.modifier.palette_object import find_palette
 from dq_compensation.scene.blender.own_objects import is_palette
 from dq_compensation.scene.selected_characters import target_meshes

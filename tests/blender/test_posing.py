@@ -8,7 +8,7 @@ import bpy
 import pytest
 
 from dq_compensation.lifecycle import following
-from dq_compensation.lifecycle.comparison import compare_with_file
+from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.scene.blender.armature import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.session import changes

@@ -13,10 +13,10 @@ import pytest
 from dq_compensation import api
 from dq_compensation.modifier.attribute_names import TURN_LIMB
 from dq_compensation.modifier.installation import evaluate_by_modifier
-from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.modifier.palette_object import find_palette, nodes_of_palette
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import evaluate
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.scene.stack import record_of_tree
 from dq_compensation.session.status import status_of
@@ -104,7 +104,7 @@ def test_the_setting_brings_it_and_takes_it_away(game_human: Human) -> None:
 
     def traces() -> tuple[bool, ...]:
         names = {attribute.name for attribute in obj.data.attributes}
-        tree = our_modifier(obj).node_group
+        tree = SkinnedObject(obj).ours.node_group
         return (
             any(name.startswith(TURN_LIMB) for name in names),
             " turns" in record_of_tree(tree)["key"],
@@ -121,10 +121,10 @@ def test_the_setting_brings_it_and_takes_it_away(game_human: Human) -> None:
     assert moved.max() > 0.03  # metres
     np.testing.assert_allclose(whole, api.evaluate(obj, evaluator="NUMPY"), atol=1e-5)
     # Half way: a slider writes nothing again.
-    tree = our_modifier(obj).node_group
+    tree = SkinnedObject(obj).ours.node_group
     obj.dq_compensation.twist_spread = 0.5
     check()
-    assert our_modifier(obj).node_group == tree
+    assert SkinnedObject(obj).ours.node_group == tree
     half = evaluated_positions(obj)
     np.testing.assert_allclose(half, api.evaluate(obj, evaluator="NUMPY"), atol=1e-5)
     obj.dq_compensation.twist_spread = 0.0
@@ -142,10 +142,10 @@ def test_keys_act_in_each_frame_also_from_0(game_human: Human) -> None:
     obj.dq_compensation.twist_spread = 1.0
     obj.dq_compensation.keyframe_insert("twist_spread", frame=11)
     check()
-    tree = our_modifier(obj).node_group
+    tree = SkinnedObject(obj).ours.node_group
     for frame in (11, 4, 1):
         scene.frame_set(frame)
-        assert our_modifier(obj).node_group == tree
+        assert SkinnedObject(obj).ours.node_group == tree
         found = evaluated_positions(obj)
         np.testing.assert_allclose(found, api.evaluate(obj, evaluator="NUMPY"), atol=1e-5)
     np.testing.assert_allclose(found, off, atol=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
 
@@ -78,7 +78,7 @@ def turned_off(human: Human) -> None:
 
 def ours_turned_off(human: Human) -> None:
     _enable(human)
-    our_modifier(human.mesh_object).show_viewport = False
+    SkinnedObject(human.mesh_object).ours.show_viewport = False
 
 
 def preserve_volume(human: Human) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.session.status import fail
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
@@ -34,7 +34,7 @@ def failed(human: Human) -> None:
 
 def taken_away(human: Human) -> None:
     enable_as_it_may_be(human)
-    human.mesh_object.modifiers.remove(our_modifier(human.mesh_object))
+    human.mesh_object.modifiers.remove(SkinnedObject(human.mesh_object).ours)
 
 
 PLANTED = {

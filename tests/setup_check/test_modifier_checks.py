@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.lifecycle.comparison import State, compare_with_file
+from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.own_objects import record_in

@@ -14,7 +14,6 @@ import numpy as np
 
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
-from dq_compensation.modifier.modifier_stack import our_modifier
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.scene.stack import armature_modifier
@@ -94,7 +93,7 @@ def _put_before(rng: Random, obj: bpy.types.Object, kind: str) -> bpy.types.Modi
 
 def change_deforming(rng: Random, obj: bpy.types.Object) -> str | None:
     """Change, key or hide a modifier that moves vertices, or change or delete what it uses."""
-    own = our_modifier(obj)
+    own = SkinnedObject(obj).ours
     modifier = among(rng, [m for m in obj.modifiers if m.type in _SETTINGS and m != own])
     if modifier is None:
         return None

@@ -17,7 +17,6 @@ from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.lifecycle import enabling
 from dq_compensation.lifecycle.character_settings import values_of
-from dq_compensation.lifecycle.comparison import State, compare_with_file
 from dq_compensation.lifecycle.enabling import (
     copied_modifier_warning,
     notes_of,
@@ -25,7 +24,7 @@ from dq_compensation.lifecycle.enabling import (
     refresh,
 )
 from dq_compensation.lifecycle.following_softness import waiting_objects
-from dq_compensation.modifier.modifier_stack import our_modifier
+from dq_compensation.lifecycle.reconcile import State, compare_with_file
 from dq_compensation.modifier.users_settings import replaced_modifier
 from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY, attribute_names
 from dq_compensation.modifier.written_record import STATE_PROPERTY
@@ -113,7 +112,7 @@ def faults(seen: Seen) -> list[str]:
             found += _faults_of_plain(obj)
     found += [f"{obj.name} does not have the settings that its character has" for obj in _strays()]
     # One whose modifier was applied or removed is made anew by Refresh.
-    armatures = {find_rig(obj) for obj in bpy.data.objects if our_modifier(obj) is not None}
+    armatures = {find_rig(obj) for obj in bpy.data.objects if SkinnedObject(obj).ours is not None}
     armatures |= {find_rig(obj) for obj in enabled_objects()}
     palettes = [obj for obj in bpy.data.objects if is_palette(obj)]
     remembered = set(memories(Status)) - {obj.session_uid for obj in enabled_objects()}
@@ -212,7 +211,7 @@ def disable_everything() -> None:
         obj = bpy.data.objects.get(name)
         if obj is None or obj.library is not None:
             continue
-        if not (settings_of(obj).enabled or our_modifier(obj)):
+        if not (settings_of(obj).enabled or SkinnedObject(obj).ours):
             continue
         if obj.mode != "OBJECT":
             select(obj)
@@ -318,7 +317,7 @@ def _by_joints_as_read(obj: bpy.types.Object) -> NDArray[np.floating] | None:
 
 def _faults_of_plain(obj: bpy.types.Object) -> list[str]:
     found = []
-    if our_modifier(obj) is not None and not copied_modifier_warning(obj):
+    if SkinnedObject(obj).ours is not None and not copied_modifier_warning(obj):
         found.append(f"{obj.name} is not enabled, has our modifier, and nothing says so")
     if replaced_modifier(obj) is not None or parsed_record(settings_of(obj).native.users_settings):
         found.append(f"{obj.name} is not enabled, but its Armature modifier is not given back")

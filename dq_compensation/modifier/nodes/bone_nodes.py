@@ -1,6 +1,6 @@
 """Nodes that compute every bone's transform in this frame from the points of the palette object.
 
-They run in the palette's own node modifier (`palette_nodes`), once per armature and frame, on a
+They run in the palette's own node modifier (`palette_object`), once per armature and frame, on a
 cloud with one point per row. See `core.pose.Pose`, which they equal. `palette` is as its Armature
 and Hook modifiers leave it, `bones` are `bone_matrices`, `last` is the last row of the bones, and
 `length` is how far the points of axes are from the origin, the length of the skeleton.

@@ -1,13 +1,13 @@
-"""The Geometry Nodes tree of the modifier display.
+"""The Geometry Nodes tree of the modifier display, a subject of its own.
 
-A tree has one of three bases (`tree_kind.Base`). ARMATURE and SOFT: an Armature modifier, that of
-the object or that of its soft copy, deforms the vertices, and the tree adds the compensation, or
-lets the vertices pass. OWN: the tree skins the mesh itself, in three stages. Each works on fewer
-points than there are vertices for as long as possible:
+A tree has one of three bases (`attribute_names.Base`). ARMATURE and SOFT: an Armature modifier,
+that of the object or that of its soft copy, deforms the vertices, and the tree adds the
+compensation, or lets the vertices pass. OWN: the tree skins the mesh itself, in three stages. Each
+works on fewer points than there are vertices for as long as possible:
 
 1. *Bones*, *joints* and *pairs* of bones: once per armature, by the palette's own tree
-   (`palette_nodes`), for all its meshes.
-2. *Sets* (`set_nodes`, `joint_nodes`): vertices share their bones with hundreds of others. What
+   (`palette_object`), for all its meshes.
+2. *Sets* (`vertex_nodes`): vertices share their bones with hundreds of others. What
    depends on the bones alone (signs, weighted sums as matrices, the centre of a joint) is computed
    once for each distinct set.
 3. *Vertices* (`vertex_nodes`): fetch by set, multiply with the weights, rotate and move.

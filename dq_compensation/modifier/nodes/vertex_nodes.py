@@ -162,7 +162,7 @@ def dual_quaternion_sets(
 
 
 def pair_offset(build: TreeBuilder, palette: Geometry, bones: Cloud) -> Vector:
-    """`core.compensation.compensation_offsets` of pairs of bones, on the rows of PAIR_ROWS.
+    """The offsets of `core.compensation` for pairs of bones, on the rows of PAIR_ROWS.
 
     Args:
         palette: with the rows, as its Armature modifier leaves it.
@@ -206,7 +206,7 @@ class Vertices:
         ]
 
     def weighted(self, sets: Cloud, name: str) -> Vector:
-        """The weighted sum that matrices of `set_nodes.dual_quaternion_sets` hold, by name."""
+        """The weighted sum that matrices of `dual_quaternion_sets` hold, by name."""
         matrices = [sets.at(numbered(name, n), self.set) for n in range(len(self.weight_vectors))]
         parts = map(Matrix.transform_point, matrices, self.weight_vectors)
         return reduce(add, parts)  # there are at least 4 slots

@@ -161,7 +161,7 @@ def _limit(
     fitted: tuple[Float64s, Float64s],
     options: BonesOptions,
 ) -> str:
-    """The likeliest reason for a large remaining error, and advice; see `_check_bones`.
+    """The likeliest reason for a large remaining error, and advice; see `check_bones`.
 
     Args:
         squares: shape (N,), the squares of the errors that remain.

@@ -19,7 +19,7 @@ from ...core.example_poses import RadialBasis, rotation_distances
 # The weight of each pose in a bone's rotation: smooth curves of its swing and of its twist.
 #
 # Every pose has a weight that is 1 in it and 0 in the other poses and at rest. Two ways to fill
-# what lies between; `radial_basis` has a third, for poses anywhere:
+# what lies between; `core.example_poses.RadialBasis` has a third, for poses anywhere:
 #
 # - along one axis, `cardinal_curves`: cubic in between, held beyond the last pose;
 # - on a sphere, where a bone swings in every direction: a curve of the swing's size times one of

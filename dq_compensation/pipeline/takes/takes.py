@@ -1,7 +1,7 @@
 """Takes: the motion of a rig as keys of its nodes, which needs no armature to be played.
 
 The specification of what the GPU plays. Keys are interpolated (`interpolated`), two takes are
-cross-faded (`local_poses.cross_faded`), and the result is multiplied down the hierarchy
+cross-faded (`cross_faded`), and the result is multiplied down the hierarchy
 (`chained`). A node is a bone or the end of a segment of a bendy bone, as a row of a `Pose` is; the
 skinning matrices that come out are those of `Pose.from_matrices`.
 """

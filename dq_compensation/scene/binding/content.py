@@ -38,7 +38,7 @@ from ..blender.own_objects import SOFT_COPY_PROPERTY, is_hidden, record_in
 from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
 from ..blender.skinned_object import SkinnedObject
 from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, is_enabled, settings_of
-from ..stack import is_own_modifier
+from ..stack import stack_of
 from .shape_key_offsets import example_items, shape_key_signature
 
 # The soft copy of a character: a hidden mesh with its vertices, which has the soft weights.
@@ -438,6 +438,13 @@ _SIGNED_SETTINGS = (
 )
 
 _POSES = (("matrix", np.float32, (16,)), ("matrix_basis", np.float32, (16,)))
+_AT_REST = (
+    ("use_deform", np.bool_, ()),
+    ("use_envelope_multiply", np.bool_, ()),
+    ("bbone_segments", np.int32, ()),
+    ("matrix_local", np.float32, (16,)),
+    ("tail_local", np.float32, (3,)),
+)
 
 FOLLOWED = "modifiers before the Armature modifier"
 SOFT_WEIGHTS = "soft weights"
@@ -465,11 +472,12 @@ def object_signature(obj: bpy.types.Object) -> int:
     The attributes of its mesh count by their names, `FOLLOWED_SETTINGS` do not count.
     """
     settings, animation, modifiers = settings_of(obj), obj.animation_data, list[object]()
+    roles = stack_of(obj).roles if len(obj.modifiers) else {}
     for each in obj.modifiers:
         inputs: list[object] = []
         if each.type == "NODES":
             inputs = list(node_inputs(cast("bpy.types.NodesModifier", each)))
-        if is_own_modifier(each):  # numbers follow settings
+        if each.name in roles:  # numbers follow settings
             inputs = [value for value in inputs if not isinstance(value, float)]
         modifiers.append((list(plain_values(each)), inputs))
     parts = (
@@ -567,13 +575,6 @@ def digest_of_bones(armature: bpy.types.Object, *, named: bool = True) -> str:
     """
     bones = armature_of(armature).bones
     called = {name: name if named else str(place) for place, name in enumerate(bones.keys())}
-    return digest(
-        list(called.values()),
-        ["" if above is None else called[above.name] for above in (b.parent for b in bones)],
-        read_property(bones, "use_deform", np.bool_),
-        read_property(bones, "use_envelope_multiply", np.bool_),
-        read_property(bones, "bbone_segments", np.int32),
-        read_property(bones, "matrix_local", np.float32, (16,)),
-        read_property(bones, "tail_local", np.float32, (3,)),
-        *bendy_state(bones, called),
-    )
+    parents = ["" if above is None else called[above.name] for above in (b.parent for b in bones)]
+    read, bendy = read_properties(bones, _AT_REST), bendy_state(bones, called)
+    return digest(list(called.values()), parents, *read, *bendy)

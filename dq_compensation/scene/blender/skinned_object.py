@@ -7,7 +7,8 @@ data that it points to.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from functools import cached_property
+from typing import cast
 
 import bpy
 
@@ -17,7 +18,7 @@ from ..settings.object_settings import (
     DQCompensationSettings,
     settings_of,
 )
-from ..stack import Stack, stack_of
+from ..stack import stack_of
 
 
 class SkinnedObject:
@@ -25,8 +26,6 @@ class SkinnedObject:
 
     Modifiers and what they point to may change during the operation: they are read when asked for.
     """
-
-    __slots__ = ("mesh", "obj")
 
     def __init__(self, obj: bpy.types.Object) -> None:
         """Look at an object, original or evaluated."""
@@ -41,32 +40,28 @@ class SkinnedObject:
         """Of the object."""
         return hash(self.obj)
 
-    @property
+    @cached_property
     def settings(self) -> DQCompensationSettings:
         """The settings of the object; those of an evaluated one have animated and driven values."""
         return settings_of(self.obj)
 
-    @property
+    @cached_property
     def before_enable(self) -> DQCompensationNativeState:
         """Blender's own settings of the object as they were before it was enabled."""
         return self.settings.native
 
-    @property
-    def stack(self) -> Stack:
-        """The modifiers of the object by what they are."""
-        return stack_of(self.obj)
-
     def find_modifier(self) -> bpy.types.ArmatureModifier | None:
         """The Armature modifier that ours works with; None without any."""
-        return self._named(stack_of(self.obj).base)
+        name = stack_of(self.obj).base
+        return cast("bpy.types.ArmatureModifier", self.obj.modifiers[name]) if name else None
 
     @property
     def modifier(self) -> bpy.types.ArmatureModifier:
         """The same Armature modifier; BindingError where there is none (any more)."""
-        modifier = self.find_modifier()
-        if modifier is None:
+        name = stack_of(self.obj).base
+        if name is None:
             raise BindingError(f"{self.obj.name} has no Armature modifier.")
-        return modifier
+        return cast("bpy.types.ArmatureModifier", self.obj.modifiers[name])
 
     def find_rig(self) -> bpy.types.Object | None:
         """The armature object of the Armature modifier; None without one."""
@@ -75,7 +70,7 @@ class SkinnedObject:
     @property
     def rig(self) -> bpy.types.Object:
         """The same armature object; BindingError where there is none (any more)."""
-        rig = self.find_rig()
+        rig = stack_of(self.obj).rig
         if rig is None:
             raise BindingError(f"{self.obj.name} has no Armature modifier with an armature.")
         return rig
@@ -88,7 +83,7 @@ class SkinnedObject:
     @property
     def hangs_on_rig(self) -> bool:
         """Whether the armature object alone places the object, as its parent."""
-        obj, rig = self.obj, self.find_rig()
+        obj, rig = self.obj, stack_of(self.obj).rig
         return obj.parent == rig and obj.parent_type == "OBJECT" and not len(obj.constraints)
 
     @property
@@ -108,10 +103,8 @@ class SkinnedObject:
     @property
     def ours(self) -> bpy.types.NodesModifier | None:
         """Our node modifier; None without one."""
-        return self._named(next(iter(stack_of(self.obj).of("DEFORMS")), None))
-
-    def _named(self, name: str | None) -> Any:
-        return None if name is None else self.obj.modifiers[name]
+        name = stack_of(self.obj).ours
+        return cast("bpy.types.NodesModifier", self.obj.modifiers[name]) if name else None
 
     @property
     def has_linked_mesh(self) -> bool:

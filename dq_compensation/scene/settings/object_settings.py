@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
 from operator import attrgetter
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
 
 import bpy
 from bpy.types import PropertyGroup
@@ -599,6 +599,12 @@ def was_enabled(obj: bpy.types.Object) -> bool:
     return has_group(obj) and settings_of(obj).is_property_set("is_enabled")
 
 
+def has_settings(armature: bpy.types.Object | None) -> TypeGuard[bpy.types.Object]:
+    """Whether an armature has the settings of its character."""
+    return armature is not None and has_group(armature) and settings_of(armature).own
+
+
+@held
 def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     """The armature with whose settings a mesh object goes; None where it has settings of its own.
 
@@ -610,8 +616,7 @@ def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     if not was_enabled(obj) or settings_of(obj).own:
         return None
     armature = find_rig(obj)
-    has_settings = armature is not None and has_group(armature) and settings_of(armature).own
-    return armature if has_settings else None
+    return armature if has_settings(armature) else None
 
 
 def setting_label(obj: bpy.types.Object, name: str, value: str | None = None) -> str:

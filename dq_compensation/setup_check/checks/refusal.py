@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import BindingError
-from ...lifecycle.comparison import State, compare_with_file
 from ...lifecycle.enabling import refresh, refusal
+from ...lifecycle.reconcile import State, compare_with_file
 from ...modifier.written_record import Origin, origin_of, origin_refusal
 from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read

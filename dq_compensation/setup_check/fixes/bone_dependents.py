@@ -12,7 +12,6 @@ from mathutils import Euler, Matrix, Quaternion
 
 from ...analysis.bone_axes import skinning_transform
 from ...arrays import Float64s, Floats
-from ...modifier.modifier_inputs import input_objects
 from ...scene.blender.animation_curves import (
     PlayedAction,
     all_actions,
@@ -26,6 +25,7 @@ from ...scene.blender.animation_curves import (
 )
 from ...scene.blender.armature import armature_of
 from ...scene.blender.own_objects import is_hidden
+from ...scene.blender.rna_properties import node_inputs
 from ...scene.stack import own_modifiers
 from ...wording import counted, listed
 from ..issue import FixError
@@ -504,7 +504,7 @@ def _modifiers() -> Iterator[tuple[bpy.types.Object, Any, list[bpy.types.Object]
             fields = (each for each in modifier.bl_rna.properties if each.type == "POINTER")
             held = [getattr(modifier, field.identifier) for field in fields]
             if modifier.type == "NODES" and modifier not in own_modifiers(other):
-                held += input_objects(cast("bpy.types.NodesModifier", modifier))
+                held += node_inputs(cast("bpy.types.NodesModifier", modifier))
             objects = [each for each in held if isinstance(each, bpy.types.Object)]
             yield other, modifier, [each for each in objects if each != other]
 
