@@ -13,6 +13,7 @@ from typing import Any
 
 import bpy
 
+from ..holding import look_again
 from ..scene.blender.rigging import VISIBILITY
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import has_group, is_enabled
@@ -45,6 +46,7 @@ def leave_to_own_armature(obj: bpy.types.Object) -> None:
         set_modifier(each, show_viewport=False, show_render=False)
     for each in modifiers_with(obj, "DEFORMS"):
         each.name = NAME_COPIED
+    look_again()
 
 
 def _has_just_got_ours(obj: bpy.types.Object) -> bool:
