@@ -2,10 +2,9 @@
 
 What ours is on a mesh, why, and what would change it:
 
-- *What*: the list is `modifier.parts.PARTS`. On the mesh itself: our modifiers, by what they are
-  for (`stack_of(obj).roles`; the one that deforms is `SkinnedObject.ours`), and what they read. The
-  palette is for all meshes on an armature. What the user had set where we set something else is in
-  `SkinnedObject.before_enable`.
+- *What*: the list is `modifier.parts.PARTS`. Our modifiers of the mesh, by what they are for, are
+  `stack_of(obj).roles`; the one that deforms is `SkinnedObject.ours`. The palette is for all meshes
+  on an armature. What the user had set where we set something else: `SkinnedObject.before_enable`.
 - *Why*: `settings.is_enabled`, the settings that act (`Settings.of`), and the `Binding`: what was
   read of mesh, weights and bones. Limbs, joints and rigid pieces are found on the skin of all
   meshes of the character together, the `CharacterSkin`. Why there is nothing: `Status.problem`.
