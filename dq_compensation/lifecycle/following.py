@@ -14,8 +14,7 @@ from typing import cast
 import bpy
 
 from ..holding import operation
-from ..modifier.copied_modifiers import leave_to_own_armature
-from ..modifier.installation import show_armature_result
+from ..modifier.installation import leave_copied_alone, show_armature_result
 from ..modifier.leftovers import remove_unused
 from ..modifier.modifier_inputs import keep_values
 from ..modifier.modifier_stack import vertex_count_difference
@@ -165,7 +164,7 @@ def _leave_copied_alone(changes: Changes) -> None:
     for update in changes.updates:
         obj = update.data
         if update.geometry and isinstance(obj, bpy.types.Object) and obj.type == "MESH":
-            leave_to_own_armature(obj)
+            leave_copied_alone(obj)
 
 
 def _is_any_left(changes: Changes, *, patient: bool) -> bool:
