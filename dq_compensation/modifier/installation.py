@@ -90,8 +90,9 @@ def install(
     """
     if reason := installation_refusal(skinned):
         raise BindingError(reason)
-    known, settings = skinned.ours, as_written(skinned.obj, settings)
-    wanted = _wanted(skinned, binding.as_skinned(settings), settings, is_driven=follow_settings)
+    known, written = skinned.ours, as_written(skinned.obj, settings)
+    wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
+    wanted.twist_spread = settings.twist_spread
     if changed and known is not None:
         only_content = wanted.binding.content.keys() >= set(changed)
         wanted.only_content = only_content and wanted.base == base_of(known)

@@ -85,6 +85,7 @@ class Wanted:
         reads_mesh: whether it reads attributes.
         is_apart: whether these are in an attribute object.
         is_alone: whether no other object reads attributes of the mesh.
+        twist_spread: how much of the spread acts now; attributes are written for all of it.
         is_driven: whether drivers take `FOLLOWED_SETTINGS` from the object's properties.
         only_content: nothing but what was read of the mesh has changed.
         keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
@@ -105,6 +106,7 @@ class Wanted:
     is_apart: bool
     is_alone: bool
     is_driven: bool
+    twist_spread: float = 0.0
     only_content: bool = False
     keeps_modifiers: bool = False
     palette: bpy.types.Object | None = None
@@ -275,7 +277,7 @@ def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
     return kind, {
         "Palette": wanted.palette,
         "Factor": settings.factor,
-        "Twist Spread": settings.twist_spread,
+        "Twist Spread": wanted.twist_spread,
         "Vertex Group": settings.vertex_group,
         "Blend Group": settings.blend_group,
         "Mask": mask,

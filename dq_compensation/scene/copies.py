@@ -11,13 +11,14 @@ import bpy
 
 from ..analysis.bone_axes import Quaternion
 from ..core.rest_offsets import Target
+from ..holding import look_again
 from .blender.armature import armature_of, is_helper_bone
 from .blender.mesh import mesh_of
 from .blender.own_objects import CHARACTER_PROPERTY
 from .blender.scenes import scene_aside
 from .blender.skinned_object import SkinnedObject
 from .settings.object_settings import has_group, settings_of
-from .stack import drop_modifier
+from .stack import drop_modifier, stack_of
 
 # Finds the posed copy that replaces a character while the artist shapes it.
 #
@@ -160,12 +161,13 @@ def _skinned_copy(obj: bpy.types.Object, rig: bpy.types.Object, target: Target) 
     copy.hide_viewport = False
     copy.show_only_shape_key = False
     settings_of(copy).is_enabled = False
-    skinning = SkinnedObject(copy).find_modifier()
-    for modifier in list(copy.modifiers):
-        if modifier != skinning:
-            drop_modifier(copy, modifier)
-    if skinning is not None:
+    base = stack_of(copy).base
+    for name in [each.name for each in copy.modifiers if each.name != base]:
+        drop_modifier(copy, copy.modifiers[name])
+    if base is not None:
+        skinning = cast("bpy.types.ArmatureModifier", copy.modifiers[base])
         skinning.object = rig
+        look_again()
         skinning.show_viewport = True
         skinning.use_deform_preserve_volume = target == "DUAL_QUATERNION"
     return copy

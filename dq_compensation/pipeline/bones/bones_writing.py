@@ -13,6 +13,7 @@ import numpy as np
 from ...arrays import Float64s, Floats, Integers
 from ...bake.bake_reports import BonesReport, remember_report
 from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
+from ...holding import look_again
 from ...modifier.modifier_stack import preserves_volume
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of
@@ -68,6 +69,7 @@ def _put_on(copy: bpy.types.Object, armature: bpy.types.Object, rig: bpy.types.O
     modifier = armature_modifier(copy)
     if modifier is not None:
         modifier.object = rig
+        look_again()
     if copy.parent == armature:
         inverse = copy.matrix_parent_inverse.copy()
         copy.parent = rig

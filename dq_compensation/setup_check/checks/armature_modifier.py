@@ -305,6 +305,7 @@ def _set_armature(subject: Subject, _issue: Issue) -> Repair:
     assert armature is not None  # it was found just now
     yield
     modifier.object = armature
+    look_again()
     return f"{modifier.name} of {subject.obj.name} follows {armature.name} now"
 
 
