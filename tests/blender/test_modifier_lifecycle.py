@@ -123,6 +123,7 @@ def test_uninstalling_leaves_nothing() -> None:
     obj.data.attributes.new("mine", "FLOAT", "POINT")
     obj.modifiers.new("Subdivision", "SUBSURF")
     obj["my property"] = 3
+    assert not obj.dq_compensation.enabled  # the settings, which this makes, stay
     before = _dump(obj)
     enable(obj)
     assert _dump(obj) != before
