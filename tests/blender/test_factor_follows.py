@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 import pytest
 
-from dq_compensation.lifecycle import comparison, reconcile
+from dq_compensation.lifecycle import reconcile
 from dq_compensation.lifecycle.reconcile import State
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
@@ -63,7 +63,7 @@ def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Count
 def is_current(obj: Object) -> bool:
     """Whether all that deforms an object was written for what it is now."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    now = comparison.compare_with_file(
+    now = reconcile.compare_with_file(
         SkinnedObject(obj), depsgraph, in_character(obj, bind.bind(obj))
     )
     return now.state is State.CURRENT
