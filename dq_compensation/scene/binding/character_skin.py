@@ -27,7 +27,7 @@ from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, nearest_within, smooth_step
 from .content import digest
-from .layers import LayeredSkin, LayerMesh, Layers, inner_meshes, joined_surface
+from .layers import LayerMesh, Layers, inner_meshes
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +186,7 @@ class CharacterSkin:
 
     @cached_property
     def _layers(self) -> Layers:
-        surface = joined_surface([mesh.seam_mesh for mesh in self.parts])
-        influences = Influences.joined([mesh.influences for mesh in self.parts])
-        return Layers.of(LayeredSkin.of(self.parts, surface, influences.at(surface.vertices)))
+        return Layers.of(self.parts)
 
     def pieces(self, part: LayerMesh) -> Int64s:
         """Shape (n,), the rigid pieces of one of its meshes, which no skin of another one joins."""
