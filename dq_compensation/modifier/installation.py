@@ -27,7 +27,6 @@ from ..scene.settings.object_settings import Settings, has_group, is_enabled, na
 from ..scene.stack import (
     armature_modifier,
     drop_modifier,
-    is_own_modifier,
     modifiers_with,
     own_modifiers_before,
 )
@@ -269,10 +268,13 @@ def leave_to_armature_modifier(skinned: SkinnedObject) -> None:
     show_surface(skinned.obj)
     if not skinned.before_enable.replaced_modifier:
         return
-    for each in skinned.obj.modifiers:
-        if is_own_modifier(each):
-            set_modifier(each, show_viewport=False, show_render=False)
+    _turn_all_off(skinned.obj)
     restore_modifier(skinned)
+
+
+def _turn_all_off(obj: bpy.types.Object) -> None:
+    for each in modifiers_with(obj, *EVERY):
+        set_modifier(each, show_viewport=False, show_render=False)
 
 
 def has_applied_deformation(skinned: SkinnedObject) -> bool:
@@ -323,8 +325,7 @@ def leave_copied_alone(obj: bpy.types.Object) -> None:
             set_modifier(armature, **{name: usual})
         elif getattr(armature, name) == getattr(source, name):
             set_modifier(armature, **{name: users_value(source, name)})
-    for each in modifiers_with(obj, *EVERY):
-        set_modifier(each, show_viewport=False, show_render=False)
+    _turn_all_off(obj)
     for each in modifiers_with(obj, "DEFORMS"):
         each.name = NAME_COPIED
     look_again()

@@ -174,6 +174,13 @@ def by_armature_modifier(garment: bpy.types.Object) -> NDArray[np.float32]:
     return positions
 
 
+def garment_before_enabling(body: Character, *, own: bool) -> bpy.types.Object:
+    """A garment of a body that is not enabled now."""
+    select(body.obj)
+    bpy.ops.dqc.disable()
+    return garment_of(body.obj, own=own)
+
+
 def without_modifiers(obj: bpy.types.Object) -> dict[str, Any]:
     """The description of an object without its modifiers, which another tool has replaced."""
     return {name: each for name, each in description(obj).items() if "modifier" not in name}
@@ -183,9 +190,7 @@ def without_modifiers(obj: bpy.types.Object) -> dict[str, Any]:
 def test_copied_modifiers(kind: str, own: bool, step: str) -> None:
     """The Armature modifier alone deforms the garment until it is enabled, and after *Disable*."""
     body = Character(kind)
-    select(body.obj)
-    bpy.ops.dqc.disable()
-    garment = garment_of(body.obj, own=own)
+    garment = garment_before_enabling(body, own=own)
     before, plain = without_modifiers(garment), by_armature_modifier(garment)
     body.enable()
     select(body.obj, garment)
@@ -249,9 +254,7 @@ def test_what_was_copied_is_turned_off_once(kind: str) -> None:
 def test_our_modifier_copied_alone(kind: str) -> None:
     """As *Copy to Selected* does: what the garment has is left as it is."""
     body = Character(kind)
-    select(body.obj)
-    bpy.ops.dqc.disable()
-    garment = garment_of(body.obj, own=True)
+    garment = garment_before_enabling(body, own=True)
     plain, own = evaluated_positions(garment), stack(garment)
     body.enable()
     select(body.obj, garment)
