@@ -167,21 +167,21 @@ def partly_applied(skinned: SkinnedObject) -> str | None:
     obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
     if ours is None or obj.library is not None or not before.replaced_modifier:
         return None
-    advice = (
-        "Apply its other modifiers as well, in their order, or undo that. Refresh and Disable "
-        "start from the mesh as it is now, which has the pose in it."
+    was = (
+        "was applied. Apply its other modifiers as well, in their order, or undo that. "
+        "Refresh and Disable start from the mesh as it is now, which has the pose in it."
     )
     inputs = get_inputs(ours)
     if skinned.find_modifier() is None:
         # With steps the soft copy takes the arriving shape along, as OWN does.
         deforms_it = base_of(ours) == "OWN" or bool(inputs.get("Step"))
-        reason = f"The Armature modifier of {obj.name} was applied. {advice}"
+        reason = f"The Armature modifier of {obj.name} {was}"
         return reason if not deforms_it and was_applied(skinned) else None
     missing = missing_names(skinned, ours)
     has_shape = ARRIVING in skinned.mesh.attributes  # what SHAPE makes, which moves nothing
     if not missing or not (has_shape or was_applied(skinned)):
         return None
-    return f"{listed(missing)} of {obj.name} was applied. {advice}"
+    return f"{listed(missing)} of {obj.name} {was}"
 
 
 def changed_parts(
