@@ -185,7 +185,7 @@ def feature_bones(
         shape (B,).
     """
     count = skeleton.bone_count
-    parents = SkinAtRest(positions, influences, skeleton, sides=sides).body_parents
+    parents = SkinAtRest(positions, influences, skeleton, sides=sides).parents_by_skin
     skin, reached = np.zeros(count), np.zeros(count)
     for rows, bones, weights in influences.slots():
         amounts = weights * areas[0][rows]

@@ -31,6 +31,8 @@ _AROUND = 1.1
 _INSIDE = 0.5
 # With less than this of each vertex, a leaf has no skin of its own.
 _OWN = 0.85
+# Cosine of the angle from the bone before a twist bone in line to the twist bone.
+_IN_LINE = 0.95
 # Leaves end here, in lengths of the limb.
 _END = 1.05
 
@@ -47,7 +49,9 @@ def _limbs_of_bones(
     the bone and its leaves have beside the limb.
 
     A bone that the user takes for a twist bone is a leaf alone, wherever it is; bones below it stay
-    limbs. What is a part of a leaf with a bone that the user takes for something else is none.
+    limbs. So is one in the line of its limb, between the bone before it and the one behind it,
+    whose name says that it twists, also where the user takes it for a limb: it bends at neither of
+    its ends. What is a part of a leaf with a bone that the user takes for something else is none.
 
     Arguments as of `SkinAtRest`.
     """
@@ -74,11 +78,24 @@ def _limbs_of_bones(
         is_leaf |= going & is_leaf[above]
         above = np.where(going, skeleton.parents[above], -1)
     is_leaf[bones_of(kinds, "TWIST_BONE")] = True
+    is_leaf |= _twists_in_line(skeleton, tree.next_bones, kinds)
     is_leaf &= skeleton.parents >= 0
     limbs = np.where(is_leaf, skeleton.parents, own)
     while is_leaf[limbs].any():
         limbs = np.where(is_leaf[limbs], skeleton.parents[limbs], limbs)
     return limbs
+
+
+def _twists_in_line(skeleton: Skeleton, next_bones: Indices, kinds: BoneKinds) -> Booleans:
+    """Shape (B,), the bones in the line of a limb whose names say that they twist it."""
+    found, heads = skeleton.twisting & (skeleton.parents >= 0) & (next_bones >= 0), skeleton.heads
+    bones = np.flatnonzero(found)
+    above = skeleton.parents[bones]
+    ways = (heads[bones] - heads[above], heads[next_bones[bones]] - heads[bones])
+    straight = dots(*(unit_or(way, 0.0) for way in ways)) > _IN_LINE
+    found[bones] = straight & (next_bones[above] == bones)
+    found[bones_of(kinds, "ROW", "FACE", "RIGID")] = False
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +230,10 @@ def _from_limb(away: Floats, ways: Floats) -> Floats:
 # What is known of a skin whatever its bones are.
 _OF_WEIGHTS = ("middle", "moments", "moves")
 # What a skin and its skeleton are given as arrays.
-_OF_ONE, _OF_SKELETON = ("positions", "mesh_parents", "sides"), ("parents", "rest", "tails")
+_OF_ONE, _OF_SKELETON = (
+    ("positions", "mesh_parents", "sides"),
+    ("parents", "rest", "tails", "twisting"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,14 +375,23 @@ class SkinAtRest:
 
         It is the nearest ancestor that moves vertices, where the mesh shows joints by these. Limbs
         of rigs whose deforming bones have controls for parents (Rigify: thighs, arms) have no such
-        ancestor: they hang on the bone with which their first bone shares most skin, one limb after
-        the other from the trunk out; never on a bone of the other side: thighs share skin, too. The
-        trunk has the fewest bones above it, and of these most skin.
+        ancestor: they hang on the bone that lies in the nearest of these controls, else on the one
+        with which their first bone shares most skin as it was painted, one limb after the other
+        from the trunk out; never on a bone of the other side: thighs share skin, too. The trunk has
+        the fewest bones above it, and of these most skin.
 
         Shape (B,), -1 for the trunk's first bone and for bones that share no skin with others.
         """
-        if self.whole is not None:
-            return self.whole.body_parents
+        return (
+            self._body_parents(by_controls=True) if self.whole is None else self.whole.body_parents
+        )
+
+    @property
+    def parents_by_skin(self) -> Int32s:
+        """`body_parents` where controls do not tell: a hip bone carries the thigh beside it."""
+        return self._body_parents(by_controls=False)
+
+    def _body_parents(self, *, by_controls: bool) -> Int32s:
         skeleton, sides, moves = self.skeleton, self.sides, self.moves
         above = skeleton.parents
         if self.mesh_parents is not None:
@@ -372,14 +401,59 @@ class SkinAtRest:
             parents = np.where(skipped, above[parents], parents)
         if np.count_nonzero(moves & (parents < 0)) > 1:
             sides = np.zeros(len(parents), np.int8) if sides is None else sides
-            _join_limbs(parents, moves, self.influences, depths(above), sides)
+            asked = moves & (parents < 0) & by_controls
+            controlled = _bones_in_controls(skeleton, above, moves, asked)
+            painted = self.influences if self.painted is None else self.painted
+            _join_limbs(parents, controlled, moves, painted, depths(above), sides)
         return parents.astype(np.int32)
 
 
+# How exactly bones lie in controls, in sizes of the skeleton, and for unit axes.
+_SAME_PLACE = 1e-3
+# Makes any amount of shared skin less than the least of others.
+_LAST = 1e-30
+
+
+def _bones_in_controls(
+    skeleton: Skeleton, above: Int32s, moves: Booleans, asked: Booleans
+) -> Int64s:
+    """Shape (B,), the bone with skin that lies in the nearest control above each; -1 for none.
+
+    A control moves no skin. A bone lies in it with the same rest matrix, but for the Y axis, which
+    leads along the limb that was found. A bone's own control does not count.
+
+    Args:
+        above: shape (B,), the parents.
+        asked: shape (B,), the bones to look at, above which there are only controls.
+    """
+    axes = skeleton.rest[:, :3, [0, 2]].reshape(-1, 6)
+    places = np.hstack((skeleton.heads / extent(skeleton.heads), axes))
+    found, moving = np.full(len(above), -1), np.flatnonzero(moves)
+    bones = np.flatnonzero(asked)
+    controls = above[bones]
+    while len(bones := bones[controls >= 0]):
+        controls = controls[controls >= 0]
+        lies_in = np.abs(places[controls][:, None] - places[moving]).max(axis=2) < _SAME_PLACE
+        lies_in[(lies_in & (moving == bones[:, None])).any(axis=1)] = False
+        found[bones] = np.where(lies_in.any(axis=1), moving[lies_in.argmax(axis=1)], -1)
+        going = found[bones] < 0
+        bones, controls = bones[going], above[controls[going]]
+    return found
+
+
 def _join_limbs(
-    parents: Int32s, moves: Booleans, influences: Influences, depth: Int64s, sides: Integers
+    parents: Int32s,
+    controlled: Int64s,
+    moves: Booleans,
+    influences: Influences,
+    depth: Int64s,
+    sides: Integers,
 ) -> None:
-    """Give the first bones of limbs parents, as `SkinAtRest.body_parents` says."""
+    """Give the first bones of limbs parents, as `SkinAtRest.body_parents` says.
+
+    Args:
+        controlled: of `_bones_in_controls`.
+    """
     count = len(parents)
     first = np.flatnonzero(moves & (parents < 0))
     row = np.full(count, -1)
@@ -397,6 +471,10 @@ def _join_limbs(
     shared = np.bincount(pairs.ravel(), products.ravel(), len(first) * count)
     shared = shared.reshape(len(first), count)
     shared[sides[first][:, None] * sides[None] < 0] = 0.0
+    # Skin counts last where a control tells, unless that would make a cycle.
+    told = np.flatnonzero(controlled[first] >= 0)
+    shared[told] *= _LAST
+    shared[told, controlled[first[told]]] = np.inf
     trunk = np.lexsort((-skin, depth[first]))[0]
     joined = limb == trunk
     waiting = np.arange(len(first)) != trunk

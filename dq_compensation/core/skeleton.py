@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
@@ -30,6 +31,8 @@ _SKEW = 2e-5
 # The cosine of 50 degrees: where a bendy bone leaves the line from head to tail by more, the curved
 # mapping moves what is beyond its end by other segments, too. It has no limb then.
 _CURVED_AT_REST = 0.6427876
+# Names of twist bones (ForeArmTwist, lowerarm_roll), not of controllers.
+_TWISTS = re.compile(r"twist|roll(?!er)", re.IGNORECASE)
 # The limb of a bone that has no length.
 _NO_LIMB = np.array([0.0, 1.0, 0.0])
 
@@ -138,6 +141,11 @@ class Skeleton:
     def ancestry(self) -> Ancestry:
         """The ancestors of each bone."""
         return Ancestry.of(self.parents)
+
+    @cached_property
+    def twisting(self) -> Booleans:
+        """Shape (B,), the bones whose names say that they twist a limb."""
+        return np.array([bool(_TWISTS.search(name)) for name in self.names], np.bool_)
 
     @cached_property
     def bone_of_row(self) -> Int32s:

@@ -42,11 +42,14 @@ _LONG_ENOUGH = 0.7
 _AT_END = 0.8
 # What is nearer to a limb's axis than this, in radii, is inside it.
 _INSIDE = 0.5
+# Where a longer part of a limb has no vertex, its faces would be wrung, and thinner in the middle:
+# by 1 - cos(27 degrees) = 11 % at a twist of 90. With more than this weight a vertex is the limb's.
+_LONGEST_FACE, _OWN = 0.6, 0.25
 # The square of the cosine of half a swing below which twists fade, to nothing at 180 degrees, where
 # no angle is a twist: that of 120 degrees.
 SWUNG_FAR = 0.25
 
-Reason = Literal["SHORT", "BENDY", "TWIST_BONES", "NAMED", "ROPE"]
+Reason = Literal["SHORT", "BENDY", "TWIST_BONES", "NAMED", "NO_RINGS", "ROPE"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +96,9 @@ class TwistLimbs:
         for bone in np.flatnonzero(is_limb).tolist():
             if reason := _refusal(bone, lines, skin, moves):
                 reasons[bone] = reason
+        gaps = _longest_gaps(skin.body, lines, is_limb)
+        for bone in np.flatnonzero(is_limb & (gaps > _LONGEST_FACE)).tolist():
+            reasons.setdefault(bone, "NO_RINGS")
         is_limb[[bone for bone, reason in reasons.items() if reason == "SHORT"]] = False
         every = np.arange(skeleton.bone_count, dtype=np.int32)
         before, behind = every.copy(), every.copy()
@@ -278,6 +284,26 @@ def _ropes(skin: SkinAtRest) -> Float64s:
     return found
 
 
+def _longest_gaps(skin: SkinAtRest, lines: _Lines, asked: Booleans) -> Float64s:
+    """Shape (B,), the longest part of each limb without a vertex of its own, in its lengths.
+
+    Args:
+        asked: shape (B,), the bones with a limb to look at; 0 for others.
+    """
+    found, limbs, influences = np.zeros(len(asked)), np.flatnonzero(asked), skin.influences
+    slots = np.flatnonzero((influences.weights > _OWN) & asked[influences.bones])
+    bones = influences.bones.take(slots)
+    away = skin.positions[slots // influences.width] - lines.heads[bones]
+    along = np.clip(dots(away, lines.axes[bones]) / lines.lengths[bones], 0.0, 1.0)
+    bones = np.concatenate((limbs, limbs, bones))
+    along = np.concatenate((np.zeros(len(limbs)), np.ones(len(limbs)), along))
+    order = np.lexsort((along, bones))
+    bones, along = bones[order], along[order]
+    same = bones[1:] == bones[:-1]
+    np.maximum.at(found, bones[1:][same], np.diff(along)[same])
+    return found
+
+
 def _refusal(bone: int, lines: _Lines, skin: SkinAtRest, moves: Booleans) -> Reason | None:
     """Why a bone with a next one is no limb that twists; None where it is one."""
     bendy = skin.skeleton.bendy
@@ -294,7 +320,11 @@ def _has_twist_bones(limb: int, lines: _Lines, skin: SkinAtRest, moves: Booleans
     """Whether twist bones lie in the limb: bones without children, with their skin around it.
 
     Their parent is the limb's own bone or its parent. What the user takes bones for counts first.
+    Or the limb goes on in one, or is one: see `SkinAtRest.limbs_of_bones`.
     """
+    line = np.array([limb, lines.next_bones[limb]])
+    if (skin.limbs_of_bones[line] != line).any():
+        return True
     parents, chosen = skin.body_parents, bones_of(skin.kinds, "TWIST_BONE")
     if (moves[chosen] & (skin.limbs_of_bones[chosen] == limb)).any():
         return True

@@ -34,6 +34,7 @@ _LEFT_OUT: dict[Reason, str] = {
     "SHORT": "too short and thick",
     "BENDY": "bendy bones twist along themselves",
     "TWIST_BONES": "twist bones do it there",
+    "NO_RINGS": "no ring of vertices in the middle, so long faces would be wrung",
     "NAMED": "left out by you",
     "ROPE": "weights wider than the bones, as of a tail or a rope, twist softly already",
 }

@@ -10,9 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.scene.binding.bind import bind
-from tests.blender.enabled_scenes import check, disable, distance, select
+from tests.blender.enabled_scenes import check, disable, distance, enable, select
 from tests.blender.example_scenes import small_character
 from tests.blender.scene_builders import edit_mode, evaluated_positions, linked_copy
+from tests.kept_files import new_file
+from tests.limb import build_posed_limb
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -117,6 +119,23 @@ def test_every_mesh_of_the_armature_follows() -> None:
     check()
     for one in (obj, twin):
         is_right(one, "Forearm", wanted)
+
+
+def test_a_name_that_says_twist_counts_at_once() -> None:
+    """The independent answer: a limb that had the name before it was enabled."""
+    obj, armature = build_posed_limb()
+    armature.data.bones["Lower"].name = "LowerTwist"
+    bpy.context.view_layer.update()
+    enable(obj)
+    wanted = evaluated_positions(obj)
+    new_file()
+    obj, armature = build_posed_limb()
+    enable(obj)
+    before = evaluated_positions(obj)
+    in_object_mode(armature, "Lower", "LowerTwist")
+    check()
+    assert distance(before, wanted) > 100.0 * TOLERANCE
+    assert distance(evaluated_positions(obj), wanted) < TOLERANCE
 
 
 def test_undo_and_redo_of_a_renaming() -> None:

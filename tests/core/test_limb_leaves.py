@@ -14,7 +14,8 @@ from dq_compensation.core.compensation import Curve
 from dq_compensation.core.deform import deform
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest
-from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.core.skeleton import BoneKinds, Skeleton
+from dq_compensation.core.twist_limbs import TwistLimbs
 from tests.core.random_skins import RandomSkin
 
 UPPER, LOWER, HAND, LEAF = range(4)
@@ -238,16 +239,26 @@ def test_what_the_user_takes_bones_for_counts_first() -> None:
 
 
 @pytest.mark.parametrize("curve", ["MEASURED", "FITTED"])
-def test_a_twist_bone_in_the_row_of_a_limb_is_a_part_of_it(curve: Curve) -> None:
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("bone", ((1, "TWIST_BONE"),)), ("LeftArmTwist", ()), ("arm_roll", ((1, "LIMB"),))],
+)
+def test_a_twist_bone_in_the_row_of_a_limb_is_a_part_of_it(
+    curve: Curve, name: str, kinds: BoneKinds
+) -> None:
     """The forearm hangs on the twist bone. The independent answer: the three bones alone."""
     positions, weights = tube()
     alone = skeleton_of_points(HEADS, HEADS + (0.0, 0.0, 4.0), [-1, UPPER, LOWER])
     heads = np.vstack((HEADS[:1], (0.0, 0.0, 2.0), HEADS[1:]))
     skeleton = skeleton_of_points(heads, heads + (0.0, 0.0, 2.0), [-1, 0, 1, 2])
+    skeleton = replace(skeleton, names=("arm", name, "forearm", "hand"))
     shares = np.clip((positions[:, 2] - 2.0) / 1.5, 0.0, 1.0)[:, None] * weights[:, :1]
     split = np.hstack((weights[:, :1] - shares, shares, weights[:, 1:]))
     influences = influences_of(split)
-    skin = SkinAtRest(positions, influences, skeleton, kinds=((1, "TWIST_BONE"),)).with_whole_limbs
+    skin = SkinAtRest(positions, influences, skeleton, kinds=kinds)
+    slender = replace(skin, positions=positions * (0.5, 0.5, 1.0))
+    assert TwistLimbs.of(slender).left_out[UPPER] == "TWIST_BONES"
+    skin = skin.with_whole_limbs
     assert skin.skeleton.parents.tolist() == [-1, -1, 0, 2]
     turns = np.array([turn(ACROSS, 20.0), turn(ACROSS, 80.0), turn(ALONG, 60.0)])
     rest = np.array([[1.0, 0.0, 0.0, 0.0]])
@@ -260,3 +271,19 @@ def test_a_twist_bone_in_the_row_of_a_limb_is_a_part_of_it(curve: Curve) -> None
     without = deformation_of("COMPENSATED", positions, influences_of(weights), alone, curve)
     expected, _ = deform(without, positions, None, posed(alone, turns))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_a_name_alone_makes_no_twist_bone() -> None:
+    """It bends at rest, carries nothing, or is a controller's; or the user knows better."""
+    positions, weights = tube()
+    influences = influences_of(weights)
+
+    def limbs(name: str, heads: NDArray[np.float64] = HEADS, kinds: BoneKinds = ()) -> list[int]:
+        skeleton = skeleton_of_points(heads, heads + (0.0, 0.0, 4.0), [-1, UPPER, LOWER])
+        skeleton = replace(skeleton, names=("arm", name, "hand"))
+        return SkinAtRest(positions, influences, skeleton, kinds=kinds).limbs_of_bones.tolist()
+
+    assert limbs("forearm_twist") == [UPPER, UPPER, HAND]
+    assert limbs("forearm_twist", HEADS + [[0, 0, 0], [2, 0, 0], [0, 0, 0]]) == [UPPER, LOWER, HAND]
+    assert limbs("forearm_controller") == [UPPER, LOWER, HAND]
+    assert limbs("tail_twist", kinds=((LOWER, "ROW"),)) == [UPPER, LOWER, HAND]

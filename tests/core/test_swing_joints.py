@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -220,6 +222,59 @@ def test_limbs_that_hang_on_controls_are_joined_to_the_trunk_by_their_skin() -> 
     skeleton = Skeleton(names, parents, rest, tails)
     influences = _influences({1: 1.0}, {1: 1.0}, {1: 0.5, 3: 0.5}, {3: 0.5, 4: 0.5})
     np.testing.assert_array_equal(_body_parents(skeleton, influences), [-1, -1, -1, 1, 3])
+
+
+def _controlled(of: list[int], parents: list[int]) -> Skeleton:
+    """The four bones of a body, and before them controls that lie where these bones do."""
+    body, bones = _body(), [*of, 0, 1, 2, 3]
+    names = tuple("abcdefgh"[: len(bones)])
+    return Skeleton(names, np.array(parents, np.int32), body.rest[bones], TAILS[bones])
+
+
+# The arm shares most skin with the trunk.
+SHARED = (
+    {0: 1.0},
+    {0: 1.0},
+    {0: 0.6, 2: 0.4},
+    {1: 0.9, 0: 0.1},
+    {1: 0.9, 2: 0.1},
+    {2: 0.6, 3: 0.4},
+)
+
+
+def _behind(controls: int, *rows: dict[int, float]) -> Influences:
+    return _influences(*[{bone + controls: row[bone] for bone in row} for row in rows])
+
+
+def test_limbs_hang_on_the_bones_that_lie_in_their_controls() -> None:
+    # Controls of trunk and neck, one below the other: the neck hangs on the first, the arm on the
+    # second, as if the bones themselves were the parents.
+    skeleton = _controlled([0, 1], [-1, 0, 0, 0, 1, 4])
+    influences = _behind(2, *SHARED)
+    np.testing.assert_array_equal(_body_parents(skeleton, influences), [-1, -1, -1, 2, 3, 4])
+    skin = SkinAtRest(np.zeros((6, 3)), influences, skeleton)
+    np.testing.assert_array_equal(skin.parents_by_skin, [-1, -1, -1, 2, 2, 4])
+    # Their own control is none, nor is one that lies elsewhere: here the skin tells.
+    skeleton = _controlled([2, 3], [-1, 0, -1, -1, 0, 4])
+    np.testing.assert_array_equal(_body_parents(skeleton, influences), [-1, -1, -1, 2, 2, 4])
+
+
+def test_controls_that_lead_in_a_circle_leave_it_to_the_skin() -> None:
+    # The neck below the arm's control, the arm below the neck's.
+    skeleton = _controlled([1, 2], [-1, -1, -1, 1, 0, 4])
+    found = _body_parents(skeleton, _behind(2, *SHARED))
+    np.testing.assert_array_equal(found, [-1, -1, -1, 4, 2, 4])
+
+
+def test_softness_leaves_limbs_on_the_bones_that_they_were_painted_to() -> None:
+    skeleton = _controlled([], [-1, -1, -1, 2])
+    painted = _influences(*SHARED)
+    # Softer, the arm shares more with the neck than with the trunk.
+    soft = _influences(*SHARED[:2], {0: 0.8, 2: 0.2}, *[{1: 0.5, 2: 0.5}] * 2, SHARED[-1])
+    skin = SkinAtRest(np.zeros((6, 3)), soft, skeleton)
+    np.testing.assert_array_equal(skin.body_parents, [-1, 2, 0, 2])
+    skin = replace(skin, painted=painted)
+    np.testing.assert_array_equal(skin.body_parents, [-1, 0, 0, 2])
 
 
 def test_left_and_right_are_never_joined() -> None:

@@ -184,7 +184,7 @@ def test_scale_changes_no_twist() -> None:
 
 def test_no_jump_between_vertices_that_follow_other_limbs() -> None:
     # Three limbs from one trunk; along a line the third weight rises past the second.
-    points = np.array([[0.5, 0.5, 3.0], [0.1, 0.0, 9.0]])
+    points = np.array([[0.5, 0.5, 3.0], [0.1, 0.0, 9.0], *np.eye(3) + [0.0, 0.0, 4.0]])
     heads, tails = np.zeros((7, 3)), np.zeros((7, 3))
     tails[0] = [0.0, 0.0, -9.0]
     heads[1:4] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
@@ -197,9 +197,10 @@ def test_no_jump_between_vertices_that_follow_other_limbs() -> None:
 
     def moved(more: float) -> Array:
         shares = np.array([0.4, 0.3 + more, 0.3 - more])
-        vertices, bones = np.array([0, 0, 0, 1, 1, 1, 1]), np.array([1, 2, 3, 0, 4, 5, 6])
-        weights = np.concatenate((shares, np.full(4, 0.25)))
-        influences = Influences.from_triples(vertices, bones, weights, 2)
+        vertices = np.array([0, 0, 0, 1, 1, 1, 1, 2, 3, 4])
+        bones = np.array([1, 2, 3, 0, 4, 5, 6, 1, 2, 3])
+        weights = np.concatenate((shares, np.full(4, 0.25), np.ones(3)))
+        influences = Influences.from_triples(vertices, bones, weights, len(points))
         limbs = TwistLimbs.of(SkinAtRest(points, influences, skeleton))
         assert limbs.bones.tolist() == [1, 2, 3]
         offsets, _, _ = limbs.displacements(points.copy(), pose, 1.0)
@@ -255,6 +256,18 @@ def test_limbs_are_left_out_by_name_as_bendy_bones_and_where_they_are_thick() ->
     assert thick.left_out == {TRUNK: "SHORT", UPPER: "SHORT", LOWER: "SHORT"}
     assert not len(thick.bones)
     assert not len(thick.rows)
+
+
+@pytest.mark.parametrize("middle", [[], [4.0], [6.0]])
+def test_a_limb_without_rings_between_its_ends_is_left_alone(middle: list[float]) -> None:
+    """The faces of a box would be wrung along all of its length."""
+    heights = POINTS[:, 2]
+    kept = np.flatnonzero((heights < 1.5) | (heights > 8.5) | np.isin(heights, middle))
+    found = TwistLimbs.of(SkinAtRest(POINTS[kept], INFLUENCES.at(kept), _skeleton()))
+    assert found.left_out == ({} if middle else {UPPER: "NO_RINGS"})
+    assert found.bones.tolist() == ([UPPER, LOWER] if middle else [LOWER])
+    # The forearm twists as before, with the hand and from the elbow on.
+    assert (found.before[-1], found.behind[-1]) == (UPPER, HAND)
 
 
 def test_it_needs_bones_and_vertices() -> None:

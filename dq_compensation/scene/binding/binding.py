@@ -175,8 +175,9 @@ class Binding:
         vars(found).update({name: vars(self)[name] for name in kept if name in vars(self)})
         if "part" in vars(self):
             vars(found)["part"] = replace(self.part, skeleton=found.skeleton)
-        # Joints know bones by their places, and sides by names.
-        if np.array_equal(found.bone_sides, self.bone_sides):
+        # Joints know bones by their places, but sides and twist bones by names.
+        same_twists = np.array_equal(found.skeleton.twisting, self.skeleton.twisting)
+        if same_twists and np.array_equal(found.bone_sides, self.bone_sides):
             found._compensations.update(self._compensations)
             found._twists.update(self._twists)
             for key, (place, skin) in self._skins.items():
