@@ -1,4 +1,4 @@
-"""Seams: open edges of several meshes of a character that lie in one place."""
+"""Seams: where vertices of several meshes of a character lie in one place."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Float64s, Floats, Indices, Integers
+from ..arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
 from ..core.influences import Influences
-from ..core.vectors import dots, extent, nearest_within
+from ..core.vectors import cell_keys, dots, extent, nearest_within
 from .mesh_graph import islands, points_of_vertices
 
 # How far vertices of a seam may lie apart, in sizes of the character, and their weights differ.
 SEAM_APART, SEAM_ALIKE = 1e-5, 1e-3
 # So far apart, in sizes of the character, open edges are meant to be a seam.
 SEAM_MEANT = 1e-3
+# The size of cells in which vertices in one place are looked for, in how far they may lie apart.
+_CELL = 8.0
+# An odd number that mixes the bits of those that it multiplies.
+_MIX = np.int64(0x2545F4914F6CDD1D)
 # The fewest edges of a seam.
 _FEWEST = 3
 
@@ -64,15 +68,21 @@ class SeamMesh:
         counts = np.diff(np.append(self.face_starts, len(self.corner_vertex)))
         return (sums[faces] / counts[faces, None]).astype(np.float64)
 
+    def face_keys(self, places: Indices) -> Int64s:
+        """Shape (k,), what tells faces apart by the places (n,) of vertices; not those at -1."""
+        if not len(self.face_starts):
+            return np.zeros(0, np.int64)
+        corners = places[self.corner_vertex].astype(np.int64)
+        kept = np.minimum.reduceat(corners, self.face_starts) >= 0
+        # Sums of what looks like random numbers of 64 bits, whatever corner is first.
+        mixed = (corners + 1) * _MIX
+        mixed = (mixed ^ (mixed >> 29)) * _MIX
+        return np.add.reduceat(mixed ^ (mixed >> 32), self.face_starts)[kept]
+
     @cached_property
     def points(self) -> Indices:
         """Shape (n,), of `points_of_vertices`."""
         return points_of_vertices(self.positions, self.influences)
-
-    @cached_property
-    def opened(self) -> Indices:
-        """The vertices of its open edges."""
-        return np.unique(self.open_edges(self.points)[0])
 
     @cached_property
     def rim(self) -> Rim:
@@ -156,41 +166,92 @@ def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
 def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     """The point of each vertex of several meshes, one mesh behind the other.
 
-    Vertices of a mesh are one point as `points_of_vertices` has it. Where open edges of two meshes
-    lie in one place, with the same weights, their points are one.
+    Vertices of a mesh are one point as `points_of_vertices` has it. Where vertices of two meshes
+    lie in one place, with the same weights, their points are one, but for those of copies: what
+    most of whose faces another mesh has, too.
     """
     own = [mesh.points for mesh in meshes]
     starts = np.cumsum([0, *(len(each) for each in own)])
     points = np.concatenate([each + start for each, start in zip(own, starts, strict=False)])
     if len(meshes) < 2:
         return points
-    opened = [mesh.opened for mesh in meshes]
-    of_mesh = np.repeat(np.arange(len(meshes)), [len(each) for each in opened])
-    vertices = np.concatenate([each + start for each, start in zip(opened, starts, strict=False)])
+    of_mesh = np.repeat(np.arange(len(meshes)), [len(each) for each in own])
     positions = np.concatenate([mesh.positions for mesh in meshes])
-    one, other = _pairs(positions[vertices], SEAM_APART * extent(positions))
-    apart = of_mesh[one] != of_mesh[other]
-    one, other = vertices[one[apart]], vertices[other[apart]]
+    one, other = _pairs(positions, of_mesh, SEAM_APART * extent(positions))
     alike = _differences(meshes, one, other) <= SEAM_ALIKE
-    one, other = points[one[alike]], points[other[alike]]
-    label = islands(np.stack((one, other), axis=1), len(positions))
+    one, other = one[alike], other[alike]
+    meets = of_mesh[one], of_mesh[other]
+    copies = _are_copies(meshes, starts, (one, other), meets)
+    seams = ~(copies[meets[0]] | copies[meets[1]])
+    edges = np.stack((points[one[seams]], points[other[seams]]), axis=1)
+    label = islands(edges, len(positions))
     return np.unique(label[points], return_inverse=True)[1].reshape(-1)
 
 
-def _pairs(positions: Floats, apart: float) -> tuple[Indices, Indices]:
-    """The pairs of positions (m, 3) that are this near."""
-    axis = int(np.ptp(positions, axis=0).argmax()) if len(positions) else 0
-    order = np.argsort(positions[:, axis], kind="stable")
-    ranked = positions[order]
-    first, second = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
-    for step in range(1, len(order)):
-        rows = np.flatnonzero(ranked[step:, axis] - ranked[:-step, axis] <= apart)
-        if not len(rows):
+def _pairs(positions: Floats, of_mesh: Indices, apart: float) -> tuple[Indices, Indices]:
+    """The pairs of positions (m, 3) of two meshes that are this near, the first mesh first."""
+    none = np.zeros(0, np.intp), np.zeros(0, np.intp)
+    if not apart > 0.0:
+        return none
+    # Each position is in all cells that lie so near to it.
+    lowest, cell = positions.min(axis=0) - apart, _CELL * apart
+    low = np.floor((positions - apart - lowest) / cell).astype(np.int64)
+    more = np.floor((positions + apart - lowest) / cell).astype(np.int64) > low
+    sizes, rows, keys = low.max(axis=0) + 2, [], []
+    for corner in np.ndindex(2, 2, 2):
+        chosen = np.flatnonzero((more | ~np.array(corner, np.bool_)).all(axis=1))
+        rows.append(chosen)
+        keys.append(cell_keys(low[chosen] + corner, sizes))
+    row, key = np.concatenate(rows), np.concatenate(keys)
+    order = np.lexsort((of_mesh[row], key))
+    row, key = row[order], key[order]
+    first, second = [none[0]], [none[1]]
+    begins = np.arange(len(row))
+    for step in range(1, len(row)):
+        begins = begins[begins + step < len(row)]
+        begins = begins[key[begins] == key[begins + step]]
+        if not len(begins):
             break
-        rows = rows[np.linalg.norm(ranked[rows + step] - ranked[rows], axis=1) <= apart]
-        first.append(order[rows])
-        second.append(order[rows + step])
+        pairs = row[begins], row[begins + step]
+        near = np.linalg.norm(positions[pairs[0]] - positions[pairs[1]], axis=1) <= apart
+        near &= of_mesh[pairs[0]] != of_mesh[pairs[1]]
+        first.append(pairs[0][near])
+        second.append(pairs[1][near])
     return np.concatenate(first), np.concatenate(second)
+
+
+def _are_copies(
+    meshes: Sequence[SeamMesh],
+    starts: Indices,
+    pairs: tuple[Indices, Indices],
+    meets: tuple[Indices, Indices],
+) -> Booleans:
+    """Shape (k,), the meshes most of whose faces lie in one place with those of a larger one.
+
+    Of equal ones the first is none.
+
+    Args:
+        starts: shape (k + 1,), the first vertex of each mesh.
+        pairs: shape (p,) both, vertices in one place.
+        meets: shape (p,) both, their meshes.
+    """
+    found, sizes = np.zeros(len(meshes), np.bool_), [len(mesh.face_starts) for mesh in meshes]
+    key = meets[0] * len(meshes) + meets[1]
+    order = np.argsort(key, kind="stable")
+    for both, count in zip(*np.unique(key, return_counts=True), strict=True):
+        rows, order = order[:count], order[count:]
+        row, column = divmod(int(both), len(meshes))
+        smaller = row if sizes[row] < sizes[column] else column
+        # Faces have at least half as many vertices.
+        if found[smaller] or 4 * len(rows) < sizes[smaller]:
+            continue
+        one, other = pairs[0][rows] - starts[row], pairs[1][rows] - starts[column]
+        places = [np.full(len(meshes[mesh].positions), -1) for mesh in (row, column)]
+        places[0][one] = one
+        places[1][other] = one
+        shared = np.isin(meshes[row].face_keys(places[0]), meshes[column].face_keys(places[1]))
+        found[smaller] = 2 * shared.sum() > sizes[smaller]
+    return found
 
 
 def _differences(meshes: Sequence[SeamMesh], one: Indices, other: Indices) -> Floats:

@@ -15,7 +15,7 @@ from ..core.influences import WEAKEST_SHARE, Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import BoneKinds, Skeleton, bones_not_of, bones_of
 from ..core.vectors import cross, dots
-from .mesh_graph import MeshGraph, SmoothSystem, points_of_vertices, smooth_values
+from .mesh_graph import MeshGraph, SmoothSystem, islands, points_of_vertices, smooth_values
 
 # The surface that weights are diffused over: vertices in one place are one, quads have no side.
 
@@ -114,6 +114,14 @@ class SkinSurface:
         """Shape (n,): the points that anything can be diffused to."""
         return (self.areas > 0.0) & (self.graph.degrees > 0.0)
 
+    @cached_property
+    def pieces(self) -> Indices:
+        """Shape (n,), 0 to p - 1: the connected part that each point belongs to."""
+        near, count = self.graph.neighbours, len(self.vertices)
+        ranks, at = np.nonzero((near > np.arange(count)) & (near < count))
+        labels = islands(np.stack((at, near[ranks, at]), axis=1), count)
+        return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
     def diffused(self, values: Floats, lengths: Floats) -> Float64s:
         """Values (n,) diffused by these lengths (n,), roughly; as they are where a length is 0.
 
@@ -148,13 +156,18 @@ _BENEATH_SKIN, _OUT_OF_SKIN = 0.8, 1.9
 _OWN, _OUT = 0.7, 2.6
 
 
-def distances_to_bones(points: Floats, skeleton: Skeleton, bones: Integers) -> Float64s:
-    """Shape (m,), from points (m, 3) to the lines from head to tail of bones (m,)."""
+def ways_from_bones(points: Floats, skeleton: Skeleton, bones: Integers) -> Float64s:
+    """Shape (m, 3), to points (m, 3) from the lines from head to tail of bones (m,)."""
     heads, ways = skeleton.heads[bones], (skeleton.tails - skeleton.heads)[bones]
     away = points - heads
     squares = np.maximum((ways * ways).sum(axis=1), 1e-30)
     along = ((away * ways).sum(axis=1) / squares).clip(0.0, 1.0)
-    return np.linalg.norm(away - along[:, None] * ways, axis=1)
+    return away - along[:, None] * ways
+
+
+def distances_to_bones(points: Floats, skeleton: Skeleton, bones: Integers) -> Float64s:
+    """Shape (m,), the lengths of `ways_from_bones`."""
+    return np.linalg.norm(ways_from_bones(points, skeleton, bones), axis=1)
 
 
 def limb_radii(positions: Floats, influences: Influences, skeleton: Skeleton) -> Float64s:
@@ -290,76 +303,175 @@ class SoftWeights:
         return SoftWeights(self.vertices, bones, _seen(weights))
 
 
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Points of a surface that lie on others: their weights change by as much as those do.
+
+    Attributes:
+        points: shape (m,).
+        corners, shares: shape (m, 3), the points around the place below each, and its barycentric
+            shares of them.
+        amounts: shape (m,), how much of the change counts.
+        rigid: shape (m,), the rigid piece that each is of, which changes as one, by the mean; -1
+            for none.
+        turns: shape (n,), of all points: a point lies on those of earlier turns only.
+    """
+
+    points: Indices
+    corners: Integers
+    shares: Floats
+    amounts: Floats
+    rigid: Integers
+    turns: Integers
+
+    @classmethod
+    def none(cls, count: int) -> Matches:
+        """Of a surface of so many points, none of which lies on others."""
+        rows, places = np.zeros(0, np.intp), np.zeros((0, 3))
+        turns = np.zeros(count, np.intp)
+        return cls(rows, places.astype(np.intp), places, np.zeros(0), rows, turns)
+
+
 def soft_weights(
     surface: SkinSurface,
     influences: Influences,
-    radii: Floats,
-    amounts: Floats,
+    lengths: Float64s,
     kept: Booleans,
     *,
     most: int,
     limbs: Integers,
     fixed: tuple[Indices, Influences] | None = None,
+    matches: Matches | None = None,
 ) -> Generator[float, None, SoftWeights]:
-    """Diffuse the weights over the surface, by `amounts` times the radius of the limb.
+    """Diffuse the weights over the surface, by lengths in parts of the limb's radius.
 
     With the share s of a vertex that bones have which do not keep their weights, and w of each of
     these, w' = s x / sum of x, where x solves
 
-        (A s / l^2 + L) x = A / l^2 w,    l = amount radius near
+        (A s / l^2 + L) x = A / l^2 w,    l = length near
 
-    A are areas, L is the Laplacian; near falls from 1 to 0 away from where weights change. Bones in
-    `kept` keep theirs.
+    A are areas, L is the Laplacian; near falls from 1 to 0 away from where weights change, and from
+    points with given weights. Bones in `kept` keep theirs.
 
     Args:
         influences: shapes (v, j), of all vertices.
-        radii: shape (n,), of the surface's points, of `smooth_radii`.
-        amounts: shape (v,), 0 where weights stay.
-        kept: shape (B,), bones whose weights stay.
+        lengths: shape (n,), of the surface's points, parts of `smooth_radii`; 0 where weights stay.
+        kept: shape (B,) or (n, B), bones whose weights stay.
         most: limbs that a vertex follows; see `cut_weights`.
         limbs: shape (B,), the bone whose limb each bone is of: the weights of a limb change as if
             one bone had them all. Within it they are softened where those of limbs are.
         fixed: points that have been softened before, whose vertices get these influences; those of
             others go over into them. They count for l as `influences` has them.
+        matches: the points that get the change of others, `followed_weights`.
 
     Yields:
         how much is done, 0 to 1.
     """
-    at = surface.vertices
-    of_points = influences.at(at)
-    shares, start = _free(of_points, kept)
-    of_limbs = _of_limbs(of_points.bones, start, limbs)
-    lengths = _lengths(surface, *of_limbs, radii, amounts[at])
+    count = len(surface.vertices)
+    matches = Matches.none(count) if matches is None else matches
+    before = now = influences.at(surface.vertices)
+    start = _free(before, kept)[1]
+    given = np.zeros(count, np.bool_)
+    given[matches.points] = True
     if fixed is not None:
-        lengths[fixed[0]] = 0.0
-        of_points = of_points.with_rows(*fixed)
-        shares, start = _free(of_points, kept)
-    bones, weights = of_points.bones, of_points.weights.astype(np.float64)
-    moved = np.flatnonzero((lengths > 0.0) & surface.connected & (shares >= _LEAST_WEIGHT))
+        given[fixed[0]] = True
+        now = now.with_rows(*fixed)
+    lengths = _lengths(surface, *_of_limbs(before.bones, start, limbs), lengths, given)
+    lengths[given | ~surface.connected] = 0.0
+    known = given.copy()
     yield 0.1
+    turns = np.unique(matches.turns)
+    for number, turn in enumerate(turns.tolist()):
+        rows = np.flatnonzero(matches.turns[matches.points] == turn)
+        if len(rows):
+            at = matches.points[rows]
+            places, of = (matches.corners[rows], matches.shares[rows]), matches.amounts[rows]
+            changes = followed_weights(
+                before.at(at), places, (before, now), of, _rows_of(kept, at), most
+            )
+            new = Influences(changes.bones, changes.weights)
+            now = now.with_rows(at[changes.vertices], new)
+            if len(pieces := np.unique(matches.rigid[rows[changes.vertices]])) > (pieces < 0).sum():
+                one = np.isin(matches.rigid[rows], pieces[pieces >= 0])
+                of = matches.rigid[rows[one]], surface.areas[at[one]]
+                now = now.with_rows(at[one], _as_one(now.at(at[one]), *of, most))
+        solved = np.flatnonzero((lengths > 0.0) & (matches.turns == turn))
+        if len(solved):
+            steps = _diffused(surface, now, lengths, solved, kept, most=most, limbs=limbs)
+            part = 0.9 / len(turns)
+            moved, found = yield from _part_of(steps, 0.1 + number * part, part)
+            known[moved] = True
+            now = now.with_rows(moved, found)
+    vertices = np.flatnonzero(known[surface.point_of_vertex])
+    rows = now.at(surface.point_of_vertex[vertices])
+    yield 1.0
+    return SoftWeights(vertices, rows.bones, rows.weights)
 
+
+def _as_one(influences: Influences, pieces: Integers, areas: Floats, most: int) -> Influences:
+    """The mean of the influences of each piece, by areas, at all its rows.
+
+    Args:
+        influences: shapes (m, k).
+        pieces, areas: shape (m,).
+    """
+    pieces = np.unique(pieces, return_inverse=True)[1].reshape(-1)
+    # Those of next to no area count alike.
+    areas = np.maximum(areas, 1e-9 * areas.max(initial=1.0))
+    rows, slots = np.nonzero(influences.weights)
+    weights = influences.weights[rows, slots] * areas[rows]
+    count = int(pieces.max(initial=-1)) + 1
+    mean = Influences.from_triples(
+        pieces[rows], influences.bones[rows, slots], weights / areas.max(), count
+    )
+    weights = _seen(cut_weights(mean.weights, most))
+    return Influences(mean.bones[pieces], weights[pieces])
+
+
+def _part_of(
+    steps: Generator[float, None, tuple[Indices, Influences]], begin: float, part: float
+) -> Generator[float, None, tuple[Indices, Influences]]:
+    """The same as a part of more."""
+    while True:
+        try:
+            yield begin + part * next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def _diffused(
+    surface: SkinSurface,
+    influences: Influences,
+    lengths: Floats,
+    solved: Indices,
+    kept: Booleans,
+    *,
+    most: int,
+    limbs: Integers,
+) -> Generator[float, None, tuple[Indices, Influences]]:
+    """Diffuse the weights at some points by these lengths (n,); those of others stay.
+
+    Returns:
+        the points with other weights, and these.
+    """
+    shares, start = _free(influences, kept)
+    bones, weights = influences.bones, influences.weights.astype(np.float64)
+    moved = solved[shares[solved] >= _LEAST_WEIGHT]
     # Weights spread farther over points that bones share which keep theirs.
-    diffusing = (lengths > 0.0) & surface.connected
-    widths = np.where(diffusing, lengths / np.sqrt(np.maximum(shares, _LEAST_WEIGHT)), 0.0)
-    solved = np.flatnonzero(diffusing)
+    widths = np.zeros(len(lengths))
+    widths[solved] = lengths[solved] / np.sqrt(np.maximum(shares[solved], _LEAST_WEIGHT))
     system = SmoothSystem(surface.graph, surface.positions, solved, surface.masses(widths))
-    rows, of, found_weights = yield from _diffused_weights(system, bones, start, moved, limbs)
-    sums = np.maximum(np.bincount(rows, found_weights, len(moved)), 1e-30)
-    fixed_rows, slots = np.nonzero(kept[bones[moved]] & (weights[moved] > 0.0))
+    rows, of, found = yield from _diffused_weights(system, bones, start, moved, limbs)
+    sums = np.maximum(np.bincount(rows, found, len(moved)), 1e-30)
+    is_kept = _are_kept(bones[moved], _rows_of(kept, moved))
+    fixed_rows, slots = np.nonzero(is_kept & (weights[moved] > 0.0))
     soft = Influences.from_triples(
         np.concatenate((rows, fixed_rows)),
         np.concatenate((of, bones[moved[fixed_rows], slots])),
-        np.concatenate(
-            (found_weights * (shares[moved] / sums)[rows], weights[moved[fixed_rows], slots])
-        ),
+        np.concatenate((found * (shares[moved] / sums)[rows], weights[moved[fixed_rows], slots])),
         len(moved),
     )
-    new_weights = _seen(_cut_limbs(soft, most, limbs))
-    found_rows = of_points.with_rows(moved, Influences(soft.bones, new_weights))
-    known = moved if fixed is None else np.append(moved, fixed[0])
-    vertices = np.flatnonzero(np.isin(surface.point_of_vertex, known))
-    found_rows = found_rows.at(surface.point_of_vertex[vertices])
-    return SoftWeights(vertices, found_rows.bones, found_rows.weights)
+    return moved, Influences(soft.bones, _seen(_cut_limbs(soft, most, limbs)))
 
 
 def _diffused_weights(
@@ -378,7 +490,7 @@ def _diffused_weights(
     rank = np.argsort(order)
     for number, share in enumerate(system.eliminated(rank[bones], weights)):
         if number % _PARTS_OF_A_STEP == 0:
-            yield 0.1 + 0.7 * share
+            yield 0.8 * share
     row_of, done = np.full(len(bones), -1), 0
     row_of[points] = np.arange(len(points))
     found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.intp),) * 3]
@@ -394,13 +506,23 @@ def _diffused_weights(
     return tuple(np.concatenate(each) for each in zip(*found, strict=True))
 
 
+def _rows_of(kept: Booleans, points: Indices) -> Booleans:
+    """`kept` of `soft_weights` of some points."""
+    return kept if kept.ndim == 1 else kept[points]
+
+
+def _are_kept(bones: Integers, kept: Booleans) -> Booleans:
+    """Shape (n, k), which of the bones (n, k) of each row keep their weights."""
+    return kept[bones] if kept.ndim == 1 else np.take_along_axis(kept, bones, axis=1)
+
+
 def _free(influences: Influences, kept: Booleans) -> tuple[Float64s, Float64s]:
     """The share of each row that bones have which do not keep their weights, and their parts.
 
     Returns:
         shape (n,); shape (n, k), with sums of 1, or 0 where the share is next to nothing.
     """
-    free = np.where(kept[influences.bones], 0.0, influences.weights.astype(np.float64))
+    free = np.where(_are_kept(influences.bones, kept), 0.0, influences.weights.astype(np.float64))
     shares = free.sum(axis=1)
     parts = free / np.maximum(shares, 1e-9)[:, None]
     parts[shares < _LEAST_WEIGHT] = 0.0
@@ -477,28 +599,38 @@ def _of_limbs(bones: Integers, start: Floats, limbs: Integers) -> tuple[Integers
     return bones, start
 
 
-def smooth_radii(surface: SkinSurface, radii: Floats) -> Float64s:
-    """`limb_radii` of the points of a surface, shape (n,), without jumps where bones take over."""
+def smooth_radii(surface: SkinSurface, radii: Floats, still: Indices | None = None) -> Float64s:
+    """`limb_radii` of the points of a surface, shape (n,), without jumps where bones take over.
+
+    Args:
+        still: points whose radii stay.
+    """
     largest = max(float(radii.max(initial=0.0)), 1e-30)
-    return surface.diffused(radii / largest, _RADII_BY * radii) * largest
+    lengths = _RADII_BY * radii
+    if still is not None:
+        lengths[still] = 0.0
+    return surface.diffused(radii / largest, lengths) * largest
 
 
 def _lengths(
-    surface: SkinSurface, bones: Integers, start: Floats, radii: Floats, amounts: Floats
+    surface: SkinSurface,
+    bones: Integers,
+    start: Floats,
+    lengths: Float64s,
+    given: Booleans,
 ) -> Float64s:
     """Shape (n,), how far weights are diffused at each point: l of `soft_weights`."""
     strongest = np.argmax(start, axis=1)
     bone = np.take_along_axis(bones, strongest[:, None], axis=1)[:, 0]
     whole = np.take_along_axis(start, strongest[:, None], axis=1)[:, 0]
-    # Weights change where several bones move a point, and where it has another bone than its
-    # neighbours.
-    changes = (whole > 0.0) & (whole < 1.0 - _LEAST_WEIGHT)
+    # Weights change where several bones move a point, where it has another bone than its
+    # neighbours, and beside what changes by itself.
+    changes = given | ((whole > 0.0) & (whole < 1.0 - _LEAST_WEIGHT))
     for others in surface.graph.neighbours:
         here = np.flatnonzero(others < len(bones))
         there = others[here]
         apart = (bone[here] != bone[there]) & (whole[here] > 0.0) & (whole[there] > 0.0)
         changes[here[apart]] = True
-    lengths = amounts * radii
     # e^(-distance / length) from there.
     away = np.where(changes, 0.0, lengths)
     felt = surface.diffused(changes.astype(np.float64), away)
@@ -528,27 +660,27 @@ def followed_weights(
             its barycentric shares of them, both (v, 3).
         body: of its vertices, before and after.
         amounts: shape (v,), how much of the change counts.
-        kept: shape (B,), bones whose weights stay.
+        kept: shape (B,) or (v, B), bones whose weights stay.
         most: of `soft_weights`.
     """
-    count = len(influences.bones)
+    count, bone_count = len(influences.bones), kept.shape[-1]
     painted, soft = body
     corners, shares = places[0], places[1] * amounts[:, None]
     bones = np.concatenate((soft.bones, painted.bones), axis=1)[corners].reshape(count, -1)
     changes = np.concatenate((soft.weights, -painted.weights), axis=1)[corners]
     changes = (changes * shares[:, :, None]).reshape(count, -1)
-    changes[kept[bones]] = 0.0
+    changes[_are_kept(bones, kept)] = 0.0
     bones = np.concatenate((influences.bones, bones), axis=1)
     weights = np.concatenate((influences.weights, changes), axis=1)
-    keys = bones + len(kept) * np.arange(count, dtype=np.int64)[:, None]
+    keys = bones + bone_count * np.arange(count, dtype=np.int64)[:, None]
     used = weights != 0.0
     pairs, rows = np.unique(keys[used], return_inverse=True)
     sums = np.bincount(rows.reshape(-1), weights[used], len(pairs))
     old = np.where(np.arange(bones.shape[1]) < influences.width, weights, 0.0)[used]
     changed = np.abs(sums - np.bincount(rows.reshape(-1), old, len(pairs))) > _LEAST_CHANGE
-    vertices = np.unique(pairs[changed] // len(kept))
+    vertices = np.unique(pairs[changed] // bone_count)
     found = Influences.from_triples(
-        pairs // len(kept), pairs % len(kept), np.maximum(sums, 0.0), count
+        pairs // bone_count, pairs % bone_count, np.maximum(sums, 0.0), count
     )
     vertices = vertices[found.weights[vertices, 0] > 0.0]
     weights = _seen(cut_weights(found.weights[vertices], most))

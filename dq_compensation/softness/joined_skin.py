@@ -1,4 +1,4 @@
-"""The skin of a character that softening reads, a subject of its own: meshes joined at edges."""
+"""The skin of a character that softening reads, a subject of its own: meshes that are joined."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from ..analysis.limbs import Limbs
 from ..analysis.mesh_graph import islands
-from ..analysis.seams import SeamMesh, seam_points
+from ..analysis.seams import SeamMesh
 from ..analysis.soft_weights import (
+    Matches,
     SkinSurface,
     SoftWeights,
     feature_bones,
-    followed_weights,
     limb_radii,
     smooth_radii,
     soft_weights,
 )
-from ..arrays import Booleans, Float64s, Indices, Int32s, Int64s, Integers
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.ropes import rope_shares
@@ -32,7 +32,13 @@ from ..core.vectors import cross
 from ..errors import UserError
 from ..painting.compensation_weights import masked_vertices
 from ..scene.binding.binding import Binding
-from ..scene.binding.layers import LayerMesh, Layers, inner_meshes
+from ..scene.binding.layers import (
+    LayeredSkin,
+    LayerMesh,
+    Layers,
+    inner_meshes,
+    joined_surface,
+)
 from ..scene.settings.object_settings import settings_of
 from ..wording import counted
 
@@ -124,25 +130,10 @@ class Skin:
             return f"{self.name} has no faces with an area. Weights are softened over faces."
         return None
 
-    def followed(self, body: Skin, change: SoftWeights | None, most: int) -> SoftWeights:
-        """Its weights, changed as those of a body do now, or as they were when it was softened."""
-        before, after, own = body.painted, body.influences, self.painted
-        if change is not None:
-            before, after, own = after, _with_soft_rows(after, change), self.influences
-        # A rigid piece changes as the body does at its middle.
-        corners, shares, _ = body.mesh.nearest(self._of_pieces(self.mesh.positions))
-        still, changes = self.still, (before, after)
-        amounts = self.amounts_beside(still)
-        amounts = self._of_pieces(amounts[:, None])[:, 0]
-        return followed_weights(own, (corners, shares), changes, amounts, still, most)
-
-    def _of_pieces(self, values: Float64s) -> Float64s:
-        """Values (n, k) with the means of rigid pieces at all their vertices."""
-        result, rows = values.copy(), np.flatnonzero(self.pieces >= 0)
-        piece = np.unique(self.pieces[rows], return_inverse=True)[1].reshape(-1)
-        for column in result.T:
-            column[rows] = (np.bincount(piece, column[rows]) / np.bincount(piece))[piece]
-        return result
+    @property
+    def as_painted(self) -> Skin:
+        """The same with the weights before an earlier softening."""
+        return replace(self, mesh=replace(self.mesh, influences=self.painted))
 
     def amounts_beside(self, still: Booleans) -> Float64s:
         """The amounts, 0 where a bone that keeps its weights moves a vertex."""
@@ -152,116 +143,145 @@ class Skin:
 
 @dataclass(frozen=True, eq=False)
 class JoinedSkin:
-    """The skin of meshes of one character, as one surface where their open edges meet.
+    """The skin of meshes of one character, as one surface, and what of it lies on what.
 
     Attributes:
         skins: its meshes, those behind which keep the weights that they have.
         influences: of all their vertices, one mesh behind the other; before softening.
         surface: likewise.
         fixed: of `soft_weights`: the points of the meshes that keep their weights.
-        skin: of all their vertices, on the limbs that the skin shows, without leaves on them.
+        layers: what lies on what; nothing that is fixed lies on others.
+        skin: of the points, on the limbs that the skin shows, without leaves on them.
         limbs: shape (B,), of `SkinAtRest.limbs_of_bones`.
         features: shape (B,), bones of a face: they keep their weights.
+        rigid: shape (n,), the points of rigid pieces.
     """
 
     skins: tuple[Skin, ...]
     influences: Influences
     surface: SkinSurface
     fixed: tuple[Indices, Influences] | None
+    layers: Layers
     skin: SkinAtRest
     limbs: Int32s
     features: Booleans
+    rigid: Booleans
 
     @classmethod
-    def of(cls, skins: Sequence[Skin], fixed: Sequence[Skin] = ()) -> JoinedSkin:
-        """Join meshes, none of which lies on another one.
+    def of(
+        cls, skins: Sequence[Skin], fixed: Sequence[Skin] = (), body: Skin | None = None
+    ) -> JoinedSkin:
+        """Join meshes.
 
         Args:
             fixed: those that keep the weights that they have; so do seams with them.
+            body: the only mesh that others may lie on; None: any.
         """
         count, skins = len(skins), [*skins, *fixed]
         before = [skin.influences for skin in skins[:count]] + [skin.painted for skin in fixed]
         # Seams with meshes that were softened elsewhere are where both were painted alike.
         compared = [skin.painted for skin in skins] if fixed else before
-        meshes = [
-            SeamMesh(s.mesh.positions, each, s.faces.face_starts, s.faces.corner_vertex)
-            for s, each in zip(skins, compared, strict=True)
-        ]
-        positions = np.concatenate([skin.mesh.positions for skin in skins])
-        influences = Influences.joined(before)
-        corners = np.cumsum([0, *(len(mesh.corner_vertex) for mesh in meshes)])
-        vertices = np.cumsum([0, *(len(mesh.positions) for mesh in meshes)])
-        surface = SkinSurface.of(
-            positions,
-            influences,
-            np.concatenate([m.face_starts + c for m, c in zip(meshes, corners, strict=False)]),
-            np.concatenate([m.corner_vertex + v for m, v in zip(meshes, vertices, strict=False)]),
-            seam_points(meshes),
+        surface = joined_surface(
+            [
+                SeamMesh(s.mesh.positions, each, s.faces.face_starts, s.faces.corner_vertex)
+                for s, each in zip(skins, compared, strict=True)
+            ]
         )
+        influences = Influences.joined(before)
+        of_points, positions = influences.at(surface.vertices), surface.positions
         held = None
         if fixed:
-            of_fixed = surface.point_of_vertex[vertices[count] :]
-            held_points, row = np.unique(of_fixed, return_index=True)
+            first = sum(len(skin.amounts) for skin in skins[:count])
+            held_points, row = np.unique(surface.point_of_vertex[first:], return_index=True)
             acting = Influences.joined([skin.influences for skin in fixed])
             held = held_points, acting.at(row)
+        meshes = [skin.mesh for skin in skins]
+        layered = LayeredSkin.of(meshes, surface, of_points)
+        layers = Layers.of(layered, *_lies_on(skins, range(count), body))
+        # Limbs are those of the skin on which others lie.
+        bare = np.isin(layered.meshes, inner_meshes(meshes))
+        bare[layers.points] = False
+        points = np.flatnonzero(bare) if bare.any() else np.arange(len(bare))
         first = skins[0]
-        inner = inner_meshes([skin.mesh for skin in skins])
-        mesh_of_point = np.searchsorted(vertices, surface.vertices, side="right") - 1
-        points = np.flatnonzero(np.isin(mesh_of_point, inner))
-        rows = surface.vertices[points]
-        of_points, bones = influences.at(rows), (first.skeleton, first.limb_axis)
-        chosen = first.sides, first.kinds
-        skin = SkinAtRest(positions[rows], of_points, *bones, sides=first.sides, kinds=first.kinds)
+        bones, chosen = (first.skeleton, first.limb_axis), (first.sides, first.kinds)
+        rows = of_points.at(points)
+        skin = SkinAtRest(positions[points], rows, *bones, sides=first.sides, kinds=first.kinds)
         whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
         skeleton = Limbs.of(whole).skeleton
         areas = surface.areas[points], surface.area_vectors[points]
         features = feature_bones(whole.positions, areas, whole.influences, skeleton, *chosen)
         inside = whole.with_limbs(skeleton, None)
-        of_limbs = influences.of_bones(limbs)
-        every = replace(inside, positions=positions, influences=of_limbs, whole=inside)
-        return cls(tuple(skins), influences, surface, held, every, limbs, features[limbs])
+        every = replace(
+            inside, positions=positions, influences=of_points.of_bones(limbs), whole=inside
+        )
+        of_limbs = every, limbs, features[limbs]
+        return cls(tuple(skins), influences, surface, held, layers, *of_limbs, layered.rigid)
 
-    def softened(self, amount: float, most: int) -> Generator[float, None, list[SoftWeights]]:
-        """The new weights of each mesh, spread over this much of the limb's radius.
+    def softened(
+        self, amounts: Sequence[float], most: int
+    ) -> Generator[float, None, list[SoftWeights]]:
+        """The new weights of each mesh, spread over so much of the limb's radius.
 
         Args:
+            amounts: of each mesh that does not keep its weights.
             most: limbs that a vertex follows.
         """
-        results = dict[int, SoftWeights]()
-        for chosen, still in self._parts_by_locks():
-            pairs = zip(self.skins, chosen, strict=True)
-            amounts = [
-                np.where(skin.pieces < 0, amount * skin.amounts_beside(still) * one, 0.0)
-                for skin, one in pairs
-            ]
-            steps = soft_weights(
-                self.surface,
-                self.influences,
-                self._radii,
-                self._spread * np.concatenate(amounts),
-                still | self.features,
-                most=most,
-                limbs=self.limbs,
-                fixed=self.fixed,
-            )
-            soft = yield from steps
-            results |= {row: self._of_mesh(row, soft) for row in np.flatnonzero(chosen).tolist()}
-        return [results[row] for row in range(len(self.skins))]
+        count = len(self.surface.vertices)
+        locks, kind = self._locks
+        kept = (locks | self.features)[kind[self.mesh_of_vertex[self.surface.vertices]]]
+        beside = [
+            skin.amounts_beside(locks[row])
+            for skin, row in zip(self.skins, kind.tolist(), strict=True)
+        ]
+        of_mesh = np.append(amounts, np.zeros(len(self.skins) - len(amounts)))
+        pairs = zip(beside, of_mesh.tolist(), strict=True)
+        of_vertices = np.concatenate([each * amount for each, amount in pairs])
+        # Where meshes meet that are softened by other amounts, the seam goes by the least.
+        least = np.full(count, np.inf)
+        np.minimum.at(least, self.surface.point_of_vertex, of_vertices)
+        least[self.rigid] = 0.0
+        soft = yield from soft_weights(
+            self.surface,
+            self.influences,
+            self._radii * self._spread * least,
+            kept[0] if len(locks) == 1 else kept,
+            most=most,
+            limbs=self.limbs,
+            fixed=self.fixed,
+            matches=self._matches(of_mesh, np.concatenate(beside)[self.surface.vertices]),
+        )
+        return [self._of_mesh(row, soft) for row in range(len(amounts))]
+
+    def _matches(self, of_mesh: Floats, amounts: Floats) -> Matches:
+        """What changes as what it lies on does; copies that are softened by other amounts do not.
+
+        Args:
+            of_mesh: shape (k,), over how much of the radius the weights of a mesh are spread.
+            amounts: shape (n,), how much of that each point gets.
+        """
+        layers, mesh = self.layers, self.mesh_of_vertex[self.surface.vertices]
+        kept = ~layers.copies | (of_mesh[mesh[layers.points]] == of_mesh[layers.meshes])
+        if self.fixed is not None:
+            kept &= ~np.isin(layers.points, self.fixed[0])
+        points = layers.points[kept]
+        places = layers.corners[kept], layers.shares[kept]
+        return Matches(points, *places, amounts[points], layers.rigid[kept], layers.turns)
 
     @cached_property
     def _radii(self) -> Float64s:
-        """Shape (n,), of the points."""
-        skin = self.skin
+        """Shape (n,), of the points; those of what changes as others do do not matter."""
+        skin, matched = self.skin, self.layers.points[~self.layers.copies]
         radii = limb_radii(skin.positions, skin.influences, skin.skeleton)
-        return smooth_radii(self.surface, radii[self.surface.vertices])
+        return smooth_radii(self.surface, radii, matched)
 
     @cached_property
     def _spread(self) -> Float64s:
-        """Shape (v,), how much of the amounts counts: the weights of ropes are wide; they stay."""
+        """Shape (n,), how much of the amounts counts: the weights of ropes are wide; they stay."""
         return 1.0 - rope_shares(self.skin)
 
-    def _parts_by_locks(self) -> list[tuple[Booleans, Booleans]]:
-        """The meshes that share bones with fixed weights, (k,) bool, and these, (B,) bool.
+    @cached_property
+    def _locks(self) -> tuple[Booleans, Indices]:
+        """Sets of bones that keep their weights, (l, B), and which of them each mesh has, (k,).
 
         What keeps its weights in a mesh keeps them in all that it is joined with.
         """
@@ -272,7 +292,7 @@ class JoinedSkin:
         locks = np.array([skin.still for skin in self.skins])
         joined = np.array([locks[labels == label].any(axis=0) for label in labels])
         kinds, kind = np.unique(joined, axis=0, return_inverse=True)
-        return [(kind.reshape(-1) == row, locked) for row, locked in enumerate(kinds)]
+        return kinds, kind.reshape(-1)
 
     def _of_mesh(self, row: int, soft: SoftWeights) -> SoftWeights:
         """The new weights of one mesh."""
@@ -280,10 +300,27 @@ class JoinedSkin:
         rows = np.flatnonzero(self.mesh_of_vertex[soft.vertices] == row)
         return SoftWeights(soft.vertices[rows] - begin, soft.bones[rows], soft.weights[rows])
 
-    @property
+    @cached_property
     def mesh_of_vertex(self) -> Indices:
         """Shape (v,), the mesh that each vertex is of."""
         return np.repeat(np.arange(len(self.skins)), [len(s.mesh.positions) for s in self.skins])
+
+
+def _lies_on(
+    skins: Sequence[Skin], softened: Sequence[int], body: Skin | None
+) -> tuple[Booleans, Booleans]:
+    """Which mesh may lie on which other one, and what does whatever is outside; (k, k) both."""
+    may_lie, chosen = np.zeros((2, len(skins), len(skins)), np.bool_)
+    below = [skin.uid for skin in skins]
+    for row in softened:
+        if body is not None:
+            may_lie[row] = chosen[row] = [skin is body is not skins[row] for skin in skins]
+        elif skins[row].lies_on in below:
+            column = below.index(skins[row].lies_on)
+            may_lie[row, column] = chosen[row, column] = True
+        else:
+            may_lie[row] = True
+    return may_lie, chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +328,7 @@ class Softened:
     """The new weights of a mesh.
 
     Attributes:
-        body: the mesh whose change its weights took; None: it was softened by itself.
+        body: the mesh whose change most of its weights took; None: it was softened by itself.
         features: the bones that kept their weights as parts of a face; none with a body.
     """
 
@@ -303,7 +340,9 @@ class Softened:
     @property
     def influences(self) -> Influences:
         """The influences of all its vertices, strongest first."""
-        found, count = _with_soft_rows(self.skin.influences, self.soft), len(self.skin.amounts)
+        soft, count = self.soft, len(self.skin.amounts)
+        rows = Influences(soft.bones, soft.weights)
+        found = self.skin.influences.with_rows(soft.vertices, rows)
         vertices, slots = np.nonzero(found.weights > 0.0)
         of = found.bones[vertices, slots], found.weights[vertices, slots]
         return Influences.from_triples(vertices, *of, count)
@@ -317,59 +356,30 @@ def softened_together(
     fixed: Sequence[Skin] = (),
     known: dict[tuple[Skin, ...], JoinedSkin] | None = None,
 ) -> Generator[float, None, list[Softened]]:
-    """The new weights of meshes of one character: clothes change as the body below them does.
+    """The new weights of meshes of one character: what lies on a body changes as that does.
 
     Args:
         amounts: of each mesh, over how much of the radius its weights are spread.
         most: limbs that a vertex follows; influences of clothes.
-        body: which all others lie on; it may be another mesh, softened before. None: what lies on
-            what is found.
+        body: the only mesh that others may lie on; it may be another mesh, softened before. None:
+            what lies on what is found.
         fixed: meshes that keep the weights that they have; others may lie on them, or meet them:
             seams then have their weights.
         known: what was joined of these very skins before; it gets what is joined now.
     """
     if body is not None and body not in skins:
-        return [Softened(each, each.followed(body, None, most), body, ()) for each in skins]
-    count, skins = len(skins), [*skins, *fixed]
-    if body is None:
-        layers = Layers.of([skin.mesh for skin in skins])
-    else:
-        row = next(row for row, skin in enumerate(skins) if skin is body)
-        bodies = np.array([-1 if skin is body else row for skin in skins], np.intp)
-        layers = Layers(bodies, np.zeros(len(skins), np.bool_))
-    uids = [skin.uid for skin in skins] if body is None else []
-    for row, skin in enumerate(skins):
-        if skin.lies_on in uids:
-            layers.choose(row, uids.index(skin.lies_on))
-    each = np.append(amounts, np.full(len(fixed), np.nan))
-    layers.bodies[layers.copies & (each != each[layers.bodies])] = -1
-    bare, found = layers.bodies < 0, dict[int, Softened]()
-    every = dict[tuple[Skin, ...], JoinedSkin]()
-    kept = [skins[row] for row in range(count, len(skins)) if bare[row]]
-    bare[count:] = False
-    # What is softened by another amount cannot meet it.
-    for amount in np.unique(each[bare]).tolist():
-        rows = np.flatnonzero(bare & (each == amount)).tolist()
-        parts = [skins[row] for row in rows]
-        joined = (known or {}).get((*parts, *kept)) or JoinedSkin.of(parts, kept)
-        every[(*parts, *kept)] = joined
-        changes = yield from joined.softened(amount, most)
-        for row, soft in zip(rows, changes, strict=False):
-            moves = skins[row].influences.moving_bones(joined.skin.skeleton.bone_count)
-            features = np.flatnonzero(moves & joined.features).tolist()
-            found[row] = Softened(skins[row], soft, None, tuple(features))
+        # Clothes start where the body did.
+        skins, fixed = [skin.as_painted for skin in skins], [body]
+    key = (*skins, *fixed)
+    joined = (known or {}).get(key) or JoinedSkin.of(skins, fixed, body)
     if known is not None:
         known.clear()
-        known.update(every)
-    for row in layers.order:
-        if row not in found and row < count:
-            below = int(layers.bodies[row])
-            change = found[below].soft if below < count else None
-            soft = skins[row].followed(skins[below], change, most)
-            found[row] = Softened(skins[row], soft, skins[below], ())
-    return [found[row] for row in range(count)]
-
-
-def _with_soft_rows(influences: Influences, soft: SoftWeights) -> Influences:
-    """Influences with the new rows of some vertices, whose order is any."""
-    return influences.with_rows(soft.vertices, Influences(soft.bones, soft.weights))
+        known[key] = joined
+    changes = yield from joined.softened(amounts, most)
+    found = []
+    for row, (skin, soft) in enumerate(zip(skins, changes, strict=True)):
+        below = int(joined.layers.bodies[row])
+        moves = skin.influences.moving_bones(len(joined.features)) & joined.features
+        features = () if below >= 0 else tuple(np.flatnonzero(moves).tolist())
+        found.append(Softened(skin, soft, joined.skins[below] if below >= 0 else None, features))
+    return found

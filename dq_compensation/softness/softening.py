@@ -96,8 +96,8 @@ class SofteningOptions:
         noun="number of influences",
     )
     body: str = props.StringProperty(
-        description="The body below clothes: their weights then change as those of its nearest "
-        "surface do, so that it does not come through. Empty: what lies on what is found",
+        description="The body below clothes: where they lie on it, their weights change as those "
+        "of its surface do, so that it does not come through. Empty: what lies on what is found",
         default="",
     )
 
@@ -110,7 +110,7 @@ class SofteningReport:
         object_name: of the mesh object.
         changed: how many vertices have other weights now.
         vertices: how many it has.
-        body: the object whose softening it took; empty: it was softened by itself.
+        body: the object whose softening most of it took; empty: most was softened by itself.
         features: the bones in what was to be softened that kept their weights, because they lie
             closer than the skin is thick.
     """
@@ -205,13 +205,15 @@ def soften_weights(
     # Of several, eyes and teeth on one bone stay as they are.
     if len(objects) == 1:
         raise_refusal(skins[objects[0]].refusal())
-    characters: dict[bpy.types.Object, list[Skin]] = {}
+    characters: dict[tuple[bpy.types.Object, bpy.types.Object | None], list[Skin]] = {}
     for obj in objects:
-        characters.setdefault(rig_of(obj), []).append(skins[obj])
+        alone = obj if body is None and settings_of(obj).by_itself else None
+        characters.setdefault((rig_of(obj), alone), []).append(skins[obj])
     softened: list[Softened] = []
-    for number, (rig, members) in enumerate(characters.items()):
+    for number, ((rig, alone), members) in enumerate(characters.items()):
         amounts = [options.amount] * len(members)
-        kept = _linked_skins(rig, objects, depsgraph) if body is None else []
+        beside = body is None and alone is None
+        kept = _linked_skins(rig, objects, depsgraph) if beside else []
         steps = softened_together(
             members, amounts, options.influences, None if body is None else skins[body], kept
         )

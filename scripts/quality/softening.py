@@ -31,12 +31,12 @@ def softened(body: Body, most: int = 8, amount: float = AMOUNT) -> Influences:
     areas = tuple(each[surface.point_of_vertex] for each in (surface.areas, surface.area_vectors))
     skin = with_limbs(SkinAtRest(rest, influences, skeleton), use_mesh_joints=False)
     whole, limbs = skin.with_whole_limbs, skin.limbs_of_bones
-    radii = limb_radii(rest, whole.influences, whole.skeleton)
+    radii = limb_radii(rest, whole.influences, whole.skeleton)[surface.vertices]
+    amounts = amount * (1.0 - rope_shares(whole))[surface.vertices]  # as `JoinedSkin`
     steps = soft_weights(
         surface,
         influences,
-        smooth_radii(surface, radii[surface.vertices]),
-        amount * (1.0 - rope_shares(whole)),  # as `JoinedSkin`
+        amounts * smooth_radii(surface, radii),
         feature_bones(rest, areas, whole.influences, whole.skeleton)[limbs],
         most=most,
         limbs=limbs,

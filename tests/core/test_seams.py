@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dq_compensation.analysis.seams import SeamMesh, find_seam
+from dq_compensation.analysis.seams import SeamMesh, find_seam, seam_points
 from dq_compensation.core.influences import Influences
 
 ROWS, BONES = 12, 7
@@ -39,3 +39,20 @@ def test_weights_of_a_seam_are_compared_bone_by_bone() -> None:
     # Weights are float32.
     assert np.abs(seam.differences - expected).max() <= 1e-6
     assert (expected == 0.0).sum() == 3
+
+
+def test_a_seam_needs_no_open_edge_and_a_copy_has_none() -> None:
+    """Two strips that meet, a cap over one of their ends, and a copy of the other one."""
+    rng = np.random.default_rng(1)
+    weights = rng.random((2, 2 * ROWS, BONES))
+    weights /= weights.sum(axis=2, keepdims=True)
+    weights[1, :ROWS] = weights[0, ROWS:]
+    one, other = strip(0.0, weights[0]), strip(1.0, weights[1])
+    starts = np.append(other.face_starts, len(other.corner_vertex))
+    corners = np.append(other.corner_vertex, np.arange(ROWS))
+    capped = SeamMesh(other.positions, other.influences, starts, corners)
+    points = seam_points([one, capped, one])
+    count = 2 * ROWS
+    assert points[ROWS:count].tolist() == points[count : count + ROWS].tolist()
+    assert len(np.unique(points)) == len(points) - ROWS
+    assert not np.isin(points[2 * count :], points[: 2 * count]).any()

@@ -105,9 +105,9 @@ def softened(
     held[list(kept)] = True
     radii = limb_radii(positions, influences, skeleton)
     radii = smooth_radii(surface, radii[surface.vertices])
-    amounts = np.full(len(positions), amount)
+    lengths = amount * radii
     limbs = np.arange(skeleton.bone_count)
-    found = run(soft_weights(surface, influences, radii, amounts, held, most=most, limbs=limbs))
+    found = run(soft_weights(surface, influences, lengths, held, most=most, limbs=limbs))
     return with_rows(dense(influences, skeleton.bone_count), found)
 
 
@@ -123,16 +123,14 @@ def with_rows(weights: NDArray[np.float64], soft: SoftWeights) -> NDArray[np.flo
 def test_what_is_softened_goes_over_into_what_is_fixed(is_soft: bool) -> None:
     positions, faces, painted = tube(81, 24)
     surface, skeleton = surface_of(positions, faces, painted), limb_skeleton()
-    radii, amounts = limb_radii(positions, painted, skeleton), np.full(len(positions), 0.5)
-    radii = smooth_radii(surface, radii[surface.vertices])
+    radii = limb_radii(positions, painted, skeleton)[surface.vertices]
+    lengths = 0.5 * smooth_radii(surface, radii)
     whole = softened(positions, faces, painted, skeleton)
     points = np.flatnonzero(positions[surface.vertices, 2] <= -0.01)
     kept = influences_of(whole) if is_soft else painted
     fixed = points, kept.at(surface.vertices[points])
     bones = np.zeros(2, np.bool_), np.arange(2)
-    steps = soft_weights(
-        surface, painted, radii, amounts, bones[0], most=8, limbs=bones[1], fixed=fixed
-    )
+    steps = soft_weights(surface, painted, lengths, bones[0], most=8, limbs=bones[1], fixed=fixed)
     found = with_rows(dense(painted), run(steps))
     below = positions[:, 2] <= -0.01
     np.testing.assert_array_equal(found[below], dense(kept)[below])
@@ -462,7 +460,6 @@ def test_a_tiny_island_keeps_weights_that_are_some(size: float, share: float) ->
         surface,
         influences,
         np.full(side**2, 0.3),
-        np.ones(side**2),
         np.array([True, False, False]),
         most=4,
         limbs=np.arange(3),

@@ -27,7 +27,7 @@ from ...core.skeleton import BoneKinds, LimbAxis, Skeleton
 from ...core.twist_limbs import TwistLimbs
 from ...core.vectors import extent, nearest_within, smooth_step
 from .content import digest
-from .layers import LayerMesh, Layers, inner_meshes
+from .layers import LayeredSkin, LayerMesh, Layers, inner_meshes, joined_surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,9 @@ class CharacterSkin:
 
     @cached_property
     def _layers(self) -> Layers:
-        return Layers.of(self.parts)
+        surface = joined_surface([mesh.seam_mesh for mesh in self.parts])
+        influences = Influences.joined([mesh.influences for mesh in self.parts])
+        return Layers.of(LayeredSkin.of(self.parts, surface, influences.at(surface.vertices)))
 
     def pieces(self, part: LayerMesh) -> Int64s:
         """Shape (n,), the rigid pieces of one of its meshes, which no skin of another one joins."""

@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
-from ...analysis.seams import SeamMesh
-from ...analysis.soft_weights import distances_to_bones, limb_radii
+from ...analysis.seams import SeamMesh, seam_points
+from ...analysis.soft_weights import (
+    SkinSurface,
+    distances_to_bones,
+    limb_radii,
+    ways_from_bones,
+)
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import cross, dots, unit_or
 
-# How many vertices of a mesh are looked at.
-_SAMPLES = 200
-# A vertex is on another surface where that is nearer than this part of the limb's radius, with this
-# much of the weights in common.
-_NEAR, _ALIKE = 0.7, 0.5
-# The share of vertices that are on the other surface, and of these outside of it, where a mesh lies
-# on another one. Copies and levels of detail lie in each other: about half of them are outside.
-_ON, _OUTSIDE = 0.6, 0.8
+# How many points of a piece of skin are looked at, if others may lie on it, and of other pieces.
+_SAMPLES, _FEW_SAMPLES = 200, 24
+# The most pieces on which others may lie: the largest ones.
+_MOST_BELOW = 24
+# A point is on another surface where that is nearer than this part of the limb's radius, with this
+# much of the weights in common; points of rigid pieces need less, which change as one.
+_NEAR, _ALIKE, _ALIKE_RIGID = 0.7, 0.5, 0.3
+# What has sunk into it by more than this share of that is not on it.
+_SUNK = 0.3
+# It faces the same way, and lies above or below the other surface, not beside it, within an angle
+# with this cosine; so near, in the same parts, it is on it.
+_UPRIGHT, _ON = 0.5, 0.02
+# What is nearer, in the same parts, lies in one place with it.
+_AT_ONCE = 1e-4
+# The other side of cloth with thickness is as near as this part of the radius, with this much of
+# the weights in common.
+_THICKNESS, _SAME = 0.1, 0.9
+# A piece of which so much lies on another one lies in it, as copies and levels of detail do, where
+# no more than this share of that is outside, less what is inside.
+_COPIED, _MOSTLY = 0.6, 0.6
+# What lies on what the user has chosen is this many times outside.
+_CHOSEN = 1e3
 # A mesh goes around a bone where it has so much skin there, in squares of the radius: a tube as
 # long as it is thick has 6. Eyes and teeth have less.
 _AROUND = 4.0
@@ -61,8 +79,7 @@ class LayerMesh:
     @cached_property
     def areas_and_radii(self) -> tuple[Float64s, Float64s]:
         """Shape (B,) both: the skin of each bone, and how far from the bone it is on average."""
-        first, second, third = np.moveaxis(self.positions[self.triangles], 1, 0)
-        triangles = np.linalg.norm(cross(second - first, third - first), axis=1) / 6.0
+        triangles = np.linalg.norm(self._normals, axis=1) / 6.0
         count, bones = len(self.positions), self.skeleton.bone_count
         areas = np.bincount(self.triangles.ravel(), np.repeat(triangles, 3), count)
         sums, reached = np.zeros(bones), np.zeros(bones)
@@ -74,30 +91,14 @@ class LayerMesh:
         return sums, reached / np.maximum(sums, 1e-30)
 
     @cached_property
+    def _normals(self) -> Floats:
+        """Shape (t, 3), of the triangles, as long as twice their areas."""
+        first, second, third = np.moveaxis(self.positions[self.triangles], 1, 0)
+        return cross(second - first, third - first)
+
+    @cached_property
     def _tree(self) -> BVHTree:
-        return BVHTree.FromPolygons(self.positions.tolist(), self.triangles.tolist())
-
-    def nearest(self, points: Floats) -> tuple[Integers, Float64s, Float64s]:
-        """The places on the surface that are nearest to points (m, 3), armature space.
-
-        Returns:
-            the vertices around each place, and its barycentric shares of them, both (m, 3); and how
-            far points are from it, shape (m,), less than 0 behind the surface.
-        """
-        # mathutils has no call for many points: 10 microseconds each, once.
-        found: list[Any] = [self._tree.find_nearest(Vector(point)) for point in points.tolist()]
-        corners = self.triangles[[index for _, _, index, _ in found]]
-        places = np.array([tuple(place) for place, *_ in found])
-        first, second, third = np.moveaxis(self.positions[corners], 1, 0)
-        one, other, at = second - first, third - first, places - first
-        squares, others, both = dots(one, one), dots(other, other), dots(one, other)
-        area = np.maximum(squares * others - both * both, 1e-30)
-        along = (others * dots(at, one) - both * dots(at, other)) / area
-        beside = (squares * dots(at, other) - both * dots(at, one)) / area
-        normals = np.array([tuple(normal) for _, normal, *_ in found])
-        distances = np.array([distance for *_, distance in found])
-        distances *= np.where(dots(points - places, unit_or(normals, 0.0)) < 0.0, -1.0, 1.0)
-        return corners, np.stack((1.0 - along - beside, along, beside), axis=1), distances
+        return _tree_of(self.positions, self.triangles)
 
     def near(
         self, points: Floats, ours: Influences, reach: Floats
@@ -110,12 +111,98 @@ class LayerMesh:
         Returns:
             that, the nearest vertex, and how far from the surface points are; shape (m,) each.
         """
-        corners, shares, distances = self.nearest(points)
-        rows = np.take_along_axis(corners, shares.argmax(axis=1)[:, None], axis=1)[:, 0]
-        bones, weights = self.influences.bones[rows], self.influences.weights[rows]
-        same = ours.bones[:, :, None] == bones[:, None, :]
-        common = (same * np.minimum(ours.weights[:, :, None], weights[:, None, :])).sum(axis=(1, 2))
-        return (np.abs(distances) < reach) & (common > _ALIKE), rows.astype(np.intp), distances
+        found = _nearest(self._tree, self.positions, self.triangles, points)
+        normals = unit_or(self._normals[found.triangles], 0.0)
+        outside = dots(points - found.places, normals) >= 0.0
+        distances = np.where(outside, found.distances, -found.distances)
+        rows = found.strongest
+        common = _common(ours, self.influences.at(rows))
+        return (np.abs(distances) < reach) & (common > _ALIKE), rows, distances
+
+
+@dataclass(frozen=True, eq=False)
+class _Nearest:
+    """The places on a surface that are nearest to points.
+
+    Attributes:
+        rows: shape (m,), the points that are near enough.
+        triangles, corners, shares: shapes (m,), (m, 3), (m, 3): the triangle of each place, the
+            vertices around it, and its barycentric shares of them.
+        places: shape (m, 3).
+        distances: shape (m,).
+    """
+
+    rows: Indices
+    triangles: Indices
+    corners: Integers
+    shares: Float64s
+    places: Float64s
+    distances: Float64s
+
+    @property
+    def strongest(self) -> Indices:
+        """Shape (m,), the vertex nearest to each place."""
+        largest = self.shares.argmax(axis=1)[:, None]
+        return np.take_along_axis(self.corners, largest, axis=1)[:, 0].astype(np.intp)
+
+    def at(self, rows: Indices) -> _Nearest:
+        """Some of the places."""
+        return _Nearest(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+
+def _nearest(
+    tree: BVHTree,
+    positions: Float64s,
+    triangles: Integers,
+    points: Floats,
+    reach: Floats | None = None,
+) -> _Nearest:
+    """Find the places on triangles (t, 3) within `reach`, (m,), of points (m, 3)."""
+    # mathutils has no call for many points: 10 microseconds each, once.
+    if reach is None:
+        every: list[Any] = [tree.find_nearest(point) for point in points.tolist()]
+    else:
+        pairs = zip(points.tolist(), reach.tolist(), strict=True)
+        every = [tree.find_nearest(point, within) for point, within in pairs]
+    rows = np.flatnonzero([index is not None for _, _, index, _ in every])
+    found = [every[row] for row in rows.tolist()]
+    chosen = np.array([index for _, _, index, _ in found], np.intp)
+    places = np.array([tuple(place) for place, *_ in found], np.float64).reshape(-1, 3)
+    distances = np.array([distance for *_, distance in found], np.float64)
+    first, second, third = np.moveaxis(positions[triangles[chosen]], 1, 0)
+    one, other, at = second - first, third - first, places - first
+    squares, others, both = dots(one, one), dots(other, other), dots(one, other)
+    area = np.maximum(squares * others - both * both, 1e-30)
+    along = (others * dots(at, one) - both * dots(at, other)) / area
+    beside = (squares * dots(at, other) - both * dots(at, one)) / area
+    shares = np.stack((1.0 - along - beside, along, beside), axis=1)
+    return _Nearest(rows, chosen, triangles[chosen], shares, places, distances)
+
+
+def _tree_of(positions: Float64s, triangles: Integers) -> BVHTree:
+    """The tree of triangles (t, 3), among all positions."""
+    used, corners = np.unique(triangles, return_inverse=True)
+    return BVHTree.FromPolygons(positions[used].tolist(), corners.reshape(-1, 3).tolist())
+
+
+def _common(one: Influences, other: Influences) -> Floats:
+    """Shape (m,), how much of the weights two rows of influences have in common."""
+    same = one.bones[:, :, None] == other.bones[:, None, :]
+    least = np.minimum(one.weights[:, :, None], other.weights[:, None, :])
+    return (same * least).sum(axis=(1, 2))
+
+
+def joined_surface(meshes: Sequence[SeamMesh]) -> SkinSurface:
+    """The surface of meshes, one behind the other, that are one at their seams."""
+    corners = np.cumsum([0, *(len(mesh.corner_vertex) for mesh in meshes)])
+    vertices = np.cumsum([0, *(len(mesh.positions) for mesh in meshes)])
+    return SkinSurface.of(
+        np.concatenate([mesh.positions for mesh in meshes]),
+        Influences.joined([mesh.influences for mesh in meshes]),
+        np.concatenate([m.face_starts + c for m, c in zip(meshes, corners, strict=False)]),
+        np.concatenate([m.corner_vertex + v for m, v in zip(meshes, vertices, strict=False)]),
+        seam_points(meshes),
+    )
 
 
 def inner_meshes(meshes: Sequence[LayerMesh]) -> list[int]:
@@ -135,90 +222,315 @@ def inner_meshes(meshes: Sequence[LayerMesh]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """The layers of k meshes of one character.
+    """What lies on what in the joined skin of a character, point by point.
 
     Attributes:
-        bodies: shape (k,), the mesh that each lies on; -1 for none. Of meshes that lie in each
-            other, as copies and levels of detail do, all lie on the finest one.
-        copies: shape (k,), those that lie in their body.
+        points: shape (m,), those that lie on another piece of skin, or on the outer side of their
+            own where that does.
+        corners, shares: shape (m, 3), of `Matches`.
+        meshes: shape (m,), the mesh below each; -1 for what does not lie on any of a rigid piece
+            most of which does.
+        copies: shape (m,), those of copies and levels of detail of what they lie on.
+        rigid: shape (m,), the rigid piece that each is of; -1 for none.
+        turns: shape (n,), of `Matches`.
+        bodies: shape (k,), the mesh on which most of each mesh lies; -1 where most of it lies on
+            none, or on the mesh itself.
     """
 
-    bodies: Indices
+    points: Indices
+    corners: Indices
+    shares: Float64s
+    meshes: Indices
     copies: Booleans
+    rigid: Indices
+    turns: Indices
+    bodies: Indices
 
     @classmethod
-    def of(cls, meshes: Sequence[LayerMesh]) -> Layers:
-        """Find what lies on what; of several bodies the nearest counts."""
-        count = len(meshes)
-        covered, distances = np.zeros((count, count), np.bool_), np.full((count, count), np.inf)
-        for row, mesh in enumerate(meshes):
-            step = -(-len(mesh.positions) // _SAMPLES) or 1
-            chosen = np.arange(0, len(mesh.positions), step)
-            points = mesh.positions[chosen]
-            ours = mesh.influences.at(chosen)
-            reach = _NEAR * limb_radii(points, ours, mesh.skeleton)
-            for column, other in enumerate(meshes):
-                if row != column and _may_cover(points, reach, other):
-                    on, outside, apart = _cover(points, ours, reach, other)
-                    covered[row, column] = on >= _ON
-                    if on >= _ON and outside >= _OUTSIDE:
-                        distances[row, column] = apart
-        bodies = np.where(np.isfinite(distances).any(axis=1), distances.argmin(axis=1), -1)
-        on_other = np.isfinite(distances)
-        inside = covered & covered.T & ~on_other & ~on_other.T
-        copies = np.zeros(count, np.bool_)
-        finest = sorted(range(count), key=lambda row: (-len(meshes[row].positions), row))
-        for rank, row in enumerate(finest):
-            finer = [other for other in finest[:rank] if inside[row, other]]
-            if finer and bodies[row] < 0:
-                bodies[row], copies[row] = finer[0], True
-        found = cls(np.full(count, -1), np.zeros(count, np.bool_))
-        for row in np.argsort(distances.min(axis=1, initial=np.inf)).tolist():
-            if bodies[row] >= 0:
-                found.choose(row, int(bodies[row]))
-                found.copies[row] = copies[row]
-        return found
+    def of(
+        cls,
+        skin: LayeredSkin,
+        may_lie: Booleans | None = None,
+        chosen: Booleans | None = None,
+    ) -> Layers:
+        """Find it: pieces of skin are ordered from the inside out, each lies on those before it.
 
-    def choose(self, row: int, body: int) -> None:
-        """Let a mesh lie on another one, unless that lies on it."""
-        below = body
-        while below not in (-1, row):
-            below = int(self.bodies[below])
-        if below != row:
-            self.bodies[row], self.copies[row] = body, False
-
-    @property
-    def order(self) -> list[int]:
-        """The meshes, each behind the one that it lies on."""
-        found: list[int] = []
-        waiting = list(range(len(self.bodies)))
-        while waiting:
-            ready = [each for each in waiting if self.bodies[each] in (-1, *found)]
-            found += ready
-            waiting = [each for each in waiting if each not in ready]
-        return found
+        Args:
+            may_lie: shape (k, k), which mesh may lie on which other one; None: all on all.
+            chosen: likewise, what lies on what whatever is outside; None: nothing.
+        """
+        return _Finder(skin, may_lie, chosen).layers()
 
 
-def _may_cover(points: Float64s, reach: Floats, other: LayerMesh) -> bool:
-    """Whether enough points are in the box of another mesh; cheap."""
-    if not len(points) or not len(other.triangles):
-        return False
-    low, high = other.positions.min(axis=0), other.positions.max(axis=0)
-    within = (points > low - reach[:, None]) & (points < high + reach[:, None])
-    return bool(within.all(axis=1).mean() >= _ON)
+@dataclass(frozen=True, eq=False)
+class LayeredSkin:
+    """The skin of k meshes of a character, whose points in one place are one.
 
-
-def _cover(
-    points: Float64s, ours: Influences, reach: Floats, other: LayerMesh
-) -> tuple[float, float, float]:
-    """The shares of points on another surface, and of these outside of it; their median distance.
-
-    Args:
-        ours: the influences of the points.
-        reach: shape (m,), how near the surface has to be.
+    Attributes:
+        surface: its n points.
+        influences: of the points.
+        skeleton: their bones.
+        triangles, meshes_of_triangles: shapes (t, 3), points, and (t,).
+        meshes: shape (n,), the mesh of each point.
+        rigid: shape (n,), the points of rigid pieces.
+        radii: shape (n,), of the limb.
+        mesh_count: k.
     """
-    on, _, distances = other.near(points, ours, reach)
-    if not on.any():
-        return 0.0, 0.0, np.inf
-    outside = distances[on] > 1e-3 * reach[on]
-    return float(on.mean()), float(outside.mean()), float(np.median(np.abs(distances[on])))
+
+    surface: SkinSurface
+    influences: Influences
+    skeleton: Skeleton
+    triangles: Indices
+    meshes_of_triangles: Indices
+    meshes: Indices
+    rigid: Booleans
+    radii: Float64s
+    mesh_count: int
+
+    @classmethod
+    def of(
+        cls, meshes: Sequence[LayerMesh], surface: SkinSurface, influences: Influences
+    ) -> LayeredSkin:
+        """The meshes, one behind the other, on the points of their joined surface.
+
+        Args:
+            influences: of the points.
+        """
+        counts = [len(mesh.positions) for mesh in meshes]
+        starts = np.cumsum([0, *counts])
+        each = zip(meshes, starts.tolist(), strict=False)
+        triangles = np.concatenate([mesh.triangles + start for mesh, start in each])
+        triangles = surface.point_of_vertex[triangles]
+        mesh_of = np.repeat(np.arange(len(meshes)), [len(mesh.triangles) for mesh in meshes])
+        kept = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
+        # What is joined with skin that bends is not rigid.
+        soft = np.concatenate([mesh.pieces for mesh in meshes])[surface.vertices] < 0
+        pieces = surface.pieces
+        rigid = (np.bincount(pieces, soft) == 0)[pieces]
+        skeleton = meshes[0].skeleton
+        radii = limb_radii(surface.positions, influences, skeleton)
+        of_points = np.repeat(np.arange(len(meshes)), counts)[surface.vertices]
+        of_triangles = triangles[kept], mesh_of[kept]
+        of = of_triangles[0], of_triangles[1], of_points, rigid, radii, len(meshes)
+        return cls(surface, influences, skeleton, *of)
+
+    @cached_property
+    def normals(self) -> Float64s:
+        """Shape (n, 3), away from the limbs on the whole, whichever way faces are turned."""
+        areas, ways = self.surface.area_vectors, np.zeros_like(self.surface.positions)
+        for rows, bones, weights in self.influences.slots():
+            away = ways_from_bones(self.surface.positions[rows], self.skeleton, bones)
+            ways[rows] += weights[:, None] * away
+        part = self.surface.pieces * self.mesh_count + self.meshes
+        part = np.unique(part, return_inverse=True)[1].reshape(-1)
+        inward = np.bincount(part, dots(areas, unit_or(ways, 0.0))) < 0.0
+        return unit_or(np.where(inward[part, None], -areas, areas), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _On:
+    """Points near another surface, with weights in common, that do not lie beside it.
+
+    Attributes:
+        points: shape (m,).
+        found: the nearest places.
+        heights: shape (m,), above the surface, below it less than 0.
+        facing: shape (m,), the cosine between the normals.
+        meshes: shape (m,), of the triangles.
+    """
+
+    points: Indices
+    found: _Nearest
+    heights: Float64s
+    facing: Float64s
+    meshes: Indices
+
+
+class _Finder:
+    """Finds the layers of a skin."""
+
+    def __init__(
+        self, skin: LayeredSkin, may_lie: Booleans | None, chosen: Booleans | None
+    ) -> None:
+        none = np.zeros((skin.mesh_count, skin.mesh_count), np.bool_)
+        self._skin = skin
+        self._may_lie = ~none if may_lie is None else may_lie
+        self._chosen = none if chosen is None else chosen
+        self._pieces = skin.surface.pieces
+        self._count = int(self._pieces.max(initial=-1)) + 1
+        self._areas = np.bincount(self._pieces, skin.surface.areas, self._count)
+        self._sizes = np.bincount(self._pieces, minlength=self._count)
+        self._is_rigid = np.bincount(self._pieces, skin.rigid, self._count) > 0
+        soft = np.where(self._is_rigid, 0.0, self._areas)
+        least = np.sort(soft)[-_MOST_BELOW:].min(initial=np.inf)
+        self._below = np.flatnonzero((soft >= least) & (soft > 0.0))
+        of_triangles = self._pieces[skin.triangles[:, 0]]
+        self._triangles = [np.flatnonzero(of_triangles == piece) for piece in self._below]
+        self._trees: dict[int, BVHTree] = {}
+
+    def layers(self) -> Layers:
+        """All that is found."""
+        skin, count = self._skin, len(self._pieces)
+        over, copied, ranks = self._order()
+        nearest, mesh = np.full(count, np.inf), np.full(count, -1)
+        corners, shares = np.zeros((count, 3), np.intp), np.zeros((count, 3))
+        behind, copies = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        # The innermost counts, so that all layers change alike; of those side by side the nearest.
+        rank, columns = -1, np.flatnonzero(over.any(axis=0))
+        for column in columns[np.argsort(ranks[self._below[columns]], kind="stable")].tolist():
+            if ranks[self._below[column]] > rank:
+                rank, left = int(ranks[self._below[column]]), mesh < 0
+            rows = np.flatnonzero(over[self._pieces, column] & left)
+            rows = rows[nearest[rows] > _AT_ONCE * skin.radii[rows]]
+            on = self._on(rows, column)
+            behind[on.points[on.facing <= -_UPRIGHT]] = True
+            best = (on.facing >= _UPRIGHT) | skin.rigid[on.points]
+            best &= on.found.distances < nearest[on.points]
+            at = on.points[best]
+            nearest[at], mesh[at] = on.found.distances[best], on.meshes[best]
+            corners[at], shares[at] = on.found.corners[best], on.found.shares[best]
+            copies[at] = copied[self._pieces[at], column]
+        matched = mesh >= 0
+        turns = 2 * ranks[self._pieces] + 1
+        turns[matched] -= 1
+        self._match_other_sides(behind & ~matched, matched.copy(), (mesh, corners, shares))
+        lying = 2 * np.bincount(self._pieces, matched, self._count) >= self._sizes
+        as_one = skin.rigid & lying[self._pieces]
+        mesh[skin.rigid & ~as_one] = -1
+        turns[as_one] = 2 * ranks[self._pieces[as_one]]
+        points = np.flatnonzero((mesh >= 0) | as_one)
+        to = corners[points], shares[points], mesh[points], copies[points]
+        rigid = np.where(skin.rigid, self._pieces, -1)[points]
+        return Layers(points, *to, rigid, turns, self._bodies(mesh))
+
+    def _bodies(self, below: Indices) -> Indices:
+        """The `bodies` by the mesh below each point, (n,); -1 for none."""
+        meshes, count = self._skin.meshes, self._skin.mesh_count
+        column = np.where((below < 0) | (below == meshes), count, below)
+        votes = np.bincount(meshes * (count + 1) + column, minlength=count * (count + 1))
+        most = votes.reshape(count, count + 1).argmax(axis=1)
+        return np.where(most == count, -1, most)
+
+    def _order(self) -> tuple[Booleans, Booleans, Indices]:
+        """Which piece lies on which of those below, and how many lie below each, one in the other.
+
+        Returns:
+            shape (p, c); likewise, which are copies of each other; shape (p,).
+        """
+        below = self._below
+        over, ranks = np.zeros((self._count, len(below)), np.bool_), np.zeros(self._count, np.intp)
+        if self._count < 2:
+            return over, over, ranks
+        on, outside = self._cover()
+        of_below = np.full(self._count, -1)
+        of_below[below] = np.arange(len(below))
+        mutual, net = on.copy(), outside.copy()
+        mutual[below] += on[below].T
+        net[below] -= outside[below].T
+        lies_in = (on >= _COPIED * self._areas[:, None]) & (np.abs(net) < _MOSTLY * mutual)
+        others = of_below < 0
+        over[others] = (on[others] > 0.0) & ((net[others] >= 0.0) | lies_in[others])
+        # Of pieces that lie in each other the larger one is below, and then the finer one.
+        above = np.zeros((len(below), len(below)), np.bool_)  # over it, or over what is over it
+        within, finer = lies_in[below], self._sizes[below]
+        pairs = np.argwhere(np.triu(mutual[below] > 0.0, 1))
+        strength = np.abs(net[below][tuple(pairs.T)])
+        for one, other in pairs[np.argsort(-strength, kind="stable")].tolist():
+            first = net[below[one], other] > 0.0
+            if within[one, other] != within[other, one]:
+                first = within[one, other]
+            elif within[one, other] or net[below[one], other] == 0.0:
+                first = finer[one] < finer[other]
+            upper, lower = (one, other) if first else (other, one)
+            if above[lower, upper]:
+                continue
+            over[below[upper], lower] = True
+            higher, deeper = above[:, upper].copy(), above[lower].copy()
+            higher[upper] = deeper[lower] = True
+            above |= higher[:, None] & deeper[None]
+        for _ in below:
+            depth = np.where(over, ranks[below] + 1, 0).max(axis=1, initial=0)
+            if np.array_equal(depth, ranks):
+                break
+            ranks = depth
+        return over, over & lies_in, ranks
+
+    def _cover(self) -> tuple[Float64s, Float64s]:
+        """How much of each piece is on each of those below, and of that outside less inside.
+
+        Returns:
+            shape (p, c) both, areas.
+        """
+        skin, pieces = self._skin, self._pieces
+        most = np.full(self._count, _FEW_SAMPLES)
+        most[self._below] = _SAMPLES
+        steps = np.maximum(-(-self._sizes // most), 1)
+        order = np.argsort(pieces, kind="stable")
+        of = pieces[order]
+        places = np.arange(len(order)) - (np.cumsum(self._sizes) - self._sizes)[of]
+        samples = order[places % steps[of] == 0]
+        counts = np.bincount(pieces[samples], minlength=self._count)
+        each = self._areas / np.maximum(counts, 1)
+        covered = np.zeros((2, self._count, len(self._below)))
+        for column, piece in enumerate(self._below.tolist()):
+            rows = samples[pieces[samples] != piece]
+            on = self._on(rows, column)
+            kept = (on.facing >= _UPRIGHT) | skin.rigid[on.points]
+            points, heights = on.points[kept], on.heights[kept]
+            sides = np.sign(heights) * (np.abs(heights) > 1e-3 * _NEAR * skin.radii[points])
+            sides[self._chosen[skin.meshes[points], on.meshes[kept]]] = _CHOSEN
+            of = pieces[points]
+            covered[0, :, column] = np.bincount(of, each[of], self._count)
+            covered[1, :, column] = np.bincount(of, each[of] * sides, self._count)
+        return covered[0], covered[1]
+
+    def _on(self, points: Indices, column: int) -> _On:
+        """Which points are on a piece below."""
+        skin, triangles = self._skin, self._skin.triangles[self._triangles[column]]
+        corners = skin.surface.positions[triangles.reshape(-1)]
+        places, reach = skin.surface.positions[points], _NEAR * skin.radii[points]
+        near = (places > corners.min(axis=0) - reach[:, None]).all(axis=1)
+        near &= (places < corners.max(axis=0) + reach[:, None]).all(axis=1)
+        points, places, reach = points[near], places[near], reach[near]
+        if column not in self._trees:
+            self._trees[column] = _tree_of(skin.surface.positions, triangles)
+        tree = self._trees[column]
+        found = _nearest(tree, skin.surface.positions, triangles, places, reach)
+        points, ways = points[found.rows], places[found.rows] - found.places
+        normals = (skin.normals[found.corners] * found.shares[:, :, None]).sum(axis=1)
+        normals, reach = unit_or(normals, 0.0), reach[found.rows]
+        heights = dots(ways, normals)
+        beside = np.abs(heights) < _UPRIGHT * found.distances
+        beside &= found.distances > _ON * reach
+        common = _common(skin.influences.at(points), skin.influences.at(found.strongest))
+        kept = common > np.where(skin.rigid[points], _ALIKE_RIGID, _ALIKE)
+        kept &= ~beside & (heights > -_SUNK * reach)
+        meshes = skin.meshes_of_triangles[self._triangles[column][found.triangles]]
+        rows = np.flatnonzero(kept & self._may_lie[skin.meshes[points], meshes])
+        facing = dots(skin.normals[points], normals)
+        return _On(points[rows], found.at(rows), heights[rows], facing[rows], meshes[rows])
+
+    def _match_other_sides(
+        self, behind: Booleans, matched: Booleans, to: tuple[Indices, Indices, Float64s]
+    ) -> None:
+        """Let the other side of cloth with thickness lie on the side that is matched.
+
+        Args:
+            behind: shape (n,), the points that face what lies below.
+            to: shapes (n,), (n, 3), (n, 3): meshes, corners and shares.
+        """
+        skin, rows = self._skin, np.flatnonzero(behind)
+        kept = matched[skin.triangles].all(axis=1)
+        kept &= np.isin(self._pieces[skin.triangles[:, 0]], np.unique(self._pieces[rows]))
+        triangles, positions = skin.triangles[kept], skin.surface.positions
+        if not len(rows) or not len(triangles):
+            return
+        tree = _tree_of(positions, triangles)
+        reach = _THICKNESS * skin.radii[rows]
+        found = _nearest(tree, positions, triangles, positions[rows], reach)
+        points, outer = rows[found.rows], found.strongest
+        alike = _common(skin.influences.at(points), skin.influences.at(outer)) > _SAME
+        alike &= self._pieces[points] == self._pieces[outer]
+        meshes, corners, shares = to
+        meshes[points[alike]] = meshes[outer[alike]]
+        corners[points[alike]], shares[points[alike]] = found.corners[alike], found.shares[alike]

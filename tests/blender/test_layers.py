@@ -1,0 +1,203 @@
+"""What lies on what is found point by point: weights of clothes change as those of the skin below.
+
+Limbs lie along X, softened by half of the radius. Weights change by up to 0.3 then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from tests.blender.scene_builders import add_armature, add_mesh, evaluated_positions
+from tests.limb import BONES, RADIUS, limb_weights, pose_limb
+
+pytestmark = pytest.mark.usefixtures("addon")
+
+Weights = NDArray[np.float64]
+SIDES = 20
+# Weights are read between vertices 20 mm apart, where their slope changes.
+BETWEEN = 0.01
+
+
+def _rings(along: NDArray[np.float64], radius: float, y: float = 0.0) -> NDArray[np.float64]:
+    angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
+    x, angle = np.meshgrid(along, angles, indexing="ij")
+    rings = (x, y + radius * np.cos(angle), radius * np.sin(angle))
+    return np.stack(rings, axis=-1).reshape(-1, 3)
+
+
+def _quads(rows: int, first: int = 0) -> list[tuple[int, ...]]:
+    places = first + np.arange(rows * SIDES).reshape(rows, SIDES)
+    after = np.roll(places, -1, axis=1)
+    quads = np.stack((places[:-1], after[:-1], after[1:], places[1:]), axis=-1)
+    return [tuple(quad) for quad in quads.reshape(-1, 4).tolist()]
+
+
+def _worn(
+    name: str,
+    armature: bpy.types.Object,
+    positions: NDArray[np.float64],
+    faces: Sequence[Sequence[int]],
+    weights: Weights | None = None,
+) -> bpy.types.Object:
+    """A mesh with the weights of the limb, or these."""
+    obj = add_mesh(positions.tolist(), faces, name=name)
+    weights = limb_weights(positions[:, 0]) if weights is None else weights
+    for bone, of_bone in zip(BONES, weights.T, strict=True):
+        group = obj.vertex_groups.new(name=bone)
+        for vertex in np.flatnonzero(of_bone).tolist():
+            group.add([vertex], float(of_bone[vertex]), "REPLACE")
+    obj.modifiers.new("Armature", "ARMATURE").object = armature
+    obj.parent = armature
+    bpy.context.view_layer.update()
+    return obj
+
+
+def _limb(
+    name: str, armature: bpy.types.Object, begin: float, end: float, radius: float = RADIUS
+) -> bpy.types.Object:
+    rows = round((end - begin) / 0.02) + 1
+    return _worn(name, armature, _rings(np.linspace(begin, end, rows), radius), _quads(rows))
+
+
+def _weights(obj: bpy.types.Object) -> Weights:
+    """Shape (n, 3), of the bones."""
+    found = np.zeros((len(obj.data.vertices), len(BONES)))
+    for vertex in obj.data.vertices:
+        for entry in vertex.groups:
+            found[vertex.index, BONES.index(obj.vertex_groups[entry.group].name)] = entry.weight
+    return found
+
+
+def _change_of(body: bpy.types.Object, at: NDArray[np.float64]) -> Weights:
+    """What the weights of a softened limb have changed by at places along it."""
+    along = np.array([vertex.co.x for vertex in body.data.vertices])[::SIDES]
+    changed = _weights(body)[::SIDES] - limb_weights(along)
+    return np.stack([np.interp(at, along, column) for column in changed.T], axis=1)
+
+
+def test_a_hem_hangs_on_and_the_rest_goes_its_own_way() -> None:
+    """A sleeve whose end has no skin below: there its weights go over into their own."""
+    armature = add_armature(BONES)
+    body = _limb("Body", armature, 0.0, 0.5)
+    sleeve = _limb("Sleeve", armature, 0.3, 0.9, RADIUS + 0.01)
+    alone = _limb("Alone", armature, 0.3, 0.9, RADIUS + 0.01)
+    api.soften_weights(alone)
+    reports = api.soften_weights([body, sleeve])
+    assert [each.body for each in reports] == ["", ""]
+    along = np.array([vertex.co.x for vertex in sleeve.data.vertices])
+    painted, found = limb_weights(along), _weights(sleeve)
+    lies = along < 0.49
+    change = _change_of(body, along[lies])
+    assert np.abs(change).max() > 0.1
+    assert np.abs(found[lies] - painted[lies] - change).max() <= BETWEEN
+    # Two radii behind the hem it is as without a body.
+    assert np.abs(found - _weights(alone))[along > 0.5 + 2 * RADIUS].max() <= BETWEEN
+    steps = [np.abs(np.diff(each[::SIDES], axis=0)).max(axis=1) for each in (found, painted)]
+    assert (steps[0] - steps[1]).max() <= 0.05
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_both_sides_of_a_coat_change_alike(*, flipped: bool) -> None:
+    armature = add_armature(BONES)
+    body = _limb("Body", armature, 0.0, 1.5)
+    rows, sides = 31, (RADIUS + 0.02, RADIUS + 0.012)
+    along = np.linspace(0.2, 0.8, rows)
+    count = rows * SIDES
+    inner = [face[::-1] for face in _quads(rows, count)]
+    hem = np.arange(SIDES)
+    hems = [
+        np.stack((at + hem, at + count + hem, at + count + after, at + after), axis=1)[:, ::turn]
+        for at, turn in ((0, 1), (count - SIDES, -1))
+        for after in [np.roll(hem, -1)]
+    ]
+    faces = [*_quads(rows), *inner, *np.concatenate(hems).tolist()]
+    faces = [face[::-1] for face in faces] if flipped else faces
+    coat = _worn("Coat", armature, np.concatenate([_rings(along, r) for r in sides]), faces)
+    reports = api.soften_weights([coat, body])
+    assert [each.body for each in reports] == ["Body", ""]
+    found = _weights(coat)
+    assert np.abs(found[:count] - found[count:]).max() <= 1e-4
+    x = np.repeat(along, SIDES)
+    expected = limb_weights(x) + _change_of(body, x)
+    assert np.abs(found[:count] - expected).max() <= BETWEEN
+
+
+def test_a_belt_does_not_give_its_body_to_the_rest_of_its_mesh() -> None:
+    """Beside the belt is a tube far from the skin, of fewer vertices: it is softened by itself."""
+    armature = add_armature(BONES)
+    body = _limb("Body", armature, 0.0, 1.5)
+    rows = 21
+    tube, belt = _rings(np.linspace(0.3, 0.7, rows), 0.05, 0.6), np.linspace(0.1, 0.2, 40)
+    positions = np.concatenate((tube, _rings(belt, RADIUS + 0.01)))
+    faces = [*_quads(rows), *_quads(40, rows * SIDES)]
+    weights = limb_weights(positions[:, 0])
+    weights[rows * SIDES :] = (1.0, 0.0, 0.0)
+    alone = _worn("Alone", armature, tube, _quads(rows))
+    api.soften_weights(alone)
+    both = _worn("Both", armature, positions, faces, weights)
+    api.soften_weights([body, both])
+    found = _weights(both)
+    assert np.abs(found[: rows * SIDES] - _weights(alone)).max() <= 1e-3
+    # A rigid piece stays one.
+    assert np.ptp(found[rows * SIDES :], axis=0).max() <= 1e-6
+
+
+@pytest.mark.parametrize("look", ["SOFT", "SOFT_WITH_TWIST"])
+def test_a_seam_with_a_capped_mesh_stays_closed(look: str) -> None:
+    armature = add_armature(BONES)
+    near, rows = _limb("Near", armature, 0.0, 0.52), 50
+    rings = _rings(np.linspace(0.52, 1.5, rows), RADIUS)
+    far = _worn("Far", armature, rings, [*_quads(rows), range(SIDES)])
+    api.enable([near, far], look=look)
+    pose_limb(armature)
+    ends = evaluated_positions(near)[-SIDES:], evaluated_positions(far)[:SIDES]
+    # float32, on a character of 1.5.
+    assert np.abs(ends[0] - ends[1]).max() <= 1e-5
+
+
+def test_teeth_are_no_body() -> None:
+    """A rigid strip within the limb, where most of the limb's vertices are, and none else."""
+    armature = add_armature(BONES)
+    along = np.concatenate((np.linspace(0.0, 0.3, 150), np.linspace(0.32, 1.5, 60)))
+    skin = _rings(along, RADIUS), _quads(len(along))
+    body, alone = (_worn(name, armature, *skin) for name in ("Body", "Alone"))
+    rows = 60
+    rings = _rings(np.linspace(0.0, 0.3, rows), RADIUS - 0.01)
+    upper = np.tile((1.0, 0.0, 0.0), (len(rings), 1))
+    teeth = _worn("Teeth", armature, rings, _quads(rows), upper)
+    api.soften_weights(alone)
+    reports = api.soften_weights([body, teeth])
+    assert not reports[0].body
+    assert np.abs(_weights(body) - _weights(alone)).max() <= 1e-6
+
+
+def _layered(scale: float, *, turned: bool) -> dict[str, Weights]:
+    """The soft weights of three layers, of so large a character, in either order."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    armature = add_armature(BONES)
+    ends = {"Body": (0.0, 1.5), "Shirt": (0.2, 0.8), "Coat": (0.1, 1.1)}
+    meshes = [
+        _limb(name, armature, *each, RADIUS + 0.01 * row)
+        for row, (name, each) in enumerate(ends.items())
+    ]
+    for each in (armature, *meshes):
+        each.data.transform(Matrix.Scale(scale, 4))
+    bpy.context.view_layer.update()
+    api.soften_weights(meshes[::-1] if turned else meshes)
+    return {obj.name: _weights(obj) for obj in meshes}
+
+
+def test_size_and_order_do_not_matter() -> None:
+    expected = _layered(1.0, turned=False)
+    for scale, turned in ((0.01, False), (100.0, True)):
+        found = _layered(scale, turned=turned)
+        for name, weights in expected.items():
+            # Sums in another order, float32.
+            assert np.abs(found[name] - weights).max() <= 1e-4, name
