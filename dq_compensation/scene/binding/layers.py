@@ -23,7 +23,7 @@ from ...core.skeleton import Skeleton
 from ...core.vectors import cross, dots, unit_or
 
 # How many points of a piece of skin are looked at, if others may lie on it, and of other pieces.
-_SAMPLES, _FEW_SAMPLES = 200, 24
+_SAMPLES, _FEW_SAMPLES = 100, 24
 # The most pieces on which others may lie: the largest ones.
 _MOST_BELOW = 24
 # A point is on another surface where that is nearer than this part of the limb's radius, with this
@@ -229,7 +229,7 @@ class Layers:
             own where that does.
         corners, shares: shape (m, 3), of `Matches`.
         meshes: shape (m,), the mesh below each; -1 for what does not lie on any of a rigid piece
-            most of which does.
+            most of which lies on another mesh.
         copies: shape (m,), those of copies and levels of detail of what they lie on.
         rigid: shape (m,), the rigid piece that each is of; -1 for none.
         turns: shape (n,), of `Matches`.
@@ -394,7 +394,9 @@ class _Finder:
         turns = 2 * ranks[self._pieces] + 1
         turns[matched] -= 1
         self._match_other_sides(behind & ~matched, matched.copy(), (mesh, corners, shares))
-        lying = 2 * np.bincount(self._pieces, matched, self._count) >= self._sizes
+        # A rigid piece that lies on its own mesh stays as painted.
+        on_others = matched & (mesh != skin.meshes)
+        lying = 2 * np.bincount(self._pieces, on_others, self._count) >= self._sizes
         as_one = skin.rigid & lying[self._pieces]
         mesh[skin.rigid & ~as_one] = -1
         turns[as_one] = 2 * ranks[self._pieces[as_one]]
