@@ -212,7 +212,9 @@ def reconcile(
 
 def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
     """Follow what soft weights are made from; those of a character are computed together."""
-    looks = [look for look in looks if not look.waits]
+    known = [look for look in every if not (look.is_unread or origin_refusal(look.mesh))]
+    # A mesh may be named that has left the character: those of the others are made without it.
+    looks = [look for look in looks if not look.waits] if looks else known
     for look in looks:
         if look.is_unread:
             look.status.softness.content = None
@@ -221,10 +223,10 @@ def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
     if not any(look.status.softness.is_old for look in looks):
         return
     # Those of the others are old with them.
-    for look in every:
-        if not (look in looks or look.is_unread or origin_refusal(look.mesh)):
-            look.follow_softness()
-            looks.append(look)
+    beside = [look for look in known if look not in looks]
+    for look in beside:
+        look.follow_softness()
+    looks += beside
     if not at_once:
         check_soon()
         return

@@ -261,6 +261,8 @@ def test_a_mesh_that_goes_by_itself_is_as_if_the_others_were_not_there() -> None
     near.dq_compensation.by_itself = False
     for obj, positions in zip((near, far), together, strict=True):
         assert distance(evaluated_positions(obj), positions, 1.5) <= SAME
+    api.disable(near)
+    assert distance(evaluated_positions(far), alone[1], 1.5) <= SAME
 
 
 def test_a_body_can_be_chosen() -> None:
