@@ -23,7 +23,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.rigging import VISIBILITY
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings, has_group, is_enabled, named_bones
+from ..scene.settings.object_settings import Settings, is_enabled, named_bones, written_settings
 from ..scene.stack import (
     armature_modifier,
     drop_modifier,
@@ -120,8 +120,8 @@ def _wanted(
             Armature modifier.
     """
     obj = skinned.obj
-    deformation = binding.deformation(settings)
-    deformation = deformation if binding.is_soft else deformation.without_idle_parts
+    found = binding.deformation(settings)
+    deformation = found if binding.is_soft else found.without_idle_parts
     examples = binding.acting_examples(settings) if settings.by_example else None
     base = base_for(skinned, deformation, examples, soft=binding.is_soft)
     if base != "ARMATURE" and (reason := hiding_refusal(skinned, base)):
@@ -154,6 +154,7 @@ def _wanted(
         skinned,
         binding,
         settings,
+        found,
         deformation,
         examples,
         base,
@@ -343,7 +344,8 @@ def _has_just_got_ours(obj: bpy.types.Object) -> bool:
     if ours is None or ours.name.startswith(NAME_COPIED):
         return False
     is_of_file = obj.override_library is not None and ours.is_override_data
-    was_enabled = has_group(obj) and bool(skinned.before_enable.replaced_modifier)
+    settings = written_settings(obj)
+    was_enabled = settings is not None and bool(settings.native.replaced_modifier)
     acts = any(getattr(ours, name) for name in VISIBILITY)
     return acts and not (is_of_file or was_enabled or attribute_names(skinned.mesh))
 

@@ -71,6 +71,7 @@ from .vertex_attributes import digest_of_attributes, replace_attributes, write_a
 ATTRIBUTES = "attributes"
 BASE = "Armature modifier's visibility"
 OF_MODIFIERS = {BASE, "node tree", "place in the stack", "Hooks", "modifier's inputs"}
+"""Those of `Part.of_modifiers`."""
 
 
 @dataclass
@@ -78,7 +79,8 @@ class Wanted:
     """What an object is to have, as `installation` has worked it out.
 
     Attributes:
-        binding, settings, deformation, examples, base: by which it is deformed.
+        binding, settings, found, examples, base: by which it is deformed.
+        deformation: what was found, without what does not act.
         bones: those that the palette needs besides those that deform; None without a palette.
         straight: those that it needs as one straight bone.
         reads: what the tree reads of bones.
@@ -96,6 +98,7 @@ class Wanted:
     skinned: SkinnedObject
     binding: Binding
     settings: Settings
+    found: Deformation
     deformation: Deformation
     examples: Examples | None
     base: Base
@@ -137,11 +140,13 @@ class Part:
         state: by the names for riggers values that are equal while it is as it was made.
         apply: makes it as wanted.
         remove: takes it away from an object, or gives back what is the user's; harmless without it.
+        of_modifiers: whether it is as it was where the modifiers are kept (`keeps_modifiers`).
     """
 
     state: Callable[[Seen], dict[str, object]]
     apply: Callable[[Wanted], None]
     remove: Callable[[SkinnedObject], None]
+    of_modifiers: bool = True
 
 
 def _state_of_palette(seen: Seen) -> dict[str, object]:
@@ -322,9 +327,9 @@ def _apply_drivers(wanted: Wanted) -> None:
 
 PARTS = (
     # What nothing reads any more goes with the last one that is removed.
-    Part(_state_of_palette, _apply_palette, lambda _: remove_unused()),
-    Part(_state_of_attributes, _apply_attributes, lambda _: None),
-    Part(_state_of_soft_copy, _apply_soft_copy, lambda _: None),
+    Part(_state_of_palette, _apply_palette, lambda _: remove_unused(), of_modifiers=False),
+    Part(_state_of_attributes, _apply_attributes, lambda _: None, of_modifiers=False),
+    Part(_state_of_soft_copy, _apply_soft_copy, lambda _: None, of_modifiers=False),
     Part(_state_of_base, _apply_base, restore_modifier),
     Part(_state_of_modifiers, _apply_modifiers, lambda skinned: stack_parts.remove(skinned.obj)),
     Part(_state_of_hooks, _apply_hooks, lambda skinned: release_hooks(skinned.obj)),

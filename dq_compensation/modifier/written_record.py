@@ -20,7 +20,6 @@ from typing import Any, cast
 import bpy
 import numpy as np
 
-from ..core.deform import Deformation
 from ..core.measured_joints import IdleReason, MeasuredJoints, idle_joints
 from ..core.skeleton import BoneKind
 from ..scene.binding.binding import Binding
@@ -50,7 +49,7 @@ from .modifier_inputs import as_written, get_inputs
 from .modifier_stack import ATTRIBUTES_INPUT, base_of
 from .palette_object import edition_of
 from .palette_points import bone_groups
-from .parts import ATTRIBUTES, BASE, PARTS, Seen, Wanted
+from .parts import ATTRIBUTES, BASE, OF_MODIFIERS, PARTS, Part, Seen, Wanted
 from .stack_parts import missing_names
 from .vertex_attributes import CONTENT_PROPERTY, digest_of_attributes
 
@@ -132,19 +131,22 @@ def remember(made: Wanted) -> None:
         content |= {name: written[name] for name in of_object if name in written}
     if content != written:
         keep_record(mesh, CONTENT_PROPERTY, content)
-    if made.only_content:  # all else is as it was remembered last
-        state = record_in(obj, STATE_PROPERTY) | {ATTRIBUTES: digest(digest_of_attributes(mesh))}
+    # What was not written is as it was remembered last.
+    state = record_in(obj, STATE_PROPERTY) if made.keeps_modifiers else {}
+    if made.only_content:
+        state |= {ATTRIBUTES: digest(digest_of_attributes(mesh))}
     else:
-        state = _state(skinned, settings, binding.structure)
+        parts = [each for each in PARTS if not (made.keeps_modifiers and each.of_modifiers)]
+        kept = {name: state[name] for name in OF_MODIFIERS & state.keys()}
+        state = kept | _state(skinned, settings, binding.structure, parts)
     record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
     record.pop(_CONTENT, None)
     if shares:
         record[_CONTENT] = binding.content
-    deformation = binding.deformation(settings)
-    if isinstance(deformation.compensation, MeasuredJoints):
-        record["joints"] = deformation.compensation.joint_counts
+    if isinstance(made.found.compensation, MeasuredJoints):
+        record["joints"] = made.found.compensation.joint_counts
     keep_record(obj, STATE_PROPERTY, record)
-    keep_record(obj, BONES_PROPERTY, _named_bones(made, deformation))
+    keep_record(obj, BONES_PROPERTY, _named_bones(made))
 
 
 def was_applied(skinned: SkinnedObject) -> bool:
@@ -316,7 +318,9 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
-def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Digests:
+def _state(
+    skinned: SkinnedObject, settings: Settings, structure: Digests, parts: Iterable[Part] = PARTS
+) -> Digests:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
     found = structure.copy()
     found["settings"] = digest(
@@ -328,7 +332,7 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
     if ours is None or rig is None:
         return found
     seen = Seen(skinned, ours)
-    states = [part.state(seen) for part in PARTS]
+    states = [part.state(seen) for part in parts]
     return found | {name: digest(value) for state in states for name, value in state.items()}
 
 
@@ -416,11 +420,11 @@ class FoundBones:
         return {reason: names - done for reason, names in idle.items()}
 
 
-def _named_bones(made: Wanted, deformation: Deformation) -> dict[str, list[str]]:
+def _named_bones(made: Wanted) -> dict[str, list[str]]:
     """What the bones of an object are taken for in its deformation, as `FoundBones` has it."""
     skinned, binding, settings = made.skinned, made.binding, made.settings
     names = binding.skeleton.names
-    compensation, limbs = deformation.compensation, deformation.twist_limbs
+    compensation, limbs = made.found.compensation, made.found.twist_limbs
     found: dict[str, Iterable[int]] = {"limbs": [] if limbs is None else limbs.bones.tolist()}
     if compensation is not None:
         swings = compensation.swings
