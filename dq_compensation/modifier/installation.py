@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..arrays import Float32s
-from ..errors import BindingError
+from ..errors import BindingError, raise_refusal
 from ..holding import look_again
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
@@ -77,18 +77,16 @@ def install(
     The Armature modifier is set as the base needs it.
 
     Args:
-        skinned: the original mesh object, not in Edit Mode.
+        skinned: the original mesh object, not in Edit Mode; `installation_refusal` has no reason.
         binding: of the object as it is now.
         follow_settings: let drivers take `FOLLOWED_SETTINGS` from the object's properties.
         changed: the parts that have changed since the modifier was made: what does not follow from
             them stays as it is. None where nothing is known of what was written.
 
     Raises:
-        BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
-            poses, or something else shows the Armature modifier; the message is for the panel.
+        BindingError: its mesh has fewer vertices than it takes to keep its example poses, or
+            something else shows the Armature modifier; the message is for the panel.
     """
-    if reason := installation_refusal(skinned):
-        raise BindingError(reason)
     known, written = skinned.ours, as_written(skinned.obj, settings)
     wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
     wanted.twist_spread = settings.twist_spread
@@ -223,8 +221,7 @@ def replace_armature_modifier(
             for other settings; nothing has changed then.
     """
     nodes, settings, armature = skinned.ours, Settings.of(skinned.obj), skinned.modifier
-    only_content = bool(parts) and binding.content.keys() >= set(parts)
-    is_new = not only_content and replaced_modifier(skinned.obj) != armature
+    is_new = replaced_modifier(skinned.obj) != armature
     if nodes is None or not skinned.has_linked_mesh:
         nodes = install(skinned, binding, settings, follow_settings=True, changed=parts)
         if is_new:
@@ -385,6 +382,7 @@ def evaluate_by_modifier(obj: bpy.types.Object, binding: Binding, settings: Sett
         restore_modifier(skinned)
         skinned.modifier.show_viewport = True
         try:
+            raise_refusal(installation_refusal(skinned), BindingError)
             nodes = install(skinned, binding, settings)
             nodes.show_viewport = True
             bpy.context.view_layer.update()

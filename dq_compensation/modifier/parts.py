@@ -146,7 +146,7 @@ class Part:
     state: Callable[[Seen], dict[str, object]]
     apply: Callable[[Wanted], None]
     remove: Callable[[SkinnedObject], None]
-    of_modifiers: bool = True
+    of_modifiers: bool = False
 
 
 def _state_of_palette(seen: Seen) -> dict[str, object]:
@@ -327,12 +327,19 @@ def _apply_drivers(wanted: Wanted) -> None:
 
 PARTS = (
     # What nothing reads any more goes with the last one that is removed.
-    Part(_state_of_palette, _apply_palette, lambda _: remove_unused(), of_modifiers=False),
-    Part(_state_of_attributes, _apply_attributes, lambda _: None, of_modifiers=False),
-    Part(_state_of_soft_copy, _apply_soft_copy, lambda _: None, of_modifiers=False),
-    Part(_state_of_base, _apply_base, restore_modifier),
-    Part(_state_of_modifiers, _apply_modifiers, lambda skinned: stack_parts.remove(skinned.obj)),
-    Part(_state_of_hooks, _apply_hooks, lambda skinned: release_hooks(skinned.obj)),
-    Part(_state_of_inputs, _apply_drivers, release_settings),
+    Part(_state_of_palette, _apply_palette, lambda _: remove_unused()),
+    Part(_state_of_attributes, _apply_attributes, lambda _: None),
+    Part(_state_of_soft_copy, _apply_soft_copy, lambda _: None),
+    Part(_state_of_base, _apply_base, restore_modifier, of_modifiers=True),
+    Part(
+        _state_of_modifiers,
+        _apply_modifiers,
+        lambda skinned: stack_parts.remove(skinned.obj),
+        of_modifiers=True,
+    ),
+    Part(
+        _state_of_hooks, _apply_hooks, lambda skinned: release_hooks(skinned.obj), of_modifiers=True
+    ),
+    Part(_state_of_inputs, _apply_drivers, release_settings, of_modifiers=True),
 )
 """The parts of an enabled object, each after those that it needs."""

@@ -198,7 +198,7 @@ def changed_parts(
     known = record_in(skinned.obj, STATE_PROPERTY)
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure
-    found = [*changed_digests(known, _state(skinned, settings, structure))]
+    found = [*changed_digests(known, _state(skinned, settings, structure, PARTS))]
     if known.get(STAMP) != TREE_VERSION:
         found.append(VERSION)
     if _CONTENT in known and ATTRIBUTES in found:
@@ -319,7 +319,7 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
 
 
 def _state(
-    skinned: SkinnedObject, settings: Settings, structure: Digests, parts: Iterable[Part] = PARTS
+    skinned: SkinnedObject, settings: Settings, structure: Digests, parts: Iterable[Part]
 ) -> Digests:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
     found = structure.copy()
