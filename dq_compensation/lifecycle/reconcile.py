@@ -287,6 +287,8 @@ class _Look:
         self.waits = self.is_written = False
         self.binding: Binding | None = None
         self._is_read = self._has_failed = False
+        # Whether it was found where its binding has it.
+        self._is_in_place = False
         # Why it cannot be bound, a sentence.
         self._problem: str | None = None
 
@@ -390,7 +392,10 @@ class _Look:
 
     def _is_elsewhere(self, binding: Binding) -> bool:
         rig, obj = self.character.armature, self.mesh.obj
-        return rig is not None and has_moved(binding.object_to_armature, obj, rig, binding.extent)
+        if rig is None or self._is_in_place:
+            return False
+        self._is_in_place = not has_moved(binding.object_to_armature, obj, rig, binding.extent)
+        return not self._is_in_place
 
     def follows_renamed_bones(self) -> bool:
         """Let settings follow bones with other names than those for which it was written."""
