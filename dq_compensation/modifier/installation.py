@@ -45,7 +45,7 @@ from .modifier_stack import (
     show_what_came_hidden,
     take_over_modifier,
 )
-from .parts import OF_MODIFIERS, PARTS, Wanted
+from .parts import OF_MODIFIERS, PARTS, Seen, Wanted
 from .stack_parts import EVERY, NAME_COPIED
 from .users_settings import (
     replaced_modifier,
@@ -101,7 +101,7 @@ def install(
         part.apply(wanted)
     modifier = skinned.ours
     assert modifier is not None
-    remember(wanted)
+    remember(wanted, modifier)
     skinned.obj.update_tag(refresh={"DATA"})
     if not leaves_nothing and before != (modifier.node_group, wanted.palette):
         remove_unused()
@@ -226,7 +226,7 @@ def replace_armature_modifier(
         nodes = install(skinned, binding, settings, follow_settings=True, changed=parts)
         if is_new:
             nodes.show_in_editmode = armature.show_in_editmode
-    elif changed := changed_parts_of_linked_mesh(skinned, settings):
+    elif changed := changed_parts_of_linked_mesh(Seen(skinned, nodes), settings):
         linked = f"The mesh of {skinned.obj.name} is linked from another file"
         if "mesh" not in changed and not {"settings", "soft weights"}.isdisjoint(changed):
             raise BindingError(

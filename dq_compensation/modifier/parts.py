@@ -119,7 +119,12 @@ class Wanted:
 
 
 class Seen:
-    """An object that has our modifier, for parts to say what they are now."""
+    """An object that has our modifier, for parts to say what they are now.
+
+    Attributes:
+        record, base: what its tree is for.
+        inputs, palette, attributes, copy: what the modifier reads.
+    """
 
     def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
         self.skinned = skinned
@@ -130,6 +135,12 @@ class Seen:
         self.palette: bpy.types.Object | None = self.inputs.get("Palette")
         self.attributes: bpy.types.Object | None = self.inputs.get(ATTRIBUTES_INPUT)
         self.copy: bpy.types.Object | None = self.inputs.get(SOFT_COPY)
+
+    @classmethod
+    def of(cls, skinned: SkinnedObject) -> Seen | None:
+        """An object as it is now; None without our modifier."""
+        ours = skinned.ours
+        return None if ours is None else cls(skinned, ours)
 
 
 @dataclass(frozen=True)
