@@ -332,6 +332,7 @@ def ensure_palette(
 
     While the bones at rest stay the same, they keep their rows, and new ones get new rows: meshes
     that were bound earlier stay right. When they have changed, everything starts anew.
+    `compute_what_is_read` has to follow.
 
     Args:
         binding: of one of its meshes, as it is now: it has the bones at rest.
@@ -369,7 +370,6 @@ def ensure_palette(
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[_SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
     remember_names(palette)
-    compute_what_is_read(palette, computed_for(palette))
     return palette
 
 

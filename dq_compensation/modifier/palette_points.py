@@ -249,7 +249,10 @@ def write_bones(
     groups: list[BoneGroup],
     skeleton: Skeleton,
 ) -> None:
-    """Give a palette the points of these groups, in this order; tables stay as they are."""
+    """Give a palette the points of these groups, in this order; tables stay as they are.
+
+    `write_joints` has to follow.
+    """
     mesh = mesh_of(palette)
     tables = PaletteTables(mesh)
     kept = {name: tables.rows(name) for name in (JOINT_ROWS, PAIR_ROWS)}
@@ -280,8 +283,6 @@ def write_bones(
     _write_points(palette, tables, rows)
     for name, table in kept.items():
         tables.write(name, table)
-    write_joints(palette)
-    mesh.update()
 
 
 # The type and the domain of each attribute of a palette.

@@ -178,24 +178,24 @@ def _state_of_attributes(seen: Seen) -> dict[str, object]:
 
 
 def _apply_attributes(wanted: Wanted) -> None:
-    skinned, binding = wanted.skinned, wanted.binding
-    if not wanted.reads_mesh:
-        if wanted.is_alone:
-            replace_attributes(skinned.mesh, {})
-        return
-    assert wanted.palette is not None
-    if wanted.is_apart:
-        wanted.attributes = ensure_attribute_object(skinned, binding.vertex_count)
-    wanted.sets = write_attributes(
-        mesh_of(wanted.attributes or skinned.obj),
-        binding,
-        wanted.deformation,
-        wanted.examples,
-        wanted.palette,
-        wanted.base,
-        remove_others=wanted.is_apart or wanted.is_alone,
-    )
-    compute_what_is_read(wanted.palette, wanted.reads | computed_for(wanted.palette))
+    skinned, binding, palette = wanted.skinned, wanted.binding, wanted.palette
+    if wanted.reads_mesh:
+        assert palette is not None
+        if wanted.is_apart:
+            wanted.attributes = ensure_attribute_object(skinned, binding.vertex_count)
+        wanted.sets = write_attributes(
+            mesh_of(wanted.attributes or skinned.obj),
+            binding,
+            wanted.deformation,
+            wanted.examples,
+            palette,
+            wanted.base,
+            remove_others=wanted.is_apart or wanted.is_alone,
+        )
+    elif wanted.is_alone:
+        replace_attributes(skinned.mesh, {})
+    if palette is not None:
+        compute_what_is_read(palette, wanted.reads | computed_for(palette))
 
 
 def _state_of_soft_copy(seen: Seen) -> dict[str, object]:
