@@ -30,9 +30,9 @@ from ..scene.settings.object_settings import (
     CharacterChoices,
     Settings,
     armature_with_settings,
-    has_group,
     is_enabled,
     settings_of,
+    written_settings,
 )
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
@@ -105,7 +105,7 @@ def settings(obj: bpy.types.Object) -> CharacterSettings:
         BindingError: it is neither a mesh nor an armature that deforms one.
     """
     obj = mesh_object(obj)
-    if not has_group(obj):
+    if written_settings(obj) is None:
         return CharacterSettings(enabled=False)
     of_mesh: Any = settings_of(obj)
     acting: Any = settings_of(armature_with_settings(obj) or obj)

@@ -106,6 +106,11 @@ class Influences:
             order,
         )
 
+    def moves_like(self, other: Influences) -> bool:
+        """Whether others are the same bones with the same weights, however they are blended."""
+        same_bones = np.array_equal(self.bones, other.bones)
+        return same_bones and np.array_equal(self.weights, other.weights)
+
     @property
     def vertex_count(self) -> int:
         """The number of vertices, n."""

@@ -30,10 +30,11 @@ from ..core.example_poses import CLOSEST, ExampleError
 from ..core.pose import Pose
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError, raise_refusal
-from ..lifecycle.following import binding_with_current_softness, reconcile_now
+from ..lifecycle.following import binding_with_current_softness, flush, reconcile_now
 from ..modifier.leftovers import forget_attributes
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
+from ..scene.binding.content import keeps_soft_weights
 from ..scene.binding.numpy_evaluator import OUTSIDE, Capture, support_of, support_weights
 from ..scene.binding.shape_key_offsets import (
     ExampleItem,
@@ -52,6 +53,7 @@ from ..scene.blender.mesh import (
 from ..scene.blender.own_objects import CHARACTER_PROPERTY, is_posed_copy, linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.scenes import object_millimetres
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.copies import copied_character, hide_for_copy, posed_copy_of, show_again
 from ..scene.key_writing import clear_keys
 from ..scene.settings.declaration import only_with
@@ -192,7 +194,10 @@ def begin(
         BindingError, PoseError: the object cannot be deformed.
     """
     raise_refusal(shaping_refusal(obj), ExampleError)
-    binding = binding_with_current_softness(obj, depsgraph)
+    # With a new one the character was read just now, but for soft weights that wait.
+    is_read = is_new and not keeps_soft_weights(SkinnedObject(obj))
+    known = status_of(obj).binding if is_read else None
+    binding = known or binding_with_current_softness(obj, depsgraph)
     settings = authoring.by_example(obj)
     captured = captured or authoring.CapturedPose.current(binding, settings, obj, depsgraph)
     item = settings_of(obj).examples[index]
@@ -429,8 +434,8 @@ def follow_now(obj: Object) -> None:
     status_of(obj).example_result = None
     if not is_enabled(obj) or obj.library is not None:
         return
-    bpy.context.view_layer.update()
     mesh_edited(mesh_of(obj))
+    flush([obj])  # what was done to it is taken for our own, and followed once
     reconcile_now([obj])
 
 

@@ -83,7 +83,8 @@ def _on_setting(owner: bpy.types.PropertyGroup, _context: bpy.types.Context) -> 
 
 
 def _on_character_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:
-    settings_changed(owner.id_data, names=_NOT_FOLLOWED)
+    if not are_settings_being_written():
+        settings_changed(owner.id_data, names=_NOT_FOLLOWED)
 
 
 def _on_followed_setting(owner: DQCompensationSettings, _context: bpy.types.Context) -> None:

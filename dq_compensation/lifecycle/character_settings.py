@@ -24,10 +24,10 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     FOLLOWED_SETTINGS,
     armature_with_settings,
-    has_group,
     has_settings,
     settings_of,
     was_enabled,
+    written_settings,
 )
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
@@ -188,9 +188,9 @@ def use_own_settings(mesh: bpy.types.Object) -> None:
 
 def own_values(owner: bpy.types.Object, names: Iterable[str]) -> dict[str, Any]:
     """The settings among these that were set on a mesh or an armature."""
-    if not has_group(owner):
+    settings = written_settings(owner)
+    if settings is None:
         return {}
-    settings: Any = settings_of(owner)
     return {name: getattr(settings, name) for name in names if settings.is_property_set(name)}
 
 

@@ -28,10 +28,10 @@ from ..scene.settings.object_settings import (
     CHARACTER_SETTINGS,
     Display,
     armature_with_settings,
-    has_group,
     has_settings,
     is_enabled,
     settings_of,
+    written_settings,
 )
 from ..scene.stack import find_rig, own_modifiers
 from ..session.changes import (
@@ -90,7 +90,8 @@ def coming_settings(obj: bpy.types.Object, *, by_script: bool = False) -> dict[s
 
 def coming_display(obj: bpy.types.Object) -> Display:
     """The display that an object has, or gets when it is enabled."""
-    own = settings_of(obj).display if has_group(obj) else "MODIFIER"
+    settings = written_settings(obj)
+    own = "MODIFIER" if settings is None else settings.display
     return coming_settings(obj).get("display", own)
 
 
@@ -222,7 +223,7 @@ def as_before_after_an_error(
     """
     rigs = {obj: rig for obj in objects if (rig := find_rig(obj)) and rig.library is None}
     before = {each: own_values(each, _NAMES) for each in (*objects, *rigs.values())}
-    known = {each for each in before if has_group(each)}
+    known = {each for each in before if written_settings(each) is not None}
     # Some have a copied modifier of ours, which stays where they were not begun.
     without = {obj for obj in objects if SkinnedObject(obj).ours is None}
 

@@ -28,7 +28,7 @@ from ..scene.binding.content import keeps_soft_weights, softness_of, used_data
 from ..scene.blender.own_objects import is_palette, keep_apart
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import is_enabled, settings_of
-from ..scene.stack import find_rig, modifiers_with
+from ..scene.stack import find_rig, modifiers_with, stack_of
 from ..session.changes import Changes, Update, forget_removed
 from ..session.character import characters_of, in_character
 from ..session.known_objects import enabled_meshes, enabled_objects
@@ -191,7 +191,7 @@ def _is_current(obj: bpy.types.Object) -> bool:
     have been written after it.
     """
     alone = obj.data is not None and obj.data.users < 2
-    return obj.session_uid in _written and alone and not SkinnedObject(obj).modifiers_before
+    return obj.session_uid in _written and alone and not stack_of(obj).before
 
 
 def _let_pass(changes: Changes) -> None:

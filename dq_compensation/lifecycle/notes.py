@@ -6,6 +6,7 @@ import bpy
 
 from ..core.deform import RULES
 from ..core.twist_limbs import Reason
+from ..modifier.parts import Seen
 from ..modifier.written_record import PLACE, changed_parts, newer_parts_of_linked_mesh
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
@@ -101,10 +102,10 @@ def _notes_on_examples(skinned: SkinnedObject, binding: Binding) -> list[str]:
 
 def older_than_its_file(skinned: SkinnedObject) -> str | None:
     """The note that an object with a linked mesh has an older modifier, which fits; or None."""
-    obj, library = skinned.obj, skinned.mesh.library
-    if library is None or not skinned.has_linked_mesh:
+    obj, library, seen = skinned.obj, skinned.mesh.library, Seen.of(skinned)
+    if library is None or seen is None or not skinned.has_linked_mesh:
         return None
-    newer, status = newer_parts_of_linked_mesh(skinned, Settings.of(obj)), status_of(obj)
+    newer, status = newer_parts_of_linked_mesh(seen, Settings.of(obj)), status_of(obj)
     newer = (*newer, *status.newer, *["weights"] * status.softness.painted_since)
     if not newer:
         return None
@@ -156,7 +157,8 @@ def _turned_off(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[s
 def _notes_on_linked(skinned: SkinnedObject, acting: Settings) -> list[str]:
     """What has changed that a linked object, or a modifier with a linked mesh, does not know."""
     name, found = skinned.obj.name, list[str]()
-    if skinned.has_linked_mesh and PLACE in changed_parts(skinned, acting):
+    seen = Seen.of(skinned) if skinned.has_linked_mesh else None
+    if seen is not None and PLACE in changed_parts(seen, acting):
         found.append(
             f"{name} has moved relative to its armature, but its mesh is linked: the "
             "compensation stays as it was in the linked file."

@@ -48,6 +48,7 @@ from ..modifier.modifier_stack import (
     vertex_count_difference,
 )
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
+from ..modifier.parts import Seen
 from ..modifier.plain_view import show_ours
 from ..modifier.stack_parts import remove, show_where_ours_acts
 from ..modifier.users_settings import give_back, set_reasons, show_surface
@@ -129,23 +130,29 @@ class Comparison:
 
 
 def compare_with_file(
-    skinned: SkinnedObject, depsgraph: bpy.types.Depsgraph, binding: Binding | None = None
+    skinned: SkinnedObject,
+    depsgraph: bpy.types.Depsgraph,
+    binding: Binding | None = None,
+    *,
+    is_just_bound: bool = False,
 ) -> Comparison:
     """Find the state of an enabled object. Changes nothing.
 
     Args:
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
+        is_just_bound: it was read just now, so the object can be deformed.
     """
-    if reason := partly_applied(skinned):
+    seen = Seen.of(skinned)
+    if seen is not None and (reason := partly_applied(seen)):
         return Comparison(State.MISSING, reason)
-    if reason := deformation_refusal(skinned):
+    if not is_just_bound and (reason := deformation_refusal(skinned)):
         return Comparison(State.BLOCKED, reason)
-    obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
+    obj, before = skinned.obj, skinned.before_enable
     # What is linked, or has a linked mesh, can only be shown as it is.
     is_linked, is_shown_only = obj.library is not None, skinned.has_linked_mesh
     if reason := None if is_linked or is_shown_only else installation_refusal(skinned):
         return Comparison(State.BLOCKED, reason, is_installable=False)
-    if ours is None and before.replaced_modifier and not before.parted:
+    if seen is None and before.replaced_modifier and not before.parted:
         reason = (
             f"{obj.name} has lost its modifier DQ Compensation: it was applied or removed. If you "
             "have applied it, undo that. Press Refresh to add it again, or Disable to go back to "
@@ -153,11 +160,11 @@ def compare_with_file(
         )
         return Comparison(State.MISSING, reason)
     parts: tuple[str, ...] = ()
-    if ours is not None and is_shown_only and not is_linked:
-        parts = changed_parts_of_linked_mesh(skinned, Settings.of(obj))
-    elif ours is not None and not is_linked:
-        parts = changed_parts(skinned, Settings.of(obj), binding)
-    if not is_linked and (parts or ours is None or not before.replaced_modifier):
+    if seen is not None and is_shown_only and not is_linked:
+        parts = changed_parts_of_linked_mesh(seen, Settings.of(obj))
+    elif seen is not None and not is_linked:
+        parts = changed_parts(seen, Settings.of(obj), binding)
+    if not is_linked and (parts or seen is None or not before.replaced_modifier):
         return Comparison(State.OUT_OF_DATE, parts=parts)
     fits = is_linked or not vertex_count_difference(skinned, depsgraph)
     state = State.CURRENT if fits else State.WRONG_VERTEX_COUNT
@@ -288,7 +295,9 @@ class _Look:
         self.is_unread = self.status.edits_read != edits_of(mesh.obj)
         self.waits = self.is_written = False
         self.binding: Binding | None = None
-        self._is_read = self._has_failed = False
+        self._is_read = self._is_bound = self._has_failed = False
+        # Whether it was found where its binding has it.
+        self._is_in_place = False
         # Why it cannot be bound, a sentence.
         self._problem: str | None = None
 
@@ -366,6 +375,7 @@ class _Look:
             if anew:
                 self._note_read()
             self.binding = read(self.mesh, self.depsgraph, anew=anew)
+            self._is_bound = anew
 
     def _misfits(self) -> bool:
         """Whether followed modifiers make another number of vertices; said once in a frame."""
@@ -392,7 +402,10 @@ class _Look:
 
     def _is_elsewhere(self, binding: Binding) -> bool:
         rig, obj = self.character.armature, self.mesh.obj
-        return rig is not None and has_moved(binding.object_to_armature, obj, rig, binding.extent)
+        if rig is None or self._is_in_place:
+            return False
+        self._is_in_place = not has_moved(binding.object_to_armature, obj, rig, binding.extent)
+        return not self._is_in_place
 
     def follows_renamed_bones(self) -> bool:
         """Let settings follow bones with other names than those for which it was written."""
@@ -421,12 +434,13 @@ class _Look:
     def _compare_and_write(self) -> Comparison:
         mesh, binding, before = self.mesh, self.binding, self.mesh.before_enable
         if binding is None or self._problem is not None:
-            if reason := partly_applied(mesh):
+            seen = Seen.of(mesh)
+            if seen is not None and (reason := partly_applied(seen)):
                 return Comparison(State.MISSING, reason)
             raise BindingError(self._problem)
-        found = compare_with_file(mesh, self.depsgraph, binding)
-        if mesh.has_linked_mesh:
-            self.status.newer = newer_parts_of_linked_mesh(mesh, Settings.of(mesh.obj), binding)
+        found = compare_with_file(mesh, self.depsgraph, binding, is_just_bound=self._is_bound)
+        if mesh.has_linked_mesh and (seen := Seen.of(mesh)) is not None:
+            self.status.newer = newer_parts_of_linked_mesh(seen, Settings.of(mesh.obj), binding)
         is_moving = self.waits and found.parts == (PLACE,)
         if found.state is not State.OUT_OF_DATE or is_moving or awaits_first(mesh):
             return found

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..arrays import Float32s
-from ..errors import BindingError
+from ..errors import BindingError, raise_refusal
 from ..holding import look_again
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
@@ -23,7 +23,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import temporary_copy
 from ..scene.blender.rigging import VISIBILITY
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings, has_group, is_enabled, named_bones
+from ..scene.settings.object_settings import Settings, is_enabled, named_bones, written_settings
 from ..scene.stack import (
     armature_modifier,
     drop_modifier,
@@ -45,7 +45,7 @@ from .modifier_stack import (
     show_what_came_hidden,
     take_over_modifier,
 )
-from .parts import OF_MODIFIERS, PARTS, Wanted
+from .parts import OF_MODIFIERS, PARTS, Seen, Wanted
 from .stack_parts import EVERY, NAME_COPIED
 from .users_settings import (
     replaced_modifier,
@@ -77,18 +77,16 @@ def install(
     The Armature modifier is set as the base needs it.
 
     Args:
-        skinned: the original mesh object, not in Edit Mode.
+        skinned: the original mesh object, not in Edit Mode; `installation_refusal` has no reason.
         binding: of the object as it is now.
         follow_settings: let drivers take `FOLLOWED_SETTINGS` from the object's properties.
         changed: the parts that have changed since the modifier was made: what does not follow from
             them stays as it is. None where nothing is known of what was written.
 
     Raises:
-        BindingError: its mesh is linked, or has fewer vertices than it takes to keep its example
-            poses, or something else shows the Armature modifier; the message is for the panel.
+        BindingError: its mesh has fewer vertices than it takes to keep its example poses, or
+            something else shows the Armature modifier; the message is for the panel.
     """
-    if reason := installation_refusal(skinned):
-        raise BindingError(reason)
     known, written = skinned.ours, as_written(skinned.obj, settings)
     wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
     wanted.twist_spread = settings.twist_spread
@@ -103,7 +101,7 @@ def install(
         part.apply(wanted)
     modifier = skinned.ours
     assert modifier is not None
-    remember(wanted)
+    remember(wanted, modifier)
     skinned.obj.update_tag(refresh={"DATA"})
     if not leaves_nothing and before != (modifier.node_group, wanted.palette):
         remove_unused()
@@ -120,8 +118,8 @@ def _wanted(
             Armature modifier.
     """
     obj = skinned.obj
-    deformation = binding.deformation(settings)
-    deformation = deformation if binding.is_soft else deformation.without_idle_parts
+    found = binding.deformation(settings)
+    deformation = found if binding.is_soft else found.without_idle_parts
     examples = binding.acting_examples(settings) if settings.by_example else None
     base = base_for(skinned, deformation, examples, soft=binding.is_soft)
     if base != "ARMATURE" and (reason := hiding_refusal(skinned, base)):
@@ -154,6 +152,7 @@ def _wanted(
         skinned,
         binding,
         settings,
+        found,
         deformation,
         examples,
         base,
@@ -222,13 +221,12 @@ def replace_armature_modifier(
             for other settings; nothing has changed then.
     """
     nodes, settings, armature = skinned.ours, Settings.of(skinned.obj), skinned.modifier
-    only_content = bool(parts) and binding.content.keys() >= set(parts)
-    is_new = not only_content and replaced_modifier(skinned.obj) != armature
+    is_new = replaced_modifier(skinned.obj) != armature
     if nodes is None or not skinned.has_linked_mesh:
         nodes = install(skinned, binding, settings, follow_settings=True, changed=parts)
         if is_new:
             nodes.show_in_editmode = armature.show_in_editmode
-    elif changed := changed_parts_of_linked_mesh(skinned, settings):
+    elif changed := changed_parts_of_linked_mesh(Seen(skinned, nodes), settings):
         linked = f"The mesh of {skinned.obj.name} is linked from another file"
         if "mesh" not in changed and not {"settings", "soft weights"}.isdisjoint(changed):
             raise BindingError(
@@ -343,7 +341,8 @@ def _has_just_got_ours(obj: bpy.types.Object) -> bool:
     if ours is None or ours.name.startswith(NAME_COPIED):
         return False
     is_of_file = obj.override_library is not None and ours.is_override_data
-    was_enabled = has_group(obj) and bool(skinned.before_enable.replaced_modifier)
+    settings = written_settings(obj)
+    was_enabled = settings is not None and bool(settings.native.replaced_modifier)
     acts = any(getattr(ours, name) for name in VISIBILITY)
     return acts and not (is_of_file or was_enabled or attribute_names(skinned.mesh))
 
@@ -383,6 +382,7 @@ def evaluate_by_modifier(obj: bpy.types.Object, binding: Binding, settings: Sett
         restore_modifier(skinned)
         skinned.modifier.show_viewport = True
         try:
+            raise_refusal(installation_refusal(skinned), BindingError)
             nodes = install(skinned, binding, settings)
             nodes.show_viewport = True
             bpy.context.view_layer.update()

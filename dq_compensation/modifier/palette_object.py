@@ -235,10 +235,10 @@ class _Assembly:
 
 
 # Custom properties: of the palette object the digests of `_signature`, the names of its bones, and
-# the digest of what its mesh had when all were written; of its mesh the edition of its tables.
+# the digest of what was made for it; of its mesh the edition of its tables.
 _SIGNATURE_PROPERTY = "dq_compensation_palette_state"
 NAMES_PROPERTY = "dq_compensation_palette_bones"
-_MESH_PROPERTY = "dq_compensation_palette_mesh"
+_MADE_PROPERTY = "dq_compensation_palette_made"
 _EDITION_PROPERTY = "dq_compensation_palette_edition"
 
 _NODES_NAME = "DQ Compensation"
@@ -295,24 +295,25 @@ def is_intact(palette: bpy.types.Object, armature: bpy.types.Object) -> bool:
         not tables.counts[0]
         or len(mesh.vertices) != tables.point_count
         or not PALETTE_ATTRIBUTES.items() <= attributes.items()
-        or palette.get(_MESH_PROPERTY) != _mesh_digest(palette, tables)
         or nodes is None
         or _differing(nodes, _SHOWN)
         or nodes != palette.modifiers[-1]
     ):
         return False
-    kind, tree = _kind_for(tables, computed_for(palette)), nodes.node_group
-    if kind is None or tree is None:
-        return kind is None and tree is None
-    return is_unedited(tree, kind.key)
+    tree = nodes.node_group
+    key = None if tree is None else record_of_tree(tree).get(KEY)
+    if palette.get(_MADE_PROPERTY) != _digest_of_made(palette, tables, key):
+        return False
+    return tree is None or (key is not None and is_unedited(tree, key))
 
 
-def _mesh_digest(palette: bpy.types.Object, tables: PaletteTables) -> str:
-    """The digest of what the mesh of a palette has, for its object.
+def _digest_of_made(palette: bpy.types.Object, tables: PaletteTables, key: str | None) -> str:
+    """The digest of what was made for a palette: tables in its mesh, and a tree with a key.
 
     An undo may read one of them as it was, and keep the other in memory as it is.
     """
-    return digest(edition_of(palette), tables.counts.tolist(), len(palette.vertex_groups))
+    counts = tables.counts.tolist(), len(palette.vertex_groups)
+    return digest(TREE_VERSION, edition_of(palette), counts, key)
 
 
 def edition_of(palette: bpy.types.Object | None) -> str | None:
@@ -331,6 +332,7 @@ def ensure_palette(
 
     While the bones at rest stay the same, they keep their rows, and new ones get new rows: meshes
     that were bound earlier stay right. When they have changed, everything starts anew.
+    `compute_what_is_read` has to follow.
 
     Args:
         binding: of one of its meshes, as it is now: it has the bones at rest.
@@ -368,7 +370,6 @@ def ensure_palette(
     palette.modifiers.move(list(palette.modifiers).index(nodes), last)
     palette[_SIGNATURE_PROPERTY] = " ".join(_signature(bone_groups(palette), binding))
     remember_names(palette)
-    compute_what_is_read(palette, computed_for(palette))
     return palette
 
 
@@ -394,7 +395,7 @@ def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> N
         build = partial(_build_palette_tree, kind)
         tree = ensure_tree(kind.key, build, {"role": "POSES"}, nodes.node_group)
     use_tree(nodes, tree)
-    palette[_MESH_PROPERTY] = _mesh_digest(palette, tables)
+    palette[_MADE_PROPERTY] = _digest_of_made(palette, tables, None if kind is None else kind.key)
     if kind is None:
         return
     bone_rows, joints, pairs = tables.counts.tolist()

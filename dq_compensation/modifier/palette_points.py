@@ -86,6 +86,8 @@ SHORTENED = 0.75
 # The tables by the attribute that has the rows; where the property has their number.
 _PLACES = {JOINT_ROWS: 1, PAIR_ROWS: 2}
 
+_KINDS = {kind.blender_name: kind for kind in AttributeType}
+
 Rows = Float32s
 
 
@@ -125,10 +127,10 @@ class PaletteTables:
     def points(self, name: str) -> NDArray[Any]:
         """The values of an attribute of the palette's points; none without it."""
         attribute = self.mesh.attributes.get(name)
-        kinds = {kind.blender_name: kind for kind in AttributeType}
-        if attribute is None or attribute.data_type not in kinds or attribute.domain != "POINT":
+        kind = None if attribute is None else _KINDS.get(attribute.data_type)
+        if attribute is None or kind is None or attribute.domain != "POINT":
             return np.zeros(0, np.float32)
-        return read_attribute(self.mesh, name, kinds[attribute.data_type], len(self.mesh.vertices))
+        return read_attribute(self.mesh, name, kind, len(self.mesh.vertices))
 
     def points_of(self, name: str, wanted: Floats) -> Int32s:
         """The point, or the first one, that the evaluated palette has for each of some rows.
@@ -157,15 +159,18 @@ class PaletteTables:
         self.counts[_PLACES[name]] = len(rows)
         if name == JOINT_ROWS and self.limbs >= 0:
             self.limbs = int(_of_limbs(rows).sum())
-        if self.point_count > before:
-            mesh.vertices.add(self.point_count - before)
+        count = max(before, self.point_count)
+        if count > before:
+            mesh.vertices.add(count - before)
             # New points are like the first one, which does not move.
-            for each in [each.name for each in mesh.attributes if each.domain == "POINT"]:
-                if each == "position" or each.startswith(PREFIX):
-                    values = self.points(each)
+            for each in cast("Any", mesh.attributes):
+                is_ours = each.name == "position" or each.name.startswith(PREFIX)
+                if is_ours and each.domain == "POINT" and each.data_type in _KINDS:
+                    kind = _KINDS[each.data_type]
+                    values = read_attribute(mesh, each.name, kind, count)
                     values[before:] = values[0]
-                    write_attribute(mesh, each, values)
-        table = np.zeros((len(mesh.vertices), 16), np.float32)
+                    each.data.foreach_set(kind.property_name, values.reshape(-1))
+        table = np.zeros((count, 16), np.float32)
         table[: len(rows)] = rows
         write_attribute(mesh, name, table)
         mesh[COUNTS_PROPERTY], mesh[_LIMBS_PROPERTY] = self.counts.tolist(), self.limbs
@@ -244,7 +249,10 @@ def write_bones(
     groups: list[BoneGroup],
     skeleton: Skeleton,
 ) -> None:
-    """Give a palette the points of these groups, in this order; tables stay as they are."""
+    """Give a palette the points of these groups, in this order; tables stay as they are.
+
+    `write_joints` has to follow.
+    """
     mesh = mesh_of(palette)
     tables = PaletteTables(mesh)
     kept = {name: tables.rows(name) for name in (JOINT_ROWS, PAIR_ROWS)}
@@ -275,8 +283,6 @@ def write_bones(
     _write_points(palette, tables, rows)
     for name, table in kept.items():
         tables.write(name, table)
-    write_joints(palette)
-    mesh.update()
 
 
 # The type and the domain of each attribute of a palette.

@@ -71,6 +71,7 @@ from .vertex_attributes import digest_of_attributes, replace_attributes, write_a
 ATTRIBUTES = "attributes"
 BASE = "Armature modifier's visibility"
 OF_MODIFIERS = {BASE, "node tree", "place in the stack", "Hooks", "modifier's inputs"}
+"""Those of `Part.of_modifiers`."""
 
 
 @dataclass
@@ -78,7 +79,8 @@ class Wanted:
     """What an object is to have, as `installation` has worked it out.
 
     Attributes:
-        binding, settings, deformation, examples, base: by which it is deformed.
+        binding, settings, found, examples, base: by which it is deformed.
+        deformation: what was found, without what does not act.
         bones: those that the palette needs besides those that deform; None without a palette.
         straight: those that it needs as one straight bone.
         reads: what the tree reads of bones.
@@ -96,6 +98,7 @@ class Wanted:
     skinned: SkinnedObject
     binding: Binding
     settings: Settings
+    found: Deformation
     deformation: Deformation
     examples: Examples | None
     base: Base
@@ -116,7 +119,12 @@ class Wanted:
 
 
 class Seen:
-    """An object that has our modifier, for parts to say what they are now."""
+    """An object that has our modifier, for parts to say what they are now.
+
+    Attributes:
+        record, base: what its tree is for.
+        inputs, palette, attributes, copy: what the modifier reads.
+    """
 
     def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
         self.skinned = skinned
@@ -128,6 +136,12 @@ class Seen:
         self.attributes: bpy.types.Object | None = self.inputs.get(ATTRIBUTES_INPUT)
         self.copy: bpy.types.Object | None = self.inputs.get(SOFT_COPY)
 
+    @classmethod
+    def of(cls, skinned: SkinnedObject) -> Seen | None:
+        """An object as it is now; None without our modifier."""
+        ours = skinned.ours
+        return None if ours is None else cls(skinned, ours)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -137,11 +151,13 @@ class Part:
         state: by the names for riggers values that are equal while it is as it was made.
         apply: makes it as wanted.
         remove: takes it away from an object, or gives back what is the user's; harmless without it.
+        of_modifiers: whether it is as it was where the modifiers are kept (`keeps_modifiers`).
     """
 
     state: Callable[[Seen], dict[str, object]]
     apply: Callable[[Wanted], None]
     remove: Callable[[SkinnedObject], None]
+    of_modifiers: bool = False
 
 
 def _state_of_palette(seen: Seen) -> dict[str, object]:
@@ -162,24 +178,24 @@ def _state_of_attributes(seen: Seen) -> dict[str, object]:
 
 
 def _apply_attributes(wanted: Wanted) -> None:
-    skinned, binding = wanted.skinned, wanted.binding
-    if not wanted.reads_mesh:
-        if wanted.is_alone:
-            replace_attributes(skinned.mesh, {})
-        return
-    assert wanted.palette is not None
-    if wanted.is_apart:
-        wanted.attributes = ensure_attribute_object(skinned, binding.vertex_count)
-    wanted.sets = write_attributes(
-        mesh_of(wanted.attributes or skinned.obj),
-        binding,
-        wanted.deformation,
-        wanted.examples,
-        wanted.palette,
-        wanted.base,
-        remove_others=wanted.is_apart or wanted.is_alone,
-    )
-    compute_what_is_read(wanted.palette, wanted.reads | computed_for(wanted.palette))
+    skinned, binding, palette = wanted.skinned, wanted.binding, wanted.palette
+    if wanted.reads_mesh:
+        assert palette is not None
+        if wanted.is_apart:
+            wanted.attributes = ensure_attribute_object(skinned, binding.vertex_count)
+        wanted.sets = write_attributes(
+            mesh_of(wanted.attributes or skinned.obj),
+            binding,
+            wanted.deformation,
+            wanted.examples,
+            palette,
+            wanted.base,
+            remove_others=wanted.is_apart or wanted.is_alone,
+        )
+    elif wanted.is_alone:
+        replace_attributes(skinned.mesh, {})
+    if palette is not None:
+        compute_what_is_read(palette, wanted.reads | computed_for(palette))
 
 
 def _state_of_soft_copy(seen: Seen) -> dict[str, object]:
@@ -325,9 +341,16 @@ PARTS = (
     Part(_state_of_palette, _apply_palette, lambda _: remove_unused()),
     Part(_state_of_attributes, _apply_attributes, lambda _: None),
     Part(_state_of_soft_copy, _apply_soft_copy, lambda _: None),
-    Part(_state_of_base, _apply_base, restore_modifier),
-    Part(_state_of_modifiers, _apply_modifiers, lambda skinned: stack_parts.remove(skinned.obj)),
-    Part(_state_of_hooks, _apply_hooks, lambda skinned: release_hooks(skinned.obj)),
-    Part(_state_of_inputs, _apply_drivers, release_settings),
+    Part(_state_of_base, _apply_base, restore_modifier, of_modifiers=True),
+    Part(
+        _state_of_modifiers,
+        _apply_modifiers,
+        lambda skinned: stack_parts.remove(skinned.obj),
+        of_modifiers=True,
+    ),
+    Part(
+        _state_of_hooks, _apply_hooks, lambda skinned: release_hooks(skinned.obj), of_modifiers=True
+    ),
+    Part(_state_of_inputs, _apply_drivers, release_settings, of_modifiers=True),
 )
 """The parts of an enabled object, each after those that it needs."""

@@ -167,10 +167,16 @@ def differences(
     return found
 
 
-def missing_names(skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> list[str]:
-    """The names of the modifiers of ours that an object needs beside DEFORMS, and has not."""
-    wanted = described(skinned, record_of_tree(ours.node_group), get_inputs(ours))
-    return [part.name for part in wanted if not stack_of(skinned.obj).of(part.role)]
+def missing_names(
+    skinned: SkinnedObject, record: Mapping[str, Any], inputs: Mapping[str, object]
+) -> list[str]:
+    """The names of the modifiers of ours that an object needs beside DEFORMS, and has not.
+
+    Args:
+        record, inputs: of DEFORMS, which the object has.
+    """
+    stack = stack_of(skinned.obj)
+    return [part.name for part in described(skinned, record, inputs) if not stack.of(part.role)]
 
 
 def apply(skinned: SkinnedObject, wanted: Sequence[StackPart], trees: Trees) -> None:

@@ -15,12 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import bpy
 import numpy as np
 
-from ..core.deform import Deformation
 from ..core.measured_joints import IdleReason, MeasuredJoints, idle_joints
 from ..core.skeleton import BoneKind
 from ..scene.binding.binding import Binding
@@ -46,11 +45,11 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..wording import listed
 from .attribute_names import ARRIVING, TREE_VERSION, Base
-from .modifier_inputs import as_written, get_inputs
-from .modifier_stack import ATTRIBUTES_INPUT, base_of
+from .modifier_inputs import as_written
+from .modifier_stack import base_of
 from .palette_object import edition_of
 from .palette_points import bone_groups
-from .parts import ATTRIBUTES, BASE, PARTS, Seen, Wanted
+from .parts import ATTRIBUTES, BASE, OF_MODIFIERS, PARTS, Part, Seen, Wanted
 from .stack_parts import missing_names
 from .vertex_attributes import CONTENT_PROPERTY, digest_of_attributes
 
@@ -108,7 +107,7 @@ def origin_refusal(skinned: SkinnedObject) -> str | None:
     return f"{made}. The Armature modifier deforms it. Press Refresh to deform it again."
 
 
-def remember(made: Wanted) -> None:
+def remember(made: Wanted, modifier: bpy.types.NodesModifier) -> None:
     """Remember the state that the modifier of an object has just been made for."""
     skinned, binding, settings = made.skinned, made.binding, made.settings
     obj, mesh = skinned.obj, mesh_of(made.attributes or skinned.obj)
@@ -132,19 +131,22 @@ def remember(made: Wanted) -> None:
         content |= {name: written[name] for name in of_object if name in written}
     if content != written:
         keep_record(mesh, CONTENT_PROPERTY, content)
-    if made.only_content:  # all else is as it was remembered last
-        state = record_in(obj, STATE_PROPERTY) | {ATTRIBUTES: digest(digest_of_attributes(mesh))}
+    # What was not written is as it was remembered last.
+    state = record_in(obj, STATE_PROPERTY) if made.keeps_modifiers else {}
+    if made.only_content:
+        state |= {ATTRIBUTES: digest(digest_of_attributes(mesh))}
     else:
-        state = _state(skinned, settings, binding.structure)
+        parts = [each for each in PARTS if not (made.keeps_modifiers and each.of_modifiers)]
+        kept = {name: state[name] for name in OF_MODIFIERS & state.keys()}
+        state = kept | _state(Seen(skinned, modifier), settings, binding.structure, parts)
     record: dict[str, object] = {**state, **of_object, STAMP: TREE_VERSION}
     record.pop(_CONTENT, None)
     if shares:
         record[_CONTENT] = binding.content
-    deformation = binding.deformation(settings)
-    if isinstance(deformation.compensation, MeasuredJoints):
-        record["joints"] = deformation.compensation.joint_counts
+    if isinstance(made.found.compensation, MeasuredJoints):
+        record["joints"] = made.found.compensation.joint_counts
     keep_record(obj, STATE_PROPERTY, record)
-    keep_record(obj, BONES_PROPERTY, _named_bones(made, deformation))
+    keep_record(obj, BONES_PROPERTY, _named_bones(made))
 
 
 def was_applied(skinned: SkinnedObject) -> bool:
@@ -158,26 +160,25 @@ def was_applied(skinned: SkinnedObject) -> bool:
     return known and written != digest(read_positions(mesh))
 
 
-def partly_applied(skinned: SkinnedObject) -> str | None:
+def partly_applied(seen: Seen) -> str | None:
     """Why a modifier of ours is left as it is, a sentence: those it works with were applied.
 
     It still gives what was seen: the mesh has the result of the others. None where none was, or
     where it would deform the mesh a second time.
     """
-    obj, ours, before = skinned.obj, skinned.ours, skinned.before_enable
-    if ours is None or obj.library is not None or not before.replaced_modifier:
+    skinned, obj = seen.skinned, seen.skinned.obj
+    if obj.library is not None or not skinned.before_enable.replaced_modifier:
         return None
     was = (
         "was applied. Apply its other modifiers as well, in their order, or undo that. "
         "Refresh and Disable start from the mesh as it is now, which has the pose in it."
     )
-    inputs = get_inputs(ours)
     if skinned.find_modifier() is None:
         # With steps the soft copy takes the arriving shape along, as OWN does.
-        deforms_it = base_of(ours) == "OWN" or bool(inputs.get("Step"))
+        deforms_it = seen.base == "OWN" or bool(seen.inputs.get("Step"))
         reason = f"The Armature modifier of {obj.name} {was}"
         return reason if not deforms_it and was_applied(skinned) else None
-    missing = missing_names(skinned, ours)
+    missing = missing_names(skinned, seen.record, seen.inputs)
     has_shape = ARRIVING in skinned.mesh.attributes  # what SHAPE makes, which moves nothing
     if not missing or not (has_shape or was_applied(skinned)):
         return None
@@ -185,24 +186,24 @@ def partly_applied(skinned: SkinnedObject) -> str | None:
 
 
 def changed_parts(
-    skinned: SkinnedObject, settings: Settings, binding: Binding | None = None
+    seen: Seen, settings: Settings, binding: Binding | None = None
 ) -> tuple[str, ...]:
     """The parts that have changed since the modifier was made, by their names for riggers.
 
     Args:
-        skinned: the original mesh object; it has the modifier.
+        seen: the original mesh object.
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
+    skinned = seen.skinned
     known = record_in(skinned.obj, STATE_PROPERTY)
     settings = as_written(skinned.obj, settings)
     structure = structure_of(skinned) if binding is None else binding.structure
-    found = [*changed_digests(known, _state(skinned, settings, structure))]
+    found = [*changed_digests(known, _state(seen, settings, structure, PARTS))]
     if known.get(STAMP) != TREE_VERSION:
         found.append(VERSION)
     if _CONTENT in known and ATTRIBUTES in found:
         found.remove(ATTRIBUTES)
-    hidden = None if skinned.ours is None else get_inputs(skinned.ours).get(ATTRIBUTES_INPUT)
-    written = record_in(mesh_of(hidden or skinned.obj), CONTENT_PROPERTY)
+    written = record_in(mesh_of(seen.attributes or skinned.obj), CONTENT_PROPERTY)
     if settings.compensates and _is_elsewhere(skinned, known):
         found.append(PLACE)
     elif ATTRIBUTES not in found and _are_of_another(skinned, known, written):
@@ -223,15 +224,15 @@ def changed_parts(
 _OLDER = frozenset({"vertex groups", "shape keys", "bones", "envelopes", "Armature modifier"})
 
 
-def changed_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> tuple[str, ...]:
+def changed_parts_of_linked_mesh(seen: Seen, settings: Settings) -> tuple[str, ...]:
     """The parts for which the modifier of an object with a linked mesh does not fit any more.
 
     That the object has moved is a note, and so are `newer_parts_of_linked_mesh`; a modifier of an
     earlier version serves. What followed modifiers make otherwise in this file passes. Bones that
     the palette has and the armature has not do not move what they moved.
     """
-    found, passing = changed_parts(skinned, settings), _OLDER | {PLACE, BASE, VERSION, FOLLOWED}
-    palette, rig = get_inputs(cast("Any", skinned.ours)).get("Palette"), skinned.find_rig()
+    found, passing = changed_parts(seen, settings), _OLDER | {PLACE, BASE, VERSION, FOLLOWED}
+    palette, rig = seen.palette, seen.skinned.find_rig()
     if palette is not None and rig is not None:
         names = {name for name, _ in bone_groups(palette)}
         passing -= {"bones"} if names - set(armature_of(rig).bones.keys()) else set()
@@ -239,7 +240,7 @@ def changed_parts_of_linked_mesh(skinned: SkinnedObject, settings: Settings) -> 
 
 
 def newer_parts_of_linked_mesh(
-    skinned: SkinnedObject, settings: Settings, binding: Binding | None = None
+    seen: Seen, settings: Settings, binding: Binding | None = None
 ) -> tuple[str, ...]:
     """What has changed in its file since the modifier of an object with a linked mesh was made.
 
@@ -247,7 +248,7 @@ def newer_parts_of_linked_mesh(
         binding: of the object as it is now; without it, vertices and weights are taken on trust.
     """
     older = _OLDER if binding is None else _OLDER | binding.content.keys()
-    return tuple(part for part in changed_parts(skinned, settings, binding) if part in older)
+    return tuple(part for part in changed_parts(seen, settings, binding) if part in older)
 
 
 def _are_of_another(skinned: SkinnedObject, known: dict[str, Any], written: dict[str, Any]) -> bool:
@@ -316,7 +317,7 @@ def joint_counts(obj: bpy.types.Object) -> tuple[int, int] | None:
     return None if counts is None else (counts[0], counts[1])
 
 
-def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Digests:
+def _state(seen: Seen, settings: Settings, structure: Digests, parts: Iterable[Part]) -> Digests:
     """The digests of all that the modifier depends on but for what the mesh's record has."""
     found = structure.copy()
     found["settings"] = digest(
@@ -324,11 +325,9 @@ def _state(skinned: SkinnedObject, settings: Settings, structure: Digests) -> Di
         (settings.vertex_group, settings.blend_group, settings.by_example),
         *_options(settings),
     )
-    ours, rig = skinned.ours, skinned.find_rig()
-    if ours is None or rig is None:
+    if seen.skinned.find_rig() is None:
         return found
-    seen = Seen(skinned, ours)
-    states = [part.state(seen) for part in PARTS]
+    states = [part.state(seen) for part in parts]
     return found | {name: digest(value) for state in states for name, value in state.items()}
 
 
@@ -416,11 +415,11 @@ class FoundBones:
         return {reason: names - done for reason, names in idle.items()}
 
 
-def _named_bones(made: Wanted, deformation: Deformation) -> dict[str, list[str]]:
+def _named_bones(made: Wanted) -> dict[str, list[str]]:
     """What the bones of an object are taken for in its deformation, as `FoundBones` has it."""
     skinned, binding, settings = made.skinned, made.binding, made.settings
     names = binding.skeleton.names
-    compensation, limbs = deformation.compensation, deformation.twist_limbs
+    compensation, limbs = made.found.compensation, made.found.twist_limbs
     found: dict[str, Iterable[int]] = {"limbs": [] if limbs is None else limbs.bones.tolist()}
     if compensation is not None:
         swings = compensation.swings

@@ -17,7 +17,7 @@ from .blender.mesh import mesh_of
 from .blender.own_objects import CHARACTER_PROPERTY
 from .blender.scenes import scene_aside
 from .blender.skinned_object import SkinnedObject
-from .settings.object_settings import has_group, settings_of
+from .settings.object_settings import settings_of, written_settings
 from .stack import drop_modifier, stack_of
 
 # Finds the posed copy that replaces a character while the artist shapes it.
@@ -44,7 +44,8 @@ def posed_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
 
 def open_copy_of(obj: bpy.types.Object) -> bpy.types.Object | None:
     """The result of `posed_copy_of`, cheap enough for every redraw of a panel."""
-    is_hidden = has_group(obj) and settings_of(obj).native.hidden_for_copy
+    settings = written_settings(obj)
+    is_hidden = settings is not None and settings.native.hidden_for_copy
     return posed_copy_of(obj) if is_hidden else None
 
 

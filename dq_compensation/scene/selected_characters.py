@@ -9,7 +9,7 @@ import bpy
 
 from .blender.own_objects import is_hidden, is_posed_copy
 from .blender.skinned_object import SkinnedObject
-from .settings.object_settings import armature_with_settings, has_group, is_enabled, settings_of
+from .settings.object_settings import armature_with_settings, has_settings, is_enabled
 from .stack import find_rig
 
 # The skinned meshes of a view layer. Each drawing of a panel asks for them many times.
@@ -217,9 +217,7 @@ class SelectedCharacter:
     def keeper(self) -> bpy.types.Object | None:
         """The armature, where it has the settings of the character and can be changed."""
         armature = self.armature
-        if armature is None or armature.library is not None:
-            return None
-        return armature if has_group(armature) and settings_of(armature).own else None
+        return armature if has_settings(armature) and armature.library is None else None
 
     @property
     def owners(self) -> list[bpy.types.Object]:

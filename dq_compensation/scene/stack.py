@@ -36,12 +36,14 @@ _BOUND = (
 )
 
 
-def has_group(obj: bpy.types.Object) -> bool:
-    """Whether settings of ours were ever written to an object, or read from it: that writes some.
+def written_settings(obj: bpy.types.Object) -> Any:
+    """Our settings of an object if they were ever written, or read: that writes some. Else None.
 
-    None has where the add-on is not registered.
+    None has any where the add-on is not registered.
     """
-    return hasattr(bpy.types.Object, "dq_compensation") and obj.is_property_set("dq_compensation")
+    is_registered = hasattr(bpy.types.Object, "dq_compensation")
+    has_any = is_registered and obj.is_property_set("dq_compensation")
+    return getattr(obj, "dq_compensation") if has_any else None  # noqa: B009
 
 
 def record_of_tree(tree: bpy.types.NodeTree | None) -> Mapping[str, Any]:
@@ -120,7 +122,7 @@ def stack_of(obj: bpy.types.Object) -> Stack:
 
 def _roles(obj: bpy.types.Object, every: list[bpy.types.Modifier]) -> dict[str, Role]:
     """What each modifier of ours is for, by its name."""
-    settings: Any = getattr(obj, "dq_compensation") if has_group(obj) else None  # noqa: B009
+    settings = written_settings(obj)
     has_state = settings is not None and settings.is_property_set("native")
     native = settings.native if has_state else None
     pairs = [each.partition(":") for each in native.parts.split()] if has_state else []
@@ -172,8 +174,8 @@ def _base_among(
     obj: bpy.types.Object, found: list[bpy.types.ArmatureModifier]
 ) -> bpy.types.ArmatureModifier | None:
     complete = [each for each in found if each.object is not None]
-    if len(complete) > 1 and has_group(obj):
-        before: Any = cast("Any", obj).dq_compensation.native
+    if len(complete) > 1 and (settings := written_settings(obj)) is not None:
+        before = settings.native
         uid, name = before.replaced_uid, before.replaced_modifier
         for each in complete:
             if each.persistent_uid == uid if uid else each.name == name:

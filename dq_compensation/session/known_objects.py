@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import Int32s
 from ..scene.blender.mesh import read_properties
 from ..scene.blender.own_objects import is_posed_copy
-from ..scene.settings.object_settings import has_group, is_enabled, settings_of
+from ..scene.settings.object_settings import is_enabled, settings_of, written_settings
 from ..scene.stack import find_rig
 
 # So many are sooner found one by one: that takes 5 ns for each object before it, walking through
@@ -150,7 +150,8 @@ def forget_characters() -> None:
 
 def has_examples(obj: bpy.types.Object) -> bool:
     """Whether an object has example poses, whether they act or not."""
-    return has_group(obj) and len(settings_of(obj).examples) > 0
+    settings = written_settings(obj)
+    return settings is not None and len(settings.examples) > 0
 
 
 with_examples = KnownObjects(has_examples)

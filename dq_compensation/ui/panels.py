@@ -17,7 +17,7 @@ from ..pipeline.takes.panel import PlaybackPanel
 from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import REFUSAL_NO_MESH, telling_name
 from ..scene.selected_characters import SelectedCharacter, nothing_selected, selected_characters
-from ..scene.settings.object_settings import Settings, has_group, is_enabled, settings_of
+from ..scene.settings.object_settings import Settings, is_enabled, settings_of, written_settings
 from ..setup_check.panel import draw_setup_check
 from ..softness.operators import DQC_OT_update_softness, draw_softness, softness_messages
 from ..ui_shared.reporting import (
@@ -86,7 +86,7 @@ class AdvancedPanel(SubPanel):
         if enabled:
             layout.operator(DQC_OT_refresh.bl_idname, icon="FILE_REFRESH")
         layout.operator(DQC_OT_settings_copy.bl_idname, icon="COPYDOWN")
-        look = look_of(shown) if has_group(shown) else None
+        look = look_of(shown) if written_settings(shown) is not None else None
         row = layout.row(align=True)
         row.operator(DQC_OT_preset_add.bl_idname, icon="ADD").name = ""
         row = row.row(align=True)

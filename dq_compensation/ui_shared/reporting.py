@@ -170,7 +170,8 @@ class Refusing:
 
     @classmethod
     def poll(cls, context: Context) -> bool:
-        reason = cls.refusal(context)
+        with operation():
+            reason = cls.refusal(context)
         if reason is not None:
             cast("type[Operator]", cls).poll_message_set(reason.rstrip("."))
         return reason is None

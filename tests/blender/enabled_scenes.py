@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle.following import check_all
+from dq_compensation.modifier.parts import Seen
 from dq_compensation.scene.blender.mesh import read_weights
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import armature_modifier
@@ -68,6 +69,11 @@ def ours(obj: bpy.types.Object) -> bpy.types.NodesModifier:
     modifier = SkinnedObject(obj).ours
     assert modifier is not None
     return modifier
+
+
+def seen(obj: bpy.types.Object) -> Seen:
+    """An enabled object as its parts see it."""
+    return Seen(SkinnedObject(obj), ours(obj))
 
 
 def check() -> None:

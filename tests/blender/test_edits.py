@@ -22,10 +22,9 @@ from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import digest_of_bones
 from dq_compensation.scene.blender.armature import read_skeleton
-from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings, armature_with_settings
 from dq_compensation.session.character import current_binding
-from tests.blender.enabled_scenes import check, distance, enable, error, ours, select
+from tests.blender.enabled_scenes import check, distance, enable, error, ours, seen, select
 from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb
 from tests.replaced_functions import count_calls
@@ -81,7 +80,7 @@ def assert_as_bound_anew(obj: Object) -> None:
 
 def assert_as_written_anew(obj: Object) -> None:
     """The file has the record of what there is now, and the object is deformed so."""
-    assert changed_parts(SkinnedObject(obj), Settings.of(obj), bind(obj)) == ()
+    assert changed_parts(seen(obj), Settings.of(obj), bind(obj)) == ()
     assert error(obj) <= TOLERANCE
 
 

@@ -24,7 +24,7 @@ from dq_compensation.scene.blender.own_objects import PALETTE_PROPERTY, is_place
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.session.changes import forget_new, is_new
-from tests.blender.enabled_scenes import enabled_limb, ours
+from tests.blender.enabled_scenes import enabled_limb, ours, seen
 from tests.blender.libraries import collected, load_collection, overridden
 from tests.blender.scene_builders import (
     add_armature,
@@ -140,9 +140,9 @@ def test_changing_the_method_leaves_no_tree_behind(method: Any) -> None:
     enable(obj)
     trees = trees_of_modifiers()
     other = Settings(acting_method=method, curve="FITTED")
-    assert changed_parts(SkinnedObject(obj), other)
+    assert changed_parts(seen(obj), other)
     enable(obj, other)
-    assert not changed_parts(SkinnedObject(obj), other)
+    assert not changed_parts(seen(obj), other)
     pose_at_random(armature)
     assert np.abs(evaluated_positions(obj) - expected(obj, other)).max() <= 1e-5
     enable(obj)
@@ -206,7 +206,7 @@ def test_bendy_bones_move_as_one_straight_bone_where_our_own_tree_skins() -> Non
     own = Settings(acting_method="SPHERICAL_JOINT", curve="FITTED")
     enable(obj, own)
     armature.data.bones["Upper"].bbone_segments = 8
-    assert changed_parts(SkinnedObject(obj), own)
+    assert changed_parts(seen(obj), own)
     enable(obj, own)
     pose_at_random(armature)
     armature.pose.bones["Upper"].bbone_curveinx = 0.3
@@ -228,9 +228,9 @@ def test_new_bones_and_weights_after_refreshing() -> None:
         bone.head, bone.tail = (1.5, 0.0, 0.0), (2.0, 0.0, 0.0)
         bone.parent = armature.data.edit_bones["Lower"]
     obj.vertex_groups.new(name="Hand").add([3, 4, 5, 6], 0.6, "REPLACE")
-    assert changed_parts(SkinnedObject(obj), COMPENSATED)
+    assert changed_parts(seen(obj), COMPENSATED)
     enable(obj)
-    assert not changed_parts(SkinnedObject(obj), COMPENSATED)
+    assert not changed_parts(seen(obj), COMPENSATED)
     pose_at_random(armature)
     assert is_right(obj)
 
@@ -246,7 +246,7 @@ def test_a_mesh_with_other_vertices_is_blender_s_own_until_it_is_refreshed() -> 
     SkinnedObject(obj).ours.show_viewport = False
     assert np.array_equal(evaluated_positions(obj), passing)
     SkinnedObject(obj).ours.show_viewport = True
-    assert changed_parts(SkinnedObject(obj), COMPENSATED)
+    assert changed_parts(seen(obj), COMPENSATED)
     enable(obj)
     assert is_right(obj)
 
@@ -271,7 +271,7 @@ def test_a_copied_character_gets_its_own_palette() -> None:
     for copied in (rig, body):
         bpy.context.scene.collection.objects.link(copied)
     body.modifiers["Armature"].object = rig
-    assert changed_parts(SkinnedObject(body), COMPENSATED)
+    assert changed_parts(seen(body), COMPENSATED)
     enable(body)
     assert find_palette(rig) != find_palette(armature)
     pose_at_random(rig, seed=5)
@@ -292,7 +292,7 @@ def test_saved_and_opened_again(tmp_path: Path) -> None:
     path = saved(tmp_path)
     bpy.ops.wm.open_mainfile(filepath=path)
     obj, armature = bpy.data.objects["Body"], bpy.data.objects["Rig"]
-    assert not changed_parts(SkinnedObject(obj), COMPENSATED)
+    assert not changed_parts(seen(obj), COMPENSATED)
     pose_at_random(armature)
     assert is_right(obj)
 

@@ -21,7 +21,7 @@ from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
 from dq_compensation.scene.stack import Role, stack_of
-from tests.blender.enabled_scenes import check, datablocks, description, select
+from tests.blender.enabled_scenes import check, datablocks, description, seen, select
 from tests.blender.scene_builders import evaluated_positions
 from tests.limb import build_posed_limb
 from tests.replaced_functions import replace_everywhere
@@ -66,7 +66,7 @@ def enabled(kind: str) -> Object:
 def is_seen(obj: Object) -> bool:
     """Whether what is reconciled next is known to be out of date, or missing."""
     skinned = SkinnedObject(obj)
-    return skinned.ours is None or bool(changed_parts(skinned, Settings.of(obj)))
+    return skinned.ours is None or bool(changed_parts(seen(obj), Settings.of(obj)))
 
 
 def named(obj: Object, role: Role) -> Any:
@@ -207,7 +207,7 @@ def test_a_part_in_the_list_is_made_kept_and_removed(monkeypatch: pytest.MonkeyP
     api.enable(obj)
     assert obj.show_name
     obj.show_name = False
-    assert changed_parts(SkinnedObject(obj), Settings.of(obj)) == ("shown name",)
+    assert changed_parts(seen(obj), Settings.of(obj)) == ("shown name",)
     obj.update_tag()
     check()
     assert obj.show_name

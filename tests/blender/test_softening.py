@@ -13,8 +13,11 @@ from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
 from dq_compensation import api
+from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.painting.compensation_weights import ensure_group
+from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.mesh import VertexGroupWeights, read_weights
+from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.vertex_groups import PAINTED, kept_record, write_groups
 from human.poses import rotation
 from tests.blender.conftest import Human
@@ -144,6 +147,27 @@ def test_the_first_painted_weights_come_back(limb: bpy.types.Object) -> None:
     assert np.abs(matrix_of(limb) - once).max() > 0.01
     api.restore_weights(limb)
     assert same_entries(read_weights(limb.data), before)
+
+
+def test_a_mesh_without_weights_is_right_when_none_are_put_back(limb: bpy.types.Object) -> None:
+    """Hidden, it is not evaluated, and only the record of kept weights goes: no vertex moves."""
+    enable(limb)
+    limb.data.clear_geometry()
+    for bone in ("upper", "lower"):  # they went with the vertices
+        limb.vertex_groups.new(name=bone)
+    bpy.context.view_layer.update()
+    beside = cylinder(0.1)[0]
+    beside.modifiers[0].object = limb.modifiers[0].object  # type: ignore[attr-defined]
+    api.soften_weights([limb, beside])
+    bpy.context.view_layer.update()
+    assert kept_record(limb, PAINTED) is not None
+    limb.hide_viewport = True
+    bpy.context.view_layer.update()
+    api.restore_weights(limb)
+    bpy.context.view_layer.update()
+    assert kept_record(limb, PAINTED) is None
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    assert compare_with_file(SkinnedObject(limb), depsgraph, bind(limb)).parts == ()
 
 
 def test_one_undo_takes_it_back(limb: bpy.types.Object) -> None:

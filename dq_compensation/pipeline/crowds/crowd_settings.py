@@ -21,7 +21,7 @@ from ...scene.settings.declaration import (
     props,
 )
 from ...scene.settings.example_settings import Items
-from ...scene.settings.object_settings import add_settings, has_group
+from ...scene.settings.object_settings import add_settings, written_settings
 
 FarFigures = Literal["SAME", "HALF_RATE", "LINEAR"]
 _FAR_FIGURES = (
@@ -240,7 +240,7 @@ def crowd_of(obj: bpy.types.Object) -> DQCompensationCrowd:
 
 def is_crowd(obj: bpy.types.Object | None) -> bool:
     """Whether an object stands for a crowd."""
-    is_known = obj is not None and obj.type == "EMPTY" and has_group(obj)
+    is_known = obj is not None and obj.type == "EMPTY" and written_settings(obj) is not None
     return is_known and crowd_of(obj).is_crowd
 
 

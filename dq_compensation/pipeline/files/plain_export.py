@@ -22,7 +22,7 @@ from ...modifier.users_settings import end_meanwhile, set_meanwhile
 from ...scene.blender.armature import armature_of
 from ...scene.blender.own_objects import own_properties
 from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.settings.object_settings import has_group
+from ...scene.settings.object_settings import written_settings
 from ...session.changes import unfollowed
 from ...wording import listed
 from .files import cannot_write, read_only_refusal, selected_alone
@@ -169,7 +169,7 @@ def without_ours(objects: Iterable[bpy.types.Object]) -> Generator[None]:
     """Take away all of ours that an exporter could see; it is back as it was after the block."""
     with ExitStack() as stack:
         for obj in objects:
-            if obj.type == "MESH" and has_group(obj):
+            if obj.type == "MESH" and written_settings(obj) is not None:
                 _show_plain(stack, SkinnedObject(obj))
             bones = armature_of(obj).bones if obj.type == "ARMATURE" else ()
             for owner in (obj, obj.data, *bones):

@@ -19,7 +19,7 @@ from ...scene.settings.declaration import (
     props,
 )
 from ...scene.settings.example_settings import Items
-from ...scene.settings.object_settings import add_settings, has_group
+from ...scene.settings.object_settings import add_settings, written_settings
 from .takes import Interpolation
 
 INTERPOLATIONS = (
@@ -136,7 +136,8 @@ def take_settings_of(armature: bpy.types.Object) -> TakeSettings:
 
 def takes_of(armature: bpy.types.Object) -> list[DQCompensationTake]:
     """The takes of an armature object, in their order."""
-    return list(take_settings_of(armature).takes) if has_group(armature) else []
+    settings = written_settings(armature)
+    return [] if settings is None else list(settings.takes)
 
 
 def find_take(armature: bpy.types.Object, name: str) -> DQCompensationTake | None:

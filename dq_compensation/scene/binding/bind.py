@@ -354,7 +354,8 @@ def _bind(
     there = transformed_points(to_armature, rest)
     first = as_painted = modifier_influences(holder, modifier, weights, skeleton, there)
     if PAINTED.record in skinned.mesh and len(rest) == len(skinned.mesh.vertices):
-        first = kept_influences(obj, skeleton.names, PAINTED)
+        kept = kept_influences(obj, skeleton.names, PAINTED)
+        first = as_painted if kept.moves_like(as_painted) else kept
     soft = None if painted else _soft_influences(skinned, skeleton, there)
     group = holder.vertex_groups.find(modifier.vertex_group)
     mask = weights.of_group(group) if group >= 0 else None

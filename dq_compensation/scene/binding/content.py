@@ -37,8 +37,8 @@ from ..blender.mesh import (
 from ..blender.own_objects import SOFT_COPY_PROPERTY, is_hidden, record_in
 from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
 from ..blender.skinned_object import SkinnedObject
-from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, is_enabled, settings_of
-from ..stack import stack_of
+from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, settings_of
+from ..stack import stack_of, written_settings
 from .shape_key_offsets import example_items, shape_key_signature
 
 # The soft copy of a character: a hidden mesh with its vertices, which has the soft weights.
@@ -87,7 +87,8 @@ def softness_of(skinned: SkinnedObject) -> float:
 
 def keeps_soft_weights(skinned: SkinnedObject) -> bool:
     """Whether an object is to have soft weights, shown or not."""
-    return is_enabled(skinned.obj) and skinned.settings.softness > 0.0
+    settings = written_settings(skinned.obj)
+    return settings is not None and settings.is_enabled and settings.softness > 0.0
 
 
 def acting_soft_copy(skinned: SkinnedObject) -> bpy.types.Object | None:

@@ -23,7 +23,7 @@ from ...core.pose import Pose
 from ...core.skeleton import LimbAxis, Skeleton
 from ...errors import BindingError
 from ..blender.mesh import VertexGroupWeights, mesh_of, read_property
-from ..settings.object_settings import has_group, settings_of
+from ..settings.object_settings import written_settings
 
 Follow = Callable[[Float32s], Float32s]
 
@@ -244,9 +244,9 @@ class ExampleItem(NamedTuple):
 
 def example_items(obj: bpy.types.Object) -> tuple[ExampleItem, ...]:
     """The example poses of an object, in their order; none where the add-on is not registered."""
-    if not has_group(obj):
+    settings = written_settings(obj)
+    if settings is None:
         return ()
-    settings = settings_of(obj)
     bones = {bone.name: bone for bone in settings.example_bones}
     return tuple(
         ExampleItem(

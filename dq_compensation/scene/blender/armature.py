@@ -272,7 +272,8 @@ def flipped_name(name: str) -> str:
 @lru_cache(maxsize=4096)
 def bone_side(name: str) -> int:
     """The side that a name stands for: -1 left, 1 right, 0 the middle."""
-    letters = zip(name, flipped_name(name), strict=False)
+    rest = name.rpartition(":")[2]
+    letters = zip(rest, bpy.utils.flip_name(rest), strict=False)
     differing = next((letter for letter, other in letters if letter != other), "")
     return {"l": -1, "r": 1}.get(differing.lower(), 0)
 

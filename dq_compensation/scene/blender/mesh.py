@@ -117,7 +117,10 @@ def read_property(
         dtype: float32, int32 or bool; Blender converts where its own type is another one.
         shape: the shape of one item's value; () for a single number.
     """
-    return read_properties(items, [(name, dtype, shape)])[0]
+    values = np.zeros((len(items), *shape), dtype)
+    if values.size:
+        items.foreach_get(name, values.reshape(-1))
+    return values
 
 
 def read_properties(

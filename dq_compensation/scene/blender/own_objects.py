@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import bpy
 
-from ..settings.object_settings import settings_of
-from ..stack import drop_modifier, has_group, is_own_modifier
+from ..stack import drop_modifier, is_own_modifier, written_settings
 from .mesh import mesh_of
 
 # Records that the add-on keeps in a file as JSON: what is missing or damaged counts as none.
@@ -227,8 +226,8 @@ def temporary_copy(
     # A driver that was copied along would drive ours.
     copy.animation_data_clear()
     copy.hide_viewport = False
-    if has_group(copy):
-        settings_of(copy).is_enabled = False  # nobody follows it
+    if (settings := written_settings(copy)) is not None:
+        settings.is_enabled = False  # nobody follows it
     collection = (scene or bpy.context.scene).collection
     collection.objects.link(copy)
     try:

@@ -16,7 +16,7 @@ from ...core.compensation import Curve
 from ...core.deform import BLENDED_METHODS, Method
 from ...core.skeleton import BoneKind, LimbAxis
 from ...holding import held
-from ..stack import find_rig, has_group
+from ..stack import find_rig, written_settings
 from .bone_texts import (
     kinds_in,
     names_in,
@@ -583,25 +583,28 @@ def unregister() -> None:
 def settings_of(obj: bpy.types.Object) -> DQCompensationSettings:
     """The settings of an object; of an evaluated one, with animation and drivers.
 
-    Blender writes an empty group into an object that has none: ask `has_group` before reading those
-    of any object.
+    Blender writes an empty group into an object that has none: ask `written_settings` for those of
+    any object.
     """
     return obj.dq_compensation  # type: ignore[attr-defined]
 
 
 def is_enabled(obj: bpy.types.Object) -> bool:
     """Whether DQ Compensation deforms an object of any kind."""
-    return has_group(obj) and settings_of(obj).is_enabled
+    settings = written_settings(obj)
+    return settings is not None and settings.is_enabled
 
 
 def was_enabled(obj: bpy.types.Object) -> bool:
     """Whether an object is enabled, or was so once."""
-    return has_group(obj) and settings_of(obj).is_property_set("is_enabled")
+    settings = written_settings(obj)
+    return settings is not None and settings.is_property_set("is_enabled")
 
 
 def has_settings(armature: bpy.types.Object | None) -> TypeGuard[bpy.types.Object]:
     """Whether an armature has the settings of its character."""
-    return armature is not None and has_group(armature) and settings_of(armature).own
+    settings = None if armature is None else written_settings(armature)
+    return settings is not None and settings.own
 
 
 @held
@@ -613,7 +616,8 @@ def armature_with_settings(obj: bpy.types.Object) -> bpy.types.Object | None:
     Returns:
         of an evaluated object the evaluated armature, with animated and driven values.
     """
-    if not was_enabled(obj) or settings_of(obj).own:
+    settings = written_settings(obj)
+    if settings is None or settings.own or not settings.is_property_set("is_enabled"):
         return None
     armature = find_rig(obj)
     return armature if has_settings(armature) else None
@@ -645,12 +649,21 @@ class Settings(MethodSettings):
     by_example: bool = False
 
     @staticmethod
+    @held
     def of(obj: bpy.types.Object) -> Settings:
         """The settings of an object; of an evaluated one, with animation and drivers.
 
         A mesh that goes with its character has those of its armature, but for its groups.
         """
-        return _settings_that_act(obj) if has_group(obj) else Settings()
+        of_mesh = written_settings(obj)
+        if of_mesh is None:
+            return Settings()
+        armature = armature_with_settings(obj)
+        acting = of_mesh if armature is None else settings_of(armature)
+        values = {name: getattr(acting, name) for name in METHOD_SETTINGS}
+        values |= {name: getattr(of_mesh, name) for name in GROUP_SETTINGS}
+        acting_method, by_example = _acting(acting.method, acting.example_base)
+        return Settings(acting_method=acting_method, by_example=by_example, **values)
 
     def with_method(self, chosen_method: ChosenMethod, example_base: ExampleBase) -> Settings:
         """The same with another method."""
@@ -712,15 +725,6 @@ class Settings(MethodSettings):
         return self.acting_method == "COMPENSATED"
 
 
-@held
-def _settings_that_act(obj: bpy.types.Object) -> Settings:
-    of_mesh, acting = settings_of(obj), settings_of(armature_with_settings(obj) or obj)
-    values = {name: getattr(acting, name) for name in METHOD_SETTINGS}
-    values |= {name: getattr(of_mesh, name) for name in GROUP_SETTINGS}
-    acting_method, by_example = _acting(acting.method, acting.example_base)
-    return Settings(acting_method=acting_method, by_example=by_example, **values)
-
-
 def _acting(chosen: ChosenMethod, example_base: ExampleBase) -> tuple[Method, bool]:
     """The acting method, and whether examples correct it."""
     if chosen == "SPHERICAL_JOINT_BY_EXAMPLE":
@@ -736,9 +740,9 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
 
     None where the add-on is not registered.
     """
-    if not has_group(obj):
+    settings = written_settings(obj)
+    if settings is None:
         return frozenset()
-    settings = settings_of(obj)
     names = {item.bone for item in settings.examples}
     names |= {bone.name for bone in settings.example_bones}
     names |= {settings.example_bone, settings.support_bone}
