@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.joint_softness import less_soft, parents_at_joints, softness_between
 from ..analysis.limbs import Limbs
 from ..analysis.mesh_graph import islands
 from ..analysis.seams import SeamMesh
@@ -26,7 +27,7 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Intege
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.ropes import rope_shares
-from ..core.skeleton import BoneKinds, LimbAxis, Skeleton, bones_of
+from ..core.skeleton import BoneKinds, JointStrengths, LimbAxis, Skeleton, bones_of
 from ..core.topology import MeshArrays
 from ..core.vectors import cross
 from ..errors import UserError
@@ -155,6 +156,7 @@ class JoinedSkin:
         limbs: shape (B,), of `SkinAtRest.limbs_of_bones`.
         features: shape (B,), bones of a face: they keep their weights.
         rigid: shape (n,), the points of rigid pieces.
+        found: the new weights that were found last, by what they were made with.
     """
 
     skins: tuple[Skin, ...]
@@ -166,6 +168,7 @@ class JoinedSkin:
     limbs: Int32s
     features: Booleans
     rigid: Booleans
+    found: dict[object, list[SoftWeights]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -226,6 +229,9 @@ class JoinedSkin:
             amounts: of each mesh that does not keep its weights.
             most: limbs that a vertex follows.
         """
+        key = tuple(amounts), most
+        if key in self.found:
+            return self.found[key]
         count = len(self.surface.vertices)
         locks, kind = self._locks
         kept = (locks | self.features)[kind[self.mesh_of_vertex[self.surface.vertices]]]
@@ -250,7 +256,9 @@ class JoinedSkin:
             fixed=self.fixed,
             matches=self._matches(of_mesh, np.concatenate(beside)[self.surface.vertices]),
         )
-        return [self._of_mesh(row, soft) for row in range(len(amounts))]
+        self.found.clear()
+        self.found[key] = [self._of_mesh(row, soft) for row in range(len(amounts))]
+        return self.found[key]
 
     def _matches(self, of_mesh: Floats, amounts: Floats) -> Matches:
         """What changes as what it lies on does; copies that are softened by other amounts do not.
@@ -293,6 +301,27 @@ class JoinedSkin:
         joined = np.array([locks[labels == label].any(axis=0) for label in labels])
         kinds, kind = np.unique(joined, axis=0, return_inverse=True)
         return kinds, kind.reshape(-1)
+
+    @cached_property
+    def parents_at_joints(self) -> Int32s:
+        """Shape (B,), the bone that each bone turns with where joints are tested; -1 for none."""
+        first = self.skins[0]
+        influences = self.influences.at(self.surface.vertices)
+        bones = first.skeleton, first.limb_axis
+        return parents_at_joints(
+            SkinAtRest(
+                self.surface.positions, influences, *bones, sides=first.sides, kinds=first.kinds
+            )
+        )
+
+    def less_soft(self, row: int, soft: SoftWeights, softness: JointStrengths) -> SoftWeights:
+        """The new weights of a mesh where some joints are less soft."""
+        if all(value == 1.0 for _, value in softness):
+            return soft
+        between = softness_between(softness, self.parents_at_joints)
+        painted = self.skins[row].influences.at(soft.vertices)
+        found = less_soft(painted, Influences(soft.bones, soft.weights), between)
+        return SoftWeights(soft.vertices, found.bones, found.weights)
 
     def _of_mesh(self, row: int, soft: SoftWeights) -> SoftWeights:
         """The new weights of one mesh."""
@@ -354,7 +383,9 @@ def softened_together(
     most: int,
     body: Skin | None = None,
     fixed: Sequence[Skin] = (),
+    *,
     known: dict[tuple[Skin, ...], JoinedSkin] | None = None,
+    joints: Sequence[JointStrengths] | None = None,
 ) -> Generator[float, None, list[Softened]]:
     """The new weights of meshes of one character: what lies on a body changes as that does.
 
@@ -366,6 +397,7 @@ def softened_together(
         fixed: meshes that keep the weights that they have; others may lie on them, or meet them:
             seams then have their weights.
         known: what was joined of these very skins before; it gets what is joined now.
+        joints: of each mesh, how softly its weights act at some joints; None: all fully.
     """
     if body is not None and body not in skins:
         # Clothes start where the body did.
@@ -378,8 +410,9 @@ def softened_together(
     changes = yield from joined.softened(amounts, most)
     found = []
     for row, (skin, soft) in enumerate(zip(skins, changes, strict=True)):
+        new = soft if joints is None else joined.less_soft(row, soft, joints[row])
         below = int(joined.layers.bodies[row])
         moves = skin.influences.moving_bones(len(joined.features)) & joined.features
         features = () if below >= 0 else tuple(np.flatnonzero(moves).tolist())
-        found.append(Softened(skin, soft, joined.skins[below] if below >= 0 else None, features))
+        found.append(Softened(skin, new, joined.skins[below] if below >= 0 else None, features))
     return found

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import Float32s, Indices, Int32s, Integers
 from ..core.influences import Influences
+from ..core.skeleton import JointStrengths
 from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
@@ -45,9 +46,9 @@ from ..scene.blender.own_objects import keep_record, text_in
 from ..scene.blender.rigging import VISIBILITY, deformation_refusal, rig_of, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
-from ..scene.settings.bone_texts import kinds_by_index
+from ..scene.settings.bone_texts import kinds_by_index, strengths_by_index
 from ..scene.settings.declaration import frozen_values, props
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
 from ..scene.vertex_groups import (
     BAKED_BONES,
@@ -214,9 +215,13 @@ def soften_weights(
         amounts = [options.amount] * len(members)
         beside = body is None and alone is None
         kept = _linked_skins(rig, objects, depsgraph) if beside else []
-        steps = softened_together(
-            members, amounts, options.influences, None if body is None else skins[body], kept
-        )
+        below = None if body is None else skins[body]
+        joints = [
+            _chosen_softness(obj, skins[obj].skeleton.names)
+            for obj in objects
+            if skins[obj] in members
+        ]
+        steps = softened_together(members, amounts, options.influences, below, kept, joints=joints)
         doing = f"Softening {listed([skin.name for skin in members])}"
         part = number / len(characters), 1.0 / len(characters)
         softened += yield from with_progress(steps, doing, *part)
@@ -426,6 +431,7 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
     body = skinned.settings.lies_on
     chosen = kinds_by_index(skinned.settings.bone_kinds, bones.keys())
     kinds = [list(each) for each in chosen]
+    joints = [list(each) for each in _chosen_softness(skinned.obj, bones.keys())]
     return (
         ({} if body is None else {"lies on": body.name})
         | {
@@ -441,7 +447,13 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
             "vertices": len(skinned.mesh.vertices),
         }
         | ({"bone kinds": kinds} if kinds else {})
+        | ({"joint softness": joints} if joints else {})
     )
+
+
+def _chosen_softness(obj: bpy.types.Object, names: Sequence[str]) -> JointStrengths:
+    """How softly the weights act at the heads of bones of these names, where the user chose it."""
+    return strengths_by_index(Settings.of(obj).joint_softness, names)
 
 
 def _place(skinned: SkinnedObject) -> str | None:
@@ -464,6 +476,8 @@ def _soft_influences(
     softness: Sequence[float],
     fixed: Sequence[Skin] = (),
     joined: dict[tuple[Skin, ...], JoinedSkin] | None = None,
+    *,
+    joints: Sequence[JointStrengths],
 ) -> Generator[float, None, list[tuple[Influences, tuple[int, ...]]]]:
     """The influences of meshes of one character, and the bones that are parts of a face.
 
@@ -474,7 +488,9 @@ def _soft_influences(
     yield 0.0
     if not softens:
         return [(skin.influences, ()) for skin in skins]
-    found = yield from softened_together(skins, softness, _INFLUENCES, fixed=fixed, known=joined)
+    found = yield from softened_together(
+        skins, softness, _INFLUENCES, fixed=fixed, known=joined, joints=joints
+    )
     return [(each.influences, each.features) for each in found]
 
 
@@ -505,7 +521,9 @@ def soften_copies(
     below = [(obj, bind(obj, follow=False)) for obj in fixed]
     kept = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in below]
     softness = [records[obj]["softness"] for obj in first]
-    steps = _soft_influences(read.skins, softness, kept, read.joined)
+    names = read.skins[0].skeleton.names
+    joints = [_chosen_softness(obj, names) for obj in first]
+    steps = _soft_influences(read.skins, softness, kept, read.joined, joints=joints)
     found = yield from with_progress(steps, doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
@@ -553,7 +571,7 @@ def _read_skins(
         used = skinned.obj, skinned.mesh, skinned.rig, below
         uids = [each and each.session_uid for each in used]
         digests = {**records[skinned.obj], **structure_of(skinned)}
-        for name in (SOFT_WEIGHTS, "softness", OTHER_MESHES):
+        for name in (SOFT_WEIGHTS, "softness", "joint softness", OTHER_MESHES):
             digests.pop(name, None)
         place = object_to_armature(skinned.obj, skinned.rig).tolist()
         kept = text_in(skinned.mesh, PAINTED.record), skinned.settings.limb_axis
@@ -598,7 +616,9 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
     if not softness:
         return painted
     skin = Skin.of(obj, painted, _all_vertices(painted))
-    return replace(painted, influences=run_through(_soft_influences([skin], [softness]))[0][0])
+    joints = [_chosen_softness(obj, skin.skeleton.names)]
+    steps = _soft_influences([skin], [softness], joints=joints)
+    return replace(painted, influences=run_through(steps)[0][0])
 
 
 def _write_soft_copy(
