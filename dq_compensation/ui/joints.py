@@ -9,12 +9,15 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from bpy.types import Bone, Context, Event, Menu, Object, Operator, UILayout
 
+from ..analysis.soft_proof import LessSoft
 from ..examples.operators import active_character
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
 from ..modifier.written_record import FoundBones, found_bones, joint_counts
 from ..painting.panel import draw_overlay
+from ..scene.binding.content import less_soft_by_name
 from ..scene.blender.armature import armature_of, flipped_name
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import selected_characters
 from ..scene.settings.bone_texts import (
     KINDS,
@@ -168,7 +171,17 @@ def _choose_softness(
 def _softness_of(bone: Bone) -> float:
     """The slider of the active bone: what the active character has."""
     obj = _shown(bpy.context)
-    return 1.0 if obj is None else Settings.of(obj).softness_of_joints.get(bone.name, 1.0)
+    if obj is None:
+        return 1.0
+    chosen = Settings.of(obj).softness_of_joints.get(bone.name)
+    found = _less_soft(obj).get(bone.name) if chosen is None else None
+    return chosen if chosen is not None else 1.0 if found is None else found.softness
+
+
+def _less_soft(obj: Object) -> dict[str, LessSoft]:
+    """The joints at which the proof found that the weights act less softly, by their bones."""
+    # All meshes that are softened together have the same.
+    return less_soft_by_name(SkinnedObject(obj)) if find_rig(obj) is not None else {}
 
 
 def _set_softness(bone: Bone, softness: float) -> None:
@@ -372,7 +385,8 @@ def _listed(obj: Object) -> frozenset[str]:
     """The names of the bones in the list."""
     acting = Settings.of(obj)
     names = _found(obj).all.union(
-        acting.strengths_of_joints, acting.softness_of_joints, acting.kinds_of_bones
+        *(acting.strengths_of_joints, acting.softness_of_joints, acting.kinds_of_bones),
+        _less_soft(obj),
     )
     if acting.twist_spread:
         names = names.union(acting.bones_left_out("twist_left_out"))
@@ -471,7 +485,18 @@ def _about(obj: Object, bone: str) -> str:
         text = f"Nothing is compensated at its head: {reason}."
     if acting.by_example and settings_of(obj).example_bones.get(bone) is not None:
         text += " It has example poses."
+    if (less := _less_soft(obj).get(bone)) is not None and acting.softness:
+        text += f" {_why_less_soft(less, chosen=bone in acting.softness_of_joints)}"
     return f"{bone}: {taken}. {text}"
+
+
+def _why_less_soft(less: LessSoft, *, chosen: bool) -> str:
+    """What the proof found at a joint."""
+    longest = f"{less.soft:.1f} times as long as at rest, {less.painted:.1f} times as painted"
+    if chosen:
+        return f"With all softness an edge gets {longest}."
+    acts = "Its weights are as painted" if less.softness == 0.0 else "Its weights are half as soft"
+    return f"{acts}: with all softness an edge gets {longest}."
 
 
 def _count(obj: Object) -> str:
