@@ -22,7 +22,12 @@ from ..scene.blender.own_objects import is_hidden, is_posed_copy
 from ..scene.blender.rigging import deformation_refusal, rig_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import LOOKS, Look
-from ..scene.settings.bone_texts import changed_kinds, kinds_refusal, strengths_refusal
+from ..scene.settings.bone_texts import (
+    changed_kinds,
+    joint_softness_refusal,
+    kinds_refusal,
+    strengths_refusal,
+)
 from ..scene.settings.declaration import declared_in, frozen_values
 from ..scene.settings.object_settings import (
     CHARACTER_CHOICES,
@@ -170,7 +175,11 @@ def _write(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:
             setattr(settings_of(obj), name, value)
 
 
-_BONE_REFUSALS = {"bone_kinds": kinds_refusal, "joint_strengths": strengths_refusal}
+_BONE_REFUSALS = {
+    "bone_kinds": kinds_refusal,
+    "joint_strengths": strengths_refusal,
+    "joint_softness": joint_softness_refusal,
+}
 
 
 def _require_values(obj: bpy.types.Object, values: Mapping[str, Any]) -> None:

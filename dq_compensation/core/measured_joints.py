@@ -136,6 +136,16 @@ class MeasuredJoints:
             swings = swings.towards(other.swings, shares)
         return replace(self, joints=joints, bones=bones, amounts=amounts, swings=swings)
 
+    def at(self, rows: Integers) -> MeasuredJoints:
+        """The same for some vertices."""
+        return replace(
+            self,
+            joints=self.joints[rows],
+            bones=self.bones[rows],
+            amounts=self.amounts[rows],
+            swings=None if self.swings is None else self.swings.at(rows),
+        )
+
     @property
     def points_aside(self) -> bool:
         """Whether any vertex is measured against a limb that points aside: `LimbJoints.aside`."""

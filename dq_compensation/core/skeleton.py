@@ -23,9 +23,8 @@ BONE_KINDS: tuple[BoneKind, ...] = get_args(BoneKind)
 BoneKinds = tuple[tuple[int, BoneKind], ...]
 """What the user has said of some bones, by their indices, rising."""
 JointStrengths = tuple[tuple[int, float], ...]
-"""How much of the compensation acts at the heads of some bones, 0 to 1, by their indices, rising.
-
-At all other heads all of it does."""
+"""How much of the compensation acts at the heads of some bones, 0 to 1, by their indices, rising;
+or how softly the weights act there. At all other heads all of it does."""
 # Products of a bone's axes that are farther from those of orthonormal ones are no rounding.
 _SKEW = 2e-5
 # The cosine of 50 degrees: where a bendy bone leaves the line from head to tail by more, the curved

@@ -32,7 +32,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Float64s, Floats, Indices, Int32s
+from ..arrays import Float64s, Floats, Indices, Int32s, Integers
 from .influences import Influences
 from .limb_joints import SHORTEST_RAY, LimbJoints, Paths, SkinAtRest, hinge_confidence
 from .pose import Pose
@@ -149,6 +149,11 @@ class SwingJoints:
     def acts(self) -> bool:
         """Whether any vertex is moved at all."""
         return bool(self.amounts.any())
+
+    def at(self, rows: Integers) -> SwingJoints:
+        """The same for some vertices."""
+        parts = {name: getattr(self, name)[rows] for name in ("joints", "amounts", "hinged")}
+        return replace(self, **parts)
 
     def towards(self, other: SwingJoints, shares: Floats) -> SwingJoints:
         """The same where skin goes over to skin whose joints were found elsewhere.

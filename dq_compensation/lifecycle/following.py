@@ -46,6 +46,7 @@ from ..session.status import (
 from ..softness.softening import ReadSkins, softness_refusal, with_softness
 from .following_softness import (
     SOFTNESS_IS_OLD,
+    unproved_objects,
     waiting_objects,
 )
 from .moving import is_changed_by_frame
@@ -288,7 +289,7 @@ def check_now() -> float | None:
     if compared:
         return _CHECK_AGAIN_AFTER
     waits = check_all(bpy.context.evaluated_depsgraph_get())
-    if waiting_objects():
+    if waiting_objects() or unproved_objects():
         for start in SOFTNESS_IS_OLD:
             start()
     tag_redraw()

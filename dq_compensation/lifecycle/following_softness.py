@@ -9,7 +9,7 @@ bakes, settles them first.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import bpy
@@ -27,12 +27,14 @@ from ..scene.binding.content import (
     digest_of_bones,
     digest_of_modifiers_before,
     keeps_soft_weights,
+    less_soft_joints,
     record_of,
     soft_copy,
 )
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
+from ..scene.settings.addon_preferences import soft_weights_are_proved
 from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.vertex_groups import PAINTED, kept_record
 from ..session.changes import Followers, is_new, remember_new
@@ -130,15 +132,16 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
 
 
 def soften_now(obj: bpy.types.Object) -> None:
-    """Compute the soft weights of an object and of all that is softened together with it."""
-    records = _records(obj)
+    """Compute and prove the soft weights of an object and of all that is softened with it."""
+    records, proves = _records(obj), soft_weights_are_proved()
     try:
-        run_through(soften_copies(records, _fixed_beside(obj)))
+        run_through(soften_copies(records, _fixed_beside(obj), proves=proves))
     except UserError as error:
         _fail(obj, records[obj], error)
         return
     for each in records:
-        status_of(each).softness.is_old = False
+        known = status_of(each).softness
+        known.is_old, known.to_prove = False, True
 
 
 def detach_new_soft_copy(obj: bpy.types.Object) -> None:
@@ -188,6 +191,24 @@ def waiting_objects() -> list[bpy.types.Object]:
         and not deformation_refusal(SkinnedObject(obj))
         and not _is_stopped(obj)
     ]
+
+
+def unproved_objects() -> list[bpy.types.Object]:
+    """The enabled objects whose soft weights are right, and were not proved yet.
+
+    What was computed in another session is as it was saved: it looks the same everywhere.
+    """
+    if not soft_weights_are_proved():
+        return []
+    return [obj for obj in enabled_objects() if is_unproved(obj)]
+
+
+def is_unproved(obj: bpy.types.Object) -> bool:
+    """Whether the soft weights of an enabled object are still to be proved."""
+    known, skinned = status_of(obj).softness, SkinnedObject(obj)
+    if not known.to_prove or known.is_old or not _is_softened(skinned):
+        return False
+    return soft_copy(skinned) is not None and less_soft_joints(skinned) is None
 
 
 def _is_stopped(obj: bpy.types.Object) -> bool:
@@ -275,7 +296,7 @@ def _wanted(obj: bpy.types.Object) -> dict[str, Any]:
 
 
 def soften_waiting() -> Generator[Progress, None, int]:
-    """Compute the soft weights that are old, one object after the other.
+    """Compute the soft weights that are old, one character after the other.
 
     It ends where something changes meanwhile; the next check begins anew.
 
@@ -285,25 +306,35 @@ def soften_waiting() -> Generator[Progress, None, int]:
     Returns:
         how many objects have new ones.
     """
+    return (yield from _compute(waiting_objects, proves=False))
+
+
+def prove_waiting() -> Generator[Progress, None, int]:
+    """Likewise prove those that were computed in this session and are not proved yet."""
+    return (yield from _compute(unproved_objects, proves=True))
+
+
+def _compute(
+    find: Callable[[], list[bpy.types.Object]], *, proves: bool
+) -> Generator[Progress, None, int]:
     done = 0
-    while waiting := waiting_objects():
+    while waiting := find():
         uid, records = waiting[0].session_uid, _records(waiting[0])
         wanted = records[waiting[0]]
         uids = [each.session_uid for each in records]
-        steps = soften_copies(records, _fixed_beside(waiting[0]))
+        steps = soften_copies(records, _fixed_beside(waiting[0]), proves=proves)
         try:
             for progress in steps:
                 yield progress
-                if not any(
-                    obj.session_uid == uid and _wanted(obj) == wanted for obj in waiting_objects()
-                ):
+                if not any(obj.session_uid == uid and _wanted(obj) == wanted for obj in find()):
                     check_soon()
                     return done
         except UserError as error:
             _fail(waiting[0], wanted, error)  # it was bound in the first step
         else:
             for each in uids:
-                memories(Status)[each].softness.is_old = False
+                known = memories(Status)[each].softness
+                known.is_old, known.to_prove = False, True
             done += len(uids)
             check_soon(0.0)
         finally:
@@ -312,9 +343,11 @@ def soften_waiting() -> Generator[Progress, None, int]:
 
 
 def stop_waiting() -> None:
-    """Keep the last soft weights until something changes again."""
+    """Keep the last soft weights until something changes again, and prove none."""
     for obj in waiting_objects():
         status_of(obj).softness.stopped = _wanted(obj)
+    for obj in unproved_objects():
+        status_of(obj).softness.to_prove = False
 
 
 def resume() -> None:

@@ -94,7 +94,7 @@ from ..session.status import (
 from ..viewport.gpu_objects import drawing_refusal
 from ..viewport.look import hidden_from_camera_rays
 from .character_settings import begin_character, follow_armature
-from .following_softness import awaits_first, follow_softness, soften_now
+from .following_softness import awaits_first, follow_softness, is_unproved, soften_now
 from .moving import has_moved_since, is_being_edited, is_object_animated, key_values
 from .notes import about_twists, find_notes
 from .posing import remember_armature
@@ -227,7 +227,8 @@ def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
             look.status.softness.content = None
     for look in looks:
         look.follow_softness()
-    if not any(look.status.softness.is_old for look in looks):
+    unproved = {look.mesh.obj for look in looks if is_unproved(look.mesh.obj)} if at_once else set()
+    if not unproved and not any(look.status.softness.is_old for look in looks):
         return
     # Those of the others are old with them.
     beside = [look for look in known if look not in looks]
@@ -238,7 +239,9 @@ def _soften(looks: list[_Look], every: list[_Look], *, at_once: bool) -> None:
         check_soon()
         return
     for look in looks:
-        if look.status.softness.is_old:
+        if look.status.softness.is_old or (
+            look.mesh.obj in unproved and is_unproved(look.mesh.obj)
+        ):
             with look.keeps_errors():
                 soften_now(look.mesh.obj)
 

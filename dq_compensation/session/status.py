@@ -137,6 +137,7 @@ class Softness:
         problem: why none act, a sentence for the panel.
         stopped: what they were to be made from when the user stopped them, or when they failed.
         failure: why they failed, a sentence.
+        to_prove: whether they were computed in this session, so that their proof belongs to it.
         removed_for_undo: name and session_uid of the soft copy that the object had before an undo.
     """
 
@@ -146,6 +147,7 @@ class Softness:
     problem: str | None = None
     stopped: dict[str, Any] | None = None
     failure: str | None = None
+    to_prove: bool = False
     removed_for_undo: tuple[str, int] | None = None
 
 

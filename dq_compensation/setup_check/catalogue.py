@@ -31,7 +31,7 @@ from .checks import (
     unweighted_vertices,
 )
 from .checks.armature_modifier import ARMATURE_MODIFIER, MULTI_MODIFIER
-from .checks.bone_groups import BONE_GROUPS, IDLE_JOINTS, SHARED_JOINTS
+from .checks.bone_groups import BONE_GROUPS, IDLE_JOINTS, SHARED_JOINTS, SOFT_JOINTS
 from .checks.mirrored import MIRRORED_NAMES, MIRRORED_ROLLS, MIRRORED_WEIGHTS
 from .checks.refusal import REFUSAL, STALE_BINDING
 from .checks.shape_keys import SHAPE_KEYS
@@ -62,6 +62,7 @@ CHECKS: list[Check] = [
     SHAPE_KEYS,
     STALE_BINDING,
     IDLE_JOINTS,
+    SOFT_JOINTS,
     MIRRORED_WEIGHTS,
     MIRRORED_NAMES,
     MIRRORED_ROLLS,

@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..scene.binding.content import digest
+from ..scene.binding.content import digest, less_soft_joints
 from ..scene.blender.animation_curves import animated_paths, key_points, played_actions
 from ..scene.blender.mesh import mesh_of, read_edges, read_positions, read_property, read_weights
 from ..scene.blender.rna_properties import plain_values
@@ -75,6 +75,7 @@ def _of_object(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterato
         # No check reads what drivers of our modifier read, nor what the user ignores.
         settings = _values(settings_of(obj))
         yield [each for each in settings if each[0] not in {*FOLLOWED_SETTINGS, "ignored"}]
+        yield less_soft_joints(SkinnedObject(obj))
     if obj.pose is not None and len(obj.pose.bones):
         yield read_property(obj.pose.bones, "scale", np.float32, (3,))
         yield [list(_values(each)) for bone in obj.pose.bones for each in bone.constraints]

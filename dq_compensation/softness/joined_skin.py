@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.joint_softness import less_soft, parents_at_joints, softness_between
 from ..analysis.limbs import Limbs
 from ..analysis.mesh_graph import islands
 from ..analysis.seams import SeamMesh
+from ..analysis.soft_proof import LessSoft, ProvedSkin
 from ..analysis.soft_weights import (
     Matches,
     SkinSurface,
@@ -26,7 +29,7 @@ from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Intege
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.ropes import rope_shares
-from ..core.skeleton import BoneKinds, LimbAxis, Skeleton, bones_of
+from ..core.skeleton import BoneKinds, JointStrengths, LimbAxis, Skeleton, bones_of
 from ..core.topology import MeshArrays
 from ..core.vectors import cross
 from ..errors import UserError
@@ -40,6 +43,7 @@ from ..scene.binding.layers import (
     joined_surface,
 )
 from ..scene.settings.object_settings import settings_of
+from ..steps import part_of
 from ..wording import counted
 
 
@@ -155,6 +159,8 @@ class JoinedSkin:
         limbs: shape (B,), of `SkinAtRest.limbs_of_bones`.
         features: shape (B,), bones of a face: they keep their weights.
         rigid: shape (n,), the points of rigid pieces.
+        found: the new weights that were found last, by what they were made with.
+        proved: likewise, the joints at which these act less softly.
     """
 
     skins: tuple[Skin, ...]
@@ -166,6 +172,8 @@ class JoinedSkin:
     limbs: Int32s
     features: Booleans
     rigid: Booleans
+    found: dict[object, list[SoftWeights]] = field(default_factory=dict)
+    proved: dict[object, list[LessSoft]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -226,6 +234,9 @@ class JoinedSkin:
             amounts: of each mesh that does not keep its weights.
             most: limbs that a vertex follows.
         """
+        key = tuple(amounts), most
+        if key in self.found:
+            return self.found[key]
         count = len(self.surface.vertices)
         locks, kind = self._locks
         kept = (locks | self.features)[kind[self.mesh_of_vertex[self.surface.vertices]]]
@@ -250,7 +261,9 @@ class JoinedSkin:
             fixed=self.fixed,
             matches=self._matches(of_mesh, np.concatenate(beside)[self.surface.vertices]),
         )
-        return [self._of_mesh(row, soft) for row in range(len(amounts))]
+        self.found.clear()
+        self.found[key] = [self._of_mesh(row, soft) for row in range(len(amounts))]
+        return self.found[key]
 
     def _matches(self, of_mesh: Floats, amounts: Floats) -> Matches:
         """What changes as what it lies on does; copies that are softened by other amounts do not.
@@ -294,6 +307,58 @@ class JoinedSkin:
         kinds, kind = np.unique(joined, axis=0, return_inverse=True)
         return kinds, kind.reshape(-1)
 
+    def proof(
+        self, softened: Sequence[Softened], key: object
+    ) -> Generator[float, None, list[LessSoft]]:
+        """The joints at which the new weights have to act less softly: `ProvedSkin.proof`.
+
+        Args:
+            softened: of each mesh that does not keep its weights, fully.
+            key: what they were made with.
+        """
+        if key not in self.proved:
+            kept = [skin.influences for skin in self.skins[len(softened) :]]
+            soft = Influences.joined([*(each.influences for each in softened), *kept])
+            edges = [skin.faces.edges for skin in self.skins]
+            starts = np.searchsorted(self.mesh_of_vertex, np.arange(len(self.skins)))
+            of_all = [each + start for each, start in zip(edges, starts, strict=True)]
+            ends = self.surface.point_of_vertex[np.concatenate(of_all)]
+            meshes = np.repeat(np.arange(len(edges)), [len(each) for each in edges])
+            apart = ends[:, 0] != ends[:, 1]
+            proved = ProvedSkin(self._points, ends[apart], meshes[apart])
+            found = yield from proved.proof(soft.at(self.surface.vertices))
+            self.proved.clear()
+            self.proved[key] = found
+        return self.proved[key]
+
+    @cached_property
+    def _points(self) -> SkinAtRest:
+        """The points with the weights as they are now, on all bones."""
+        first = self.skins[0]
+        influences = Influences.joined([skin.influences for skin in self.skins])
+        return SkinAtRest(
+            self.surface.positions.astype(np.float32),
+            influences.at(self.surface.vertices),
+            first.skeleton,
+            first.limb_axis,
+            sides=first.sides,
+            kinds=first.kinds,
+        )
+
+    @cached_property
+    def parents_at_joints(self) -> Int32s:
+        """Shape (B,), the bone that each bone turns with where joints are tested; -1 for none."""
+        return parents_at_joints(self._points)
+
+    def less_soft(self, row: int, soft: SoftWeights, softness: JointStrengths) -> SoftWeights:
+        """The new weights of a mesh where some joints are less soft."""
+        if all(value == 1.0 for _, value in softness):
+            return soft
+        between = softness_between(softness, self.parents_at_joints)
+        painted = self.skins[row].influences.at(soft.vertices)
+        found = less_soft(painted, Influences(soft.bones, soft.weights), between)
+        return SoftWeights(soft.vertices, found.bones, found.weights)
+
     def _of_mesh(self, row: int, soft: SoftWeights) -> SoftWeights:
         """The new weights of one mesh."""
         begin = int(np.searchsorted(self.mesh_of_vertex, row))
@@ -330,12 +395,15 @@ class Softened:
     Attributes:
         body: the mesh whose change most of its weights took; None: it was softened by itself.
         features: the bones that kept their weights as parts of a face; none with a body.
+        less_soft: the joints at which the proof found that its weights have to act less; None:
+            there was none.
     """
 
     skin: Skin
     soft: SoftWeights
     body: Skin | None
     features: tuple[int, ...]
+    less_soft: tuple[LessSoft, ...] | None = None
 
     @property
     def influences(self) -> Influences:
@@ -348,13 +416,20 @@ class Softened:
         return Influences.from_triples(vertices, *of, count)
 
 
+Proof = Literal["MADE"] | Sequence[LessSoft] | None
+"""The proof of soft weights: it is to be made now, this is what was found before, or none."""
+
+
 def softened_together(
     skins: Sequence[Skin],
     amounts: Sequence[float],
     most: int,
     body: Skin | None = None,
     fixed: Sequence[Skin] = (),
+    *,
     known: dict[tuple[Skin, ...], JoinedSkin] | None = None,
+    joints: Sequence[JointStrengths] | None = None,
+    proof: Proof = None,
 ) -> Generator[float, None, list[Softened]]:
     """The new weights of meshes of one character: what lies on a body changes as that does.
 
@@ -366,6 +441,9 @@ def softened_together(
         fixed: meshes that keep the weights that they have; others may lie on them, or meet them:
             seams then have their weights.
         known: what was joined of these very skins before; it gets what is joined now.
+        joints: of each mesh, how softly its weights act at some joints, whatever the proof finds;
+            None: it is not chosen anywhere.
+        proof: see `Proof`.
     """
     if body is not None and body not in skins:
         # Clothes start where the body did.
@@ -375,11 +453,23 @@ def softened_together(
     if known is not None:
         known.clear()
         known[key] = joined
-    changes = yield from joined.softened(amounts, most)
+    proves = proof == "MADE"
+    changes = yield from part_of(joined.softened(amounts, most), 0.0, 0.4 if proves else 1.0)
     found = []
     for row, (skin, soft) in enumerate(zip(skins, changes, strict=True)):
         below = int(joined.layers.bodies[row])
         moves = skin.influences.moving_bones(len(joined.features)) & joined.features
         features = () if below >= 0 else tuple(np.flatnonzero(moves).tolist())
         found.append(Softened(skin, soft, joined.skins[below] if below >= 0 else None, features))
+    less: tuple[LessSoft, ...] | None = None
+    if proves:
+        key = tuple(amounts), most
+        less = tuple((yield from part_of(joined.proof(found, key), 0.4, 0.6)))
+    elif proof is not None:
+        less = tuple(proof)
+    proved = {each.bone: each.softness for each in less or ()}
+    for row, each in enumerate(found):
+        chosen = proved | dict(() if joints is None else joints[row])
+        soft = joined.less_soft(row, each.soft, tuple(sorted(chosen.items())))
+        found[row] = replace(each, soft=soft, less_soft=less)
     return found

@@ -8,7 +8,14 @@ from typing import Any, cast
 import bpy
 from bpy.types import Context, Event, Object, Operator, UILayout
 
-from ..lifecycle.following_softness import SOFTNESS_IS_OLD, resume, soften_waiting, stop_waiting
+from ..lifecycle.following_softness import (
+    SOFTNESS_IS_OLD,
+    prove_waiting,
+    resume,
+    soften_waiting,
+    stop_waiting,
+    waiting_objects,
+)
 from ..scene.blender.mesh import mesh_of
 from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ..scene.settings.object_settings import settings_of
@@ -128,6 +135,8 @@ _work: Work | None = None
 
 def _softened() -> Steps:
     yield from soften_waiting()
+    if not waiting_objects():
+        yield from prove_waiting()
     return []
 
 
@@ -191,9 +200,11 @@ class DQC_OT_stop_softness(Operator):
         return _work is not None
 
     def execute(self, context: Context) -> OperatorResult:
+        are_old = bool(waiting_objects())
         stop_waiting()
         _end()
-        self.report({"WARNING"}, "Stopped: the soft weights are outdated")
+        left = "the soft weights are outdated" if are_old else "the soft weights are not tested"
+        self.report({"WARNING"}, f"Stopped: {left}")
         return {"FINISHED"}
 
 

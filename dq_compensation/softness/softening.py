@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any
+from dataclasses import KW_ONLY, astuple, dataclass, field, replace
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
 
+from ..analysis.soft_proof import LessSoft
 from ..arrays import Float32s, Indices, Int32s, Integers
 from ..core.influences import Influences
+from ..core.skeleton import JointStrengths
 from ..errors import UserError, raise_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     FEATURES_PROPERTY,
+    LESS_SOFT,
     OTHER_MESHES,
     RECORD_PROPERTY,
     SOFT_WEIGHTS,
     digest,
     digest_of_bones,
+    digest_of_found_weights,
     followed_modifiers,
+    less_soft_joints,
+    record_of,
     reshaping_modifiers,
     soft_copy,
     structure_of,
@@ -45,9 +51,10 @@ from ..scene.blender.own_objects import keep_record, text_in
 from ..scene.blender.rigging import VISIBILITY, deformation_refusal, rig_of, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
-from ..scene.settings.bone_texts import kinds_by_index
+from ..scene.settings.addon_preferences import soft_weights_are_proved
+from ..scene.settings.bone_texts import kinds_by_index, strengths_by_index
 from ..scene.settings.declaration import frozen_values, props
-from ..scene.settings.object_settings import settings_of
+from ..scene.settings.object_settings import Settings, settings_of
 from ..scene.stack import find_rig
 from ..scene.vertex_groups import (
     BAKED_BONES,
@@ -63,7 +70,7 @@ from ..scene.vertex_groups import restore_weights as restore_kept
 from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
-from .joined_skin import JoinedSkin, Skin, Softened, softened_together
+from .joined_skin import JoinedSkin, Proof, Skin, Softened, softened_together
 
 _REFUSAL_BAKED = (
     "{obj} follows helper bones of a bake, whose weights fit as they are. Soften the weights "
@@ -214,8 +221,20 @@ def soften_weights(
         amounts = [options.amount] * len(members)
         beside = body is None and alone is None
         kept = _linked_skins(rig, objects, depsgraph) if beside else []
+        below = None if body is None else skins[body]
+        joints = [
+            _chosen_softness(obj, skins[obj].skeleton.names)
+            for obj in objects
+            if skins[obj] in members
+        ]
         steps = softened_together(
-            members, amounts, options.influences, None if body is None else skins[body], kept
+            members,
+            amounts,
+            options.influences,
+            below,
+            kept,
+            joints=joints,
+            proof=_proof_of(members, options.amount) if only is None else None,
         )
         doing = f"Softening {listed([skin.name for skin in members])}"
         part = number / len(characters), 1.0 / len(characters)
@@ -231,6 +250,21 @@ def soften_weights(
         count = len(each.skin.amounts)
         reports[obj] = SofteningReport(obj.name, changed, count, by, _left_as_they_were(each))
     return [reports[obj] for obj in objects]
+
+
+def _proof_of(skins: Sequence[Skin], amount: float) -> Proof:
+    """The proof for *Soften Weights*: that of *Softness* where the character is as soft."""
+    if not soft_weights_are_proved():
+        return None
+    objects = {obj.session_uid: obj for obj in bpy.data.objects}
+    members = [SkinnedObject(objects[skin.uid]) for skin in skins]
+    if all(
+        each.settings.is_enabled and recorded_softness(each) == round(amount, 6) for each in members
+    ):
+        proofs = [less_soft_joints(each) for each in members]
+        if proofs[0] is not None and all(each == proofs[0] for each in proofs):
+            return proofs[0]
+    return "MADE"
 
 
 def _left_as_they_were(softened: Softened) -> tuple[str, ...]:
@@ -426,6 +460,7 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
     body = skinned.settings.lies_on
     chosen = kinds_by_index(skinned.settings.bone_kinds, bones.keys())
     kinds = [list(each) for each in chosen]
+    joints = [list(each) for each in _chosen_softness(skinned.obj, bones.keys())]
     return (
         ({} if body is None else {"lies on": body.name})
         | {
@@ -441,7 +476,13 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
             "vertices": len(skinned.mesh.vertices),
         }
         | ({"bone kinds": kinds} if kinds else {})
+        | ({"joint softness": joints} if joints else {})
     )
+
+
+def _chosen_softness(obj: bpy.types.Object, names: Sequence[str]) -> JointStrengths:
+    """How softly the weights act at the heads of bones of these names, where the user chose it."""
+    return strengths_by_index(Settings.of(obj).joint_softness, names)
 
 
 def _place(skinned: SkinnedObject) -> str | None:
@@ -459,27 +500,42 @@ def forget_soft_weights(skinned: SkinnedObject) -> None:
         skinned.before_enable.soft_copy = None
 
 
+class _Found(NamedTuple):
+    """The soft influences of a mesh, the parts of a face, and `Softened.less_soft`."""
+
+    influences: Influences
+    features: tuple[int, ...]
+    less_soft: tuple[LessSoft, ...] | None
+
+
 def _soft_influences(
     skins: Sequence[Skin],
     softness: Sequence[float],
     fixed: Sequence[Skin] = (),
     joined: dict[tuple[Skin, ...], JoinedSkin] | None = None,
-) -> Generator[float, None, list[tuple[Influences, tuple[int, ...]]]]:
-    """The influences of meshes of one character, and the bones that are parts of a face.
+    *,
+    joints: Sequence[JointStrengths],
+    proof: Proof = None,
+) -> Generator[float, None, list[_Found]]:
+    """What is found for meshes of one character.
 
-    The painted ones, and none, where there is nothing to soften. Nothing is read after the first
-    step.
+    The painted influences where there is nothing to soften. Nothing is read after the first step.
     """
     softens = any(softness) and any(skin.refusal() is None for skin in [*skins, *fixed])
     yield 0.0
     if not softens:
-        return [(skin.influences, ()) for skin in skins]
-    found = yield from softened_together(skins, softness, _INFLUENCES, fixed=fixed, known=joined)
-    return [(each.influences, each.features) for each in found]
+        return [_Found(skin.influences, (), None if proof is None else ()) for skin in skins]
+    found = yield from softened_together(
+        skins, softness, _INFLUENCES, fixed=fixed, known=joined, joints=joints, proof=proof
+    )
+    return [_Found(each.influences, each.features, each.less_soft) for each in found]
 
 
 def soften_copies(
-    records: Mapping[bpy.types.Object, dict[str, Any]], fixed: Sequence[bpy.types.Object] = ()
+    records: Mapping[bpy.types.Object, dict[str, Any]],
+    fixed: Sequence[bpy.types.Object] = (),
+    *,
+    proves: bool = False,
 ) -> Generator[Progress, None, None]:
     """Compute the soft weights of the meshes of one character and write them, in the last step.
 
@@ -488,11 +544,13 @@ def soften_copies(
     Args:
         records: `wanted_record` now of each mesh; those without a soft copy are not written.
         fixed: its meshes that keep the weights of the file from which they are linked.
+        proves: prove them; else what was proved of them before acts, if nothing else has changed.
 
     Raises:
         UserError: a vertex has no position that is a number.
     """
-    doing = f"Softness of {listed([obj.name for obj in records])}"
+    names = listed([obj.name for obj in records])
+    doing = f"Testing the Softness of {names}" if proves else f"Softness of {names}"
     uids = [obj.session_uid for obj in records]
     firsts = dict[str, bpy.types.Object]()
     alike = {
@@ -505,21 +563,49 @@ def soften_copies(
     below = [(obj, bind(obj, follow=False)) for obj in fixed]
     kept = [Skin.of(obj, binding, _all_vertices(binding)) for obj, binding in below]
     softness = [records[obj]["softness"] for obj in first]
-    steps = _soft_influences(read.skins, softness, kept, read.joined)
+    bones = read.skins[0].skeleton.names
+    joints = [_chosen_softness(obj, bones) for obj in first]
+    steps = _soft_influences(
+        read.skins,
+        softness,
+        kept,
+        read.joined,
+        joints=joints,
+        proof="MADE" if proves else _proved_before(records),
+    )
     found = yield from with_progress(steps, doing)
     # An undo may have read Blender's data anew since.
     yield Progress(1.0, doing)
     objects = {obj.session_uid: obj for obj in bpy.data.objects}
     for uid, row, record in zip(uids, row_of, records.values(), strict=True):
-        binding, (soft, features) = read.bindings[row], found[row]
+        binding, (soft, features, less_soft) = read.bindings[row], found[row]
         skinned = SkinnedObject(objects[uid]) if uid in objects else None
         copy = soft_copy(skinned) if skinned is not None else None
         if skinned is not None and copy is not None:
-            _write_soft_copy(skinned, copy, binding, soft)
-            keep_record(mesh_of(copy), RECORD_PROPERTY, record)
             weights = digest(soft.bones, soft.weights)
-            found_of_copy = {"bones": features, "weights": weights}
+            if record_of(skinned) != record or digest_of_found_weights(copy) != weights:
+                _write_soft_copy(skinned, copy, binding, soft)
+            keep_record(mesh_of(copy), RECORD_PROPERTY, record)
+            found_of_copy: dict[str, Any] = {"bones": features, "weights": weights}
+            if less_soft is not None:
+                found_of_copy[LESS_SOFT] = [astuple(each) for each in less_soft]
             keep_record(mesh_of(copy), FEATURES_PROPERTY, found_of_copy)
+
+
+def _proved_before(records: Mapping[bpy.types.Object, dict[str, Any]]) -> Proof:
+    """What was proved of the weights that all of these objects keep; None if of other ones."""
+    found: list[LessSoft] | None = None
+    for obj, record in records.items():
+        skinned = SkinnedObject(obj)
+        before = record_of(skinned)
+        if any(
+            before.get(name) != record.get(name)
+            for name in before.keys() | record.keys()
+            if name not in ("joint softness", OTHER_MESHES)
+        ):
+            return None
+        found = less_soft_joints(skinned)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -553,7 +639,7 @@ def _read_skins(
         used = skinned.obj, skinned.mesh, skinned.rig, below
         uids = [each and each.session_uid for each in used]
         digests = {**records[skinned.obj], **structure_of(skinned)}
-        for name in (SOFT_WEIGHTS, "softness", OTHER_MESHES):
+        for name in (SOFT_WEIGHTS, "softness", "joint softness", OTHER_MESHES):
             digests.pop(name, None)
         place = object_to_armature(skinned.obj, skinned.rig).tolist()
         kept = text_in(skinned.mesh, PAINTED.record), skinned.settings.limb_axis
@@ -598,7 +684,10 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
     if not softness:
         return painted
     skin = Skin.of(obj, painted, _all_vertices(painted))
-    return replace(painted, influences=run_through(_soft_influences([skin], [softness]))[0][0])
+    joints = [_chosen_softness(obj, skin.skeleton.names)]
+    proof: Proof = "MADE" if soft_weights_are_proved() else None
+    steps = _soft_influences([skin], [softness], joints=joints, proof=proof)
+    return replace(painted, influences=run_through(steps)[0].influences)
 
 
 def _write_soft_copy(

@@ -9,12 +9,15 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from bpy.types import Bone, Context, Event, Menu, Object, Operator, UILayout
 
+from ..analysis.soft_proof import LessSoft
 from ..examples.operators import active_character
 from ..lifecycle import enabling
 from ..lifecycle.character_settings import meshes_with_settings
 from ..modifier.written_record import FoundBones, found_bones, joint_counts
 from ..painting.panel import draw_overlay
+from ..scene.binding.content import less_soft_by_name
 from ..scene.blender.armature import armature_of, flipped_name
+from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import selected_characters
 from ..scene.settings.bone_texts import (
     KINDS,
@@ -116,6 +119,77 @@ all of it, with 0 the skin moves there as with Preserve Volume"""
         return {"FINISHED"}
 
 
+class DQC_OT_joint_softness(_OfJoint):
+    """Let the weights act less softly at the head of a bone, for the selected characters: 0 is as \
+painted"""
+
+    bl_idname = "dqc.joint_softness"
+    bl_label = "Softness of Joint"
+
+    softness: FloatProperty(
+        name="Softness", description="How much of the softening acts", default=0.5, **FACTOR
+    )
+    automatic: BoolProperty(
+        name="Automatic", description="Choose nothing for this joint", default=False
+    )
+
+    @classmethod
+    def description(cls, context: Context, properties: Any) -> str:
+        """What the button does."""
+        if not properties.automatic:
+            return cls.__doc__ or ""
+        return "Take back what was chosen for this joint. Hold Shift for both sides"
+
+    def execute(self, context: Context) -> OperatorResult:
+        if not self.bone:
+            self.report({"ERROR"}, "Name the bone at whose head the joint is.")
+            return {"CANCELLED"}
+        owners = _joint_owners(context)
+        _choose_softness(owners, self.bones, None if self.automatic else self.softness)
+        value = "automatic" if self.automatic else f"{self.softness:.2f}"
+        text = f"Softness {value}: {', '.join(self.bones)}"
+        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
+        return {"FINISHED"}
+
+
+def _choose_softness(
+    owners: Iterable[Object], bones: Iterable[str], softness: float | None
+) -> None:
+    """Let the weights act so softly at the heads of bones; None: nothing is chosen there."""
+    names = dict.fromkeys(bones)
+    with writing_settings():
+        for obj in owners:
+            settings = settings_of(obj)
+            chosen = strengths_in(settings.joint_softness)
+            chosen = {name: each for name, each in chosen.items() if name not in names}
+            if softness is not None:
+                chosen |= dict.fromkeys(names, softness)
+            settings.joint_softness = text_of_choices(chosen)
+    enabling.settings_changed(*owners)
+
+
+def _softness_of(bone: Bone) -> float:
+    """The slider of the active bone: what the active character has."""
+    obj = _shown(bpy.context)
+    if obj is None:
+        return 1.0
+    chosen = Settings.of(obj).softness_of_joints.get(bone.name)
+    found = _less_soft(obj).get(bone.name) if chosen is None else None
+    return chosen if chosen is not None else 1.0 if found is None else found.softness
+
+
+def _less_soft(obj: Object) -> dict[str, LessSoft]:
+    """The joints at which the proof found that the weights act less softly, by their bones."""
+    # All meshes that are softened together have the same.
+    return less_soft_by_name(SkinnedObject(obj)) if find_rig(obj) is not None else {}
+
+
+def _set_softness(bone: Bone, softness: float) -> None:
+    """Change it for the selected characters that have such a bone."""
+    owners, names = _owners_with(bone)
+    _choose_softness(owners, names, softness)
+
+
 def _choose_strength(owners: Iterable[Object], bones: Iterable[str], strength: float) -> None:
     """Let so much of the compensation act at the heads of bones; 0 leaves them out."""
     names = dict.fromkeys(bones)
@@ -141,6 +215,12 @@ def _strength_of(bone: Bone) -> float:
 
 def _set_strength(bone: Bone, strength: float) -> None:
     """Change it for the selected characters that have such a bone."""
+    owners, names = _owners_with(bone)
+    _choose_strength(owners, names, strength)
+
+
+def _owners_with(bone: Bone) -> tuple[list[Object], list[str]]:
+    """Whose settings a slider of a bone changes, and of which bones: with its mirror image."""
     owners, names = list[Object](), {bone.name}
     for obj in _joint_owners(bpy.context):
         rig = obj if obj.type == "ARMATURE" else find_rig(obj)
@@ -148,7 +228,7 @@ def _set_strength(bone: Bone, strength: float) -> None:
             owners.append(obj)
             if rig.pose is not None and rig.pose.use_mirror_x:
                 names.add(flipped_name(bone.name))
-    _choose_strength(owners, sorted(names), strength)
+    return owners, sorted(names)
 
 
 class DQC_OT_take_bone_for(_OfJoint):
@@ -304,7 +384,10 @@ class DQC_UL_joints(RowsOfItems):
 def _listed(obj: Object) -> frozenset[str]:
     """The names of the bones in the list."""
     acting = Settings.of(obj)
-    names = _found(obj).all.union(acting.strengths_of_joints, acting.kinds_of_bones)
+    names = _found(obj).all.union(
+        *(acting.strengths_of_joints, acting.softness_of_joints, acting.kinds_of_bones),
+        _less_soft(obj),
+    )
     if acting.twist_spread:
         names = names.union(acting.bones_left_out("twist_left_out"))
     return names.union(bone.name for bone in settings_of(obj).example_bones if acting.by_example)
@@ -356,13 +439,25 @@ class JointsPanel(SubPanel):
             rows=_rows(context, len(listed_bones)),
         )
         if settings.active_joint < len(armature.bones):
-            bone = armature.bones[settings.active_joint].name
-            if bone in listed_bones:
-                draw_sentence(layout, context, _about(subject, bone), "BONE_DATA")
+            bone = armature.bones[settings.active_joint]
+            if bone.name in listed_bones:
+                draw_sentence(layout, context, _about(subject, bone.name), "BONE_DATA")
+                if Settings.of(subject).softness:
+                    _draw_softness(layout, subject, bone)
         spread = status_of(subject).twists or "No twist is spread."
         row = layout.row()
         draw_in_one_line(row, spread, spread.partition(". ")[0].rstrip("."), "FORCE_VORTEX")
         draw_overlay(layout, context, subject)
+
+
+def _draw_softness(layout: UILayout, obj: Object, bone: Bone) -> None:
+    """Draw how softly the weights act at the head of the active bone, and what takes it back."""
+    row = layout.row(align=True)
+    row.enabled = not settings_of(obj).is_property_readonly("joint_softness")
+    row.prop(bone, _SOFTNESS, slider=True)
+    if bone.name in Settings.of(obj).softness_of_joints:
+        button: Any = row.operator(DQC_OT_joint_softness.bl_idname, text="", icon="X")
+        button.bone, button.automatic = bone.name, True
 
 
 # The rows of the list at least; the height of a row in pixels at interface scale 1; and what the
@@ -390,7 +485,18 @@ def _about(obj: Object, bone: str) -> str:
         text = f"Nothing is compensated at its head: {reason}."
     if acting.by_example and settings_of(obj).example_bones.get(bone) is not None:
         text += " It has example poses."
+    if (less := _less_soft(obj).get(bone)) is not None and acting.softness:
+        text += f" {_why_less_soft(less, chosen=bone in acting.softness_of_joints)}"
     return f"{bone}: {taken}. {text}"
+
+
+def _why_less_soft(less: LessSoft, *, chosen: bool) -> str:
+    """What the proof found at a joint."""
+    longest = f"{less.soft:.1f} times as long as at rest, {less.painted:.1f} times as painted"
+    if chosen:
+        return f"With all softness an edge gets {longest}."
+    acts = "Its weights are as painted" if less.softness == 0.0 else "Its weights are half as soft"
+    return f"{acts}: with all softness an edge gets {longest}."
 
 
 def _count(obj: Object) -> str:
@@ -409,9 +515,15 @@ def _count(obj: Object) -> str:
     return f"{text}."
 
 
-# A property of each bone that keeps nothing: the settings of the character have it. A linked
+# Properties of each bone that keep nothing: the settings of the character have it. A linked
 # armature has the sliders, too.
-_STRENGTH = "dqc_strength"
+_STRENGTH, _SOFTNESS = "dqc_strength", "dqc_softness"
+_OF_SLIDERS: dict[str, Any] = {
+    "default": 1.0,
+    "options": {"LIBRARY_EDITABLE", "SKIP_SAVE"},
+    "override": {"LIBRARY_OVERRIDABLE"},
+    **FACTOR,
+}
 
 
 def register() -> None:
@@ -421,24 +533,33 @@ def register() -> None:
         description="How much of the compensation acts at the head of this bone: 1 all of it, with "
         "0 the skin moves there as with Preserve Volume. With X-Axis Mirror of the pose the bone "
         "of the other side gets it, too; with Alt all selected bones do",
-        default=1.0,
         get=_strength_of,
         set=_set_strength,
-        options={"LIBRARY_EDITABLE", "SKIP_SAVE"},
-        override={"LIBRARY_OVERRIDABLE"},
-        **FACTOR,
+        **_OF_SLIDERS,
     )
     setattr(Bone, _STRENGTH, slider)
+    slider = FloatProperty(
+        name="Softness of Joint",
+        description="How much of the softening acts at the head of this bone: 1 all of it, with 0 "
+        "the weights there are as painted. With X-Axis Mirror of the pose the bone of the other "
+        "side gets it, too",
+        get=_softness_of,
+        set=_set_softness,
+        **_OF_SLIDERS,
+    )
+    setattr(Bone, _SOFTNESS, slider)
 
 
 def unregister() -> None:
     """Take the sliders away."""
     delattr(Bone, _STRENGTH)
+    delattr(Bone, _SOFTNESS)
 
 
 CLASSES = (
     DQC_OT_switch_twist,
     DQC_OT_joint_strength,
+    DQC_OT_joint_softness,
     DQC_OT_take_bone_for,
     DQC_MT_bone_kind,
     DQC_UL_joints,

@@ -82,6 +82,13 @@ class DQCompensationPreferences(AddonPreferences):
         default=True,
     )
 
+    use_soft_proof: BoolProperty(
+        name="Test Soft Weights",
+        description="When soft weights were computed, test each joint with them: they act less "
+        "softly where they would stretch the skin more than the painted weights do",
+        default=True,
+    )
+
     def draw(self, context: Context) -> None:
         layout = self.layout
         if layout is None:
@@ -99,6 +106,8 @@ class DQCompensationPreferences(AddonPreferences):
         column.prop(self, "overlay_colours")
         for name in CROWD_PREFERENCES:
             column.prop(self, name)
+        column = _titled(layout, "Softness")
+        column.prop(self, "use_soft_proof")
         column = _titled(layout, "Setup Check")
         column.prop(self, "use_check_again")
         layout.separator()

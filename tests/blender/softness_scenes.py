@@ -113,10 +113,12 @@ def counted_computations(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     computed: Counter[str] = Counter()
 
     def counted(
-        records: Mapping[bpy.types.Object, dict[str, Any]], fixed: Sequence[bpy.types.Object]
+        records: Mapping[bpy.types.Object, dict[str, Any]],
+        fixed: Sequence[bpy.types.Object],
+        **options: bool,
     ) -> object:
         computed.update(obj.name for obj in records)
-        return soften_copies(records, fixed)
+        return soften_copies(records, fixed, **options)
 
     replace_everywhere(monkeypatch, soften_copies, counted)
     return computed

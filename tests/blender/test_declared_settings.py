@@ -57,6 +57,7 @@ def other_value(name: str, *, group: str) -> Any:
 OTHER = {name: other_value(name, group="Elbow") for name in DECLARED} | {
     "bone_kinds": "Hand=ROW",
     "joint_strengths": "Hand=0.5",
+    "joint_softness": "Hand=0.5",
 }
 
 

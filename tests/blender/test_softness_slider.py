@@ -18,13 +18,14 @@ from dq_compensation.core import ropes as rope_signs
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import equality_digest
 from dq_compensation.scene.blender.mesh import mesh_of, read_weights, write_first_weights
+from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
 from dq_compensation.session.character import current_binding
 from dq_compensation.session.memory import memories
 from dq_compensation.softness.softening import ReadSkins
 from tests.blender.enabled_scenes import check, disable, error
 from tests.blender.scene_builders import edit_mode, evaluated_positions, linked_copy
 from tests.blender.softness_scenes import TOLERANCE, Scene, copy_of, groups_of, soft_limb
-from tests.replaced_functions import count_calls
+from tests.replaced_functions import count_calls, replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -41,6 +42,8 @@ def test_a_slider_that_moves_reads_no_mesh_and_joins_none(
 ) -> None:
     obj, _ = limb
     before = evaluated_positions(obj)
+    # The test of the weights looks for the joints of each.
+    replace_everywhere(monkeypatch, soft_weights_are_proved, lambda: False)
     calls = count_calls(monkeypatch, bind, feature_bones, smooth_radii)
     ropes = count_calls(monkeypatch, rope_signs._alone, within=rope_signs)
     for softness in (0.8, 0.3, 1.0):

@@ -21,6 +21,7 @@ from dq_compensation.lifecycle.enabling import problem_of, stay_as_painted
 from dq_compensation.lifecycle.following import check_now
 from dq_compensation.lifecycle.following_softness import (
     SOFTNESS_IS_OLD,
+    prove_waiting,
     resume,
     soften_waiting,
     stop_waiting,
@@ -78,6 +79,7 @@ def computed_in_a_window() -> int:
     """What the operator does when it runs to its end."""
     check()
     done = run_through(soften_waiting())
+    run_through(prove_waiting())
     check()
     return done
 
@@ -159,7 +161,7 @@ def test_a_slider_that_is_dragged_computes_nothing(
     assert not computed
     assert_shows(obj, soft)
     assert computed_in_a_window() == 1
-    assert computed == {"Limb": 1}
+    assert computed == {"Limb": 2}  # computed, and tested
 
 
 def test_a_check_starts_it(softer: bpy.types.Object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,7 +504,7 @@ def test_enable_that_fails_in_its_steps_adds_its_modifier(
 ) -> None:
     obj, _ = _new_limb()
 
-    def failing(*_args: object) -> Generator[Progress, None, None]:
+    def failing(*_args: object, **_options: object) -> Generator[Progress, None, None]:
         yield Progress(0.0, "")
         raise RuntimeError("as a defect does")
 

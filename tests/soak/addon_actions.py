@@ -173,6 +173,16 @@ OPERATORS: dict[str, tuple[int, Action]] = {
             both_sides=(True, False),
         ),
     ),
+    "joint_softness": (
+        2,
+        operator(
+            "joint_softness",
+            bone=_BONES,
+            softness=(0.0, 0.5, 1.0),
+            automatic=(True, False),
+            both_sides=(True, False),
+        ),
+    ),
     "take_bone_for": (
         2,
         operator(

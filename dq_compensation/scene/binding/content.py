@@ -18,6 +18,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.soft_proof import LessSoft
 from ...arrays import Float32s, Indices
 from ...core.vectors import extent
 from ...wording import listed
@@ -58,9 +59,10 @@ OTHER_MESHES = "other meshes"
 
 # A custom property of the copy's mesh: what its weights were made from.
 RECORD_PROPERTY = "dq_compensation_soft_weights_of"
-# Likewise, what was found: the bones that kept their weights as parts of a face, and the digest of
-# the weights.
+# Likewise, what was found: the bones that kept their weights as parts of a face, the digest of the
+# weights, and the joints at which these act less softly, once that was proved.
 FEATURES_PROPERTY = "dq_compensation_features"
+LESS_SOFT = "less soft"
 # Attributes of its points: of a vertex that varies the first one of its steps, and where it is.
 STEPS, REST = ".dqs_steps", ".dqs_rest"
 # How far the step goes, in sizes of the mesh: far enough for rounding, near enough for bendy bones.
@@ -110,6 +112,25 @@ def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupW
 def digest_of_found_weights(copy: bpy.types.Object) -> str:
     """The digest of the weights in a soft copy, as it was kept; equal ones have the same."""
     return record_in(mesh_of(copy), FEATURES_PROPERTY).get("weights", "")
+
+
+def less_soft_joints(skinned: SkinnedObject) -> list[LessSoft] | None:
+    """The joints at which the proof of the soft weights of an object found that they act less.
+
+    None where it was not made.
+    """
+    copy = soft_copy(skinned)
+    found = {} if copy is None else record_in(mesh_of(copy), FEATURES_PROPERTY)
+    return [LessSoft(*each) for each in found[LESS_SOFT]] if LESS_SOFT in found else None
+
+
+def less_soft_by_name(skinned: SkinnedObject) -> dict[str, LessSoft]:
+    """What the proof found of the soft weights that an object keeps, by the names of the bones."""
+    found = less_soft_joints(skinned) if keeps_soft_weights(skinned) else None
+    if not found:
+        return {}
+    names = skinned.armature.bones.keys()
+    return {names[each.bone]: each for each in found if each.bone < len(names)}
 
 
 def write_points(copy: bpy.types.Object, rest: Float32s, varying: Indices) -> Indices:
@@ -565,7 +586,8 @@ def digest_of_modifiers_before(skinned: SkinnedObject) -> str:
 
 def digest_of_soft_weights(skinned: SkinnedObject) -> str:
     """The digest of what the soft weights that act on an object were made from."""
-    return digest(record_of(skinned) if acting_soft_copy(skinned) else None)
+    copy = acting_soft_copy(skinned)
+    return digest(None if copy is None else (record_of(skinned), digest_of_found_weights(copy)))
 
 
 def digest_of_bones(armature: bpy.types.Object, *, named: bool = True) -> str:

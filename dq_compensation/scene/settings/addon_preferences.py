@@ -54,6 +54,11 @@ def overlay_colours() -> ColourMap:
     return getattr(preferences(), "overlay_colours", "VIRIDIS")
 
 
+def soft_weights_are_proved() -> bool:
+    """Whether soft weights are tested once they were computed: `analysis.soft_proof`."""
+    return getattr(preferences(), "use_soft_proof", True)
+
+
 def check_follows_edits() -> bool:
     """Whether a character is checked again when something was edited."""
     return getattr(preferences(), "use_check_again", True)

@@ -1,4 +1,4 @@
-"""Settings that name bones, as texts: names, what bones are taken for, strengths of joints."""
+"""Settings that name bones, as texts: names, kinds of bones, strengths and softness of joints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import bpy
 
-from ...core.skeleton import BONE_KINDS, BoneKind, BoneKinds
+from ...core.skeleton import BONE_KINDS, BoneKind, BoneKinds, JointStrengths
 
 KINDS: dict[BoneKind, tuple[str, str]] = {
     "LIMB": (
@@ -59,7 +59,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def text_of_choices(choices: Mapping[str, BoneKind | float]) -> str:
-    """The kinds of bones, or the strengths of joints, as one text: name=kind, name=0.5."""
+    """The kinds of bones, or numbers of joints, as one text: name=kind, name=0.5."""
     return text_of_names(
         [
             f"{bone}={choice}" if isinstance(choice, str) else f"{bone}={choice:.3g}"
@@ -80,7 +80,7 @@ def kinds_in(text: str) -> dict[str, BoneKind]:
 
 
 def strengths_in(text: str) -> dict[str, float]:
-    """The strengths of joints in such a text, 0 to 1, by their bones; others do not count."""
+    """The numbers of joints in such a text, 0 to 1, by their bones; others do not count."""
     found = ((bone, _number(choice)) for bone, choice in _choices_in(text).items())
     return {bone: strength for bone, strength in found if 0.0 <= strength <= 1.0}
 
@@ -105,6 +105,13 @@ def kinds_by_index(text: str, names: Sequence[str]) -> BoneKinds:
     return tuple((bone, kinds[name]) for bone, name in bones if name in kinds)
 
 
+def strengths_by_index(text: str, names: Sequence[str]) -> JointStrengths:
+    """The numbers of joints of bones with these names in such a text, by their indices."""
+    strengths = strengths_in(text)
+    bones = enumerate(names if strengths else ())
+    return tuple((bone, strengths[name]) for bone, name in bones if name in strengths)
+
+
 def kinds_refusal(text: str, rig: bpy.types.Object) -> str | None:
     """Why the bones of an armature cannot be taken for what a text says, a sentence, or None."""
     for item in names_in(text):
@@ -119,15 +126,24 @@ def kinds_refusal(text: str, rig: bpy.types.Object) -> str | None:
     return None
 
 
-def strengths_refusal(text: str, rig: bpy.types.Object) -> str | None:
-    """Why a text gives no strengths to joints of an armature, a sentence, or None."""
+def strengths_refusal(text: str, rig: bpy.types.Object, noun: str = "strength") -> str | None:
+    """Why a text gives no strengths to joints of an armature, a sentence, or None.
+
+    Args:
+        noun: what it gives to them.
+    """
     for item in names_in(text):
         name, _, strength = item.rpartition("=")
         if not name or not 0.0 <= _number(strength) <= 1.0:
-            return f"{item} does not say the strength of a joint, from 0 to 1: name=0.5."
+            return f"{item} does not say the {noun} of a joint, from 0 to 1: name=0.5."
         if name not in rig.data.bones:  # type: ignore[union-attr]
             return f"{rig.name} has no bone {name}."
     return None
+
+
+def joint_softness_refusal(text: str, rig: bpy.types.Object) -> str | None:
+    """Why a text gives no softness to joints of an armature, a sentence, or None."""
+    return strengths_refusal(text, rig, "softness")
 
 
 def renamed_in(text: str, renamed: Mapping[str, str]) -> str:

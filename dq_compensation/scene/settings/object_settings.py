@@ -53,7 +53,11 @@ LeftOut = Literal["joints_left_out", "twist_left_out"]
 LEFT_OUT: tuple[LeftOut, ...] = get_args(LeftOut)
 """The settings that name bones at which something is not done."""
 # The settings that say something of bones by their names, and what reads them.
-_CHOSEN = {"bone_kinds": kinds_in, "joint_strengths": strengths_in}
+_CHOSEN = {
+    "bone_kinds": kinds_in,
+    "joint_strengths": strengths_in,
+    "joint_softness": strengths_in,
+}
 BONE_SETTINGS = (*LEFT_OUT, *_CHOSEN)
 """The settings that name bones."""
 GROUP_SETTINGS = ("vertex_group", "blend_group")
@@ -275,6 +279,12 @@ class MethodSettings(JointSettings):
         **FACTOR,
         **_OF_CHARACTER,
     )
+    joint_softness: str = props.StringProperty(
+        description="How softly the weights act at the heads of bones where you choose it, from 0, "
+        "as painted, to 1, with commas between them: name=0.5",
+        default="",
+        **_OF_CHARACTER,
+    )
     twist_spread: float = props.FloatProperty(
         name="Spread Twist",
         description="How much of a twist is spread along limbs without twist bones: that of a hand "
@@ -344,7 +354,7 @@ FOLLOWED_SETTINGS = ("factor", "twist_spread")
 """Those that act in each frame as they are animated or driven: nothing else depends on them, but
 for whether there is any spread at all."""
 # Softness acts by the weights of the soft copy.
-_NOT_WRITTEN = frozenset({*FOLLOWED_SETTINGS, "softness"})
+_NOT_WRITTEN = frozenset({*FOLLOWED_SETTINGS, "softness", "joint_softness"})
 _all_but_followed = attrgetter(
     "acting_method",
     "by_example",
@@ -702,6 +712,11 @@ class Settings(MethodSettings):
         return strengths | dict.fromkeys(self.bones_left_out("joints_left_out"), 0.0)
 
     @property
+    def softness_of_joints(self) -> dict[str, float]:
+        """How softly the weights act at the heads of bones where the user has chosen it."""
+        return strengths_in(self.joint_softness) if self.joint_softness else {}
+
+    @property
     def kinds_of_bones(self) -> dict[str, BoneKind]:
         """What the user takes bones for, by their names."""
         return kinds_in(self.bone_kinds) if self.bone_kinds else {}
@@ -710,7 +725,7 @@ class Settings(MethodSettings):
     def changed(self) -> dict[str, Any]:
         """The values that act and are not as by default, by their names.
 
-        Without `FOLLOWED_SETTINGS` and the softness.
+        Without `FOLLOWED_SETTINGS` and what the soft weights are made by.
         """
         values = {name: getattr(self, name) for name in METHOD_SETTINGS if name not in _NOT_WRITTEN}
         return {

@@ -1,4 +1,4 @@
-"""Checks on vertex groups, bones and joints that do not go together, or do nothing."""
+"""Checks on vertex groups, bones and joints that do not go together, or do little or nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from ...core.skinning import joint_sets
 from ...lifecycle.character_settings import meshes_with_settings
 from ...modifier.written_record import IDLE_REASONS, found_bones
+from ...scene.binding.content import less_soft_by_name
 from ...scene.blender.armature import armature_of
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import Settings, armature_with_settings
@@ -202,3 +203,27 @@ def _find_idle_joints(subject: Subject) -> Iterator[Issue]:
 
 
 IDLE_JOINTS = Check("idle_joints", _find_idle_joints, about_bones=True)
+
+
+def _find_soft_joints(subject: Subject) -> Iterator[Issue]:
+    """What the proof of the soft weights found, but for what the user has chosen."""
+    acting = Settings.of(subject.obj)
+    if subject.find_rig() is None or not acting.compensates:
+        return
+    found = less_soft_by_name(subject)
+    less = {name: each for name, each in found.items() if name not in acting.softness_of_joints}
+    if not less:
+        return
+    named = [
+        f"{name} ({each.soft:.1f} times as long, {each.painted:.1f} as painted)"
+        for name, each in sorted(less.items())
+    ]
+    message = (
+        f"Softness acts less at the heads of {counted(len(less), 'bone')} of {subject.rig.name}, "
+        f"where it would stretch edges more than the painted weights do: {listed(named)}. "
+        "Smooth the weights there, or choose the Softness of Joint in the panel Joints."
+    )
+    yield Issue("soft_joints", "INFORMATION", message, tuple(sorted(less)))
+
+
+SOFT_JOINTS = Check("soft_joints", _find_soft_joints, about_bones=True)

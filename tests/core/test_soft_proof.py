@@ -1,0 +1,137 @@
+"""The proof of soft weights: the edges that it measures, and what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dq_compensation.analysis.joint_softness import less_soft, softness_between
+from dq_compensation.analysis.ranges_of_motion import BEND, TWIST
+from dq_compensation.analysis.soft_proof import MOST, LessSoft, ProvedSkin
+from dq_compensation.core.influences import Influences
+from dq_compensation.core.limb_joints import SkinAtRest
+from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.steps import run_through
+
+# Positions are float32 in the proof.
+TOLERANCE = 1e-4
+RINGS, SIDES, RADIUS, LENGTH = 41, 12, 0.1, 2.0
+PARENTS = np.array([-1, 0, -1, 2], np.int32)
+
+
+def tubes() -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Two tubes along Y, mirror images in X: the points (2n, 3), and the edges along them."""
+    along = np.linspace(-0.5 * LENGTH, 0.5 * LENGTH, RINGS)
+    angles = 2.0 * np.pi * (np.arange(SIDES) + 0.5) / SIDES
+    y, angle = np.meshgrid(along, angles, indexing="ij")
+    left = np.stack((1.0 + RADIUS * np.cos(angle), y, RADIUS * np.sin(angle)), axis=-1)
+    left = left.reshape(-1, 3)
+    points = np.concatenate((left, left * (-1.0, 1.0, 1.0)))
+    first = np.arange((RINGS - 1) * SIDES)
+    edges = np.stack((first, first + SIDES), axis=1)
+    return points, np.concatenate((edges, edges + len(left)))
+
+
+def skeleton() -> Skeleton:
+    """Two bones in each tube: 0 and 1 on the left, 2 and 3 on the right."""
+    rest = np.tile(np.eye(4), (4, 1, 1))
+    rest[:, 0, 3] = (1.0, 1.0, -1.0, -1.0)
+    rest[:, 1, 3] = (-0.5 * LENGTH, 0.0, -0.5 * LENGTH, 0.0)
+    tails = rest[:, :3, 3] + (0.0, 0.5 * LENGTH, 0.0)
+    return Skeleton(("Upper.L", "Lower.L", "Upper.R", "Lower.R"), PARENTS, rest, tails)
+
+
+def influences(*shares: NDArray[np.floating]) -> Influences:
+    """Of both tubes, by what the lower bone of each has, shape (n,)."""
+    dense = np.zeros((sum(map(len, shares)), 4))
+    count = len(shares[0])
+    for side, share in enumerate(shares):
+        rows = slice(side * count, (side + 1) * count)
+        dense[rows, 2 * side], dense[rows, 2 * side + 1] = 1.0 - share, share
+    vertices, bones = np.nonzero(dense)
+    return Influences.from_triples(vertices, bones, dense[vertices, bones], len(dense))
+
+
+@pytest.fixture
+def smooth() -> NDArray[np.float64]:
+    """What the lower bone has where the weights change over three radii."""
+    points, _ = tubes()
+    share = np.clip(points[: len(points) // 2, 1] / (3.0 * RADIUS) + 0.5, 0.0, 1.0)
+    return share * share * (3.0 - 2.0 * share)
+
+
+@pytest.fixture
+def hard() -> NDArray[np.float64]:
+    """What it has where they change from one ring to the next."""
+    points, _ = tubes()
+    return (points[: len(points) // 2, 1] > 1e-6).astype(np.float64)
+
+
+def proof_of(painted: Influences, soft: Influences) -> list[LessSoft]:
+    points, edges = tubes()
+    sides = np.array([-1, -1, 1, 1], np.int8)
+    skin = SkinAtRest(points.astype(np.float32), painted, skeleton(), sides=sides)
+    meshes = np.zeros(len(edges), np.intp)
+    return run_through(ProvedSkin(skin, edges, meshes).proof(soft))
+
+
+def test_softer_weights_that_stretch_less_are_left_alone(
+    smooth: NDArray[np.float64], hard: NDArray[np.float64]
+) -> None:
+    assert proof_of(influences(hard, hard), influences(smooth, smooth)) == []
+    assert proof_of(influences(smooth, smooth), influences(smooth, smooth)) == []
+
+
+def test_the_edges_of_a_hard_change_are_as_long_as_rotations_make_them(
+    smooth: NDArray[np.float64], hard: NDArray[np.float64]
+) -> None:
+    """Where one bone alone moves each end of an edge, no skinning blends: both turn rigidly.
+
+    The limb is long and thin, so its range is whole.
+    """
+    found = proof_of(influences(smooth, smooth), influences(hard, hard))
+    assert [(each.bone, each.softness) for each in found] == [(1, 0.0), (3, 0.0)]
+    points, edges = tubes()
+    edges = edges[: len(edges) // 2]
+    longest = 0.0
+    for axis, degrees in ((0, BEND), (0, -BEND), (1, TWIST), (1, -TWIST)):
+        cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+        one, other = ((1, 2), (2, 0))[axis]
+        turned = points.copy()
+        from_joint = points - (1.0, 0.0, 0.0)
+        turned[:, one] = cosine * from_joint[:, one] - sine * from_joint[:, other]
+        turned[:, other] = sine * from_joint[:, one] + cosine * from_joint[:, other]
+        turned[:, 0] += 1.0 if axis == 1 else 0.0
+        posed = np.where(np.append(hard, hard)[:, None] > 0.5, turned, points)
+        ends = posed[edges]
+        longest = max(longest, np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).max())
+    at_rest = LENGTH / (RINGS - 1)
+    assert found[0].soft == pytest.approx(longest / at_rest, rel=TOLERANCE)
+    assert found[0].painted < found[0].soft / MOST
+
+
+def test_one_side_that_is_stretched_makes_both_less_soft(
+    smooth: NDArray[np.float64], hard: NDArray[np.float64]
+) -> None:
+    painted = influences(smooth, smooth)
+    narrower = smooth + 0.5 * (hard - smooth)
+    found = proof_of(painted, influences(hard, narrower))
+    assert [each.bone for each in found] == [1, 3]
+    assert found[0].softness == found[1].softness == 0.0
+
+
+def test_where_half_is_enough_half_stays(
+    smooth: NDArray[np.float64], hard: NDArray[np.float64]
+) -> None:
+    """Between weights that pass and those that fail as a whole, the step of the weights grows."""
+    painted = influences(smooth, smooth)
+    for part in np.arange(0.02, 0.5, 0.02):
+        share = smooth + part * (hard - smooth)
+        soft = influences(share, share)
+        found = proof_of(painted, soft)
+        if found:
+            break
+    assert [(each.bone, each.softness) for each in found] == [(1, 0.5), (3, 0.5)]
+    half = less_soft(painted, soft, softness_between(((1, 0.5), (3, 0.5)), PARENTS))
+    assert proof_of(painted, half) == []
