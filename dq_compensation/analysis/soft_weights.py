@@ -393,7 +393,8 @@ def soft_weights(
             now = now.with_rows(at[changes.vertices], new)
             if len(pieces := np.unique(matches.rigid[rows[changes.vertices]])) > (pieces < 0).sum():
                 one = np.isin(matches.rigid[rows], pieces[pieces >= 0])
-                of = matches.rigid[rows[one]], surface.areas[at[one]]
+                lies = matches.shares[rows[one]].any(axis=1)
+                of = matches.rigid[rows[one]], np.where(lies, surface.areas[at[one]], 0.0)
                 now = now.with_rows(at[one], _as_one(now.at(at[one]), *of, most))
         solved = np.flatnonzero((lengths > 0.0) & (matches.turns == turn))
         if len(solved):

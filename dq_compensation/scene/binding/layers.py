@@ -39,6 +39,11 @@ _AT_ONCE = 1e-4
 # The other side of cloth with thickness is as near as this part of the radius, with this much of
 # the weights in common.
 _THICKNESS, _SAME = 0.1, 0.9
+# A rigid piece of a mesh is flat against the skin of this mesh where the middle of its height above
+# that is less than this part of the radius, and it is as high as this part of its size at most.
+_AGAINST, _FLAT = 0.2, 0.4
+# Its middle is what is nearest, of so much of the way to what is farthest: of a belt, all around.
+_MIDDLE = 0.25
 # A piece of which so much lies on another one lies in it, as copies and levels of detail do, where
 # no more than this share of that is outside, less what is inside.
 _COPIED, _MOSTLY = 0.6, 0.6
@@ -229,7 +234,7 @@ class Layers:
             own where that does.
         corners, shares: shape (m, 3), of `Matches`.
         meshes: shape (m,), the mesh below each; -1 for what does not lie on any of a rigid piece
-            most of which lies on another mesh.
+            most of which lies on another mesh, or flat against its own.
         copies: shape (m,), those of copies and levels of detail of what they lie on.
         rigid: shape (m,), the rigid piece that each is of; -1 for none.
         turns: shape (n,), of `Matches`.
@@ -373,6 +378,7 @@ class _Finder:
         skin, count = self._skin, len(self._pieces)
         over, copied, ranks = self._order()
         nearest, mesh = np.full(count, np.inf), np.full(count, -1)
+        heights = np.zeros(count)
         corners, shares = np.zeros((count, 3), np.intp), np.zeros((count, 3))
         behind, copies = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         # The innermost counts, so that all layers change alike; of those side by side the nearest.
@@ -388,22 +394,61 @@ class _Finder:
             best &= on.found.distances < nearest[on.points]
             at = on.points[best]
             nearest[at], mesh[at] = on.found.distances[best], on.meshes[best]
+            heights[at] = on.heights[best]
             corners[at], shares[at] = on.found.corners[best], on.found.shares[best]
             copies[at] = copied[self._pieces[at], column]
         matched = mesh >= 0
         turns = 2 * ranks[self._pieces] + 1
         turns[matched] -= 1
         self._match_other_sides(behind & ~matched, matched.copy(), (mesh, corners, shares))
-        # A rigid piece that lies on its own mesh stays as painted.
-        on_others = matched & (mesh != skin.meshes)
-        lying = 2 * np.bincount(self._pieces, on_others, self._count) >= self._sizes
-        as_one = skin.rigid & lying[self._pieces]
+        as_one = skin.rigid & self._change_as_one(mesh, heights)[self._pieces]
         mesh[skin.rigid & ~as_one] = -1
         turns[as_one] = 2 * ranks[self._pieces[as_one]]
+        bodies = self._bodies(mesh)
+        mesh[as_one & ~self._at_middle(as_one & (mesh >= 0))] = -1
+        shares[mesh < 0], copies[mesh < 0] = 0.0, False
         points = np.flatnonzero((mesh >= 0) | as_one)
         to = corners[points], shares[points], mesh[points], copies[points]
         rigid = np.where(skin.rigid, self._pieces, -1)[points]
-        return Layers(points, *to, rigid, turns, self._bodies(mesh))
+        return Layers(points, *to, rigid, turns, bodies)
+
+    def _change_as_one(self, below: Indices, heights: Floats) -> Booleans:
+        """Shape (p,), the rigid pieces half of which lies on another mesh, or flat on their own.
+
+        Args:
+            below: shape (n,), the mesh below each point; -1 for none.
+            heights: shape (n,), of the points above that.
+        """
+        skin, pieces, count = self._skin, self._pieces, self._count
+        lies = skin.rigid & (below >= 0)
+        on_others = np.bincount(pieces, lies & (below != skin.meshes), count)
+        rows = np.flatnonzero(lies)
+        of, counts = pieces[rows], np.bincount(pieces[rows], minlength=count)
+        above, radii = (
+            np.bincount(of, each[rows], count) for each in (np.abs(heights), skin.radii)
+        )
+        places = np.column_stack((skin.surface.positions[rows], heights[rows]))
+        lowest, highest = np.full((count, 4), np.inf), np.full((count, 4), -np.inf)
+        np.minimum.at(lowest, of, places)
+        np.maximum.at(highest, of, places)
+        spans = np.where(counts[:, None] > 0, highest - lowest, 0.0)
+        flat = spans[:, 3] <= _FLAT * np.linalg.norm(spans[:, :3], axis=1)
+        flat &= above <= _AGAINST * radii
+        return self._is_rigid & (2 * np.where(flat, counts, on_others) >= self._sizes)
+
+    def _at_middle(self, chosen: Booleans) -> Booleans:
+        """Shape (n,), those of chosen points that are nearest to the middle of their pieces."""
+        positions, count, rows = self._skin.surface.positions, self._count, np.flatnonzero(chosen)
+        sums = [np.bincount(self._pieces, axis, count) for axis in positions.T]
+        pieces = self._pieces[rows]
+        middles = np.stack(sums, axis=1)[pieces] / self._sizes[pieces, None]
+        apart = np.linalg.norm(positions[rows] - middles, axis=1)
+        least, most = np.full(count, np.inf), np.zeros(count)
+        np.minimum.at(least, pieces, apart)
+        np.maximum.at(most, pieces, apart)
+        found = np.zeros(len(chosen), np.bool_)
+        found[rows] = apart <= ((1.0 - _MIDDLE) * least + _MIDDLE * most)[pieces]
+        return found
 
     def _bodies(self, below: Indices) -> Indices:
         """The `bodies` by the mesh below each point, (n,); -1 for none."""
