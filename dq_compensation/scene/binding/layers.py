@@ -321,15 +321,29 @@ class LayeredSkin:
 
     @cached_property
     def normals(self) -> Float64s:
-        """Shape (n, 3), away from the limbs on the whole, whichever way faces are turned."""
+        """Shape (n, 3), away from the limbs on the whole, whichever way faces are turned.
+
+        Faces count by their angles, so that edges of boxes face the ways of both sides alike.
+        """
         areas, ways = self.surface.area_vectors, np.zeros_like(self.surface.positions)
+        at = self.surface.positions[self.triangles]
+        first, second, third = np.moveaxis(at, 1, 0)
+        turns = cross(second - first, third - first)
+        faces, normals = unit_or(turns, 0.0), np.zeros_like(areas)
+        sines = np.linalg.norm(turns, axis=1)
+        for corner in range(3):
+            ends = at[:, (corner + 1) % 3] - at[:, corner], at[:, (corner + 2) % 3] - at[:, corner]
+            angles = np.arctan2(sines, dots(*ends))
+            for axis in range(3):
+                parts = angles * faces[:, axis]
+                normals[:, axis] += np.bincount(self.triangles[:, corner], parts, len(normals))
         for rows, bones, weights in self.influences.slots():
             away = ways_from_bones(self.surface.positions[rows], self.skeleton, bones)
             ways[rows] += weights[:, None] * away
         part = self.surface.pieces * self.mesh_count + self.meshes
         part = np.unique(part, return_inverse=True)[1].reshape(-1)
         inward = np.bincount(part, dots(areas, unit_or(ways, 0.0))) < 0.0
-        return unit_or(np.where(inward[part, None], -areas, areas), 0.0)
+        return unit_or(np.where(inward[part, None], -normals, normals), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,6 +395,7 @@ class _Finder:
         heights = np.zeros(count)
         corners, shares = np.zeros((count, 3), np.intp), np.zeros((count, 3))
         behind, copies = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        under = mesh.copy()
         # The innermost counts, so that all layers change alike; of those side by side the nearest.
         rank, columns = -1, np.flatnonzero(over.any(axis=0))
         for column in columns[np.argsort(ranks[self._below[columns]], kind="stable")].tolist():
@@ -389,18 +404,25 @@ class _Finder:
             rows = np.flatnonzero(over[self._pieces, column] & left)
             rows = rows[nearest[rows] > _AT_ONCE * skin.radii[rows]]
             on = self._on(rows, column)
-            behind[on.points[on.facing <= -_UPRIGHT]] = True
-            best = (on.facing >= _UPRIGHT) | skin.rigid[on.points]
+            turned = on.facing <= -_UPRIGHT
+            behind[on.points[turned]] = True
+            turned &= ~skin.rigid[on.points] & (mesh[on.points] < 0)
+            turned &= (on.found.distances < _THICKNESS * skin.radii[on.points])
+            best = (on.facing >= _UPRIGHT) | skin.rigid[on.points] | turned
             best &= on.found.distances < nearest[on.points]
             at = on.points[best]
-            nearest[at], mesh[at] = on.found.distances[best], on.meshes[best]
-            heights[at] = on.heights[best]
+            nearest[at], heights[at] = on.found.distances[best], on.heights[best]
+            mesh[at] = np.where(turned[best], -1, on.meshes[best])
+            under[at] = on.meshes[best]
             corners[at], shares[at] = on.found.corners[best], on.found.shares[best]
             copies[at] = copied[self._pieces[at], column]
         matched = mesh >= 0
         turns = 2 * ranks[self._pieces] + 1
-        turns[matched] -= 1
-        self._match_other_sides(behind & ~matched, matched.copy(), (mesh, corners, shares))
+        self._match_other_sides(behind & ~matched, matched, (mesh, corners, shares))
+        # The lower side of what is thicker lies on the skin by itself.
+        lower = (mesh < 0) & (under >= 0)
+        mesh[lower] = under[lower]
+        turns[matched | lower] -= 1
         as_one = skin.rigid & self._change_as_one(mesh, heights)[self._pieces]
         mesh[skin.rigid & ~as_one] = -1
         turns[as_one] = 2 * ranks[self._pieces[as_one]]
