@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -281,6 +281,11 @@ _LEAST_WEIGHT = 5e-3
 _FELT, _FULLY_FELT = 0.05, 0.25
 
 
+# Points with less of the weights of what is below may be torn from their neighbours by its change:
+# where their weights change by this much more along an edge than as painted.
+_CONSISTENT, _TORN = 0.9, 0.02
+
+
 @dataclass(frozen=True, eq=False)
 class SoftWeights:
     """New weights of some vertices.
@@ -311,6 +316,7 @@ class Matches:
         points: shape (m,).
         corners, shares: shape (m, 3), the points around the place below each, and its barycentric
             shares of them.
+        alike: shape (m,), how much of the weights each has in common with that place.
         amounts: shape (m,), how much of the change counts.
         rigid: shape (m,), the rigid piece that each is of, which changes as one, by the mean; -1
             for none.
@@ -320,16 +326,23 @@ class Matches:
     points: Indices
     corners: Integers
     shares: Floats
+    alike: Floats
     amounts: Floats
     rigid: Integers
     turns: Integers
+
+    def at(self, rows: Indices) -> Matches:
+        """Some of them."""
+        each = {each.name: getattr(self, each.name)[rows] for each in fields(self)[:-1]}
+        return replace(self, **each)
 
     @classmethod
     def none(cls, count: int) -> Matches:
         """Of a surface of so many points, none of which lies on others."""
         rows, places = np.zeros(0, np.intp), np.zeros((0, 3))
         turns = np.zeros(count, np.intp)
-        return cls(rows, places.astype(np.intp), places, np.zeros(0), rows, turns)
+        alike = amounts = np.zeros(0)
+        return cls(rows, places.astype(np.intp), places, alike, amounts, rows, turns)
 
 
 def soft_weights(
@@ -376,36 +389,96 @@ def soft_weights(
     if fixed is not None:
         given[fixed[0]] = True
         now = now.with_rows(*fixed)
-    lengths = _lengths(surface, *_of_limbs(before.bones, start, limbs), lengths, given)
-    lengths[given | ~surface.connected] = 0.0
-    known = given.copy()
+    reach = _lengths(surface, *_of_limbs(before.bones, start, limbs), lengths, given)
+    reach[~surface.connected] = 0.0
+    lengths, known = np.where(given, 0.0, reach), given.copy()
+    # The matched points that are softened by their own piece all the same, in the turn after.
+    turns, own = matches.turns.copy(), np.zeros(count, np.bool_)
     yield 0.1
-    turns = np.unique(matches.turns)
-    for number, turn in enumerate(turns.tolist()):
-        rows = np.flatnonzero(matches.turns[matches.points] == turn)
+    most_turns = int(turns.max(initial=0)) + 2
+    for turn in range(most_turns):
+        rows = np.flatnonzero((turns[matches.points] == turn) & ~own[matches.points])
         if len(rows):
-            at = matches.points[rows]
-            places, of = (matches.corners[rows], matches.shares[rows]), matches.amounts[rows]
-            changes = followed_weights(
-                before.at(at), places, (before, now), of, _rows_of(kept, at), most
-            )
-            new = Influences(changes.bones, changes.weights)
-            now = now.with_rows(at[changes.vertices], new)
-            if len(pieces := np.unique(matches.rigid[rows[changes.vertices]])) > (pieces < 0).sum():
-                one = np.isin(matches.rigid[rows], pieces[pieces >= 0])
-                of = matches.rigid[rows[one]], surface.areas[at[one]]
-                now = now.with_rows(at[one], _as_one(now.at(at[one]), *of, most))
-        solved = np.flatnonzero((lengths > 0.0) & (matches.turns == turn))
+            # Other sides go with what they are the other side of.
+            with_own = (own & (turns == turn))[matches.corners[rows]].any(axis=1)
+            at, rows = matches.points[rows[with_own]], rows[~with_own]
+            now = _followed(surface, (before, now), matches.at(rows), kept, most)
+            torn = matches.points[rows[_torn(surface.graph, (before, now), matches.at(rows))]]
+            now, turns[torn] = now.with_rows(torn, before.at(torn)), turn + 1
+            for each in (at, torn):
+                own[each], lengths[each] = True, reach[each]
+        solved = np.flatnonzero((lengths > 0.0) & (turns == turn))
         if len(solved):
             steps = _diffused(surface, now, lengths, solved, kept, most=most, limbs=limbs)
-            part = 0.9 / len(turns)
-            moved, found = yield from _part_of(steps, 0.1 + number * part, part)
+            part = 0.9 / most_turns
+            moved, found = yield from _part_of(steps, 0.1 + turn * part, part)
             known[moved] = True
             now = now.with_rows(moved, found)
     vertices = np.flatnonzero(known[surface.point_of_vertex])
     rows = now.at(surface.point_of_vertex[vertices])
     yield 1.0
     return SoftWeights(vertices, rows.bones, rows.weights)
+
+
+def _followed(
+    surface: SkinSurface,
+    of_points: tuple[Influences, Influences],
+    matches: Matches,
+    kept: Booleans,
+    most: int,
+) -> Influences:
+    """The influences of all points with those of matched ones, once what is below is softened.
+
+    Args:
+        of_points: before and after, as far as they are known.
+    """
+    (before, now), at = of_points, matches.points
+    places = matches.corners, matches.shares
+    of = before.at(at), places, of_points, matches.amounts
+    changes = followed_weights(*of, _rows_of(kept, at), most)
+    now = now.with_rows(at[changes.vertices], Influences(changes.bones, changes.weights))
+    changed = np.unique(matches.rigid[changes.vertices])
+    one = np.isin(matches.rigid, changed[changed >= 0])
+    if not one.any():
+        return now
+    lies = matches.shares[one].any(axis=1)
+    areas = np.where(lies, surface.areas[at[one]], 0.0)
+    return now.with_rows(at[one], _as_one(now.at(at[one]), matches.rigid[one], areas, most))
+
+
+def _torn(graph: MeshGraph, of_points: tuple[Influences, Influences], matches: Matches) -> Indices:
+    """The matched points at edges along which weights change more than as painted, and than below.
+
+    They do where the weights below are others, as of hair beside a neck.
+
+    Args:
+        of_points: before and after.
+
+    Returns:
+        rows of the matches.
+    """
+    others = np.flatnonzero((matches.alike < _CONSISTENT) & (matches.rigid < 0))
+    place = np.full(graph.neighbours.shape[1] + 1, -1)
+    place[matches.points] = np.arange(len(matches.points))
+    ends = place[graph.neighbours[:, matches.points[others]]]
+    ranks, at = np.nonzero(ends >= 0)
+    rows, edges = np.unique(np.stack((others[at], ends[ranks, at])), return_inverse=True)
+    if not len(rows):
+        return rows
+    edges, (before, now) = edges.reshape(2, -1), of_points
+    count = 1 + int(max(before.bones.max(), now.bones.max()))
+    painted, found = (each.at(matches.points[rows]).dense(count) for each in (before, now))
+    below = np.zeros_like(painted)
+    for corner in range(3):
+        parts = before.at(matches.corners[rows, corner]).dense(count)
+        below += matches.shares[rows, corner, None] * parts
+
+    def along(weights: Floats) -> Floats:
+        return np.abs(weights[edges[0]] - weights[edges[1]]).max(axis=1)
+
+    steepest = np.maximum(along(painted), along(below + found - painted))
+    torn = along(found) > steepest + _TORN
+    return np.unique(rows[edges[:, torn]])
 
 
 def _as_one(influences: Influences, pieces: Integers, areas: Floats, most: int) -> Influences:

@@ -277,7 +277,7 @@ class JoinedSkin:
         if self.fixed is not None:
             kept &= ~np.isin(layers.points, self.fixed[0])
         points = layers.points[kept]
-        places = layers.corners[kept], layers.shares[kept]
+        places = layers.corners[kept], layers.shares[kept], layers.alike[kept]
         return Matches(points, *places, amounts[points], layers.rigid[kept], layers.turns)
 
     @cached_property

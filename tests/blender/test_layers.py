@@ -201,3 +201,125 @@ def test_size_and_order_do_not_matter() -> None:
         for name, weights in expected.items():
             # Sums in another order, float32.
             assert np.abs(found[name] - weights).max() <= 1e-4, name
+
+
+def _patch(
+    span: tuple[float, float], heights: Sequence[float], angle: float = 0.6
+) -> tuple[NDArray[np.float64], list[tuple[int, ...]]]:
+    """A grid of 5 x 5 vertices on the limb, or a box with a lower side and an upper one."""
+    along, angles = np.meshgrid(np.linspace(*span, 5), np.linspace(0.0, angle, 5), indexing="ij")
+    sides = [
+        np.stack((along, r * np.cos(angles), r * np.sin(angles)), axis=-1).reshape(-1, 3)
+        for r in RADIUS + np.array(heights)
+    ]
+    at = np.arange(25).reshape(5, 5)
+    quads = np.stack((at[:-1, :-1], at[:-1, 1:], at[1:, 1:], at[1:, :-1]), axis=-1).reshape(-1, 4)
+    faces = [quads]
+    if len(heights) > 1:
+        rim = np.concatenate((at[0, :-1], at[:-1, -1], at[-1, :0:-1], at[:0:-1, 0]))
+        after = np.roll(rim, -1)
+        faces = [quads[:, ::-1], quads + 25, np.stack((rim, after, after + 25, rim + 25), axis=1)]
+    return np.concatenate(sides), [tuple(face) for face in np.concatenate(faces).tolist()]
+
+
+def _limb_with(
+    armature: bpy.types.Object,
+    patch: tuple[NDArray[np.float64], list[tuple[int, ...]]],
+    weights: Weights | None = None,
+) -> tuple[bpy.types.Object, Weights, Weights]:
+    """A limb with a patch in one mesh, softened: the limb alone, and the patch's weights.
+
+    Returns:
+        a limb that was softened alone; of the patch before and after, shape (m, 3).
+    """
+    alone = _limb("Alone", armature, 0.0, 1.5)
+    api.soften_weights(alone)
+    skin, rows = _rings(np.linspace(0.0, 1.5, 76), RADIUS), 76
+    positions = np.concatenate((skin, patch[0]))
+    faces = [*_quads(rows), *(tuple(len(skin) + at for at in face) for face in patch[1])]
+    painted = limb_weights(positions[:, 0])
+    if weights is not None:
+        painted[len(skin) :] = weights
+    both = _worn("Both", armature, positions, faces, painted)
+    api.soften_weights(both)
+    return alone, painted[len(skin) :], _weights(both)[len(skin) :]
+
+
+@pytest.mark.parametrize("x", [0.38, 0.56])
+def test_a_badge_on_its_own_mesh_changes_as_the_skin_at_its_middle(x: float) -> None:
+    """It follows one bone, or two; so far the skin came through it."""
+    armature = add_armature(BONES)
+    patch = _patch((x, x + 0.06), (0.004,))
+    middle = np.array([x + 0.03])
+    strongest = np.eye(len(BONES))[limb_weights(middle)[0].argmax()]
+    for weights in (strongest, limb_weights(middle)[0]):
+        alone, _, found = _limb_with(armature, patch, weights)
+        assert np.ptp(found, axis=0).max() <= 1e-6
+        expected = weights + _change_of(alone, middle)[0]
+        expected = np.maximum(expected, 0.0) / np.maximum(expected, 0.0).sum()
+        assert np.abs(found[0] - weights).max() > 0.03
+        # The places below the middle's vertices lie on facets of the limb.
+        assert np.abs(found[0] - expected).max() <= BETWEEN
+
+
+def test_a_thick_piece_on_its_own_mesh_stays_as_painted() -> None:
+    armature = add_armature(BONES)
+    patch = _patch((0.45, 0.47), (0.004, 0.05), 0.15)
+    weights = np.array((0.5, 0.5, 0.0))
+    _, _, found = _limb_with(armature, patch, weights)
+    assert np.abs(found - weights).max() <= 1e-6
+
+
+def test_both_sides_of_a_pouch_change_as_the_skin_below() -> None:
+    """It is thicker than cloth; its edges face the ways of both of their sides."""
+    armature = add_armature(BONES)
+    patch = _patch((0.36, 0.42), (0.003, 0.04))
+    alone, painted, found = _limb_with(armature, patch)
+    change = _change_of(alone, patch[0][:, 0])
+    assert np.abs(change).max() > 0.05
+    assert np.abs(found - painted - change).max() <= BETWEEN
+
+
+def _strand(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[tuple[int, ...]]]:
+    angles = np.array((-0.12, 0.0, 0.12))
+    radius = 0.125 + 0.006 * (angles == 0.0)
+    along, angle = np.meshgrid(x, angles, indexing="ij")
+    places = (along, radius * np.cos(angle), radius * np.sin(angle))
+    at = np.arange(3 * len(x)).reshape(-1, 3)
+    quads = np.stack((at[:-1, :-1], at[:-1, 1:], at[1:, 1:], at[1:, :-1]), axis=-1)
+    return np.stack(places, axis=-1).reshape(-1, 3), [
+        tuple(face) for face in quads.reshape(-1, 4).tolist()
+    ]
+
+
+def _steps(obj: bpy.types.Object, weights: Weights) -> NDArray[np.float64]:
+    """How much weights change along each edge."""
+    edges = np.array([tuple(edge.vertices) for edge in obj.data.edges])
+    return np.abs(weights[edges[:, 0]] - weights[edges[:, 1]]).max(axis=1)
+
+
+def test_hair_beside_a_neck_is_not_torn() -> None:
+    """A strand that hangs from a head past the chin, its weights by its height as the body's.
+
+    The chin is nearest to it where its own weights change. So far weights changed by 0.04 more along an edge than as painted.
+    """
+    armature = add_armature(BONES)
+    x = np.linspace(0.6, 1.3, 71)
+    chin = ((x - 0.98) / 0.07).clip(0.0, 1.0)
+    radii = 0.06 + 0.055 * chin * chin * (3.0 - 2.0 * chin)
+    body = _rings(x, 1.0)
+    body[:, 1:] *= np.repeat(radii, SIDES)[:, None]
+
+    def painted(positions: NDArray[np.float64]) -> Weights:
+        share = ((positions[:, 0] - 0.97) / 0.06).clip(0.0, 1.0)
+        share = share * share * (3.0 - 2.0 * share)
+        return np.stack((np.zeros_like(share), 1.0 - share, share), axis=1)
+
+    skin = _worn("Body", armature, body, _quads(len(x)), painted(body))
+    strand, faces = _strand(np.linspace(0.7, 1.12, 29))
+    before = painted(strand)
+    hair = _worn("Hair", armature, strand, faces, before)
+    api.soften_weights([hair, skin])
+    grown = _steps(hair, _weights(hair)) - _steps(hair, before)
+    steep = _steps(hair, before) > 0.1
+    assert grown[steep].max() <= 0.02

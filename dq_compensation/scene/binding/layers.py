@@ -39,6 +39,11 @@ _AT_ONCE = 1e-4
 # The other side of cloth with thickness is as near as this part of the radius, with this much of
 # the weights in common.
 _THICKNESS, _SAME = 0.1, 0.9
+# A rigid piece of a mesh is flat against the skin of this mesh where the middle of its height above
+# that is less than this part of the radius, and it is as high as this part of its size at most.
+_AGAINST, _FLAT = 0.2, 0.4
+# Its middle is what is nearest, of so much of the way to what is farthest: of a belt, all around.
+_MIDDLE = 0.25
 # A piece of which so much lies on another one lies in it, as copies and levels of detail do, where
 # no more than this share of that is outside, less what is inside.
 _COPIED, _MOSTLY = 0.6, 0.6
@@ -227,9 +232,9 @@ class Layers:
     Attributes:
         points: shape (m,), those that lie on another piece of skin, or on the outer side of their
             own where that does.
-        corners, shares: shape (m, 3), of `Matches`.
+        corners, shares, alike: of `Matches`.
         meshes: shape (m,), the mesh below each; -1 for what does not lie on any of a rigid piece
-            most of which lies on another mesh.
+            most of which lies on another mesh, or flat against its own.
         copies: shape (m,), those of copies and levels of detail of what they lie on.
         rigid: shape (m,), the rigid piece that each is of; -1 for none.
         turns: shape (n,), of `Matches`.
@@ -240,6 +245,7 @@ class Layers:
     points: Indices
     corners: Indices
     shares: Float64s
+    alike: Floats
     meshes: Indices
     copies: Booleans
     rigid: Indices
@@ -316,15 +322,29 @@ class LayeredSkin:
 
     @cached_property
     def normals(self) -> Float64s:
-        """Shape (n, 3), away from the limbs on the whole, whichever way faces are turned."""
+        """Shape (n, 3), away from the limbs on the whole, whichever way faces are turned.
+
+        Faces count by their angles, so that edges of boxes face the ways of both sides alike.
+        """
         areas, ways = self.surface.area_vectors, np.zeros_like(self.surface.positions)
+        at = self.surface.positions[self.triangles]
+        first, second, third = np.moveaxis(at, 1, 0)
+        turns = cross(second - first, third - first)
+        faces, normals = unit_or(turns, 0.0), np.zeros_like(areas)
+        sines = np.linalg.norm(turns, axis=1)
+        for corner in range(3):
+            ends = at[:, (corner + 1) % 3] - at[:, corner], at[:, (corner + 2) % 3] - at[:, corner]
+            angles = np.arctan2(sines, dots(*ends))
+            for axis in range(3):
+                parts = angles * faces[:, axis]
+                normals[:, axis] += np.bincount(self.triangles[:, corner], parts, len(normals))
         for rows, bones, weights in self.influences.slots():
             away = ways_from_bones(self.surface.positions[rows], self.skeleton, bones)
             ways[rows] += weights[:, None] * away
         part = self.surface.pieces * self.mesh_count + self.meshes
         part = np.unique(part, return_inverse=True)[1].reshape(-1)
         inward = np.bincount(part, dots(areas, unit_or(ways, 0.0))) < 0.0
-        return unit_or(np.where(inward[part, None], -areas, areas), 0.0)
+        return unit_or(np.where(inward[part, None], -normals, normals), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,6 +356,7 @@ class _On:
         found: the nearest places.
         heights: shape (m,), above the surface, below it less than 0.
         facing: shape (m,), the cosine between the normals.
+        alike: shape (m,), how much of their weights the surface has, too.
         meshes: shape (m,), of the triangles.
     """
 
@@ -343,7 +364,60 @@ class _On:
     found: _Nearest
     heights: Float64s
     facing: Float64s
+    alike: Floats
     meshes: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """What the points of a skin lie on, as far as it is known.
+
+    Attributes:
+        nearest: shape (n,), how far below them that is.
+        meshes: shape (n,), of that; -1 for none.
+        under: shape (n,), the same with what points face that are that near.
+        heights, alike: shape (n,), of `_On`.
+        corners, shares: shape (n, 3), of `Matches`.
+        copies: shape (n,), whether they are copies of that.
+        behind: shape (n,), the points that face what lies below.
+    """
+
+    nearest: Float64s
+    meshes: Indices
+    under: Indices
+    heights: Float64s
+    alike: Float64s
+    corners: Indices
+    shares: Float64s
+    copies: Booleans
+    behind: Booleans
+
+    @classmethod
+    def none(cls, count: int) -> _Best:
+        """So many points that lie on nothing."""
+        places = np.zeros((count, 3), np.intp), np.zeros((count, 3))
+        far, (meshes, under) = np.full(count, np.inf), np.full((2, count), -1)
+        (heights, alike), (copies, behind) = np.zeros((2, count)), np.zeros((2, count), np.bool_)
+        return cls(far, meshes, under, heights, alike, *places, copies, behind)
+
+    def take(self, on: _On, skin: LayeredSkin, copies: Booleans) -> None:
+        """Let points lie on what is nearer than what they lie on so far.
+
+        Args:
+            copies: shape (n,), which are copies of it.
+        """
+        turned, rigid = on.facing <= -_UPRIGHT, skin.rigid[on.points]
+        self.behind[on.points[turned]] = True
+        turned &= ~rigid & (self.meshes[on.points] < 0)
+        turned &= on.found.distances < _THICKNESS * skin.radii[on.points]
+        better = (on.facing >= _UPRIGHT) | rigid | turned
+        better &= on.found.distances < self.nearest[on.points]
+        at = on.points[better]
+        self.nearest[at], self.heights[at] = on.found.distances[better], on.heights[better]
+        self.meshes[at] = np.where(turned[better], -1, on.meshes[better])
+        self.under[at], self.alike[at] = on.meshes[better], on.alike[better]
+        self.corners[at], self.shares[at] = on.found.corners[better], on.found.shares[better]
+        self.copies[at] = copies[at]
 
 
 class _Finder:
@@ -370,40 +444,65 @@ class _Finder:
 
     def layers(self) -> Layers:
         """All that is found."""
-        skin, count = self._skin, len(self._pieces)
+        skin, pieces = self._skin, self._pieces
         over, copied, ranks = self._order()
-        nearest, mesh = np.full(count, np.inf), np.full(count, -1)
-        corners, shares = np.zeros((count, 3), np.intp), np.zeros((count, 3))
-        behind, copies = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        best = _Best.none(len(pieces))
         # The innermost counts, so that all layers change alike; of those side by side the nearest.
-        rank, columns = -1, np.flatnonzero(over.any(axis=0))
+        rank, left, columns = -1, best.meshes < 0, np.flatnonzero(over.any(axis=0))
         for column in columns[np.argsort(ranks[self._below[columns]], kind="stable")].tolist():
             if ranks[self._below[column]] > rank:
-                rank, left = int(ranks[self._below[column]]), mesh < 0
-            rows = np.flatnonzero(over[self._pieces, column] & left)
-            rows = rows[nearest[rows] > _AT_ONCE * skin.radii[rows]]
-            on = self._on(rows, column)
-            behind[on.points[on.facing <= -_UPRIGHT]] = True
-            best = (on.facing >= _UPRIGHT) | skin.rigid[on.points]
-            best &= on.found.distances < nearest[on.points]
-            at = on.points[best]
-            nearest[at], mesh[at] = on.found.distances[best], on.meshes[best]
-            corners[at], shares[at] = on.found.corners[best], on.found.shares[best]
-            copies[at] = copied[self._pieces[at], column]
-        matched = mesh >= 0
-        turns = 2 * ranks[self._pieces] + 1
-        turns[matched] -= 1
-        self._match_other_sides(behind & ~matched, matched.copy(), (mesh, corners, shares))
-        # A rigid piece that lies on its own mesh stays as painted.
-        on_others = matched & (mesh != skin.meshes)
-        lying = 2 * np.bincount(self._pieces, on_others, self._count) >= self._sizes
-        as_one = skin.rigid & lying[self._pieces]
-        mesh[skin.rigid & ~as_one] = -1
-        turns[as_one] = 2 * ranks[self._pieces[as_one]]
-        points = np.flatnonzero((mesh >= 0) | as_one)
-        to = corners[points], shares[points], mesh[points], copies[points]
-        rigid = np.where(skin.rigid, self._pieces, -1)[points]
-        return Layers(points, *to, rigid, turns, self._bodies(mesh))
+                rank, left = int(ranks[self._below[column]]), best.meshes < 0
+            rows = np.flatnonzero(over[pieces, column] & left)
+            rows = rows[best.nearest[rows] > _AT_ONCE * skin.radii[rows]]
+            best.take(self._on(rows, column), skin, copied[pieces, column])
+        first = best.meshes >= 0
+        self._match_other_sides(best)
+        # The lower side of what is thicker lies on the skin by itself.
+        lower = (best.meshes < 0) & (best.under >= 0)
+        best.meshes[lower] = best.under[lower]
+        as_one = skin.rigid & self._change_as_one(best)[pieces]
+        best.meshes[skin.rigid & ~as_one] = -1
+        turns = 2 * ranks[pieces] + ~(first | lower | as_one)
+        bodies = self._bodies(best.meshes)
+        best.meshes[as_one & ~self._at_middle(as_one & (best.meshes >= 0))] = -1
+        best.shares[best.meshes < 0], best.copies[best.meshes < 0] = 0.0, False
+        points = np.flatnonzero((best.meshes >= 0) | as_one)
+        to = best.corners[points], best.shares[points], best.alike[points], best.meshes[points]
+        rigid = np.where(skin.rigid, pieces, -1)[points]
+        return Layers(points, *to, best.copies[points], rigid, turns, bodies)
+
+    def _change_as_one(self, best: _Best) -> Booleans:
+        """Shape (p,), the rigid pieces half of which lies on another mesh, or flat on their own."""
+        skin, pieces, count, heights = self._skin, self._pieces, self._count, best.heights
+        lies = skin.rigid & (best.meshes >= 0)
+        on_others = np.bincount(pieces, lies & (best.meshes != skin.meshes), count)
+        rows = np.flatnonzero(lies)
+        of, counts = pieces[rows], np.bincount(pieces[rows], minlength=count)
+        above, radii = (
+            np.bincount(of, each[rows], count) for each in (np.abs(heights), skin.radii)
+        )
+        places = np.column_stack((skin.surface.positions[rows], heights[rows]))
+        lowest, highest = np.full((count, 4), np.inf), np.full((count, 4), -np.inf)
+        np.minimum.at(lowest, of, places)
+        np.maximum.at(highest, of, places)
+        spans = np.where(counts[:, None] > 0, highest - lowest, 0.0)
+        flat = spans[:, 3] <= _FLAT * np.linalg.norm(spans[:, :3], axis=1)
+        flat &= above <= _AGAINST * radii
+        return self._is_rigid & (2 * np.where(flat, counts, on_others) >= self._sizes)
+
+    def _at_middle(self, chosen: Booleans) -> Booleans:
+        """Shape (n,), those of chosen points that are nearest to the middle of their pieces."""
+        positions, count, rows = self._skin.surface.positions, self._count, np.flatnonzero(chosen)
+        sums = [np.bincount(self._pieces, axis, count) for axis in positions.T]
+        pieces = self._pieces[rows]
+        middles = np.stack(sums, axis=1)[pieces] / self._sizes[pieces, None]
+        apart = np.linalg.norm(positions[rows] - middles, axis=1)
+        least, most = np.full(count, np.inf), np.zeros(count)
+        np.minimum.at(least, pieces, apart)
+        np.maximum.at(most, pieces, apart)
+        found = np.zeros(len(chosen), np.bool_)
+        found[rows] = apart <= ((1.0 - _MIDDLE) * least + _MIDDLE * most)[pieces]
+        return found
 
     def _bodies(self, below: Indices) -> Indices:
         """The `bodies` by the mesh below each point, (n,); -1 for none."""
@@ -446,7 +545,7 @@ class _Finder:
             upper, lower = (one, other) if first else (other, one)
             if above[lower, upper]:
                 continue
-            over[below[upper], lower] = True
+            over[below[upper], lower] = on[below[upper], lower] > 0.0
             higher, deeper = above[:, upper].copy(), above[lower].copy()
             higher[upper] = deeper[lower] = True
             above |= higher[:, None] & deeper[None]
@@ -474,8 +573,12 @@ class _Finder:
         counts = np.bincount(pieces[samples], minlength=self._count)
         each = self._areas / np.maximum(counts, 1)
         covered = np.zeros((2, self._count, len(self._below)))
+        sums = np.bincount(pieces, skin.surface.areas * skin.radii, self._count)
+        around = self._areas**3 > _AROUND * sums**2
         for column, piece in enumerate(self._below.tolist()):
-            rows = samples[pieces[samples] != piece]
+            # Strands and patches go around nothing: what is larger does not lie on them.
+            largest = np.inf if around[piece] else self._areas[piece]
+            rows = samples[(pieces[samples] != piece) & (self._areas[pieces[samples]] <= largest)]
             on = self._on(rows, column)
             kept = (on.facing >= _UPRIGHT) | skin.rigid[on.points]
             points, heights = on.points[kept], on.heights[kept]
@@ -502,26 +605,23 @@ class _Finder:
         normals = (skin.normals[found.corners] * found.shares[:, :, None]).sum(axis=1)
         normals, reach = unit_or(normals, 0.0), reach[found.rows]
         heights = dots(ways, normals)
+        # Within a limb, and within what is below.
+        near = found.distances < _NEAR * skin.radii[found.strongest]
         beside = np.abs(heights) < _UPRIGHT * found.distances
         beside &= found.distances > _ON * reach
         common = _common(skin.influences.at(points), skin.influences.at(found.strongest))
         kept = common > np.where(skin.rigid[points], _ALIKE_RIGID, _ALIKE)
-        kept &= ~beside & (heights > -_SUNK * reach)
+        kept &= near & ~beside & (heights > -_SUNK * reach)
         meshes = skin.meshes_of_triangles[self._triangles[column][found.triangles]]
         rows = np.flatnonzero(kept & self._may_lie[skin.meshes[points], meshes])
         facing = dots(skin.normals[points], normals)
-        return _On(points[rows], found.at(rows), heights[rows], facing[rows], meshes[rows])
+        numbers = heights[rows], facing[rows], common[rows]
+        return _On(points[rows], found.at(rows), *numbers, meshes[rows])
 
-    def _match_other_sides(
-        self, behind: Booleans, matched: Booleans, to: tuple[Indices, Indices, Float64s]
-    ) -> None:
-        """Let the other side of cloth with thickness lie on the side that is matched.
-
-        Args:
-            behind: shape (n,), the points that face what lies below.
-            to: shapes (n,), (n, 3), (n, 3): meshes, corners and shares.
-        """
-        skin, rows = self._skin, np.flatnonzero(behind)
+    def _match_other_sides(self, best: _Best) -> None:
+        """Let the other side of cloth with thickness lie on the side that is matched."""
+        skin, matched = self._skin, best.meshes >= 0
+        rows = np.flatnonzero(best.behind & ~matched)
         kept = matched[skin.triangles].all(axis=1)
         kept &= np.isin(self._pieces[skin.triangles[:, 0]], np.unique(self._pieces[rows]))
         triangles, positions = skin.triangles[kept], skin.surface.positions
@@ -533,6 +633,6 @@ class _Finder:
         points, outer = rows[found.rows], found.strongest
         alike = _common(skin.influences.at(points), skin.influences.at(outer)) > _SAME
         alike &= self._pieces[points] == self._pieces[outer]
-        meshes, corners, shares = to
-        meshes[points[alike]] = meshes[outer[alike]]
-        corners[points[alike]], shares[points[alike]] = found.corners[alike], found.shares[alike]
+        at = points[alike]
+        best.meshes[at], best.alike[at] = best.meshes[outer[alike]], 1.0
+        best.corners[at], best.shares[at] = found.corners[alike], found.shares[alike]
