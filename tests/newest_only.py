@@ -231,6 +231,7 @@ NEWEST_ONLY = (
     "tests/blender/test_bendy_bones.py::test_ball_joints_of_limbs*",
     "tests/blender/test_bendy_bones.py::test_rigify*",
     "tests/blender/test_bendy_joints.py::test_rigify*",
+    "tests/blender/test_softness.py::test_rigify*",
     "tests/blender/test_armature_base.py::test_a_rigify_human*",
     # Bakes: what one does, undo, files and linked characters stay.
     "tests/blender/test_crowd_baking.py::test_baking_again*",

@@ -23,7 +23,7 @@ from ..core.vectors import extent, transformed_points
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.installation import evaluate_by_modifier
-from ..modifier.modifier_stack import base_for, mixing_refusal
+from ..modifier.modifier_stack import base_for, is_blended_before_mixing, mixing_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import acting_soft_copy, step_of
@@ -61,8 +61,8 @@ _ENABLED_ALONE = (
     "Enable it, or choose the evaluator 'NUMPY'."
 )
 _STRAIGHTENED = (
-    "{obj} has {cause}, with which the display Modifier moves bendy bones as straight ones. "
-    "{remedy}, or choose the evaluator 'MODIFIER'."
+    "{obj} has an animated Preserve Volume, with which the display Modifier moves bendy bones as "
+    "straight ones. Remove that animation."
 )
 
 Evaluator = Literal["NUMPY", "GPU", "MODIFIER"]
@@ -333,21 +333,17 @@ def _bent_otherwise(
     if np.abs(posed - posed[binding.skeleton.bone_of_row]).max() <= _STRAIGHT:
         return None
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
-    is_enabled, blended = skinned.settings.is_enabled, deformation.blend is not None
     if base_for(skinned, deformation, examples, soft=binding.is_soft) != "OWN":
         is_exact = evaluator == "MODIFIER" or not binding.is_soft
         is_off = not is_exact and _is_off_soft_copy(skinned, binding, depsgraph, settings, posed)
         return _NEARLY.format(obj=obj.name) if is_off else None
-    if evaluator == "MODIFIER":
-        # It has no soft copy yet.
-        is_other = binding.is_soft and not (is_enabled or blended)
-        return _ENABLED_ALONE.format(obj=obj.name) if is_other else None
-    if not (blended or is_enabled):
+    if is_blended_before_mixing(skinned, deformation, examples):
         return None
-    cause, remedy = "an animated Preserve Volume", "Remove that animation"
-    if blended:
-        cause, remedy = "Softness and a Blend Group", "Do without one of the two"
-    return _STRAIGHTENED.format(obj=obj.name, cause=cause, remedy=remedy)
+    if skinned.settings.is_enabled:
+        return _STRAIGHTENED.format(obj=obj.name)
+    # It has no soft copy yet.
+    is_other = evaluator == "MODIFIER" and binding.is_soft
+    return _ENABLED_ALONE.format(obj=obj.name) if is_other else None
 
 
 def _is_off_soft_copy(

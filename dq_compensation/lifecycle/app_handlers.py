@@ -6,7 +6,7 @@ from typing import cast
 
 import bpy
 
-from ..modifier.attribute_names import SOFT_COPY
+from ..modifier.attribute_names import LINEAR_COPY, SOFT_COPY
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
@@ -133,8 +133,8 @@ def _before_undo(*_args: object) -> None:
         ours = skinned.ours
         if ours is None:
             continue
-        copy = get_input(ours, SOFT_COPY)
-        used = (ours.node_group, get_input(ours, "Palette"), attribute_object_of(ours), copy)
+        inputs = (get_input(ours, name) for name in ("Palette", SOFT_COPY, LINEAR_COPY))
+        used = (ours.node_group, attribute_object_of(ours), *inputs)
         if any(map(is_new, used)):
             release_settings(skinned)
             remove(obj, BEFORE)

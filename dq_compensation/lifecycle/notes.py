@@ -6,6 +6,7 @@ import bpy
 
 from ..core.deform import RULES
 from ..core.twist_limbs import Reason
+from ..modifier.modifier_stack import base_of
 from ..modifier.parts import Seen
 from ..modifier.written_record import PLACE, changed_parts, newer_parts_of_linked_mesh
 from ..scene.binding.binding import Binding
@@ -56,8 +57,7 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         base_left_on=is_base,
         drawn=drawn,
         followed=bool(skinned.modifiers_before and modifiers_read(skinned)),
-        straightened=RULES[acting.acting_method].straightens
-        or not (drawn or before.base_left_on or before.passing),
+        straightened=None if is_base else _straightened(skinned, acting, drawn or before.passing),
     )
     if skinned.mesh.shape_keys is not None or BAKED_BONES.record in skinned.mesh:
         found += filter(None, (note(obj) for note in NOTES))
@@ -85,6 +85,32 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         if group and group not in obj.vertex_groups and acting.acts(setting):
             found.append(sentence.format(obj=obj.name, group=group))
     return found
+
+
+def _straightened(
+    skinned: SkinnedObject, acting: Settings, elsewhere: bool
+) -> tuple[str, str] | None:
+    """Why bendy bones move an object as straight ones, and what to do; None where they bend.
+
+    Args:
+        elsewhere: whether the GPU display or the Armature modifier shows it.
+    """
+    ours, armature = skinned.ours, skinned.find_modifier()
+    if RULES[acting.acting_method].straightens:
+        what = "base" if acting.by_example else "method"
+        return f"with the {what} Spherical Joint", "Choose Compensated."
+    if elsewhere or ours is None or armature is None or base_of(ours) != "OWN":
+        return None
+    if mixed := listed([each.name for each in skinned.mixed_modifiers]):
+        with_it = "example poses" if acting.by_example else "a Blend Group"
+        cause = f"with {with_it} where {mixed} is mixed in (Multi Modifier)"
+        return cause, f"Turn off Multi Modifier in {mixed}, or do without {with_it}."
+    if cause := what_animates(skinned.obj, armature, ["use_deform_preserve_volume"]):
+        return (
+            f"because Preserve Volume of {armature.name} is set by {cause}",
+            "Remove its keys or driver, or set Display to GPU.",
+        )
+    return None
 
 
 def _notes_on_examples(skinned: SkinnedObject, binding: Binding) -> list[str]:

@@ -25,16 +25,12 @@ LINEAR = f"{PREFIX}linear"
 # And that shape before example poses move it, where the Armature modifier may be off.
 UNMOVED = f"{PREFIX}unmoved"
 
-# The input of a tree with the soft copy.
-SOFT_COPY = "Soft Copy"
+# The inputs of a tree with the soft copy, and with that which is deformed to LINEAR.
+SOFT_COPY, LINEAR_COPY = "Soft Copy", "Linear Copy"
 
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
 WEIGHTS = f"{PREFIX}weights"  # three weights each, in blending order; the last slot takes the rest
-# The palette rows and weights of its bones in blending order, three in each, where soft weights are
-# blended to LINEAR.
-LISTED_BONES = f"{PREFIX}bones"
-LISTED_WEIGHTS = f"{PREFIX}bone_weights"
 STRONGEST = f"{PREFIX}strongest"  # the palette row of its strongest bone
 PAIR = f"{PREFIX}pair"  # where the evaluated palette has its joint or its pair of bones
 # The limb that it is measured against by MEASURED: how far it is from that at rest,
@@ -133,7 +129,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 35
+TREE_VERSION = 36
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -195,8 +191,7 @@ class TreeKind:
     """The kind of a tree; meshes of one kind share one tree.
 
     Attributes:
-        slots: how many influences it can blend: with OWN 4, 7, 10, ...; 0 where it reads no bones
-            (`kind_for` leaves it at 0 for other bases).
+        slots: how many influences it can blend: 4, 7, 10, ...; 0 where it skins nothing.
         masked: whether the Armature modifier is limited to a vertex group.
         unmasks: whether what is added is computed as without the group, and masked then.
         painted: whether a vertex group scales the compensation.
@@ -245,7 +240,7 @@ class TreeKind:
     @property
     def reads(self) -> frozenset[str]:
         """What it, or the tree that keeps the shape for it, reads of bones."""
-        skins, examples = self.base == "OWN" or self.slots > 0, self.examples is not None
+        skins, examples = self.base == "OWN", self.examples is not None
         return frozenset(["bones"] * skins + ["examples"] * examples)
 
     @property
@@ -335,11 +330,6 @@ def kind_for(
         switched=adds and base == "ARMATURE" and not base_is_on,
         examples=examples,
     )
-
-
-def skins_vertices(deformation: Deformation, base: Base) -> bool:
-    """Whether the tree reads bones and weights: to skin the mesh, or a part of what is added."""
-    return base == "OWN" or (base == "SOFT" and deformation.blend is not None)
 
 
 def slots_for(influences: int) -> int:

@@ -32,7 +32,6 @@ from ..scene.stack import (
 )
 from ..session.known_objects import enabled_objects
 from ..wording import listed
-from .attribute_names import skins_vertices
 from .leftovers import remove_unused
 from .modifier_inputs import as_written, get_input
 from .modifier_stack import (
@@ -133,7 +132,7 @@ def _wanted(
             )
     is_linked = skinned.mesh.library is not None
     others = _other_users(skinned) if skinned.mesh.users > 1 and not is_linked else []
-    reads: set[str] = {"bones"} if skins_vertices(deformation, base) else set()
+    reads: set[str] = {"bones"} if base == "OWN" else set()
     reads |= {"examples"} if examples is not None else set()
     reads_mesh = deformation.compensation is not None or bool(reads)
     # Bones that are named are known again after a renaming.

@@ -12,7 +12,7 @@ from ..scene.blender.own_objects import is_hidden, remove_hidden
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.stack import own_modifiers, record_of_tree
 from ..session.changes import note_removed
-from .attribute_names import SOFT_COPY
+from .attribute_names import LINEAR_COPY, SOFT_COPY
 from .modifier_inputs import get_input
 from .modifier_stack import attribute_mesh, attribute_object_of, reads_of
 from .nodes.own_trees import remove_tree
@@ -45,7 +45,8 @@ def remove_unused() -> None:
     used = palettes.keys() | {attribute_object_of(modifier) for modifier in modifiers}
     # One that something blocks has no modifier meanwhile.
     used |= {soft_copy(each) for each in meshes if keeps_soft_weights(each)}
-    used |= {get_input(modifier, SOFT_COPY) for modifier in modifiers}
+    copies = SOFT_COPY, LINEAR_COPY
+    used |= {get_input(modifier, name) for modifier in modifiers for name in copies}
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:
             remove_hidden(obj)

@@ -14,6 +14,7 @@ from ..scene.blender.animation_curves import is_played
 from ..scene.blender.mesh import mesh_of
 from ..scene.blender.own_objects import (
     ATTRIBUTE_OBJECT_PROPERTY,
+    LINEAR_COPY_PROPERTY,
     SOFT_COPY_PROPERTY,
     is_placed_at,
     new_hidden,
@@ -30,7 +31,7 @@ from ..scene.stack import (
 )
 from ..session.changes import remember_new
 from ..wording import listed
-from .attribute_names import MISFIT, Base
+from .attribute_names import LINEAR_COPY, MISFIT, Base
 from .hooks import is_by_number
 from .modifier_inputs import get_input
 from .users_settings import (
@@ -137,22 +138,24 @@ def base_for(
         soft: whether soft weights move it.
     """
     obj, modifier = skinned.obj, skinned.modifier
+    if RULES[deformation.method].armature_modifier == "NONE":
+        return "OWN"
+    if is_blended_before_mixing(skinned, deformation, examples):
+        return "OWN"
+    if soft:
+        # An object that is evaluated without being enabled has no soft copy.
+        return "OWN" if soft_copy(skinned) is None else "SOFT"
     path = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"].use_deform_preserve_volume'
-    if is_played(obj, path):
-        return "OWN"  # something else sets it
-    method = deformation.method
-    if RULES[method].armature_modifier == "NONE":
-        return "OWN"
-    # What others are mixed with is blended before. Nodes know no segments of bendy bones.
-    blended = deformation.blend is not None
-    if skinned.mixed_modifiers and (blended or examples is not None):
-        return "OWN"
-    if blended and soft and deformation.segments is not None:
-        return "OWN"
-    if not soft:
-        return "ARMATURE"
-    # An object that is evaluated without being enabled has no soft copy.
-    return "OWN" if soft_copy(skinned) is None else "SOFT"
+    # Where something else sets it, it is not ours to set.
+    return "OWN" if is_played(obj, path) else "ARMATURE"
+
+
+def is_blended_before_mixing(
+    skinned: SkinnedObject, deformation: Deformation, examples: Examples | None
+) -> bool:
+    """Whether others mix their results with what a blend or examples have made of the mesh."""
+    changes = deformation.blend is not None or examples is not None
+    return changes and bool(skinned.mixed_modifiers)
 
 
 def hiding_refusal(skinned: SkinnedObject, base: Base) -> str | None:
@@ -313,10 +316,9 @@ def ensure_attribute_object(skinned: SkinnedObject, count: int) -> bpy.types.Obj
 # It is in no collection: the object points to it, and the node modifier refers to it.
 
 
-_SOFT_COPY_MODIFIER: dict[str, object] = {
+_MODIFIER_OF_COPY: dict[str, object] = {
     "use_vertex_groups": True,
     "use_bone_envelopes": False,
-    "use_deform_preserve_volume": True,
     "show_viewport": True,
     "show_render": True,
 }
@@ -341,32 +343,72 @@ def ensure_soft_copy(skinned: SkinnedObject) -> bpy.types.Object:
             copy.name = copy.data.name = name
         remember_new(copy)
         skinned.before_enable.soft_copy = copy
-    if not is_tied(copy, skinned):
-        place_at(copy, obj, SOFT_COPY_PROPERTY)
-        if not len(copy.modifiers):
-            add_modifier(copy, "Armature", "ARMATURE")
-        for name, value in _soft_copy_modifier_of(skinned).items():
-            setattr(copy.modifiers[0], name, value)
+    _tie(copy, skinned, None)
     return copy
 
 
-def is_tied(copy: bpy.types.Object, skinned: SkinnedObject) -> bool:
-    """Whether a soft copy is where its object is, and posed as it is to be."""
+def ensure_linear_copy(skinned: SkinnedObject, soft: bpy.types.Object) -> bpy.types.Object:
+    """The object that its soft weights deform to LINEAR, in its place; a new one if others use it.
+
+    It shows the mesh of the soft copy, so it has these weights.
+    """
+    obj, ours = skinned.obj, skinned.ours
+    known = None if ours is None else get_input(ours, LINEAR_COPY)
+    if known is None or known.override_library or placed_at(known) not in {obj, None}:
+        known = bpy.data.objects.new(f"DQ Compensation linear copy: {obj.name}", mesh_of(soft))
+        remember_new(known)
+    _tie(known, skinned, soft)
+    return known
+
+
+def _tie(
+    copy: bpy.types.Object, skinned: SkinnedObject, linear_of: bpy.types.Object | None
+) -> None:
+    """Put a copy with soft weights where its object is, and let it be posed as it is to be."""
+    if is_tied(copy, skinned, linear_of):
+        return
+    if linear_of is not None and copy.data != linear_of.data:
+        copy.data = linear_of.data
+    place_at(copy, skinned.obj, _kind_of_copy(linear_of))
+    if not len(copy.modifiers):
+        add_modifier(copy, "Armature", "ARMATURE")
+    for name, value in _modifier_of_copy(skinned, linear_of).items():
+        setattr(copy.modifiers[0], name, value)
+
+
+def is_tied(
+    copy: bpy.types.Object, skinned: SkinnedObject, linear_of: bpy.types.Object | None = None
+) -> bool:
+    """Whether a copy with soft weights is where its object is, and posed as it is to be.
+
+    Args:
+        linear_of: the soft copy whose mesh it is to deform to LINEAR; None of a soft copy itself.
+    """
     return (
-        is_placed_at(copy, skinned.obj, SOFT_COPY_PROPERTY)
+        is_placed_at(copy, skinned.obj, _kind_of_copy(linear_of))
+        and (linear_of is None or copy.data == linear_of.data)
         and len(copy.modifiers) == 1
         and all(
             getattr(copy.modifiers[0], name, None) == value
-            for name, value in _soft_copy_modifier_of(skinned).items()
+            for name, value in _modifier_of_copy(skinned, linear_of).items()
         )
     )
 
 
-def _soft_copy_modifier_of(skinned: SkinnedObject) -> dict[str, object]:
-    """The settings of the Armature modifier of an object's soft copy."""
+def _kind_of_copy(linear_of: bpy.types.Object | None) -> str:
+    return SOFT_COPY_PROPERTY if linear_of is None else LINEAR_COPY_PROPERTY
+
+
+def _modifier_of_copy(
+    skinned: SkinnedObject, linear_of: bpy.types.Object | None
+) -> dict[str, object]:
+    """The settings of the Armature modifier of a copy with an object's soft weights."""
     modifier, mask = skinned.modifier, ""
     if skinned.mixed_modifiers:  # else the node modifier masks what it has compensated
         mask = modifier.vertex_group
-    inverted = bool(mask) and modifier.invert_vertex_group
-    masked = {"vertex_group": mask, "invert_vertex_group": inverted}
-    return {**_SOFT_COPY_MODIFIER, **masked, "object": modifier.object}
+    return _MODIFIER_OF_COPY | {
+        "use_deform_preserve_volume": linear_of is None,
+        "vertex_group": mask,
+        "invert_vertex_group": bool(mask) and modifier.invert_vertex_group,
+        "object": modifier.object,
+    }

@@ -34,7 +34,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
 from . import stack_parts
-from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
+from .attribute_names import LINEAR_COPY, SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for
 from .hooks import endangered_hooks, keep_hooks, release_hooks
 from .leftovers import remove_unused
 from .modifier_inputs import (
@@ -47,6 +47,7 @@ from .modifier_inputs import (
 from .modifier_stack import (
     ATTRIBUTES_INPUT,
     ensure_attribute_object,
+    ensure_linear_copy,
     ensure_soft_copy,
     hiding_refusal,
     is_tied,
@@ -92,7 +93,7 @@ class Wanted:
         only_content: nothing but what was read of the mesh has changed.
         keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
             tree and inputs are the same.
-        palette, attributes, sets, copy: what parts have made for those after them.
+        palette, attributes, sets, copy, linear_copy: what parts have made for those after them.
     """
 
     skinned: SkinnedObject
@@ -116,6 +117,7 @@ class Wanted:
     attributes: bpy.types.Object | None = None
     sets: int = 1
     copy: bpy.types.Object | None = None
+    linear_copy: bpy.types.Object | None = None
 
 
 class Seen:
@@ -135,6 +137,7 @@ class Seen:
         self.palette: bpy.types.Object | None = self.inputs.get("Palette")
         self.attributes: bpy.types.Object | None = self.inputs.get(ATTRIBUTES_INPUT)
         self.copy: bpy.types.Object | None = self.inputs.get(SOFT_COPY)
+        self.linear_copy: bpy.types.Object | None = self.inputs.get(LINEAR_COPY)
 
     @classmethod
     def of(cls, skinned: SkinnedObject) -> Seen | None:
@@ -203,6 +206,9 @@ def _state_of_soft_copy(seen: Seen) -> dict[str, object]:
     is_right = copy is None or (
         _in_its_file(copy) == _in_its_file(own) and is_tied(copy, seen.skinned)
     )
+    if LINEAR_COPY in seen.inputs:
+        linear = seen.linear_copy
+        is_right &= linear is not None and is_tied(linear, seen.skinned, linear_of=copy)
     return {"soft copy": is_right}
 
 
@@ -219,6 +225,8 @@ def _in_its_file(obj: bpy.types.Object | None) -> bpy.types.ID | None:
 def _apply_soft_copy(wanted: Wanted) -> None:
     if wanted.base == "SOFT":
         wanted.copy = ensure_soft_copy(wanted.skinned)
+        if wanted.deformation.blend is not None:
+            wanted.linear_copy = ensure_linear_copy(wanted.skinned, wanted.copy)
 
 
 def _state_of_base(seen: Seen) -> dict[str, object]:
@@ -288,7 +296,6 @@ def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
         kind,
         stepped=step > 0.0,
         unmasks=kind.unmasks and not binding.is_mixed,
-        slots=kind.slots or _influences_listed(deformation, base),
     )
     return kind, {
         "Palette": wanted.palette,
@@ -300,18 +307,12 @@ def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
         "Invert Mask": inverted,
         ATTRIBUTES_INPUT: wanted.attributes,
         SOFT_COPY: copy,
+        LINEAR_COPY: wanted.linear_copy,
         "Step": step,
         "Vertices": binding.vertex_count,
         "Sets": wanted.sets,
         **shown,
     }
-
-
-def _influences_listed(deformation: Deformation, base: Base) -> int:
-    """The most influences of a vertex whose bones a tree on another base than OWN reads, or 0."""
-    if not skins_vertices(deformation, base):
-        return 0
-    return max(1, int(deformation.influences.counts().max(initial=0)))
 
 
 def _state_of_hooks(seen: Seen) -> dict[str, object]:
@@ -325,7 +326,7 @@ def _apply_hooks(wanted: Wanted) -> None:
 
 
 def _state_of_inputs(seen: Seen) -> dict[str, object]:
-    others = {"Palette", ATTRIBUTES_INPUT, SOFT_COPY, *DRIVEN_INPUTS}
+    others = {"Palette", ATTRIBUTES_INPUT, SOFT_COPY, LINEAR_COPY, *DRIVEN_INPUTS}
     inputs = sorted((name, seen.inputs[name]) for name in seen.inputs.keys() - others)
     return {"modifier's inputs": (inputs, are_driven(seen.skinned.obj, seen.ours))}
 

@@ -36,8 +36,6 @@ from .attribute_names import (
     EXAMPLES_REACH,
     JOINT_DISTANCE,
     JOINT_ROWS,
-    LISTED_BONES,
-    LISTED_WEIGHTS,
     PAIR,
     PAIR_ROWS,
     PREFIX,
@@ -59,7 +57,6 @@ from .attribute_names import (
     Base,
     ExampleCounts,
     numbered,
-    skins_vertices,
     slots_for,
 )
 from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
@@ -152,8 +149,6 @@ def write_attributes(
     values: dict[str, NDArray[Any]] = {}
     if base == "OWN":
         values = _of_influences(influences, row_of_bone, slots_for(influences.width))
-    elif skins_vertices(deformation, base):
-        values |= _listed(influences, row_of_bone)
     compensation = deformation.compensation
     if compensation is not None:
         tables, amounts = PaletteTables(mesh_of(palette)), compensation.amounts
@@ -247,21 +242,6 @@ def _of_influences(
     return values
 
 
-def _listed(influences: Influences, row_of_bone: Integers) -> dict[str, NDArray[Any]]:
-    """The bones of each vertex in blending order, and their weights, three in each attribute."""
-    bones, weights = influences.in_blending_order()
-    rows = np.where(weights > 0.0, row_of_bone[bones], IDENTITY_ROW)
-    weights = np.where((weights > 0.0).any(axis=1)[:, None], weights, np.eye(1, influences.width))
-    fill = ((0, 0), (0, -influences.width % 3))
-    rows, weights = np.pad(rows, fill).astype(np.float32), np.pad(weights, fill)
-    values: dict[str, NDArray[Any]] = {}
-    for number in range(rows.shape[1] // 3):
-        part = slice(3 * number, 3 * number + 3)
-        values[numbered(LISTED_BONES, number)] = rows[:, part]
-        values[numbered(LISTED_WEIGHTS, number)] = weights[:, part].astype(np.float32)
-    return values
-
-
 def measured_bones(deformation: Deformation, skeleton: Skeleton) -> frozenset[str]:
     """The bones that MEASURED compensation and spread twists look at; some may not deform."""
     measured, twists, both = deformation.compensation, deformation.twist_limbs, np.zeros(0, np.intp)
@@ -283,7 +263,7 @@ def straight_bones(
     bones = np.zeros(0, np.intp)
     if examples is not None:  # some may not deform
         bones = np.concatenate((examples.poses.bones, examples.poses.parents))
-    if skins_vertices(deformation, base):
+    if base == "OWN":
         influences = deformation.influences
         bones = np.concatenate((bones, influences.bones[influences.weights > 0.0]))
     return frozenset(skeleton.names[bone] for bone in np.unique(bones).tolist())

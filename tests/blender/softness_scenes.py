@@ -16,7 +16,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.binding.content import soft_copy
 from dq_compensation.scene.blender.mesh import read_weights
-from dq_compensation.scene.blender.own_objects import SOFT_COPY_PROPERTY
+from dq_compensation.scene.blender.own_objects import LINEAR_COPY_PROPERTY, SOFT_COPY_PROPERTY
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.softness.softening import soften_copies
 from tests.blender.enabled_scenes import check, distance, enabled_limb, error, rest_of
@@ -96,8 +96,9 @@ def painted_in(obj: bpy.types.Object) -> None:
 
 
 def soft_copies() -> list[str]:
-    """The names of all soft copies in the file, and of meshes that no object has."""
-    copies = [obj.name for obj in bpy.data.objects if SOFT_COPY_PROPERTY in obj]
+    """The names of all copies with soft weights, and of meshes that no object has."""
+    kinds = {SOFT_COPY_PROPERTY, LINEAR_COPY_PROPERTY}
+    copies = [obj.name for obj in bpy.data.objects if kinds & set(obj.keys())]
     return copies + [mesh.name for mesh in bpy.data.meshes if "soft weights" in mesh.name]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
+from dq_compensation.lifecycle.enabling import notes_of
 from tests.blender.enabled_scenes import check, distance, enable, rest_of
 from tests.blender.scene_builders import evaluated_positions
 from tests.kept_files import new_file
@@ -79,21 +80,36 @@ def test_an_armature_modifier_that_is_turned_off_in_a_frame() -> None:
         next(frames)
 
 
-def test_softness_with_a_blend_moves_bendy_bones_as_straight_ones() -> None:
+def test_softness_with_a_blend_bends_bendy_bones() -> None:
     obj, rig = bendy_limb()
     add_blend_group(obj, np.random.default_rng(0))
     obj.dq_compensation.softness = 0.5
     enable(obj)
-    with pytest.raises(api.BindingError, match="Softness and a Blend Group"):
-        api.evaluate(obj)
+    assert_as_shown(obj)
     assert_as_shown(obj, "MODIFIER")
+    bent = evaluated_positions(obj)
     straighten_handles(rig)
     assert_as_shown(obj)
-    for bone in rig.data.bones:
-        bone.bbone_handle_type_start = bone.bbone_handle_type_end = "AUTO"
-    obj.dq_compensation.blend_group = ""
+    assert distance(bent, evaluated_positions(obj), SIZE) > 0.01
+
+
+def test_an_animated_preserve_volume_straightens_bendy_bones_unless_weights_are_soft() -> None:
+    obj, _rig = bendy_limb()
+    obj.modifiers["Armature"].keyframe_insert("use_deform_preserve_volume", frame=1)
+    enable(obj)
+    for evaluator in ("NUMPY", "MODIFIER"):
+        with pytest.raises(api.BindingError, match="an animated Preserve Volume"):
+            api.evaluate(obj, evaluator=evaluator)
+    assert notes_of(obj) == [
+        "Bendy bones of Limb Rig move as straight ones because Preserve Volume of Armature is set "
+        "by the action LimbAction: Upper, Lower, Hand. Remove its keys or driver, or set Display "
+        "to GPU."
+    ]
+    obj.dq_compensation.softness = 0.5
     check()
     assert_as_shown(obj)
+    assert_as_shown(obj, "MODIFIER")
+    assert not notes_of(obj)
 
 
 def test_softness_follows_shape_keys_of_bendy_bones_only_nearly() -> None:

@@ -6,25 +6,37 @@ Distances are in parts of the object's size; 1e-4 is what all evaluators promise
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import bpy
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.examples.authoring import add_example, give_shape
-from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.installation import install
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.painting.compensation_weights import ensure_group
+from dq_compensation.scene.blender.own_objects import LINEAR_COPY_PROPERTY
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import mesh_edited, status_of
 from dq_compensation.softness.softening import soften_copies
 from human.model import Rig
 from human.poses import apply_pose, random_pose
 from tests.blender.conftest import Human
-from tests.blender.enabled_scenes import check, disable, distance, enable, error, ours, rest_of
-from tests.blender.scene_builders import evaluated_positions
+from tests.blender.enabled_scenes import (
+    check,
+    disable,
+    distance,
+    enable,
+    error,
+    ours,
+    rest_of,
+    without_addon,
+)
+from tests.blender.scene_builders import evaluated_positions, linked_copy
 from tests.blender.softness_scenes import (
     AMOUNT,
     MOVED,
@@ -32,6 +44,7 @@ from tests.blender.softness_scenes import (
     Change,
     Scene,
     assert_soft,
+    copy_of,
     groups_of,
     painted_in,
     size_of,
@@ -40,6 +53,7 @@ from tests.blender.softness_scenes import (
 )
 from tests.limb import build_bendy_limb, pose_limb
 from tests.replaced_functions import count_calls
+from tests.rigify_human import new_file_with_rigify_human, pose_rubber_hose
 
 pytestmark = pytest.mark.usefixtures("addon")
 
@@ -186,6 +200,127 @@ def test_bendy_bones_are_as_soft(mapping: str, keys: bool) -> None:
     enable(obj)
     obj.dq_compensation.softness = AMOUNT
     assert_soft(obj)
+
+
+def _blender_s_own(obj: bpy.types.Object, preserve_volume: bool) -> NDArray[np.float32]:
+    """What an Armature modifier makes of a mesh whose vertex groups are the soft weights."""
+    copy = copy_of(obj)
+    mesh = copy.data.copy()
+    painted = bpy.data.objects.new("Painted in", mesh)
+    bpy.context.scene.collection.objects.link(painted)
+    painted.matrix_world = obj.matrix_world
+    modifier = painted.modifiers.new("Armature", "ARMATURE")
+    modifier.object = copy.modifiers[0].object
+    modifier.use_deform_preserve_volume = preserve_volume
+    bpy.context.view_layer.update()
+    found = evaluated_positions(painted)
+    bpy.data.objects.remove(painted)
+    bpy.data.meshes.remove(mesh)
+    return found[: len(obj.data.vertices)]
+
+
+def _assert_blended_as_blender_does(obj: bpy.types.Object) -> None:
+    """Without compensation the halves of a blend are Blender's own, bendy bones bend in both.
+
+    1e-6 of the size: all is float32, computed by the same code of Blender.
+    """
+    obj.dq_compensation.factor = 0.0
+    obj.dq_compensation.twist_spread = 0.0
+    check()
+    linear, preserved = _blender_s_own(obj, False), _blender_s_own(obj, True)
+    assert distance(linear, preserved, size_of(obj)) > MOVED
+    for group, expected in (("", preserved), ("Blend", (linear + preserved) / 2)):
+        obj.dq_compensation.blend_group = group
+        check()
+        assert distance(evaluated_positions(obj), expected, size_of(obj)) <= 1e-6
+
+
+def _blend_halfway(obj: bpy.types.Object) -> None:
+    ensure_group(obj, "BLEND")
+    write_groups(obj, {"Blend": np.full(len(obj.data.vertices), 0.5, np.float32)})
+
+
+@pytest.mark.parametrize("mapping", ["STRAIGHT", "CURVED"])
+def test_bendy_bones_bend_both_halves_of_a_blend(mapping: str) -> None:
+    obj, rig = build_bendy_limb(4, mapping)
+    enable(obj)
+    _blend_halfway(obj)
+    obj.dq_compensation.softness = AMOUNT
+    check()
+    assert base_of(ours(obj)) == "SOFT"
+    assert error(obj) <= TOLERANCE
+    _moved_apart(obj, rig)
+    check()
+    assert error(obj) <= TOLERANCE
+    _assert_blended_as_blender_does(obj)
+
+
+def test_rigify_bends_softly_with_twist() -> None:
+    human, rig = new_file_with_rigify_human()
+    pose_rubber_hose(rig)
+    enable(human)
+    _blend_halfway(human)
+    human.dq_compensation.softness = AMOUNT
+    human.dq_compensation.twist_spread = 1.0
+    check()
+    assert not notes_of(human)
+    assert error(human) <= TOLERANCE
+    _assert_blended_as_blender_does(human)
+
+
+@pytest.mark.parametrize("blended", [False, True])
+def test_where_weights_do_not_change_bendy_bones_bend_as_painted(blended: bool) -> None:
+    obj, _ = build_bendy_limb(4)
+    enable(obj)
+    if blended:
+        _blend_halfway(obj)
+    ensure_group(obj, "SOFTNESS")
+    # The wrist alone is soft.
+    is_soft = rest_of(obj)[:, 0] > 0.8
+    write_groups(obj, {"Softness": is_soft.astype(np.float32)})
+    obj.dq_compensation.softness = AMOUNT
+    check()
+    assert base_of(ours(obj)) == "SOFT"
+    soft = evaluated_positions(obj)
+    obj.dq_compensation.as_painted = True
+    check()
+    assert base_of(ours(obj)) == "ARMATURE"
+    painted, size = evaluated_positions(obj), size_of(obj)
+    assert distance(painted[~is_soft], soft[~is_soft], size) <= TOLERANCE
+    assert distance(painted[is_soft], soft[is_soft], size) > 1e-3
+
+
+def test_the_linear_copy_is_there_while_it_is_needed(limb: Scene, tmp_path: Path) -> None:
+    obj, rig = limb
+
+    def linear_copies() -> list[bpy.types.Object]:
+        return [each for each in bpy.data.objects if LINEAR_COPY_PROPERTY in each]
+
+    assert not linear_copies()
+    _blend(obj, rig)
+    check()
+    shown = evaluated_positions(obj)
+    (copy,) = linear_copies()
+    assert copy.data == copy_of(obj).data
+    assert not copy.users_collection
+    twin = linked_copy(obj, own_data=True)
+    check()
+    assert len({each.data for each in linear_copies()}) == 2
+    bpy.data.objects.remove(twin)
+    bpy.data.objects.remove(copy)
+    check()
+    assert len(linear_copies()) == 1
+    assert distance(evaluated_positions(obj), shown, size_of(obj)) <= 1e-6
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
+    there = np.array(without_addon(tmp_path / "a.blend", f"shown({obj.name!r})"))
+    assert distance(there, shown, size_of(obj)) <= 1e-6
+    obj.dq_compensation.blend_group = ""
+    check()
+    assert not linear_copies()
+    obj.dq_compensation.blend_group = "Blend"
+    check()
+    disable(obj)
+    assert not linear_copies()
 
 
 def test_moved_by_the_bones_nodes_are_as_numpy(limb: Scene) -> None:

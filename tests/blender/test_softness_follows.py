@@ -19,6 +19,7 @@ from dq_compensation.modifier.leftovers import remove_unused
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.scene.binding.content import record_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import is_playing, status_of
 from tests.blender.enabled_scenes import (
     check,
@@ -317,6 +318,8 @@ def test_an_undo_of_something_else_computes_nothing(
 def test_undo_and_redo_go_through_every_step() -> None:
     new_file()
     obj, rig = build_posed_limb()
+    obj.vertex_groups.new(name="Blend")
+    write_groups(obj, {"Blend": np.full(len(obj.data.vertices), 0.5, np.float32)})
     shown, values = [], []
 
     def step(name: str) -> None:
@@ -332,6 +335,9 @@ def test_undo_and_redo_go_through_every_step() -> None:
     for softness in (0.5, 1.0, 0.0, 0.7):
         bpy.data.objects["Limb"].dq_compensation.softness = softness
         step(str(softness))
+    for group in ("Blend", "", "Blend"):
+        bpy.data.objects["Limb"].dq_compensation.blend_group = group
+        step(f"blended by {group}")
     _a_weight(bpy.data.objects["Limb"], rig)
     step("stroke")
     _the_vertices(bpy.data.objects["Limb"], rig)

@@ -530,13 +530,12 @@ def test_bendy_bones_are_noted_where_they_are_straight() -> None:
     obj.dq_compensation.method = "SPHERICAL_JOINT"
     rig.data.bones["Upper"].bbone_segments = 4
     update(obj, rig)
-    assert any(
-        "Bendy bones move as one straight bone here: Upper." in note for note in notes_of(obj)
-    )
+    assert notes_of(obj) == [
+        "Bendy bones of Rig move as straight ones with the method Spherical Joint: Upper. Choose "
+        "Compensated."
+    ]
     obj.dq_compensation.method = "DUAL_QUATERNION"
-    assert not any(
-        "Bendy bones move as one straight bone here: Upper." in note for note in notes_of(obj)
-    )
+    assert not notes_of(obj)
 
 
 def test_a_copy_is_followed_though_another_object_went() -> None:

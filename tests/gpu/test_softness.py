@@ -11,8 +11,10 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.core.deform import METHODS
+from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import settings_of
+from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import status_of
 from tests.gpu.test_batches import Drawing, assert_as_if_alone, make_copies, sizes
 from tests.gpu.test_crowds import Scene as Crowd
@@ -49,9 +51,14 @@ def test_a_soft_object_is_as_numpy_says(addon: None, method: str, keys: bool) ->
     assert (np.abs(painted - found).max() > 50.0 * TOLERANCE) == acts
 
 
-def test_a_soft_object_with_bendy_bones_is_as_numpy_says(addon: None) -> None:
+@pytest.mark.parametrize("blended", [False, True])
+def test_a_soft_object_with_bendy_bones_is_as_numpy_says(addon: None, blended: bool) -> None:
     obj, _ = build_bendy_limb(4)
     api.enable(obj, softness=AMOUNT)
+    if blended:
+        weights = np.linspace(-0.5, 1.5, len(obj.data.vertices)).clip(0.0, 1.0)
+        ensure_group(obj, "BLEND")
+        write_groups(obj, {"Blend": weights.astype(np.float32)})
     found, expected = api.evaluate(obj, evaluator="GPU"), api.evaluate(obj)
     assert np.abs(found - expected).max() <= TOLERANCE * 1.5
 

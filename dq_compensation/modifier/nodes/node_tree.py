@@ -23,8 +23,7 @@ What nodes cost is in `docs/measurements.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial, reduce
-from operator import add
+from functools import cached_property, partial
 from typing import Any
 
 import bpy
@@ -34,6 +33,7 @@ from ..attribute_names import (
     AMOUNT,
     ARRIVING,
     LINEAR,
+    LINEAR_COPY,
     MISFIT,
     OF_EVALUATED,
     OF_PALETTE,
@@ -70,7 +70,6 @@ from .own_trees import (
     new_modifier_tree,
 )
 from .vertex_nodes import (
-    ListedBones,
     Vertices,
     blended_by_bones,
     blended_by_sets,
@@ -99,6 +98,7 @@ _INPUTS = (
     TreeInput("In Viewport", "Bool", True, True, "Whether the Armature modifier is on there"),
     TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
     TreeInput(SOFT_COPY, "Object", None, True, "Has the soft weights, and is posed by them"),
+    TreeInput(LINEAR_COPY, "Object", None, True, "The same without Preserve Volume"),
     TreeInput("Step", "Float", 0.0, True, "How far apart the points of the soft copy are"),
     TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
 )
@@ -123,6 +123,7 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
         "In Viewport": kind.switched,
         "In Renders": kind.switched,
         SOFT_COPY: kind.base == "SOFT",
+        LINEAR_COPY: kind.base == "SOFT" and kind.blended,
         "Step": kind.stepped,
         "Attributes": kind.sampled,
     }
@@ -199,7 +200,7 @@ class _Assembly:
             self.mesh = grouped(build, "DQ Compensation examples", part, *of_mesh)
         # Where the base takes the vertices, before the first *Set Position* of the tree; and where
         # they are after any, without the mask.
-        self.base_place = self._place_by_copy() if base == "SOFT" else build.position
+        self.base_place = self._place_by_soft_copy() if base == "SOFT" else build.position
         self.place = build.position
         if self.kind.unmasks:
             self.base_place = self.place = self._unmasked()
@@ -223,14 +224,18 @@ class _Assembly:
             arriving = arriving.set_position(unmoved, is_kept)
         return build.choose(base_is_on, arriving, shown)
 
-    def _place_by_copy(self) -> Vector:
+    def _place_by_soft_copy(self) -> Vector:
         """Where the soft copy's Armature modifier takes the vertices of the arriving mesh."""
-        build = self.b
-        read = build.node("GeometryNodeObjectInfo", self.inputs[SOFT_COPY])
-        copy, start = Geometry(build, read.outputs["Geometry"]), build.position
-        if self.kind.stepped or self.kind.shaped or self.kind.unmasks or self.kind.blended:
-            known = self.mesh.capture({"arriving": start})
+        if self.kind.stepped or self.kind.shaped or self.kind.unmasks:
+            known = self.mesh.capture({"arriving": self.b.position})
             self.mesh, self.arriving_shape = known.geometry, known.fields["arriving"]
+        return self._place_by(SOFT_COPY)
+
+    def _place_by(self, copy_input: str) -> Vector:
+        """Where the Armature modifier of a copy with soft weights takes the arriving shape."""
+        build = self.b
+        read = build.node("GeometryNodeObjectInfo", self.inputs[copy_input])
+        copy, start = Geometry(build, read.outputs["Geometry"]), build.position
         at_rest: Vector = copy.sample(start, build.index)
         moved = at_rest
         if self.kind.stepped:
@@ -398,50 +403,19 @@ class _Assembly:
         return self._blended(deformed) if self.kind.blended else deformed
 
     def _blended(self, deformed: Geometry) -> Geometry:
-        """The mesh blended to LINEAR: by Blender, or by soft weights.
+        """The mesh blended to LINEAR, where Blender has taken the vertices, too.
 
-        Blender has taken the vertices from p to p + (1 - w) (linear - p) already: w (deformed - p)
-        is to be added.
+        On ARMATURE it has taken them from p to p + (1 - w) (linear - p): w (deformed - p) is to be
+        added.
         """
+        build, weight = self.b, self._group("Blend Group")
         if self.kind.base == "SOFT":
-            return self._blended_softly(deformed)
-        build = self.b
+            linear = self._as_masked(self._place_by(LINEAR_COPY))
+            return deformed.set_position(linear + (build.position - linear) * weight, weight < 1.0)
         linear, _ = build.found_attribute(LINEAR, Vector)
         arriving, is_kept = build.found_attribute(ARRIVING, Vector)
-        weight = self._group("Blend Group")
         blended = self._as_masked(linear) + (build.position - arriving) * weight
         return deformed.set_position(blended, is_kept * (weight < 1.0))
-
-    def _blended_softly(self, deformed: Geometry) -> Geometry:
-        """The mesh blended to LINEAR, which is computed of the vertices that are taken there.
-
-        Three bones at a time: few vertices have more.
-        """
-        build = self.b
-        weighted = deformed.capture({"weight": self._group("Blend Group")})
-        deformed, weight = weighted.geometry, weighted.fields["weight"]
-        is_blended = weight < 1.0
-        together, to_object = self._placed_together, self.to_object
-        start = self._in_armature_space(self.arriving_shape)
-        listed = ListedBones(build, self.kind.slots)
-        rows, weights = listed.bones(), listed.weights()
-        for first in range(0, self.kind.slots, 3):
-            shares = weights[first : first + 3]
-            places = [
-                self.bones.at("matrix", row).transform_point(start) * share
-                for row, share in zip(rows[first : first + 3], shares, strict=True)
-            ]
-            part: Vector = reduce(add, places)
-            if first == 0:
-                part = build.choose(together, to_object.transform_point(part), part)
-                part = self._as_masked(part)
-                blended = part + (build.position - part) * weight
-                deformed = deformed.set_position(blended, is_blended)
-            else:
-                part = build.choose(together, to_object.transform_direction(part), part)
-                part = part if self.mask is None else part * self.mask
-                deformed = deformed.moved_by(part * (1.0 - weight), is_blended * (shares[0] > 0.0))
-        return deformed
 
     def _compensation(self) -> Finish:
         """The offsets of the compensation after skinning, in armature space."""

@@ -10,8 +10,6 @@ from ...core.compensation import LEAST_BISECTOR, LEAST_SINE
 from ...core.dual_quaternion import FACING_TOLERANCE
 from ...core.skinning import CENTRE_DAMPING
 from ..attribute_names import (
-    LISTED_BONES,
-    LISTED_WEIGHTS,
     PAIR_ROWS,
     SET,
     SET_BONE,
@@ -223,29 +221,6 @@ class Vertices:
     def strongest(self) -> Scalar:
         """The palette row of the strongest bone."""
         return self.build.attribute(STRONGEST, Integer)
-
-
-class ListedBones:
-    """The bones of every vertex and their weights, listed in attributes of its own."""
-
-    def __init__(self, build: TreeBuilder, slots: int) -> None:
-        self.build = build
-        self.slots = slots
-
-    def _parts(self, name: str) -> list[Scalar]:
-        vectors = (
-            self.build.attribute(numbered(name, chunk), Vector)
-            for chunk in range(-(-self.slots // 3))
-        )
-        return [part for vector in vectors for part in vector.components()][: self.slots]
-
-    def weights(self) -> list[Scalar]:
-        """The weight of each slot."""
-        return self._parts(LISTED_WEIGHTS)
-
-    def bones(self) -> list[Scalar]:
-        """The palette row of each slot's bone."""
-        return self._parts(LISTED_BONES)
 
 
 def blended_by_sets(vertices: Vertices, sets: Cloud, position: Vector) -> Vector:

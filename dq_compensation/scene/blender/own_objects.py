@@ -72,6 +72,8 @@ CHARACTER_PROPERTY = "dq_compensation_example_of"
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
 # Of the object with the soft weights of another one: True.
 SOFT_COPY_PROPERTY = "dq_compensation_soft_copy"
+# Of one that has its weights, too, and is deformed to LINEAR by them: True.
+LINEAR_COPY_PROPERTY = "dq_compensation_linear_copy"
 # Of a mesh object: True. Its points say which pose a baked crowd shows when.
 POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
 
@@ -83,6 +85,7 @@ _HIDDEN = {
     PALETTE_PROPERTY: "DQ Compensation palette",
     ATTRIBUTE_OBJECT_PROPERTY: "DQ Compensation attributes",
     SOFT_COPY_PROPERTY: "DQ Compensation soft weights",
+    LINEAR_COPY_PROPERTY: "DQ Compensation linear copy",
 }
 
 # The constraint that keeps a hidden object where another one is. As a child, exporters would write

@@ -127,7 +127,7 @@ def notes(
     base_left_on: bool = False,
     drawn: bool = True,
     followed: bool = False,
-    straightened: bool = False,
+    straightened: tuple[str, str] | None = None,
 ) -> list[str]:
     """The features of an object that do not show in our deformation; sentences for riggers.
 
@@ -137,7 +137,7 @@ def notes(
         drawn: whether the GPU display shows it, which knows no other modifiers; the node modifier
             takes its place among them.
         followed: whether the modifiers before the Armature modifier show nevertheless.
-        straightened: whether bendy bones move as straight ones.
+        straightened: why bendy bones move as straight ones, and what to do; None where they bend.
     """
     obj, modifier = skinned.obj, skinned.find_modifier()
     rig = modifier.object if modifier is not None and obj.type == "MESH" else None
@@ -200,7 +200,7 @@ def _stack_notes(
     return found
 
 
-def _armature_notes(rig: bpy.types.Object, straightened: bool) -> list[str]:
+def _armature_notes(rig: bpy.types.Object, straightened: tuple[str, str] | None) -> list[str]:
     """What keeps an armature from being posed, and what of its pose does not show."""
     armature, found = armature_of(rig), list[str]()
     if not rig.users_collection:
@@ -211,9 +211,12 @@ def _armature_notes(rig: bpy.types.Object, straightened: bool) -> list[str]:
     bones = armature.bones
     curved = read_property(bones, "bbone_segments", np.int32) > 1
     curved &= read_property(bones, "use_deform", np.bool_)
-    if curved.any() and straightened:
+    if curved.any() and straightened is not None:
         names = [bones[int(index)].name for index in np.flatnonzero(curved)]
-        found.append(f"Bendy bones move as one straight bone here: {listed(names)}.")
+        cause, remedy = straightened
+        found.append(
+            f"Bendy bones of {rig.name} move as straight ones {cause}: {listed(names)}. {remedy}"
+        )
     if armature.is_editmode:
         found.append(f"{rig.name} is in Edit Mode and shows at rest; leave it to see the pose.")
     elif armature.pose_position == "REST":
