@@ -7,8 +7,9 @@
 
 With `--fuzz` it opens and uses so many damaged files instead. With `--frames` it plays so many
 frames, and measures what has grown. With `--characters` it generates so many, others for each seed
-than `make quality` has, and compares the default look with what it replaces. The exit code is 1 when something was wrong. Run with `--log`
-what crashes: it prints each action before what it leaves is looked at.
+than `make quality` has, and compares the default look with what it replaces. The exit code is 1
+when something was wrong. Run with `--log` what crashes: it prints each action before what it leaves
+is looked at.
 """
 
 from __future__ import annotations

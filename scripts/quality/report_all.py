@@ -1,10 +1,10 @@
-"""How good each method is: cylinders, three humans in 24 poses and in clothes, other characters,
-and the default look on a hundred generated ones.
+"""How good each method is: cylinders, humans in poses and in clothes, other characters.
 
 make quality        or        .venv-5.2/bin/python scripts/run.py quality.report_all
 
 Compared are the methods of DQ Compensation, Blender's Armature modifier, and two published methods
-that are reference code here. `build/quality/` gets the tables, all figures as CSV, and plots. A
+that are reference code here; and the default look with what it replaces, on a hundred characters
+that are generated. `build/quality/` gets the tables, all figures as CSV, and plots. A
 figure that misses its target has a star; then the exit status is 1.
 """
 

@@ -222,7 +222,7 @@ def _boxes(maker: Maker) -> list[Piece]:
     on_shoulder = str(maker.rng.choice(["UpperArm.L", "Shoulder.L"]))
     around = maker.rng.uniform(0.0, 2.0 * math.pi, 4)
     return [
-        maker.box(np.array((0.0, 0.17, 1.3)), (0.1, 0.05, 0.12), "Chest"),
+        maker.box(np.array((0.0, 0.2, 1.3)), (0.1, 0.05, 0.12), "Chest"),
         maker.box(np.array((0.06, _front(maker) - 0.004, 1.3)), (0.03, 0.012, 0.02), "Chest"),
         maker.box(0.5 * (hip + knee) + 0.085 * X, (0.015, 0.04, 0.06), "Thigh.L"),
         maker.box(knee - 0.06 * Y, (0.04, 0.02, 0.05), "Shin.L"),
