@@ -3,10 +3,13 @@
     .venv-5.2/bin/python scripts/soak.py [--actions 2000] [--seed 1] [--runs 1] [--log]
     .venv-5.2/bin/python scripts/soak.py --frames 10000
     .venv-5.2/bin/python scripts/soak.py --fuzz 300 [--seed 1]
+    .venv-5.2/bin/python scripts/soak.py --characters 50 [--seed 1]
 
 With `--fuzz` it opens and uses so many damaged files instead. With `--frames` it plays so many
-frames, and measures what has grown. The exit code is 1 when something was wrong. Run with `--log`
-what crashes: it prints each action before what it leaves is looked at.
+frames, and measures what has grown. With `--characters` it generates so many, others for each seed
+than `make quality` has, and compares the default look with what it replaces. The exit code is 1
+when something was wrong. Run with `--log` what crashes: it prints each action before what it leaves
+is looked at.
 """
 
 from __future__ import annotations
@@ -26,10 +29,13 @@ import bpy
 
 import dq_compensation
 from leaving import leave
+from quality.default_look import failed, of_numbers
 from tests.soak.fuzz import fuzz
 from tests.soak.growth import grown, play
 from tests.soak.soak import SoakError, soak
 
+# Each seed has other characters; `make quality` has the first hundred.
+SEEDS_APART = 1000
 # Frames until caches and allocators have what they need.
 WARM_UP = 1000
 
@@ -41,6 +47,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--frames", type=int, help="play so many frames instead")
     parser.add_argument("--fuzz", type=int, help="damage so many files instead")
+    parser.add_argument("--characters", type=int, help="generate so many characters instead")
     parser.add_argument("--first", type=int, default=0, help="the first case of --fuzz")
     parser.add_argument("--log", action="store_true", help="print each action")
     options = parser.parse_args()
@@ -49,6 +56,8 @@ def main() -> int:
         return 0 if _play(options.frames) else 1
     if options.fuzz:
         return 0 if _fuzz(options.fuzz, options.seed, options.first, options.log) else 1
+    if options.characters:
+        return 0 if _generate(options.characters, options.seed) else 1
     results = [
         _run(options.actions, seed, options.log)
         for seed in range(options.seed, options.seed + options.runs)
@@ -108,6 +117,17 @@ def _fuzz(count: int, seed: int, first: int, log: bool) -> bool:
     print(*found, sep="\n")
     print(f"{name}: {count} damaged files in {took:.0f} s, {len(found)} faults", flush=True)
     return not found
+
+
+def _generate(count: int, seed: int) -> bool:
+    """Generate characters and print where the default look is worse; whether it is nowhere."""
+    dq_compensation.register()
+    began, name = time.perf_counter(), f"Blender {bpy.app.version_string}, seed {seed}"
+    first = SEEDS_APART * seed
+    worse = failed(of_numbers(range(first, first + count), _print_at_once))
+    took = time.perf_counter() - began
+    print(f"{name}: {count} characters in {took:.0f} s, worse {worse.total()} {dict(worse)}")
+    return not worse
 
 
 def _print_at_once(line: str) -> None:

@@ -1,9 +1,10 @@
-"""How good each method is: cylinders, three humans in 24 poses and in clothes, other characters.
+"""How good each method is: cylinders, humans in poses and in clothes, other characters.
 
 make quality        or        .venv-5.2/bin/python scripts/run.py quality.report_all
 
 Compared are the methods of DQ Compensation, Blender's Armature modifier, and two published methods
-that are reference code here. `build/quality/` gets the tables, all figures as CSV, and plots. A
+that are reference code here; and the default look with what it replaces, on a hundred characters
+that are generated. `build/quality/` gets the tables, all figures as CSV, and plots. A
 figure that misses its target has a star; then the exit status is 1.
 """
 
@@ -27,6 +28,7 @@ from quality.body import Body
 from quality.characters import CHARACTERS
 from quality.clothes import ClothesRow, clothes_of, clothes_table
 from quality.cylinders import MOTIONS, SHAPES, WIDTHS, Cylinder
+from quality.default_look import Compared, kinds_table, of_numbers, write_rows
 from quality.human import Human
 from quality.measures import Figures
 from quality.methods import (
@@ -49,9 +51,12 @@ from quality.report import (
     table,
     write_csv,
 )
-from quality.targets import Checked, check, check_clothes, worst_of_each
+from quality.targets import Checked, check, check_clothes, check_default_look, worst_of_each
 
 FOLDER = PROJECT / "build" / "quality"
+
+# The characters that are generated; tests have the first twenty.
+GENERATED = range(100)
 
 # What a part of the report finds: its rows, and how far Blender's modifier is from our methods, in
 # sizes of the body.
@@ -149,7 +154,12 @@ def targets_table(checked: Sequence[Checked]) -> list[list[str]]:
     return lines
 
 
-def text_of(rows: Sequence[Row], clothes: Sequence[ClothesRow], checked: Sequence[Checked]) -> str:
+def text_of(
+    rows: Sequence[Row],
+    clothes: Sequence[ClothesRow],
+    compared: Sequence[Compared],
+    checked: Sequence[Checked],
+) -> str:
     """The whole report as Markdown."""
     missed = [each for each in checked if each.missed]
     parts = [
@@ -164,6 +174,8 @@ def text_of(rows: Sequence[Row], clothes: Sequence[ClothesRow], checked: Sequenc
         as_markdown(characters_table(rows)),
         "## Skin that comes through clothes: vertices; the farthest",
         as_markdown(clothes_table(clothes)),
+        "## The default look on generated characters",
+        as_markdown(kinds_table(compared)),
         "## Targets",
         as_markdown(targets_table(checked)),
         f"{len(missed)} of {len(checked)} figures miss their target.",
@@ -182,14 +194,17 @@ def main() -> int:
     print("clothes", flush=True)
     dq_compensation.register()
     clothes = [row for rig in RIGS for row in clothes_of(rig)]
-    checked = [*check(rows, differences), *check_clothes(clothes)]
-    text = text_of(rows, clothes, checked)
+    print("generated characters", flush=True)
+    compared = of_numbers(GENERATED, lambda line: print(line, flush=True))
+    checked = [*check(rows, differences), *check_clothes(clothes), *check_default_look(compared)]
+    text = text_of(rows, clothes, compared, checked)
     (FOLDER / "quality.md").write_text(text + "\n", encoding="utf-8")
     write_csv(rows, FOLDER / "quality.csv")
+    write_rows(compared, FOLDER / "generated.csv")
     plots = write_plots(rows, FOLDER)
     print(text)
     print(f"\n{time.monotonic() - start:.0f} s. To look at:")
-    for path in (FOLDER / "quality.md", FOLDER / "quality.csv", *plots):
+    for path in (FOLDER / "quality.md", FOLDER / "quality.csv", FOLDER / "generated.csv", *plots):
         print(f"  {path.relative_to(PROJECT)}")
     return int(any(each.missed for each in checked))
 

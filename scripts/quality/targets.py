@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from quality.clothes import FARTHER, MORE, ClothesRow
+from quality.default_look import DEFAULT, Compared
 from quality.joints import MOST_JUMP, MOST_TWIST_LOSS
 from quality.report import MOST_BEND, RANGE, Row
 
@@ -93,6 +94,19 @@ def check_clothes(rows: Sequence[ClothesRow]) -> list[Checked]:
         checked.append(Checked("clothes: more vertices through", where, count, MORE))
         checked.append(Checked("clothes: farther through, mm", where, 1e3 * farther, 1e3 * FARTHER))
     return checked
+
+
+def check_default_look(rows: Sequence[Compared]) -> list[Checked]:
+    """The default look beside as painted, and beside the better one of Blender's."""
+    return [
+        Checked(
+            f"default look: {row.measure}",
+            f"{row.kind} {row.seed}, {row.pose}",
+            row.values[DEFAULT],
+            row.limit,
+        )
+        for row in rows
+    ]
 
 
 def worst_of_each(checked: Sequence[Checked]) -> list[Checked]:
