@@ -117,7 +117,7 @@ class Rim:
 
 @dataclass(frozen=True, eq=False)
 class Seam:
-    """Open edges of two meshes that run beside each other, with faces on both sides.
+    """Where two meshes meet: open edges beside each other, and vertices in one place.
 
     Attributes:
         one, other: shape (p,), vertices of either mesh; every vertex of `one` at the seam once.
@@ -134,11 +134,34 @@ class Seam:
 def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
     """The seam of two meshes; None where they have none.
 
-    Hems on skin and sockets around eyes have no open edge beside them, copies and levels of detail
-    have their faces on the same side.
+    It is where open edges run beside each other, which are meant to be a seam whatever their
+    weights are, and where softening takes vertices of both for one, `seam_points`.
 
     Args:
         size: of the character.
+    """
+    count, beside = len(one.positions), _beside(one, other, size)
+    starts = np.array([0, count, count + len(other.positions)])
+    rows, columns = _joined((one, other), starts, SEAM_APART * size)
+    rows, first = np.unique(rows, return_index=True)
+    more = ~np.isin(rows, beside[0])
+    if len(rows) < _FEWEST and not len(beside[0]):
+        return None
+    ours = np.concatenate((beside[0], rows[more]))
+    theirs = np.concatenate((beside[1], columns[first[more]] - count))
+    differences = _differences((one, other), ours, theirs + count)
+    apart = np.linalg.norm(one.positions[ours] - other.positions[theirs], axis=1)
+    return Seam(ours, theirs, apart.astype(np.float64), differences)
+
+
+def _beside(one: SeamMesh, other: SeamMesh, size: float) -> tuple[Indices, Indices]:
+    """The vertices of two meshes at open edges that run beside each other, faces on both sides.
+
+    Hems on skin and sockets around eyes have no open edge beside them, copies and levels of detail
+    have their faces on the same side.
+
+    Returns:
+        shape (p,) both, pairs.
     """
     first, second, most = one.rim, other.rim, SEAM_MEANT * size
     nearest = nearest_within(second.positions, first.positions, most)
@@ -154,13 +177,8 @@ def find_seam(one: SeamMesh, other: SeamMesh, size: float) -> Seam | None:
     count = len(second.inward) + 1
     along_other = np.sort(second.edges, axis=1)
     matched = np.isin(along @ (count, 1), along_other @ (count, 1)) & (along[:, 0] >= 0)
-    if matched.sum() < _FEWEST:
-        return None
-    kept &= np.isin(places, first.edges[matched])
-    pairs = first.vertices[rows[kept]], second.vertices[columns[kept]]
-    differences = _differences((one, other), pairs[0], pairs[1] + len(one.positions))
-    apart = np.linalg.norm(one.positions[pairs[0]] - other.positions[pairs[1]], axis=1)
-    return Seam(*pairs, apart.astype(np.float64), differences)
+    kept &= np.isin(places, first.edges[matched]) & (matched.sum() >= _FEWEST)
+    return first.vertices[rows[kept]], second.vertices[columns[kept]]
 
 
 def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
@@ -175,17 +193,29 @@ def seam_points(meshes: Sequence[SeamMesh]) -> Indices:
     points = np.concatenate([each + start for each, start in zip(own, starts, strict=False)])
     if len(meshes) < 2:
         return points
-    of_mesh = np.repeat(np.arange(len(meshes)), [len(each) for each in own])
     positions = np.concatenate([mesh.positions for mesh in meshes])
-    one, other = _pairs(positions, of_mesh, SEAM_APART * extent(positions))
+    one, other = _joined(meshes, starts, SEAM_APART * extent(positions))
+    edges = np.stack((points[one], points[other]), axis=1)
+    label = islands(edges, len(positions))
+    return np.unique(label[points], return_inverse=True)[1].reshape(-1)
+
+
+def _joined(meshes: Sequence[SeamMesh], starts: Indices, apart: float) -> tuple[Indices, Indices]:
+    """The pairs of vertices of meshes, one behind the other, that are one point at their seams.
+
+    Args:
+        starts: shape (k + 1,), the first vertex of each mesh.
+        apart: how far they may lie apart.
+    """
+    positions = np.concatenate([mesh.positions for mesh in meshes])
+    of_mesh = np.repeat(np.arange(len(meshes)), np.diff(starts))
+    one, other = _pairs(positions, of_mesh, apart)
     alike = _differences(meshes, one, other) <= SEAM_ALIKE
     one, other = one[alike], other[alike]
     meets = of_mesh[one], of_mesh[other]
     copies = _are_copies(meshes, starts, (one, other), meets)
     seams = ~(copies[meets[0]] | copies[meets[1]])
-    edges = np.stack((points[one[seams]], points[other[seams]]), axis=1)
-    label = islands(edges, len(positions))
-    return np.unique(label[points], return_inverse=True)[1].reshape(-1)
+    return one[seams], other[seams]
 
 
 def _pairs(positions: Floats, of_mesh: Indices, apart: float) -> tuple[Indices, Indices]:

@@ -301,7 +301,8 @@ def _steps(obj: bpy.types.Object, weights: Weights) -> NDArray[np.float64]:
 def test_hair_beside_a_neck_is_not_torn() -> None:
     """A strand that hangs from a head past the chin, its weights by its height as the body's.
 
-    The chin is nearest to it where its own weights change.
+    The chin is nearest to it where its own weights change. So far they changed by 0.04 more along
+    an edge than as painted.
     """
     armature = add_armature(BONES)
     x = np.linspace(0.6, 1.3, 71)

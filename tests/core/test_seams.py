@@ -32,13 +32,13 @@ def test_weights_of_a_seam_are_compared_bone_by_bone() -> None:
     one, other = strip(0.0, weights[0]), strip(1.0, weights[1])
     seam = find_seam(one, other, 10.0)
     assert seam is not None
-    # At both ends of the seam the faces lie beside each other.
-    assert sorted(seam.one.tolist()) == list(range(ROWS + 1, 2 * ROWS - 1))
+    # At both ends of the seam the faces lie beside each other; the weights of one are the same.
+    assert sorted(seam.one.tolist()) == list(range(ROWS, 2 * ROWS - 1))
     assert (seam.one - ROWS).tolist() == seam.other.tolist()
     expected = np.abs(weights[0, seam.one] - weights[1, seam.other]).max(axis=1)
     # Weights are float32.
     assert np.abs(seam.differences - expected).max() <= 1e-6
-    assert (expected == 0.0).sum() == 3
+    assert (expected == 0.0).sum() == 4
 
 
 def test_a_seam_needs_no_open_edge_and_a_copy_has_none() -> None:
@@ -51,6 +51,11 @@ def test_a_seam_needs_no_open_edge_and_a_copy_has_none() -> None:
     starts = np.append(other.face_starts, len(other.corner_vertex))
     corners = np.append(other.corner_vertex, np.arange(ROWS))
     capped = SeamMesh(other.positions, other.influences, starts, corners)
+    seam = find_seam(one, capped, 10.0)
+    assert seam is not None
+    assert sorted(seam.one.tolist()) == list(range(ROWS, 2 * ROWS))
+    assert (seam.one - ROWS).tolist() == seam.other.tolist()
+    assert find_seam(one, one, 10.0) is None
     points = seam_points([one, capped, one])
     count = 2 * ROWS
     assert points[ROWS:count].tolist() == points[count : count + ROWS].tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bmesh
 import bpy
 import numpy as np
 import pytest
@@ -91,6 +92,24 @@ def test_settings_are_those_of_the_larger_mesh(parts: list[bpy.types.Object]) ->
     # From here on both go with the character.
     small.modifiers["Armature"].object.dq_compensation.factor = 0.6
     assert large.dq_compensation.factor == small.dq_compensation.factor
+
+
+def test_a_seam_with_a_capped_mesh_needs_equal_settings(parts: list[bpy.types.Object]) -> None:
+    """Softening joins the two there, too."""
+    pairs = rims(parts)
+    for obj, rows, factor in zip(parts, pairs, (0.3, 0.8), strict=True):
+        edited = bmesh.new()
+        edited.from_mesh(obj.data)
+        edited.verts.ensure_lookup_table()
+        ring = [edited.verts[index] for index in rows.tolist()]
+        edited.faces.new(sorted(ring, key=lambda each: np.arctan2(each.co.z, each.co.y)))
+        edited.to_mesh(obj.data)
+        edited.free()
+        enable(obj)
+        obj.dq_compensation.factor = factor
+    (issue,) = seams(parts[0])
+    assert "Factor" in issue.message
+    assert len(issue.vertices) == len(pairs[0])
 
 
 def test_a_mesh_by_itself_has_the_settings_that_it_has(parts: list[bpy.types.Object]) -> None:

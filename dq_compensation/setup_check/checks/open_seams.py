@@ -220,11 +220,10 @@ def _issue(subject: Subject, seam: _OpenSeam) -> Issue:
         parts.append(f"the meshes have different settings ({labels})")
         changes.append(f"{small} gets its {labels} from {large}")
     message = (
-        f"At the seam of {large} and {small}, where open edges run beside each other, "
-        f"{' and '.join(parts)}: it opens when it is posed."
+        f"At the seam of {large} and {small} {' and '.join(parts)}: it opens when it is posed."
     )
     question = f"The look of {small} changes at its seam with {large}: {'; '.join(changes)}."
-    description = f"Let the open edges of {small} go exactly with those of {large}"
+    description = f"Let {small} go exactly with {large} at their seam"
     fix = Fix("close_seam", "Close Seam", description, question)
     vertices = seam.vertices_of(subject)
     return Issue(seam.key, "WARNING", message, vertices=vertices, fixes=(fix,))
