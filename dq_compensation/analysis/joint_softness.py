@@ -9,7 +9,6 @@ from ..arrays import Float64s, Int32s
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Ancestry, JointStrengths
-from .limbs import joined_skeleton
 
 # Changes of weights below this are none.
 _NO_CHANGE = 1e-7
@@ -18,15 +17,14 @@ _ROWS = 20_000
 
 
 def parents_at_joints(skin: SkinAtRest) -> Int32s:
-    """The bone that each bone turns with in *Test Motion*, shape (B,); -1 for none.
+    """The bone that each bone turns with, shape (B,); -1 for none: `body_parents`, and of leaves.
 
     Args:
-        skin: whose `sides` are known.
+        skin: `with_limbs`.
     """
-    joined, place = joined_skeleton(skin)
-    bone_at = np.argsort(place)
-    above = joined.parents[place]
-    return np.where(above >= 0, bone_at[above], -1).astype(np.int32)
+    limbs = skin.limbs_of_bones
+    is_leaf = limbs != np.arange(len(limbs))
+    return np.where(is_leaf, limbs, skin.with_whole_limbs.body_parents).astype(np.int32)
 
 
 def softness_between(softness: JointStrengths, parents: Int32s) -> Float64s:

@@ -1,8 +1,9 @@
 """The proof of soft weights: that they stretch the skin no more than the painted weights do.
 
-Each joint turns alone, as *Test Motion* turns it, once with the painted weights and once with the
-soft ones, both by COMPENSATED. Where an edge of a mesh gets longer with the soft ones than any does
-with the painted ones, the weights act less softly at that joint: half, or as painted.
+Each joint turns alone, by the range of *Test Motion*, once with the painted weights and once with
+the soft ones, both by COMPENSATED. Where an edge of a connected piece gets longer with the soft
+ones than any does with the painted ones, the weights act less softly at that joint: half, or as
+painted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..core.measured_joints import MeasuredJoints
 from ..core.pose import Pose
 from ..core.skeleton import Ancestry, Skeleton
 from .bone_axes import Quaternion, swing, twist
-from .joint_softness import less_soft, softness_between
+from .joint_softness import less_soft, parents_at_joints, softness_between
 from .limbs import joined_skeleton, with_limbs
 from .mirror_map import mirrored_bones
 from .ranges_of_motion import (
@@ -75,18 +76,30 @@ class ProvedSkin:
     Attributes:
         skin: n points at rest, with the painted weights. Its `sides` are known.
         edges: shape (e, 2), of points.
-        meshes: shape (e,), the mesh that each edge is of, rising.
+        pieces: shape (e,), the connected piece that each edge is of, rising.
     """
 
     skin: SkinAtRest
     edges: Integers
-    meshes: Integers
+    pieces: Integers
 
     @cached_property
     def _joined(self) -> tuple[Skeleton, Int32s, Indices]:
-        """The skeleton in which joints turn, the place of each bone in it, and the bones in it."""
-        joined, place = joined_skeleton(self.skin)
-        return joined, place, np.argsort(place)
+        """The skeleton in which joints turn, the place of each bone in it, and the bones in it.
+
+        Its axes are those of `joined_skeleton`.
+        """
+        joined, there = joined_skeleton(self.skin)
+        place = Ancestry.of(self._parents).enter.astype(np.int32)
+        bones = np.argsort(place)
+        above = np.where(self._parents >= 0, place[self._parents], -1)[bones].astype(np.int32)
+        names = tuple(self.skin.skeleton.names[bone] for bone in bones.tolist())
+        ends = joined.rest[there[bones]], joined.tails[there[bones]]
+        return Skeleton(names, above, *ends), place, bones
+
+    @cached_property
+    def _parents(self) -> Int32s:
+        return parents_at_joints(self._limbs)
 
     @cached_property
     def _ranges(self) -> dict[int, float]:
@@ -140,12 +153,6 @@ class ProvedSkin:
                     found[bone] = replace(found[bone], softness=0.0)
         return list(self._alike(found, joints).values())
 
-    @cached_property
-    def _parents(self) -> Int32s:
-        joined, place, bone_at = self._joined
-        above = joined.parents[place]
-        return np.where(above >= 0, bone_at[above], -1).astype(np.int32)
-
     def _alike(self, found: dict[int, LessSoft], joints: Sequence[_Joint]) -> dict[int, LessSoft]:
         """The same with joints of the other side of the body as little soft, by their bones."""
         others, tested = self._mirrored, {joint.bone for joint in joints}
@@ -182,7 +189,7 @@ class ProvedSkin:
                 crossed |= ~((low[first] & low[second]) | (high[first] & high[second]))
             is_ball = bone in balls
             turns = _turns(joined, int(joint), part, is_ball=is_ball)
-            edges = self.edges[crossed], self.meshes[crossed]
+            edges = self.edges[crossed], self.pieces[crossed]
             found.append(_Joint.of(bone, behind, turns, joined.rest[joint], edges))
         return found
 
@@ -191,7 +198,7 @@ def _worst(painted: Float64s, soft: Float64s) -> int | None:
     """Where soft weights stretch an edge most beyond what they may; None for nowhere.
 
     Args:
-        painted, soft: the longest edge of each mesh in each pose.
+        painted, soft: the longest edge of each piece in each pose.
 
     Returns:
         a place in these arrays, flat.
@@ -208,7 +215,7 @@ class _Joint:
     Attributes:
         behind: shape (B,), the bones that it turns.
         edges: shape (e, 2), of points: those that it may stretch.
-        starts: shape (m,), where the edges of each mesh begin.
+        starts: shape (m,), where the edges of each piece begin.
         moves: shape (p, 4, 4), what it moves them by in each of its poses, armature space.
     """
 
@@ -227,7 +234,7 @@ class _Joint:
         rest: Float64s,
         edges: tuple[Integers, Integers],
     ) -> _Joint:
-        """A joint that turns in its rest axes, (4, 4); its edges and their meshes."""
+        """A joint that turns in its rest axes, (4, 4); its edges and their pieces."""
         turned = np.tile(np.eye(4), (len(turns), 1, 1))
         turned[:, :3, :3] = matrices_from_quaternions(np.array(turns))
         starts = np.unique(edges[1], return_index=True)[1]
@@ -287,7 +294,7 @@ class _Group:
     def stretches(self, weights: _Weights) -> Generator[float, None, dict[int, Float64s]]:
         """The longest edges by the bones of the joints, in their lengths at rest.
 
-        Of each mesh in each pose of the joint, shape (m, p).
+        Of each piece in each pose of the joint, shape (m, p).
         """
         deformation = weights.at(self.rows)
         counts = np.array([len(joint.edges) for joint in self.joints])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.joint_softness import less_soft, parents_at_joints, softness_between
-from ..analysis.limbs import Limbs
+from ..analysis.limbs import Limbs, with_limbs
 from ..analysis.mesh_graph import islands
 from ..analysis.seams import SeamMesh
 from ..analysis.soft_proof import LessSoft, ProvedSkin
@@ -323,9 +323,10 @@ class JoinedSkin:
             starts = np.searchsorted(self.mesh_of_vertex, np.arange(len(self.skins)))
             of_all = [each + start for each, start in zip(edges, starts, strict=True)]
             ends = self.surface.point_of_vertex[np.concatenate(of_all)]
-            meshes = np.repeat(np.arange(len(edges)), [len(each) for each in edges])
-            apart = ends[:, 0] != ends[:, 1]
-            proved = ProvedSkin(self._points, ends[apart], meshes[apart])
+            ends = ends[ends[:, 0] != ends[:, 1]]
+            pieces = self.surface.pieces[ends[:, 0]]
+            order = np.argsort(pieces, kind="stable")
+            proved = ProvedSkin(self._points, ends[order], pieces[order])
             found = yield from proved.proof(soft.at(self.surface.vertices))
             self.proved.clear()
             self.proved[key] = found
@@ -347,8 +348,8 @@ class JoinedSkin:
 
     @cached_property
     def parents_at_joints(self) -> Int32s:
-        """Shape (B,), the bone that each bone turns with where joints are tested; -1 for none."""
-        return parents_at_joints(self._points)
+        """Shape (B,), the bone that each bone turns with; -1 for none."""
+        return parents_at_joints(with_limbs(self._points, use_mesh_joints=True))
 
     def less_soft(self, row: int, soft: SoftWeights, softness: JointStrengths) -> SoftWeights:
         """The new weights of a mesh where some joints are less soft."""
