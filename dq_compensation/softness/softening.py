@@ -17,9 +17,11 @@ from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     FEATURES_PROPERTY,
+    KEYS_IN_RECORD,
     OTHER_MESHES,
     RECORD_PROPERTY,
     SOFT_WEIGHTS,
+    copies_keys,
     digest,
     digest_of_bones,
     followed_modifiers,
@@ -60,6 +62,7 @@ from ..scene.vertex_groups import (
 )
 from ..scene.vertex_groups import restore_refusal as kept_refusal
 from ..scene.vertex_groups import restore_weights as restore_kept
+from ..session.changes import clear_keys
 from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
@@ -441,6 +444,7 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
             "vertices": len(skinned.mesh.vertices),
         }
         | ({"bone kinds": kinds} if kinds else {})
+        | ({KEYS_IN_RECORD: True} if copies_keys(skinned) else {})
     )
 
 
@@ -515,7 +519,7 @@ def soften_copies(
         skinned = SkinnedObject(objects[uid]) if uid in objects else None
         copy = soft_copy(skinned) if skinned is not None else None
         if skinned is not None and copy is not None:
-            _write_soft_copy(skinned, copy, binding, soft)
+            _write_soft_copy(skinned, copy, binding, soft, record)
             keep_record(mesh_of(copy), RECORD_PROPERTY, record)
             weights = digest(soft.bones, soft.weights)
             found_of_copy = {"bones": features, "weights": weights}
@@ -602,10 +606,17 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
 
 
 def _write_soft_copy(
-    skinned: SkinnedObject, copy: bpy.types.Object, binding: Binding, influences: Influences
+    skinned: SkinnedObject,
+    copy: bpy.types.Object,
+    binding: Binding,
+    influences: Influences,
+    record: Mapping[str, Any],
 ) -> None:
     """Write soft weights, and those of the Armature modifier's own group, in place."""
     varying = _varying(skinned, binding.shape_keys)
+    if record.get(KEYS_IN_RECORD):
+        varying = varying[:0]
+    clear_keys(copy)
     vertex_of_point = write_points(copy, binding.rest, varying)
     vertices, slots = np.nonzero(influences.weights > 0.0)
     bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]
