@@ -53,8 +53,9 @@ _STRAIGHT = 1e-5
 # In parts of the size: evaluators may differ by 1e-4.
 _NEARLY_ENOUGH = 5e-5
 _NEARLY = (
-    "Shape keys or modifiers move vertices of {obj} along bendy bones, which the display Modifier "
-    "follows only nearly with Softness. Set Softness to 0, or choose the evaluator 'MODIFIER'."
+    "Example poses or modifiers before the Armature modifier move vertices of {obj} along bendy "
+    "bones, which the display Modifier follows only nearly with Softness. Set Softness to 0, or "
+    "choose the evaluator 'MODIFIER'."
 )
 _ENABLED_ALONE = (
     "{obj} has Softness and bendy bones, which the display Modifier bends once it is enabled. "

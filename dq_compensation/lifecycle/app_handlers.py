@@ -7,6 +7,7 @@ from typing import cast
 import bpy
 
 from ..modifier.attribute_names import LINEAR_COPY, SOFT_COPY
+from ..modifier.copied_keys import remove_new_keys
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
@@ -125,6 +126,7 @@ def _before_undo(*_args: object) -> None:
     """
     show_ours()
     for obj in enabled_objects():
+        remove_new_keys(SkinnedObject(obj))
         detach_new_soft_copy(obj)
         if obj.library is not None:
             continue

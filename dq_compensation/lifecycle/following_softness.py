@@ -22,6 +22,7 @@ from ..scene.binding.binding import Binding
 from ..scene.binding.character_skin import CharacterSkin
 from ..scene.binding.content import (
     FOLLOWED,
+    KEYS_IN_RECORD,
     RECORD_PROPERTY,
     digest,
     digest_of_bones,
@@ -125,7 +126,8 @@ def follow_softness(skinned: SkinnedObject, *, edited: bool) -> None:
         _refuse(skinned, known.failure)
         return
     copy = ensure_soft_copy(skinned)
-    if record_of(skinned).get("shape") != wanted["shape"]:
+    before = record_of(skinned)
+    if any(before.get(name) != wanted.get(name) for name in ("shape", KEYS_IN_RECORD)):
         # Its points are numbered as the vertices were: until it is written anew it does not act.
         mesh_of(copy).pop(RECORD_PROPERTY, None)
     known.is_old = True

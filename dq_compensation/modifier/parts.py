@@ -35,6 +35,7 @@ from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
 from . import stack_parts
 from .attribute_names import LINEAR_COPY, SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for
+from .copied_keys import are_keys_driven, copy_keys
 from .hooks import endangered_hooks, keep_hooks, release_hooks
 from .leftovers import remove_unused
 from .modifier_inputs import (
@@ -206,6 +207,7 @@ def _state_of_soft_copy(seen: Seen) -> dict[str, object]:
     is_right = copy is None or (
         _in_its_file(copy) == _in_its_file(own) and is_tied(copy, seen.skinned)
     )
+    is_right &= copy is None or are_keys_driven(copy, seen.skinned)
     if LINEAR_COPY in seen.inputs:
         linear = seen.linear_copy
         is_right &= linear is not None and is_tied(linear, seen.skinned, linear_of=copy)
@@ -225,6 +227,7 @@ def _in_its_file(obj: bpy.types.Object | None) -> bpy.types.ID | None:
 def _apply_soft_copy(wanted: Wanted) -> None:
     if wanted.base == "SOFT":
         wanted.copy = ensure_soft_copy(wanted.skinned)
+        copy_keys(wanted.copy, wanted.skinned, wanted.binding.shape_keys)
         if wanted.deformation.blend is not None:
             wanted.linear_copy = ensure_linear_copy(wanted.skinned, wanted.copy)
 

@@ -85,6 +85,13 @@ def note_removed() -> None:
     _removed = True
 
 
+def clear_keys(obj: bpy.types.Object) -> None:
+    """Remove all shape keys of an object of ours."""
+    if obj.data.shape_keys is not None:  # type: ignore[union-attr]
+        obj.shape_key_clear()
+        note_removed()
+
+
 def forget_removed() -> bool:
     """Whether data-blocks were removed since the last call."""
     global _removed

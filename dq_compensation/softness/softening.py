@@ -19,10 +19,12 @@ from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import (
     FEATURES_PROPERTY,
+    KEYS_IN_RECORD,
     LESS_SOFT,
     OTHER_MESHES,
     RECORD_PROPERTY,
     SOFT_WEIGHTS,
+    copies_keys,
     digest,
     digest_of_bones,
     digest_of_found_weights,
@@ -67,6 +69,7 @@ from ..scene.vertex_groups import (
 )
 from ..scene.vertex_groups import restore_refusal as kept_refusal
 from ..scene.vertex_groups import restore_weights as restore_kept
+from ..session.changes import clear_keys
 from ..session.memory import memories
 from ..steps import Progress, run_through, with_progress
 from ..wording import counted, listed
@@ -477,6 +480,7 @@ def wanted_record(skinned: SkinnedObject, painted: str, shape: str) -> dict[str,
         }
         | ({"bone kinds": kinds} if kinds else {})
         | ({"joint softness": joints} if joints else {})
+        | ({KEYS_IN_RECORD: True} if copies_keys(skinned) else {})
     )
 
 
@@ -584,7 +588,7 @@ def soften_copies(
         if skinned is not None and copy is not None:
             weights = digest(soft.bones, soft.weights)
             if record_of(skinned) != record or digest_of_found_weights(copy) != weights:
-                _write_soft_copy(skinned, copy, binding, soft)
+                _write_soft_copy(skinned, copy, binding, soft, record)
             keep_record(mesh_of(copy), RECORD_PROPERTY, record)
             found_of_copy: dict[str, Any] = {"bones": features, "weights": weights}
             if less_soft is not None:
@@ -691,10 +695,17 @@ def with_softness(obj: bpy.types.Object, binding: Binding, softness: float) -> B
 
 
 def _write_soft_copy(
-    skinned: SkinnedObject, copy: bpy.types.Object, binding: Binding, influences: Influences
+    skinned: SkinnedObject,
+    copy: bpy.types.Object,
+    binding: Binding,
+    influences: Influences,
+    record: Mapping[str, Any],
 ) -> None:
     """Write soft weights, and those of the Armature modifier's own group, in place."""
     varying = _varying(skinned, binding.shape_keys)
+    if record.get(KEYS_IN_RECORD):
+        varying = varying[:0]
+    clear_keys(copy)
     vertex_of_point = write_points(copy, binding.rest, varying)
     vertices, slots = np.nonzero(influences.weights > 0.0)
     bones, weights = influences.bones[vertices, slots], influences.weights[vertices, slots]

@@ -112,9 +112,23 @@ def test_an_animated_preserve_volume_straightens_bendy_bones_unless_weights_are_
     assert not notes_of(obj)
 
 
-def test_softness_follows_shape_keys_of_bendy_bones_only_nearly() -> None:
+def test_softness_bends_the_shape_of_shape_keys() -> None:
+    obj, _ = bendy_limb()
+    add_key(obj)
+    obj.dq_compensation.softness = 0.5
+    enable(obj)
+    assert_as_shown(obj)
+    assert_as_shown(obj, "MODIFIER")
+
+
+def test_softness_follows_keys_of_bendy_bones_only_nearly_below_a_modifier_that_moves_them() -> (
+    None
+):
     obj, rig = bendy_limb()
     key = add_key(obj)
+    displace = obj.modifiers.new("Displace", "DISPLACE")
+    displace.strength = 0.0
+    obj.modifiers.move(obj.modifiers.find("Displace"), 0)
     obj.dq_compensation.softness = 0.5
     enable(obj)
     with pytest.raises(api.BindingError, match="of Limb along bendy bones"):

@@ -295,7 +295,14 @@ class Binding:
             "vertices": digest(self.rest),
             "weights": digest(*weights),
             "example shapes": digest(shapes),
+            # Nodes take any other shape.
+            "shapes of keys": digest(keys.own_offsets if keys and self.is_soft_and_bends else None),
         }
+
+    @property
+    def is_soft_and_bends(self) -> bool:
+        """Whether bendy bones move vertices by soft weights: the soft copy may have shape keys."""
+        return self.is_soft and self.bends
 
     @property
     def shape_varies(self) -> bool:

@@ -38,9 +38,14 @@ from ..blender.mesh import (
 from ..blender.own_objects import SOFT_COPY_PROPERTY, is_hidden, record_in
 from ..blender.rna_properties import data_used_by, node_inputs, plain_values, properties_of
 from ..blender.skinned_object import SkinnedObject
-from ..settings.object_settings import CHARACTER_CHOICES, FOLLOWED_SETTINGS, settings_of
+from ..settings.object_settings import (
+    CHARACTER_CHOICES,
+    FOLLOWED_SETTINGS,
+    Settings,
+    settings_of,
+)
 from ..stack import stack_of, written_settings
-from .shape_key_offsets import example_items, shape_key_signature
+from .shape_key_offsets import example_items, shape_key_signature, written_by_drivers
 
 # The soft copy of a character: a hidden mesh with its vertices, which has the soft weights.
 #
@@ -51,6 +56,9 @@ from .shape_key_offsets import example_items, shape_key_signature
 # Vertices that shape keys or modifiers move are there four times: at rest, and a step along each
 # axis. The Armature modifier moves a vertex by an affine map, and these four points say which: it
 # takes any shape to where the modifier would have taken it.
+#
+# Bendy bones move vertices by other maps from place to place: with them the copy has the shape
+# keys, too, instead of these points, where nothing else moves the vertices.
 
 
 # A custom property of an object: what its modifier was made for; and what is there of the others.
@@ -59,6 +67,8 @@ OTHER_MESHES = "other meshes"
 
 # A custom property of the copy's mesh: what its weights were made from.
 RECORD_PROPERTY = "dq_compensation_soft_weights_of"
+# In that record: whether it has shape keys instead of steps.
+KEYS_IN_RECORD = "keys"
 # Likewise, what was found: the bones that kept their weights as parts of a face, the digest of the
 # weights, and the joints at which these act less softly, once that was proved.
 FEATURES_PROPERTY = "dq_compensation_features"
@@ -101,6 +111,20 @@ def acting_soft_copy(skinned: SkinnedObject) -> bpy.types.Object | None:
     return soft_copy(skinned) if count == len(skinned.mesh.vertices) else None
 
 
+def copies_keys(skinned: SkinnedObject) -> bool:
+    """Whether the soft copy of an object is to have its shape keys: bendy bones may move it."""
+    keys = skinned.mesh.shape_keys
+    if keys is None or not keys.use_relative or written_by_drivers(skinned.mesh):
+        return False
+    bones = skinned.armature.bones
+    bends = read_property(bones, "bbone_segments", np.int32) > 1
+    if not (bends & read_property(bones, "use_deform", np.bool_)).any():
+        return False
+    shaped = reshaping_modifiers(skinned) or followed_modifiers(skinned)
+    by_example = Settings.of(skinned.obj).by_example and len(skinned.settings.examples)
+    return not (shaped or by_example)
+
+
 def read_soft_weights(copy: bpy.types.Object, vertex_count: int) -> VertexGroupWeights:
     """The weights in a soft copy, of the vertices of its object."""
     found = read_weights(mesh_of(copy))
@@ -134,7 +158,7 @@ def less_soft_by_name(skinned: SkinnedObject) -> dict[str, LessSoft]:
 
 
 def write_points(copy: bpy.types.Object, rest: Float32s, varying: Indices) -> Indices:
-    """Write the points of a soft copy, without weights.
+    """Write the points of a soft copy without shape keys, without weights.
 
     Args:
         rest: shape (n, 3), object space.

@@ -160,6 +160,8 @@ def keep_apart() -> None:
 def remove_hidden(obj: bpy.types.Object) -> None:
     """Remove a hidden object and its mesh."""
     mesh = obj.data
+    if isinstance(mesh, bpy.types.Mesh) and mesh.users == 1:
+        obj.shape_key_clear()  # they would stay in the file
     bpy.data.objects.remove(obj)
     if isinstance(mesh, bpy.types.Mesh) and not mesh.users:
         bpy.data.meshes.remove(mesh)
