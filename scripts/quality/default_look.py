@@ -53,9 +53,9 @@ class Compared:
     """One measure of a character in one pose, by every look.
 
     Attributes:
-        measure: `edge`, the longest one of a mesh, in lengths at rest; `crossings`, pairs of triangles that
-            cross and do not at rest; `gap`, how far apart vertices of two meshes are that were in
-            one place, metres.
+        measure: `edge`, the longest one of a mesh, in lengths at rest; `crossings`, pairs of
+            triangles that cross and do not at rest; `gap`, how far apart vertices of two meshes are
+            that were in one place, metres.
         values: by `LOOKS`. Others than the default look are left out where that crosses nothing.
         where: the vertices (mesh and number) at the default look's worst place, and where that is
             at rest.
