@@ -22,6 +22,7 @@ NEWEST_ONLY = (
     "tests/blender/test_demo*",
     "tests/blender/test_quality_report.py*",
     "tests/blender/test_random_characters.py*",
+    "tests/blender/test_generated_characters.py*",
     "tests/gpu/test_example_poses.py::test_equals_numpy_in_and_between*False*",
     "tests/gpu/test_crowds.py::test_figures_equal_core?Wave*",
     "tests/gpu/test_crowds.py::test_nothing_that_shows_is_culled*",

@@ -495,10 +495,12 @@ class Paths:
     Attributes:
         pairs: shape (k,), which pair each step is of.
         joints: shape (k,), the bones at whose heads the joints are.
+        of_first: shape (k,), whether a joint is on the way up from the first bone of its pair.
     """
 
     pairs: Indices
     joints: Int32s
+    of_first: Booleans
 
     @classmethod
     def between(cls, parents: Int32s, first: Integers, second: Integers) -> Paths:
@@ -506,6 +508,7 @@ class Paths:
         deep = np.append(depths(parents), -1)
         a, b = np.array(first), np.array(second)
         pairs, joints = [np.zeros(0, np.intp)], [np.zeros(0, np.int32)]
+        of_first = [np.zeros(0, np.bool_)]
         while (apart := np.flatnonzero(a != b)).size:
             up_first = deep[a[apart]] >= deep[b[apart]]
             for bones, rows in ((a, apart[up_first]), (b, apart[~up_first])):
@@ -513,8 +516,9 @@ class Paths:
                 has_joint = above >= 0
                 pairs.append(rows[has_joint])
                 joints.append(steps[has_joint].astype(np.int32))
+                of_first.append(np.full(len(joints[-1]), bones is a))
                 bones[rows] = above
-        return cls(np.concatenate(pairs), np.concatenate(joints))
+        return cls(*map(np.concatenate, (pairs, joints, of_first)))
 
 
 # The joints between limbs: of the hierarchy, and of the mesh where the hierarchy knows none.

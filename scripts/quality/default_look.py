@@ -53,9 +53,9 @@ class Compared:
     """One measure of a character in one pose, by every look.
 
     Attributes:
-        measure: `edge`, the longest one, in lengths at rest; `crossings`, pairs of triangles that
-            cross and do not at rest; `gap`, how far apart vertices of two meshes are that were in
-            one place, metres.
+        measure: `edge`, the longest one of a mesh, in lengths at rest; `crossings`, pairs of
+            triangles that cross and do not at rest; `gap`, how far apart vertices of two meshes are
+            that were in one place, metres.
         values: by `LOOKS`. Others than the default look are left out where that crosses nothing.
         where: the vertices (mesh and number) at the default look's worst place, and where that is
             at rest.
@@ -251,9 +251,7 @@ def compare(character: GeneratedCharacter) -> Iterator[Compared]:
 
 def _of_pose(scene: Scene, title: str, posed: dict[str, Array]) -> Iterator[Compared]:
     about, default = (scene.character.kind, scene.character.seed, title), posed[DEFAULT]
-    longest = {look: float(scene.stretches(each).max()) for look, each in posed.items()}
-    edge = scene.edges[0][int(scene.stretches(default).argmax())]
-    yield Compared(*about, "edge", longest, scene.named(edge))
+    yield _of_edges(scene, about, posed)
     found = {DEFAULT: scene.crossings(default)}
     where = ""
     if len(found[DEFAULT]) > CROSSINGS:  # the others need not be looked at
@@ -267,6 +265,18 @@ def _of_pose(scene: Scene, title: str, posed: dict[str, Array]) -> Iterator[Comp
         widest = {look: float(scene.gaps(each).max()) for look, each in posed.items()}
         seam = scene.seams[int(scene.gaps(default).argmax())]
         yield Compared(*about, "gap", widest, scene.named(seam))
+
+
+def _of_edges(scene: Scene, about: tuple[str, int, str], posed: dict[str, Array]) -> Compared:
+    """Of the mesh whose longest edge is the worst one beside the limit."""
+    stretches, ends = {look: scene.stretches(each) for look, each in posed.items()}, scene.edges[0]
+    meshes, found = scene.mesh_of[ends[:, 0]], list[Compared]()
+    for mesh in range(len(scene.meshes)):
+        rows = np.flatnonzero(meshes == mesh)
+        longest = {look: float(each[rows].max()) for look, each in stretches.items()}
+        edge = ends[rows[int(stretches[DEFAULT][rows].argmax())]]
+        found.append(Compared(*about, "edge", longest, scene.named(edge)))
+    return max(found, key=lambda each: each.values[DEFAULT] / each.limit)
 
 
 def of_numbers(

@@ -177,8 +177,22 @@ def test_skin_that_both_legs_share_swings_with_either() -> None:
     np.put_along_axis(amounts, swings.joints, swings.amounts, axis=1)
     for leg, shares in ((2, left), (6, 0.6 - left)):
         found = amounts[:41, swings.children.tolist().index(leg)]
+        # Beside the other hip (0.1) and leg both swing: the fourth power of what the two share.
+        alike = shares * ((0.6 - shares) * 0.6**4 + 0.1 * (shares + 0.1) ** 4)
         # Hips have at most 1.6 times the amount, and legs are 2.7 times as long: (1.6 / 2.7^2)^4.
-        np.testing.assert_allclose(found, shares * (1.0 - shares), rtol=0.005)
+        np.testing.assert_allclose(found, shares * (1.0 - shares) - 0.5 * alike, rtol=0.005)
+
+
+def test_skin_of_two_legs_alone_swings_half_as_much() -> None:
+    """The middle of a skirt: where both swing alike it is to stay. Bounds: `_LEAST` fades 1e-6."""
+    rows = [{2: 0.5, 6: 0.5}, {0: 0.5, 2: 0.5}]
+    rows += [{bone: 1.0} for bone in range(9)]
+    points = np.tile([0.0, 0.0, 1.0], (len(rows), 1))
+    swings = SwingJoints.of(SkinAtRest(points, _influences(*rows), _two_legs()))
+    legs = np.isin(swings.children[swings.joints], (2, 6)) & (swings.amounts > 0.0)
+    skirt, groin = (np.sort(swings.amounts[row][legs[row]]) for row in (0, 1))
+    np.testing.assert_allclose(skirt, (0.125, 0.125), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(groin, (0.25,), rtol=0, atol=1e-4)
 
 
 def test_amounts_fade_where_they_are_left_out() -> None:

@@ -50,25 +50,23 @@ def boxes(maker: Maker) -> None:
     """Limbs without rings between their ends, or a box for each bone."""
     choice = int(maker.rng.integers(3))
     body = maker.body(subdivisions=0, joints=True)
-    if choice == 0:
-        maker.pieces["Body"] = body
-    elif choice == 1:
-        skin = body.skin
-        weights = maker.weigh(skin, 0)
-        maker.pieces["Body"] = Piece(skin, weights)
-    else:
-        pieces = []
-        for name in maker.bones:
-            if name.startswith("Shoulder"):
-                continue
-            bone = maker.bones[name]
-            along = bone.tail - bone.head
-            middle = 0.5 * (bone.head + bone.tail)
-            half = np.maximum(0.5 * np.abs(along) * 1.02, 0.05 * maker.form.thick)
-            if name in ("Hips", "Spine", "Chest"):
-                half = np.array((0.16, 0.09, half[2]))
-            pieces.append(maker.box(middle, half.tolist(), name))
-        whole = pieces[0]
-        for each in pieces[1:]:
-            whole = whole.beside(each)
-        maker.pieces["Body"] = whole
+    if choice == 1:
+        body = Piece(body.skin, maker.weigh(body.skin, 0))
+    if choice == 2:
+        body = _box_for_each_bone(maker)
+    maker.pieces["Body"] = body
+
+
+def _box_for_each_bone(maker: Maker) -> Piece:
+    found = list[Piece]()
+    for name, bone in maker.bones.items():
+        if name.startswith("Shoulder"):
+            continue
+        half = np.maximum(0.51 * np.abs(bone.tail - bone.head), 0.05 * maker.form.thick)
+        if name in ("Hips", "Spine", "Chest"):
+            half = np.array((0.16, 0.09, half[2]))
+        found.append(maker.box(0.5 * (bone.head + bone.tail), half.tolist(), name))
+    whole = found[0]
+    for each in found[1:]:
+        whole = whole.beside(each)
+    return whole

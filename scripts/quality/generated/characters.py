@@ -86,7 +86,7 @@ def generated(seed: int) -> GeneratedCharacter:
         rig = str(rng.choice(list(_RIGS)))
     if kind not in (*_WEAR, "boxes") and rng.random() < 0.5:
         wears = str(rng.choice(list(_WEAR)))
-    if kind not in ("boxes", "trousers") and rng.random() < 0.4:
+    if kind != "trousers" and rng.random() < (0.8 if kind == "boxes" else 0.4):
         is_cut = True
     maker.stand((50.0, 72.0) if wears == "trousers" else (0.0, 50.0))
     if rig:
@@ -99,8 +99,8 @@ def generated(seed: int) -> GeneratedCharacter:
         maker.naked = maker.pieces["Body"] = maker.body()
         if wears:
             _WEAR[wears](maker)
-        if is_cut:
-            cut(maker)
+    if is_cut:
+        cut(maker)
     for piece in maker.pieces.values():
         share_with_leaves(maker, piece)
     features = filter(None, (kind, rig, wears, "cut" if is_cut else ""))

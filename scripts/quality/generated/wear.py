@@ -111,8 +111,8 @@ def hair(maker: Maker) -> None:
     middles = body.skin.points[body.skin.faces].mean(axis=1)
     behind = (middles[:, 2] > 1.66) & (middles[:, 1] > -0.03)
     hairy = (labels == "Head") & ((middles[:, 2] > 1.74) | behind)
-    whole = maker.one_bone(body.part(hairy).skin.above(0.008).subdivided(), "Head")
-    close = maker.rng.uniform(0.0, 1.0)
+    cap, close = body.part(hairy).skin.above(0.008).subdivided(), maker.rng.uniform(0.0, 1.0)
+    whole = maker.one_bone(cap.subdivided() if close > 0.4 else cap, "Head")
     for number, (out, length) in enumerate(maker.strands):
         strand = maker.one_bone(_strand(maker, out, length, close), "Head")
         if of_own:
@@ -147,17 +147,10 @@ def glasses(maker: Maker) -> None:
     labels = np.array(maker.labels(body.skin))
     head = np.isin(labels, ["Head", "Neck"])
     face = body.part(head)
-    bag = maker.tube(
-        int(maker.rng.integers(12, 26)),
-        26,
-        lambda r, a: (
-            0.05 * math.sin(0.5 + 2.4 * r) * math.cos(2 * math.pi * a),
-            -0.075 + 0.06 * r,
-            1.625 + 0.03 * math.sin(0.5 + 2.4 * r) * math.sin(2 * math.pi * a),
-        ),
-    )
+    rows = int(maker.rng.integers(14, 23))
+    mouth = maker.one_bone(_arch(maker, rows, 36, 0.05, (1.6, 1.65)), "Head")
     maker.pieces["Body"] = body.part(~head)
-    maker.pieces["Face"] = face.beside(maker.one_bone(bag, "Head"))
+    maker.pieces["Face"] = face.beside(mouth)
     nose = float(face.skin.points[:, 1].min())
     frame = maker.box(np.array((0.0, nose - 0.012, 1.70)), (0.012, 0.003, 0.003), "Head")
     for side in (-1.0, 1.0):
@@ -175,17 +168,8 @@ def glasses(maker: Maker) -> None:
             maker.box(np.array((side * 0.095, nose + 0.06, 1.70)), (0.003, 0.07, 0.003), "Head")
         )
     maker.pieces["Glasses"] = frame
-    arch = maker.tube(
-        4,
-        15,
-        lambda r, a: (
-            0.045 * math.cos(math.pi * (1 + a)),
-            -0.03 + 0.045 * math.sin(math.pi * (1 + a)),
-            1.61 + 0.03 * r,
-        ),
-        closed=False,
-    )
-    maker.pieces["Teeth"] = maker.one_bone(arch, "Head")
+    teeth = _arch(maker, 4, 15, 0.045, (1.61, 1.64))
+    maker.pieces["Teeth"] = maker.one_bone(teeth, "Head")
     collar = head & (body.skin.points[body.skin.faces].mean(axis=1)[:, 2] < 1.585)
     labels_of_chest = np.isin(labels, ["Chest"])
     maker.pieces["Shirt"] = maker.cloth(
@@ -194,6 +178,19 @@ def glasses(maker: Maker) -> None:
         maker.rng.uniform(0.004, 0.012),
         bool(maker.rng.random() < 0.5),
     )
+
+
+def _arch(
+    maker: Maker, rows: int, columns: int, radius: float, heights: tuple[float, float]
+) -> Skin:
+    """Half a tube around the place of a tongue."""
+
+    def place(along: float, around: float) -> Array:
+        angle = math.pi * (1.0 + around)
+        z = heights[0] + (heights[1] - heights[0]) * along
+        return np.array((radius * math.cos(angle), radius * math.sin(angle) - 0.03, z))
+
+    return maker.tube(rows, columns, place, closed=False)
 
 
 def gear(maker: Maker) -> None:
