@@ -27,6 +27,7 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..scene.stack import BEFORE
+from ..session.activity import final_render_runs, set_final_render_runs
 from ..session.changes import (
     EDIT,
     FRAME,
@@ -40,16 +41,7 @@ from ..session.changes import (
 )
 from ..session.known_objects import enabled, enabled_objects
 from ..session.memory import memories
-from ..session.status import (
-    Status,
-    check_soon,
-    compared,
-    final_render_runs,
-    set_check,
-    set_final_render_runs,
-    status_of,
-    tag_redraw,
-)
+from ..session.status import Status, check_soon, compared, set_check, status_of, tag_redraw
 from ..viewport.draw_handler import free
 from . import following
 from .character_settings import keep_in_file

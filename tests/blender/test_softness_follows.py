@@ -19,7 +19,8 @@ from dq_compensation.modifier.leftovers import remove_unused
 from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.scene.binding.content import record_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
-from dq_compensation.session.status import is_playing, status_of
+from dq_compensation.session.activity import is_playing
+from dq_compensation.session.status import status_of
 from tests.blender.enabled_scenes import (
     check,
     disable,
