@@ -10,9 +10,9 @@ from ..modifier.attribute_names import SOFT_COPY
 from ..modifier.modifier_inputs import get_input, release_settings
 from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
+from ..modifier.our_modifiers import remove, remove_shape_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..modifier.plain_view import show_ours
-from ..modifier.stack_parts import remove, remove_shape_for_undo
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import (
     CHARACTER_SETTING_CHANGED,

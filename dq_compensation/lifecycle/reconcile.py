@@ -47,10 +47,10 @@ from ..modifier.modifier_stack import (
     misfit_problem,
     vertex_count_difference,
 )
+from ..modifier.our_modifiers import remove, show_where_ours_acts
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.parts import Seen
 from ..modifier.plain_view import show_ours
-from ..modifier.stack_parts import remove, show_where_ours_acts
 from ..modifier.users_settings import give_back, set_reasons, show_surface
 from ..modifier.written_record import (
     PLACE,

@@ -45,8 +45,8 @@ from .modifier_stack import (
     show_what_came_hidden,
     take_over_modifier,
 )
+from .our_modifiers import EVERY, NAME_COPIED
 from .parts import OF_MODIFIERS, PARTS, Seen, Wanted
-from .stack_parts import EVERY, NAME_COPIED
 from .users_settings import (
     replaced_modifier,
     set_modifier,

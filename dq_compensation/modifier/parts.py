@@ -33,7 +33,7 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
-from . import stack_parts
+from . import our_modifiers
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
 from .hooks import endangered_hooks, keep_hooks, release_hooks
 from .leftovers import remove_unused
@@ -239,7 +239,7 @@ def _apply_base(wanted: Wanted) -> None:
 def _state_of_modifiers(seen: Seen) -> dict[str, object]:
     return {
         "node tree": (seen.record.get(KEY), seen.record.get(NODES)),
-        "place in the stack": not stack_parts.differences(seen.skinned, seen.record, seen.inputs),
+        "place in the stack": not our_modifiers.differences(seen.skinned, seen.record, seen.inputs),
     }
 
 
@@ -253,13 +253,13 @@ def _apply_modifiers(wanted: Wanted) -> None:
             return
     wanted.only_content = wanted.keeps_modifiers = False
     shape = partial(build_shape_tree, kind.examples, sampled=kind.sampled, switched=kind.switched)
-    trees: stack_parts.Trees = {
+    trees: our_modifiers.Trees = {
         "DEFORMS": partial(ensure_tree, kind.key, partial(build_tree, kind), kind.record),
         "SHAPE": partial(ensure_tree, kind.keeper_key, shape, {"role": "SHAPE"}),
         "BACK": partial(ensure_tree, BACK_KEY, build_back_tree, {"role": "BACK"}),
     }
     record: dict[str, Any] = {**kind.record, KEY: kind.key}
-    stack_parts.apply(skinned, stack_parts.described(skinned, record, inputs), trees)
+    our_modifiers.apply(skinned, our_modifiers.described(skinned, record, inputs), trees)
 
 
 def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
@@ -345,7 +345,7 @@ PARTS = (
     Part(
         _state_of_modifiers,
         _apply_modifiers,
-        lambda skinned: stack_parts.remove(skinned.obj),
+        lambda skinned: our_modifiers.remove(skinned.obj),
         of_modifiers=True,
     ),
     Part(
