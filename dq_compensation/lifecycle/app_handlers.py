@@ -7,8 +7,8 @@ from typing import cast
 import bpy
 
 from ..modifier.attribute_names import SOFT_COPY
+from ..modifier.attribute_objects import attribute_object_of
 from ..modifier.modifier_inputs import get_input, release_settings
-from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
 from ..modifier.our_modifiers import remove, remove_shape_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes

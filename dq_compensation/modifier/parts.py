@@ -35,6 +35,8 @@ from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
 from . import our_modifiers
 from .attribute_names import SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for, skins_vertices
+from .attribute_objects import ATTRIBUTES_INPUT, ensure_attribute_object
+from .base import hiding_refusal, mask_of, restore_modifier, shown_in_viewport, take_over_modifier
 from .hooks import endangered_hooks, keep_hooks, release_hooks
 from .leftovers import remove_unused
 from .modifier_inputs import (
@@ -43,17 +45,6 @@ from .modifier_inputs import (
     drive_settings,
     get_inputs,
     release_settings,
-)
-from .modifier_stack import (
-    ATTRIBUTES_INPUT,
-    ensure_attribute_object,
-    ensure_soft_copy,
-    hiding_refusal,
-    is_tied,
-    mask_of,
-    restore_modifier,
-    shown_in_viewport,
-    take_over_modifier,
 )
 from .nodes.node_tree import build_tree
 from .nodes.own_trees import KEY, NODES, ensure_tree, is_unedited
@@ -65,6 +56,7 @@ from .palette_object import (
     ensure_palette,
     is_intact,
 )
+from .soft_copies import ensure_soft_copy, is_tied
 from .vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
 
 # Names of parts, for riggers.

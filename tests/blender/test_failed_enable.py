@@ -11,10 +11,11 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.modifier import (
+    base,
     modifier_inputs,
-    modifier_stack,
     our_modifiers,
     palette_object,
+    soft_copies,
     vertex_attributes,
     written_record,
 )
@@ -32,7 +33,7 @@ STEPS: tuple[Callable[..., Any], ...] = (
     palette_object.ensure_palette,
     node_values.grouped,
     vertex_attributes.write_attributes,
-    modifier_stack.take_over_modifier,
+    base.take_over_modifier,
     own_trees.use_tree,
     our_modifiers.move_beside,
     modifier_inputs.set_inputs,
@@ -68,7 +69,7 @@ def hooked_limb() -> bpy.types.Object:
     ("look", "steps"),
     [
         ({}, STEPS),
-        ({"softness": 0.5}, (modifier_stack.ensure_soft_copy, our_modifiers.remember_roles)),
+        ({"softness": 0.5}, (soft_copies.ensure_soft_copy, our_modifiers.remember_roles)),
     ],
 )
 def test_a_failed_enable_leaves_nothing_behind(

@@ -14,8 +14,8 @@ import pytest
 from dq_compensation import api
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.lifecycle.enabling import problem_of
+from dq_compensation.modifier.base import base_of
 from dq_compensation.modifier.installation import install
-from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.session.status import mesh_edited, status_of
