@@ -22,8 +22,8 @@ from ..core.skinning import dual_quaternion_skinning
 from ..core.vectors import extent, transformed_points
 from ..errors import BindingError, UserError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
+from ..modifier.base import base_for, is_blended_before_mixing, mixing_refusal
 from ..modifier.installation import evaluate_by_modifier
-from ..modifier.modifier_stack import base_for, is_blended_before_mixing, mixing_refusal
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import acting_soft_copy, step_of

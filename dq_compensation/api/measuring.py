@@ -21,7 +21,7 @@ from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.attribute_names import kind_for
-from ..modifier.modifier_stack import base_for
+from ..modifier.base import base_for
 from ..modifier.written_record import IDLE_REASONS
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import modifiers_read

@@ -24,7 +24,7 @@ from ..core.vectors import extent, transformed_points
 from ..errors import raise_refusal
 from ..lifecycle.enabling import disable
 from ..lifecycle.following import binding_with_current_softness
-from ..modifier.modifier_stack import mixing_refusal
+from ..modifier.base import mixing_refusal
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import evaluate
 from ..scene.blender.armature import object_to_armature

@@ -46,8 +46,9 @@ from ..scene.settings.example_settings import DQCompensationExampleBone, DQCompe
 from ..scene.settings.object_settings import Settings, choose_example, settings_of
 from ..scene.vertex_groups import write_groups
 from ..session.changes import EDIT, FRAME, LOADED, RESTORED, Changes, writing_settings
+from ..session.delayed_calls import DelayedCall
 from ..session.known_objects import enabled_objects, with_examples
-from ..session.status import DelayedCall, status_of
+from ..session.status import status_of
 
 # The stored example poses of an object: names, shape keys and refusals.
 

@@ -60,9 +60,10 @@ from ..scene.settings.declaration import only_with
 from ..scene.settings.object_settings import Settings, is_enabled, setting_label, settings_of
 from ..scene.stack import find_rig
 from ..session.changes import EDIT, LOADED, RESTORED, Changes
+from ..session.delayed_calls import DelayedCall
 from ..session.known_objects import enabled_objects, shaped
 from ..session.memory import memory_of
-from ..session.status import DelayedCall, mesh_edited, status_of, tag_redraw
+from ..session.status import mesh_edited, status_of, tag_redraw
 from ..softness.softening import with_softness
 from ..wording import listed, rounded
 from . import authoring

@@ -7,13 +7,13 @@ from typing import cast
 import bpy
 
 from ..modifier.attribute_names import LINEAR_COPY, SOFT_COPY
+from ..modifier.attribute_objects import attribute_object_of
 from ..modifier.copied_keys import remove_new_keys
 from ..modifier.modifier_inputs import get_input, release_settings
-from ..modifier.modifier_stack import attribute_object_of
 from ..modifier.nodes.own_trees import evaluate_again_after_undo, remove_for_undo
+from ..modifier.our_modifiers import remove, remove_shape_for_undo
 from ..modifier.palette_object import nodes_of_palette, own_palettes
 from ..modifier.plain_view import show_ours
-from ..modifier.stack_parts import remove, remove_shape_for_undo
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.declaration import (
     CHARACTER_SETTING_CHANGED,
@@ -28,6 +28,7 @@ from ..scene.settings.object_settings import (
     settings_of,
 )
 from ..scene.stack import BEFORE
+from ..session.activity import final_render_runs, set_final_render_runs
 from ..session.changes import (
     EDIT,
     FRAME,
@@ -41,16 +42,7 @@ from ..session.changes import (
 )
 from ..session.known_objects import enabled, enabled_objects
 from ..session.memory import memories
-from ..session.status import (
-    Status,
-    check_soon,
-    compared,
-    final_render_runs,
-    set_check,
-    set_final_render_runs,
-    status_of,
-    tag_redraw,
-)
+from ..session.status import Status, check_soon, compared, set_check, status_of, tag_redraw
 from ..viewport.draw_handler import free
 from . import following
 from .character_settings import keep_in_file

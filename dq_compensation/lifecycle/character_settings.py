@@ -49,7 +49,7 @@ def values_of(owner: bpy.types.Object) -> dict[str, Any]:
 
 def meshes_with_settings(armature: bpy.types.Object) -> list[bpy.types.Object]:
     """The enabled meshes that go with the settings of an armature."""
-    meshes = enabled_meshes(armature) if has_settings(armature) else []
+    meshes = enabled_meshes(armature) if has_settings(armature) else ()
     return [mesh for mesh in meshes if not settings_of(mesh).own]
 
 

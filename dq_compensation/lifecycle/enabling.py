@@ -10,9 +10,13 @@ import bpy
 
 from ..errors import BindingError
 from ..holding import look_again, operation
-from ..modifier.installation import has_applied_deformation, put_armature_modifier_back
+from ..modifier.installation import (
+    has_applied_deformation,
+    installation_refusal,
+    put_armature_modifier_back,
+)
 from ..modifier.leftovers import remove_unused
-from ..modifier.modifier_stack import installation_refusal, vertex_count_difference
+from ..modifier.misfit import vertex_count_difference
 from ..modifier.plain_view import show_ours
 from ..modifier.users_settings import forget_settings, show_surface
 from ..modifier.written_record import Origin, origin_of

@@ -16,8 +16,8 @@ import bpy
 from ..holding import operation
 from ..modifier.installation import leave_copied_alone, show_armature_result
 from ..modifier.leftovers import remove_unused
+from ..modifier.misfit import vertex_count_difference
 from ..modifier.modifier_inputs import keep_values
-from ..modifier.modifier_stack import vertex_count_difference
 from ..modifier.nodes.own_trees import mark_edited
 from ..modifier.palette_object import armature_of_palette, nodes_of_palette, own_palettes
 from ..modifier.plain_view import show_ours

@@ -6,7 +6,7 @@ import bpy
 
 from ..core.deform import RULES
 from ..core.twist_limbs import Reason
-from ..modifier.modifier_stack import base_of
+from ..modifier.base import base_of
 from ..modifier.parts import Seen
 from ..modifier.written_record import PLACE, changed_parts, newer_parts_of_linked_mesh
 from ..scene.binding.binding import Binding

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import bpy
 from mathutils import Matrix
 
+from ..modifier.misfit import vertex_count_difference
 from ..modifier.modifier_inputs import FOLLOWED_PATHS
-from ..modifier.modifier_stack import vertex_count_difference
 from ..modifier.palette_object import armature_of_palette
 from ..scene.blender.animation_curves import is_played
 from ..scene.blender.armature import armature_of, rest_state

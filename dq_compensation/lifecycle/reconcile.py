@@ -36,21 +36,18 @@ from ..core.deform import RULES
 from ..errors import BindingError
 from ..modifier.installation import (
     has_applied_deformation,
+    installation_refusal,
     leave_to_armature_modifier,
     put_armature_modifier_back,
     replace_armature_modifier,
     show_armature_result,
 )
+from ..modifier.misfit import misfit_problem, vertex_count_difference
 from ..modifier.modifier_inputs import get_input
-from ..modifier.modifier_stack import (
-    installation_refusal,
-    misfit_problem,
-    vertex_count_difference,
-)
+from ..modifier.our_modifiers import remove, show_where_ours_acts
 from ..modifier.palette_object import armature_of_palette, remember_names, renamed_bones
 from ..modifier.parts import Seen
 from ..modifier.plain_view import show_ours
-from ..modifier.stack_parts import remove, show_where_ours_acts
 from ..modifier.users_settings import give_back, set_reasons, show_surface
 from ..modifier.written_record import (
     PLACE,

@@ -32,20 +32,20 @@ from ..scene.stack import (
 )
 from ..session.known_objects import enabled_objects
 from ..wording import listed
-from .leftovers import remove_unused
-from .modifier_inputs import as_written, get_input
-from .modifier_stack import (
-    attribute_object_of,
+from .attribute_objects import attribute_object_of
+from .base import (
     base_for,
     base_of,
     hiding_refusal,
-    installation_refusal,
     restore_modifier,
     show_what_came_hidden,
     take_over_modifier,
 )
+from .hooks import is_by_number
+from .leftovers import remove_unused
+from .modifier_inputs import as_written, get_input
+from .our_modifiers import EVERY, NAME_COPIED
 from .parts import OF_MODIFIERS, PARTS, Seen, Wanted
-from .stack_parts import EVERY, NAME_COPIED
 from .users_settings import (
     replaced_modifier,
     set_modifier,
@@ -61,6 +61,41 @@ from .written_record import (
     remember,
     was_applied,
 )
+
+# Blender moves no modifier that makes a mesh before one of these.
+_WANT_ORIGINAL_DATA = frozenset({"MULTIRES", "SOFT_BODY"})
+
+
+def installation_refusal(skinned: SkinnedObject) -> str | None:
+    """Why the node modifier cannot be added to an object that can be bound, or None."""
+    obj = skinned.obj
+    is_linked = skinned.mesh.library is not None
+    if obj.library is not None or (is_linked and obj.override_library is not None):
+        return (
+            f"The mesh of {obj.name} is linked from another file. Enable {obj.name} in that file, "
+            "or make object and mesh local (Object, Relations, Make Local, Selected Objects and "
+            "Data)."
+        )
+    stack = list(obj.modifiers)
+    base = next(reversed(skinned.mixed_modifiers), skinned.find_modifier())
+    after = stack[stack.index(base) + 1 :] if base is not None else []
+    hooks = [each.name for each in after if is_linked and is_by_number(each)]
+    if names := listed(hooks):
+        return (
+            f"{names} of {obj.name} moves vertices by their numbers, which takes a vertex group "
+            "once it stands behind DQ Compensation, and the mesh is linked from another file. Make "
+            f"it local (Object, Relations, Make Local, Selected Objects and Data), or move {names} "
+            "above the Armature modifier."
+        )
+    wanting = [each.name for each in after if each.type in _WANT_ORIGINAL_DATA]
+    if not wanting:
+        return None
+    names = listed(wanting)
+    return (
+        f"The modifier {names} of {obj.name} stands after the Armature modifier, and Blender lets "
+        f"no node modifier stand before it. Apply {names}, remove it, or move it above the "
+        "Armature modifier."
+    )
 
 
 def install(

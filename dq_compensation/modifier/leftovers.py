@@ -13,8 +13,9 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.stack import own_modifiers, record_of_tree
 from ..session.changes import note_removed
 from .attribute_names import LINEAR_COPY, SOFT_COPY
+from .attribute_objects import attribute_mesh, attribute_object_of
+from .base import base_of
 from .modifier_inputs import get_input
-from .modifier_stack import attribute_mesh, attribute_object_of, reads_of
 from .nodes.own_trees import remove_tree
 from .palette_object import compute_what_is_read, computed_for
 from .vertex_attributes import CONTENT_PROPERTY, replace_attributes
@@ -36,7 +37,7 @@ def remove_unused() -> None:
     modifiers = [modifier for user in users for modifier in own_modifiers(user.obj)]
     palettes: dict[Any, set[str]] = {}
     for each in modifiers:
-        palettes.setdefault(get_input(each, "Palette"), set()).update(reads_of(each))
+        palettes.setdefault(get_input(each, "Palette"), set()).update(_reads_of(each))
     for palette, reads in palettes.items():
         # An override's points are in its library, for the tree that is there, too.
         is_own = palette is not None and mesh_of(palette).library is None
@@ -59,3 +60,9 @@ def remove_unused() -> None:
         if not tree.users and tree.library is None:
             remove_tree(tree)
             note_removed()
+
+
+def _reads_of(modifier: bpy.types.NodesModifier) -> set[str]:
+    """What a modifier of ours, or that which keeps the shape for it, reads of bones."""
+    found = set(record_of_tree(modifier.node_group).get("reads", ()))
+    return found | {"bones"} if base_of(modifier) == "OWN" else found

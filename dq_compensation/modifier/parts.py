@@ -33,8 +33,10 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
-from . import stack_parts
+from . import our_modifiers
 from .attribute_names import LINEAR_COPY, SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for
+from .attribute_objects import ATTRIBUTES_INPUT, ensure_attribute_object
+from .base import hiding_refusal, mask_of, restore_modifier, shown_in_viewport, take_over_modifier
 from .copied_keys import are_keys_driven, copy_keys
 from .hooks import endangered_hooks, keep_hooks, release_hooks
 from .leftovers import remove_unused
@@ -44,18 +46,6 @@ from .modifier_inputs import (
     drive_settings,
     get_inputs,
     release_settings,
-)
-from .modifier_stack import (
-    ATTRIBUTES_INPUT,
-    ensure_attribute_object,
-    ensure_linear_copy,
-    ensure_soft_copy,
-    hiding_refusal,
-    is_tied,
-    mask_of,
-    restore_modifier,
-    shown_in_viewport,
-    take_over_modifier,
 )
 from .nodes.node_tree import build_tree
 from .nodes.own_trees import KEY, NODES, ensure_tree, is_unedited
@@ -67,6 +57,7 @@ from .palette_object import (
     ensure_palette,
     is_intact,
 )
+from .soft_copies import ensure_linear_copy, ensure_soft_copy, is_tied
 from .vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
 
 # Names of parts, for riggers.
@@ -250,7 +241,7 @@ def _apply_base(wanted: Wanted) -> None:
 def _state_of_modifiers(seen: Seen) -> dict[str, object]:
     return {
         "node tree": (seen.record.get(KEY), seen.record.get(NODES)),
-        "place in the stack": not stack_parts.differences(seen.skinned, seen.record, seen.inputs),
+        "place in the stack": not our_modifiers.differences(seen.skinned, seen.record, seen.inputs),
     }
 
 
@@ -264,13 +255,13 @@ def _apply_modifiers(wanted: Wanted) -> None:
             return
     wanted.only_content = wanted.keeps_modifiers = False
     shape = partial(build_shape_tree, kind.examples, sampled=kind.sampled, switched=kind.switched)
-    trees: stack_parts.Trees = {
+    trees: our_modifiers.Trees = {
         "DEFORMS": partial(ensure_tree, kind.key, partial(build_tree, kind), kind.record),
         "SHAPE": partial(ensure_tree, kind.keeper_key, shape, {"role": "SHAPE"}),
         "BACK": partial(ensure_tree, BACK_KEY, build_back_tree, {"role": "BACK"}),
     }
     record: dict[str, Any] = {**kind.record, KEY: kind.key}
-    stack_parts.apply(skinned, stack_parts.described(skinned, record, inputs), trees)
+    our_modifiers.apply(skinned, our_modifiers.described(skinned, record, inputs), trees)
 
 
 def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
@@ -349,7 +340,7 @@ PARTS = (
     Part(
         _state_of_modifiers,
         _apply_modifiers,
-        lambda skinned: stack_parts.remove(skinned.obj),
+        lambda skinned: our_modifiers.remove(skinned.obj),
         of_modifiers=True,
     ),
     Part(

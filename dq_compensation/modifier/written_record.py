@@ -45,12 +45,12 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..wording import listed
 from .attribute_names import ARRIVING, TREE_VERSION, Base
+from .base import base_of
 from .modifier_inputs import as_written
-from .modifier_stack import base_of
+from .our_modifiers import missing_names
 from .palette_object import edition_of
 from .palette_points import bone_groups
 from .parts import ATTRIBUTES, BASE, OF_MODIFIERS, PARTS, Part, Seen, Wanted
-from .stack_parts import missing_names
 from .vertex_attributes import CONTENT_PROPERTY, digest_of_attributes
 
 PLACE = "place by the armature"

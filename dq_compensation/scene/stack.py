@@ -24,7 +24,7 @@ SKIN_NAME = "DQ Compensation: Skin"
 LINEAR_NAME = "DQ Compensation: Linear"
 
 Role = Literal["SHAPE", "LINEAR", "BACK", "DEFORMS", "SKIN", "POSES"]
-"""What a modifier of ours is for: `modifier.stack_parts`; POSES is that of a palette."""
+"""What a modifier of ours is for: `modifier.our_modifiers`; POSES is that of a palette."""
 BEFORE: tuple[Role, ...] = ("SHAPE", "LINEAR", "BACK")
 """The roles of those before the Armature modifier, in their order."""
 _OF_NODES: tuple[Role, ...] = ("SHAPE", "BACK", "DEFORMS")
@@ -161,7 +161,7 @@ def _remembered(modifier: Any, role: Any) -> Role | None:
     return role if may_be else None
 
 
-def remember_parts(obj: bpy.types.Object, roles: Mapping[str, Role]) -> None:
+def remember_roles(obj: bpy.types.Object, roles: Mapping[str, Role]) -> None:
     """Remember by their numbers which modifiers of an object are ours."""
     native, modifiers = cast("Any", obj).dq_compensation.native, obj.modifiers
     parts = " ".join(f"{modifiers[name].persistent_uid}:{role}" for name, role in roles.items())

@@ -21,9 +21,10 @@ from ..scene.selected_characters import forget_sentences, forget_skins
 from ..scene.settings.declaration import FOLLOWED
 from ..scene.settings.object_settings import armature_with_settings
 from ..scene.stack import find_rig
+from .activity import is_playing, is_posing
 from .known_objects import KnownObjects, enabled_objects
 from .memory import forget_everything, memories, memory_of
-from .status import is_playing, is_posing, status_of
+from .status import status_of
 
 # Settings of objects that the add-on writes, several at once: nobody follows them one by one.
 

@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 
 from ..arrays import Int32s
+from ..holding import held
 from ..scene.blender.mesh import read_properties
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.settings.object_settings import is_enabled, settings_of, written_settings
@@ -125,11 +126,12 @@ _by_armature: dict[int, list[int]] = {}
 _sorted_places: dict[int, None] | None = None
 
 
-def enabled_meshes(armature: bpy.types.Object) -> list[bpy.types.Object]:
+@held
+def enabled_meshes(armature: bpy.types.Object) -> tuple[bpy.types.Object, ...]:
     """The meshes on an armature that DQ Compensation deforms, as the file has them; cheap."""
     global _sorted_places
     if not enabled:  # they are sought anew, too
-        return []
+        return ()
     objects = bpy.data.objects
     if _sorted_places is not enabled.places:
         _by_armature.clear()
@@ -139,7 +141,7 @@ def enabled_meshes(armature: bpy.types.Object) -> list[bpy.types.Object]:
                 _by_armature.setdefault(rig.session_uid, []).append(place)
         _sorted_places = enabled.places
     found = (objects[place] for place in _by_armature.get(armature.session_uid, ()))
-    return [obj for obj in found if settings_of(obj).is_enabled and find_rig(obj) == armature]
+    return tuple(obj for obj in found if settings_of(obj).is_enabled and find_rig(obj) == armature)
 
 
 def forget_characters() -> None:

@@ -3,119 +3,17 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import bpy
 
 from ..arrays import Float32s, Float64s
 from ..scene.binding.binding import Binding
 from ..scene.settings.object_settings import settings_of
+from .delayed_calls import DelayedCall
 from .memory import memories, memory_of
-
-# Whether the user drags a tool, an animation plays, or a final render runs.
-
-
-# The operators that run while bones or objects are dragged, and all while a tool is dragged or a
-# stroke drawn.
-_POSING = ("TRANSFORM_OT_", "POSE_OT_")
-_GESTURES = (*_POSING, "PAINT_OT_", "SCULPT_OT_", "MESH_OT_", "ARMATURE_OT_", "OBJECT_OT_")
-_final_render_runs = False
-
-
-def is_playing() -> bool:
-    """Whether an animation plays in any window."""
-    windows = bpy.context.window_manager.windows
-    return any(window.screen.is_animation_playing for window in windows)
-
-
-def is_in_a_gesture(kinds: tuple[str, ...] = _GESTURES) -> bool:
-    """Whether a tool is being dragged, or a stroke drawn, in any window."""
-    return any(
-        operator.bl_idname.startswith(kinds)
-        for window in bpy.context.window_manager.windows
-        for operator in window.modal_operators
-    )
-
-
-def is_posing() -> bool:
-    """Whether bones or objects are being dragged, in any window."""
-    return is_in_a_gesture(_POSING)
-
-
-def set_final_render_runs(runs: bool) -> None:
-    """Remember whether a final render runs."""
-    global _final_render_runs
-    _final_render_runs = runs
-
-
-def final_render_runs() -> bool:
-    """Whether a final render runs."""
-    return _final_render_runs
-
-
-# Calls a function a short time after a change.
-
-
-WaitsFor = Literal["TIME", "QUIET", "REST"]
-"""What a delayed call waits for: TIME, so many seconds since the first request; QUIET, so many
-seconds without a request; REST, QUIET while no tool is dragged and no animation plays."""
-
-
-class DelayedCall:
-    """Calls a function once for any number of requests; without a window it never does.
-
-    Args:
-        function: called without arguments. It returns after how many seconds it wants to be called
-            again, or None.
-        waits_for: see `WaitsFor`.
-    """
-
-    def __init__(
-        self, function: Callable[[], float | None], seconds: float, waits_for: WaitsFor
-    ) -> None:
-        self._function = function
-        self._seconds = seconds
-        self._waits_for = waits_for
-        self._requested_at = 0.0
-        # Blender knows a timer by the object: a bound method is another one at every access.
-        self._timer = self._call_when_due
-
-    def request(self, seconds: float | None = None) -> None:
-        """Ask for a call, after so many seconds or the usual ones."""
-        if seconds is None:
-            seconds = self._seconds
-        self._requested_at = time.monotonic() + seconds - self._seconds
-        if not bpy.app.background and not self.is_due():
-            bpy.app.timers.register(self._timer, first_interval=seconds)
-
-    def seconds_since_request(self) -> float:
-        """The seconds since the last request."""
-        return time.monotonic() - self._requested_at
-
-    def is_due(self) -> bool:
-        """Whether a requested call is still to come."""
-        return bpy.app.timers.is_registered(self._timer)
-
-    def cancel(self) -> None:
-        """Forget all requests."""
-        if self.is_due():
-            bpy.app.timers.unregister(self._timer)
-
-    def _call_when_due(self) -> float | None:
-        if self._waits_for != "TIME":
-            still_to_wait = self._seconds - self.seconds_since_request()
-            if still_to_wait > 0.0:
-                return still_to_wait
-            if self._waits_for == "REST" and (is_in_a_gesture() or is_playing()):
-                return self._seconds
-        return self._function()
-
-
-# The status of each enabled object, and the check that brings it up to date.
-
 
 _log = logging.getLogger(__name__)
 

@@ -20,9 +20,11 @@ from ..scene.settings.addon_preferences import check_follows_edits
 from ..scene.settings.declaration import CHARACTER_SETTING_CHANGED, SETTING_CHANGED, only_with
 from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
 from ..scene.vertex_groups import group_users
+from ..session.activity import final_render_runs
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
+from ..session.delayed_calls import DelayedCall
 from ..session.memory import keep_only, memories
-from ..session.status import DelayedCall, compared, final_render_runs, tag_redraw
+from ..session.status import compared, tag_redraw
 from . import catalogue
 from .issue import Issue
 from .subject import Subject

@@ -20,7 +20,8 @@ from ..scene.blender.mesh import mesh_of
 from ..scene.selected_characters import NOTHING_SELECTED, meshes_of_characters
 from ..scene.settings.object_settings import settings_of
 from ..session.changes import LOADED
-from ..session.status import DelayedCall, status_of, tag_redraw
+from ..session.delayed_calls import DelayedCall
+from ..session.status import status_of, tag_redraw
 from ..steps import run_through
 from ..ui_shared.reporting import (
     OperatorResult,

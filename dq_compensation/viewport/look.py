@@ -19,7 +19,8 @@ from mathutils import Color, Matrix, Vector
 from ..arrays import Float64s, Floats
 from ..scene.settings.object_settings import settings_of
 from ..scene.stack import find_rig
-from ..session.status import final_render_runs, is_coloured, is_drawn
+from ..session.activity import final_render_runs
+from ..session.status import is_coloured, is_drawn
 from .deformed_mesh import DeformedMesh
 from .gpu_objects import (
     new_uniform_buffer,

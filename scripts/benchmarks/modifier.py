@@ -24,8 +24,8 @@ import dq_compensation
 from benchmarks.examples import add_bent_examples
 from benchmarks.grid import build_chain, build_skinned_grid, write_weights
 from dq_compensation.core.deform import METHODS
+from dq_compensation.modifier.base import restore_modifier
 from dq_compensation.modifier.installation import install
-from dq_compensation.modifier.modifier_stack import restore_modifier
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.blender.skinned_object import SkinnedObject

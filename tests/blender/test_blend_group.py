@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
-from dq_compensation.modifier.modifier_stack import base_of
+from dq_compensation.modifier.base import base_of
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import LINEAR_NAME, modifiers_with
 from human.model import RIGS, Rig

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 import dq_compensation
 from dq_compensation.core.deform import METHODS
+from dq_compensation.modifier.base import base_for
 from dq_compensation.modifier.installation import install, uninstall
-from dq_compensation.modifier.modifier_stack import base_for
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.numpy_evaluator import evaluate

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from dq_compensation.session import status
-from dq_compensation.session.status import DelayedCall, WaitsFor
+from dq_compensation.session.delayed_calls import DelayedCall, WaitsFor
 
 
 class Timers:

@@ -12,12 +12,12 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.core.measured_joints import MeasuredJoints
+from dq_compensation.modifier.base import take_over_modifier
 from dq_compensation.modifier.hooks import keep_hooks
 from dq_compensation.modifier.modifier_inputs import drive_settings, get_input
-from dq_compensation.modifier.modifier_stack import take_over_modifier
+from dq_compensation.modifier.our_modifiers import apply
 from dq_compensation.modifier.palette_object import edition_of, find_palette
 from dq_compensation.modifier.palette_points import write_bones
-from dq_compensation.modifier.stack_parts import apply
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import digest_of_bones

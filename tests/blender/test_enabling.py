@@ -20,8 +20,9 @@ from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.session import known_objects
+from dq_compensation.session.activity import set_final_render_runs
 from dq_compensation.session.known_objects import enabled, enabled_objects
-from dq_compensation.session.status import set_final_render_runs, status_of
+from dq_compensation.session.status import status_of
 from dq_compensation.viewport.look import camera_visibility_is_current, rendering_viewport_open
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select, without_addon

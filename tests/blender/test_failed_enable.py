@@ -11,10 +11,11 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.modifier import (
+    base,
     modifier_inputs,
-    modifier_stack,
+    our_modifiers,
     palette_object,
-    stack_parts,
+    soft_copies,
     vertex_attributes,
     written_record,
 )
@@ -32,9 +33,9 @@ STEPS: tuple[Callable[..., Any], ...] = (
     palette_object.ensure_palette,
     node_values.grouped,
     vertex_attributes.write_attributes,
-    modifier_stack.take_over_modifier,
+    base.take_over_modifier,
     own_trees.use_tree,
-    stack_parts.move_beside,
+    our_modifiers.move_beside,
     modifier_inputs.set_inputs,
     vertex_groups.write_entries,
     modifier_inputs.drive_settings,
@@ -68,7 +69,7 @@ def hooked_limb() -> bpy.types.Object:
     ("look", "steps"),
     [
         ({}, STEPS),
-        ({"softness": 0.5}, (modifier_stack.ensure_soft_copy, stack_parts.remember_parts)),
+        ({"softness": 0.5}, (soft_copies.ensure_soft_copy, our_modifiers.remember_roles)),
     ],
 )
 def test_a_failed_enable_leaves_nothing_behind(

@@ -10,7 +10,7 @@ import pytest
 
 from dq_compensation import holding
 from dq_compensation.lifecycle.enabling import disable, enable_all
-from dq_compensation.modifier.stack_parts import move_beside
+from dq_compensation.modifier.our_modifiers import move_beside
 from dq_compensation.scene.stack import add_modifier, drop_modifier
 from dq_compensation.session.character import character_of
 from tests.blender.scene_builders import link

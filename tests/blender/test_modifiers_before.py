@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.modifier.attribute_objects import attribute_object_of
 from dq_compensation.modifier.installation import replace_armature_modifier
-from dq_compensation.modifier.modifier_stack import attribute_object_of
 from dq_compensation.modifier.vertex_attributes import CONTENT_PROPERTY
 from dq_compensation.scene.blender.own_objects import record_in, temporary_copy
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.stack import armature_modifier
-from dq_compensation.session.status import is_playing
+from dq_compensation.session.activity import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable
 from tests.blender.scene_builders import add_mesh, evaluated_positions, linked_copy, save_and_open

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.modifier import stack_parts
+from dq_compensation.modifier import our_modifiers
+from dq_compensation.modifier.our_modifiers import OurModifier
 from dq_compensation.modifier.parts import PARTS, Part
-from dq_compensation.modifier.stack_parts import StackPart
 from dq_compensation.modifier.written_record import changed_parts
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
@@ -218,11 +218,11 @@ def test_a_part_in_the_list_is_made_kept_and_removed(monkeypatch: pytest.MonkeyP
 def test_a_modifier_in_the_description_is_made_kept_and_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    described = stack_parts.described
+    described = our_modifiers.described
 
-    def with_skin(*about: Any) -> tuple[StackPart, ...]:
+    def with_skin(*about: Any) -> tuple[OurModifier, ...]:
         values = {"show_viewport": False, "use_vertex_groups": False}
-        return (*described(*about), StackPart("SKIN", "Another", values, behind=True))
+        return (*described(*about), OurModifier("SKIN", "Another", values, behind=True))
 
     replace_everywhere(monkeypatch, described, with_skin)
     obj, _ = build_posed_limb()

@@ -12,8 +12,8 @@ from dq_compensation.lifecycle.reconcile import compare_with_file
 from dq_compensation.scene.blender.armature import bendy_state
 from dq_compensation.scene.blender.mesh import mesh_of
 from dq_compensation.session import changes
+from dq_compensation.session.activity import is_playing
 from dq_compensation.session.known_objects import enabled_objects
-from dq_compensation.session.status import is_playing
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import link, new_file
 from tests.counted_work import instructions_of

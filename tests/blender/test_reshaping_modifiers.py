@@ -19,7 +19,7 @@ from dq_compensation.errors import BindingError
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
 from dq_compensation.modifier.installation import replace_armature_modifier
 from dq_compensation.scene.stack import record_of_tree
-from dq_compensation.session.status import is_playing
+from dq_compensation.session.activity import is_playing
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import check, description, disable, enable, ours
 from tests.blender.example_scenes import ELBOW, flexing, turn

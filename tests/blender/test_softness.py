@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.lifecycle.enabling import notes_of, problem_of
+from dq_compensation.modifier.base import base_of
 from dq_compensation.modifier.installation import install
-from dq_compensation.modifier.modifier_stack import base_of
 from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.blender.own_objects import LINEAR_COPY_PROPERTY
 from dq_compensation.scene.vertex_groups import write_groups

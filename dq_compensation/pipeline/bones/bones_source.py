@@ -9,7 +9,7 @@ import bpy
 
 from ...bake.bake_source import BakeOnto
 from ...errors import raise_refusal
-from ...modifier.modifier_stack import choose_preserve_volume
+from ...modifier.base import choose_preserve_volume
 from ...scene.blender.animation_curves import all_actions, bone_channel
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of, other_users

@@ -14,7 +14,7 @@ from ...arrays import Float64s, Floats, Integers
 from ...bake.bake_reports import BonesReport, remember_report
 from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
 from ...holding import look_again
-from ...modifier.modifier_stack import preserves_volume
+from ...modifier.base import preserves_volume
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.rigging import rig_of

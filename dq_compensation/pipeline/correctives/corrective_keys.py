@@ -29,7 +29,7 @@ from ...core.example_poses import CLOSEST, SIGMA, ExampleError, rotation_distanc
 from ...errors import raise_refusal
 from ...examples import authoring
 from ...lifecycle.following import binding_with_current_softness
-from ...modifier.modifier_stack import preserves_volume
+from ...modifier.base import preserves_volume
 from ...scene.binding.binding import Binding
 from ...scene.binding.numpy_evaluator import Capture, capture
 from ...scene.binding.shape_key_offsets import (

@@ -20,16 +20,10 @@ from ...scene.settings.addon_preferences import PREFERENCES_RESET
 from ...scene.settings.declaration import FOLLOWED_SETTING_CHANGED, only_with
 from ...scene.stack import find_rig
 from ...session.changes import EDIT, LOADED, RESTORED, Changes
+from ...session.delayed_calls import DelayedCall
 from ...session.known_objects import enabled_objects
 from ...session.memory import keep_only, memory_of
-from ...session.status import (
-    NEEDS_BINDING,
-    RECONCILED,
-    DelayedCall,
-    check_soon,
-    status_of,
-    tag_redraw,
-)
+from ...session.status import NEEDS_BINDING, RECONCILED, check_soon, status_of, tag_redraw
 from ...viewport.gpu_objects import TEXTURE_WIDTH, row_count
 from ...wording import counted, sized
 from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED, read_take, take_problem

@@ -28,7 +28,8 @@ from ...scene.blender.rna_properties import properties_of
 from ...scene.settings.declaration import only_with
 from ...scene.stack import find_rig
 from ...session.changes import EDIT, LOADED, RESTORED, Changes, Update
-from ...session.status import DelayedCall, tag_redraw
+from ...session.delayed_calls import DelayedCall
+from ...session.status import tag_redraw
 from .known_takes import has_takes, keep_takes, note_changed, with_takes
 from .take_settings import takes_of
 

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
 
@@ -688,7 +690,7 @@ class Settings(MethodSettings):
             return True  # the direction of the limbs distinguishes example poses
         if setting == "blend_group":
             return self.acting_method in BLENDED_METHODS
-        return self.compensates
+        return self.acting_method == "COMPENSATED"
 
     @property
     def all_but_followed(self) -> tuple[object, ...]:
@@ -721,8 +723,8 @@ class Settings(MethodSettings):
         """What the user takes bones for, by their names."""
         return kinds_in(self.bone_kinds) if self.bone_kinds else {}
 
-    @property
-    def changed(self) -> dict[str, Any]:
+    @cached_property
+    def changed(self) -> Mapping[str, Any]:
         """The values that act and are not as by default, by their names.
 
         Without `FOLLOWED_SETTINGS` and what the soft weights are made by.

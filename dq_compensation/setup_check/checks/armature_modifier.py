@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ...holding import look_again
-from ...modifier.modifier_stack import choose_preserve_volume, preserves_volume
+from ...modifier.base import choose_preserve_volume, preserves_volume
 from ...modifier.users_settings import replaced_modifier
 from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths

@@ -37,7 +37,7 @@ from ..scene.stack import (
     drop_modifier,
     modifiers_with,
     record_of_tree,
-    remember_parts,
+    remember_roles,
     stack_of,
 )
 from ..session.changes import is_new
@@ -66,7 +66,7 @@ Trees = Mapping[Role, Callable[[bpy.types.NodeTree | None], bpy.types.NodeTree]]
 
 
 @dataclass(frozen=True)
-class StackPart:
+class OurModifier:
     """A modifier of ours as it has to be.
 
     Attributes:
@@ -99,28 +99,28 @@ class StackPart:
 
 def described(
     skinned: SkinnedObject, record: Mapping[str, Any], inputs: Mapping[str, object]
-) -> tuple[StackPart, ...]:
+) -> tuple[OurModifier, ...]:
     """The modifiers of ours that an object needs, in their order.
 
     Args:
         record: of the tree of DEFORMS, as it is or is to be.
         inputs: of that, likewise.
     """
-    armature, found, shown = skinned.modifier, list[StackPart](), dict[str, object]()
+    armature, found, shown = skinned.modifier, list[OurModifier](), dict[str, object]()
     if key := str(record.get("shape", "")):
         shown = where_ours_acts(skinned.obj) | {"show_in_editmode": armature.show_in_editmode}
-        found.append(StackPart("SHAPE", SHAPE_NAME, shown, key, inputs))
+        found.append(OurModifier("SHAPE", SHAPE_NAME, shown, key, inputs))
     if group := str(inputs.get("Blend Group", "")) if record.get("linear") else "":
         linear = shown | _linear_like(armature, group)
-        found.append(StackPart("LINEAR", LINEAR_NAME, linear))
-        found.append(StackPart("BACK", BACK_NAME, shown, BACK_KEY))
+        found.append(OurModifier("LINEAR", LINEAR_NAME, linear))
+        found.append(OurModifier("BACK", BACK_NAME, shown, BACK_KEY))
     is_alone = record.get("base") != "ARMATURE"
     name, key = _NAME_ALONE if is_alone else _NAME, str(record.get(KEY))
     values = {} if is_alone else {"show_in_editmode": armature.show_in_editmode}
-    found.append(StackPart("DEFORMS", name, values, key, inputs, behind=True))
+    found.append(OurModifier("DEFORMS", name, values, key, inputs, behind=True))
     if is_alone:
         skin = _SKIN | {"object": skinned.find_rig()}
-        found.append(StackPart("SKIN", SKIN_NAME, skin, behind=True))
+        found.append(OurModifier("SKIN", SKIN_NAME, skin, behind=True))
     return tuple(found)
 
 
@@ -147,17 +147,17 @@ def differences(
     if obj.override_library is not None:
         return []
     wanted = described(skinned, record, inputs)
-    roles = [part.role for part in wanted]
+    roles = [one.role for one in wanted]
     found = [(name, "not needed") for name, role in stack.roles.items() if role not in roles]
     names: dict[bool, list[str]] = {False: [], True: []}
-    for part in wanted:
-        of_role = stack.of(part.role)
-        names[part.behind] += of_role
+    for one in wanted:
+        of_role = stack.of(one.role)
+        names[one.behind] += of_role
         if len(of_role) != 1:
-            found.append((part.name, "more than one" if of_role else "missing"))
-        elif part.role != "DEFORMS":  # where it is shown is the user's to say; `parts` has the rest
+            found.append((one.name, "more than one" if of_role else "missing"))
+        elif one.role != "DEFORMS":  # where it is shown is the user's to say; `parts` has the rest
             modifier = obj.modifiers[of_role[0]]
-            found += [(modifier.name, what) for what in part.differences(modifier)]
+            found += [(modifier.name, what) for what in one.differences(modifier)]
     if not found:
         order = [*names[False], cast("str", stack.base), *stack.mixed, *names[True]]
         now = obj.modifiers.keys()
@@ -176,77 +176,77 @@ def missing_names(
         record, inputs: of DEFORMS, which the object has.
     """
     stack = stack_of(skinned.obj)
-    return [part.name for part in described(skinned, record, inputs) if not stack.of(part.role)]
+    return [one.name for one in described(skinned, record, inputs) if not stack.of(one.role)]
 
 
-def apply(skinned: SkinnedObject, wanted: Sequence[StackPart], trees: Trees) -> None:
+def apply(skinned: SkinnedObject, wanted: Sequence[OurModifier], trees: Trees) -> None:
     """Let an object have these modifiers of ours and no others. The active modifier stays so."""
     obj, is_override = skinned.obj, skinned.obj.override_library is not None
     with _active_stays(obj):
-        kept = {part.role: _fitting(obj, part) for part in wanted}
+        kept = {one.role: _fitting(obj, one) for one in wanted}
         for name in stack_of(obj).of(*(BEFORE if is_override else EVERY)):
             if name not in kept.values():
                 remove_modifier(obj, obj.modifiers[name])
-        new = [part for part in wanted if kept[part.role] is None]
-        for part in new:
-            if not (is_override and part.role == "SKIN"):
-                kept[part.role] = _add(obj, part, trees)
-        for part in wanted:
-            name = kept[part.role]
-            if name is not None and not _is_fixed(obj, name, part):
-                kept[part.role] = _set(obj.modifiers[name], part, trees)
+        new = [one for one in wanted if kept[one.role] is None]
+        for one in new:
+            if not (is_override and one.role == "SKIN"):
+                kept[one.role] = _add(obj, one, trees)
+        for one in wanted:
+            name = kept[one.role]
+            if name is not None and not _is_fixed(obj, name, one):
+                kept[one.role] = _set(obj.modifiers[name], one, trees)
         ours = {role: name for role, name in kept.items() if name is not None}
-        remember_parts(obj, stack_of(obj).roles | {name: role for role, name in ours.items()})
-        _place(skinned, wanted, ours, [part.role for part in (new if is_override else wanted)])
+        remember_roles(obj, stack_of(obj).roles | {name: role for role, name in ours.items()})
+        _place(skinned, wanted, ours, [one.role for one in (new if is_override else wanted)])
 
 
 EVERY: tuple[Role, ...] = (*BEFORE, "DEFORMS", "SKIN")
 
 
-def _fitting(obj: bpy.types.Object, part: StackPart) -> str | None:
-    """The first modifier with the role of a part; of an override's file only as it has to be."""
-    for name in stack_of(obj).of(part.role):
-        if not _is_fixed(obj, name, part) or not part.differences(obj.modifiers[name]):
+def _fitting(obj: bpy.types.Object, wanted: OurModifier) -> str | None:
+    """The first modifier with the wanted role; of an override's file only as it has to be."""
+    for name in stack_of(obj).of(wanted.role):
+        if not _is_fixed(obj, name, wanted) or not wanted.differences(obj.modifiers[name]):
             return name
     return None
 
 
-def _is_fixed(obj: bpy.types.Object, name: str, part: StackPart) -> bool:
+def _is_fixed(obj: bpy.types.Object, name: str, wanted: OurModifier) -> bool:
     is_of_file = obj.override_library is not None and obj.modifiers[name].is_override_data
-    return is_of_file and not part.behind
+    return is_of_file and not wanted.behind
 
 
-def _add(obj: bpy.types.Object, part: StackPart, trees: Trees) -> str:
-    tree = trees[part.role](None) if part.key else None
-    added = add_modifier(obj, part.name, "NODES" if part.key else "ARMATURE")
+def _add(obj: bpy.types.Object, wanted: OurModifier, trees: Trees) -> str:
+    tree = trees[wanted.role](None) if wanted.key else None
+    added = add_modifier(obj, wanted.name, "NODES" if wanted.key else "ARMATURE")
     if tree is not None:
         use_tree(added, tree)  # at once: by the tree it is known as ours, whatever fails
     added.show_expanded = False
     return added.name
 
 
-def _set(modifier: Any, part: StackPart, trees: Trees) -> str:
+def _set(modifier: Any, wanted: OurModifier, trees: Trees) -> str:
     """Set what is not as described; returns the name of the modifier."""
-    if modifier.name in _NAMES and modifier.name != part.name:
-        modifier.name = part.name
+    if modifier.name in _NAMES and modifier.name != wanted.name:
+        modifier.name = wanted.name
         look_again()
-    if part.key:
-        use_tree(modifier, trees[part.role](modifier.node_group))
-        set_inputs(modifier, part.inputs)
-    set_modifier(modifier, **part.values)
+    if wanted.key:
+        use_tree(modifier, trees[wanted.role](modifier.node_group))
+        set_inputs(modifier, wanted.inputs)
+    set_modifier(modifier, **wanted.values)
     return modifier.name
 
 
 def _place(
     skinned: SkinnedObject,
-    wanted: Sequence[StackPart],
+    wanted: Sequence[OurModifier],
     names: Mapping[Role, str],
     moved: Collection[Role],
 ) -> None:
     """Move those with some roles to their places beside the base."""
     base = skinned.modifier.name
-    before = [part.role for part in reversed(wanted) if not part.behind]
-    behind = [part.role for part in wanted if part.behind]
+    before = [one.role for one in reversed(wanted) if not one.behind]
+    behind = [one.role for one in wanted if one.behind]
     last = (base, *stack_of(skinned.obj).mixed)[-1]
     for first, roles in ((base, before), (last, behind)):
         beside = first
@@ -286,7 +286,7 @@ def remove(obj: bpy.types.Object, roles: Sequence[Role] = EVERY) -> None:
                 drop_modifier(obj, modifier)
             elif role != "SKIN" or obj.override_library is None:
                 remove_modifier(obj, modifier)
-    remember_parts(obj, stack_of(obj).roles)
+    remember_roles(obj, stack_of(obj).roles)
 
 
 def remove_shape_for_undo(obj: bpy.types.Object) -> None:
@@ -301,8 +301,8 @@ def show_where_ours_acts(skinned: SkinnedObject) -> None:
     ours, shown = skinned.ours, where_ours_acts(skinned.obj)
     if ours is None:
         return
-    for part in described(skinned, record_of_tree(ours.node_group), get_inputs(ours)):
-        for modifier in () if part.behind else modifiers_with(skinned.obj, part.role):
+    for one in described(skinned, record_of_tree(ours.node_group), get_inputs(ours)):
+        for modifier in () if one.behind else modifiers_with(skinned.obj, one.role):
             set_modifier(modifier, **shown)
 
 
