@@ -518,7 +518,7 @@ class Paths:
                 joints.append(steps[has_joint].astype(np.int32))
                 of_first.append(np.full(len(joints[-1]), bones is a))
                 bones[rows] = above
-        return cls(*map(np.concatenate, (pairs, joints, of_first)))
+        return cls(np.concatenate(pairs), np.concatenate(joints), np.concatenate(of_first))
 
 
 # The joints between limbs: of the hierarchy, and of the mesh where the hierarchy knows none.
