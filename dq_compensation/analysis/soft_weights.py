@@ -283,7 +283,7 @@ _FELT, _FULLY_FELT = 0.05, 0.25
 
 # Points with less of the weights of what is below may be torn from their neighbours by its change:
 # where their weights change by this much more along an edge than as painted.
-_CONSISTENT, _TORN = 0.9, 0.02
+_CONSISTENT, _TORN = 0.7, 0.02
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from ...core.skeleton import Skeleton
 from ...core.vectors import cross, dots, unit_or
 
 # How many points of a piece of skin are looked at, if others may lie on it, and of other pieces.
-_SAMPLES, _FEW_SAMPLES = 64, 24
+_SAMPLES, _FEW_SAMPLES = 100, 24
 # The most pieces on which others may lie: the largest ones.
 _MOST_BELOW = 24
 # A point is on another surface where that is nearer than this part of the limb's radius, with this
