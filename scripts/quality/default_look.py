@@ -53,9 +53,9 @@ class Compared:
     """One measure of a character in one pose, by every look.
 
     Attributes:
-        measure: `edge`, the longest one of a mesh, in lengths at rest; `crossings`, pairs of
-            triangles that cross and do not at rest; `gap`, how far apart vertices of two meshes are
-            that were in one place, metres.
+        measure: `edge`, the longest one of a mesh with all that it is joined with by seams, in
+            lengths at rest; `crossings`, pairs of triangles that cross and do not at rest; `gap`,
+            how far apart vertices of two meshes are that were in one place, metres.
         values: by `LOOKS`. Others than the default look are left out where that crosses nothing.
         where: the vertices (mesh and number) at the default look's worst place, and where that is
             at rest.
@@ -186,6 +186,15 @@ class Scene:
         return np.stack((first[same], second[same]), 1)
 
     @cached_property
+    def joined(self) -> NDArray[np.intp]:
+        """Shape (k,), of each mesh the first one of those that it is joined with by seams."""
+        found = np.arange(len(self.meshes))
+        for pair in np.unique(self.mesh_of[self.seams], axis=0).tolist():
+            one, other = sorted(found[pair].tolist())
+            found[found == other] = one
+        return found
+
+    @cached_property
     def _crosses_at_rest(self) -> NDArray[np.bool_]:
         """Shape (t,), the triangles that cross at rest, and those around them."""
         pairs = crossing_pairs(self.rest, self.triangles)
@@ -268,11 +277,11 @@ def _of_pose(scene: Scene, title: str, posed: dict[str, Array]) -> Iterator[Comp
 
 
 def _of_edges(scene: Scene, about: tuple[str, int, str], posed: dict[str, Array]) -> Compared:
-    """Of the mesh whose longest edge is the worst one beside the limit."""
+    """Of the meshes, joined at their seams, whose longest edge is the worst beside the limit."""
     stretches, ends = {look: scene.stretches(each) for look, each in posed.items()}, scene.edges[0]
-    meshes, found = scene.mesh_of[ends[:, 0]], list[Compared]()
-    for mesh in range(len(scene.meshes)):
-        rows = np.flatnonzero(meshes == mesh)
+    joined, found = scene.joined[scene.mesh_of[ends[:, 0]]], list[Compared]()
+    for skin in np.unique(joined).tolist():
+        rows = np.flatnonzero(joined == skin)
         longest = {look: float(each[rows].max()) for look, each in stretches.items()}
         edge = ends[rows[int(stretches[DEFAULT][rows].argmax())]]
         found.append(Compared(*about, "edge", longest, scene.named(edge)))

@@ -148,11 +148,11 @@ def glasses(maker: Maker) -> None:
     head = np.isin(labels, ["Head", "Neck"])
     face = body.part(head)
     rows = int(maker.rng.integers(14, 23))
-    mouth = maker.one_bone(_arch(maker, rows, 36, 0.05, (1.6, 1.65)), "Head")
+    mouth = maker.one_bone(_arch(maker, rows, 36, 0.05, (1.665, 1.705)), "Head")
     maker.pieces["Body"] = body.part(~head)
     maker.pieces["Face"] = face.beside(mouth)
     nose = float(face.skin.points[:, 1].min())
-    frame = maker.box(np.array((0.0, nose - 0.012, 1.70)), (0.012, 0.003, 0.003), "Head")
+    frame = maker.box(np.array((0.0, nose - 0.012, 1.735)), (0.012, 0.003, 0.003), "Head")
     for side in (-1.0, 1.0):
         ring = maker.tube(
             3,
@@ -160,15 +160,15 @@ def glasses(maker: Maker) -> None:
             lambda r, a, side=side: (
                 0.034 * side + (0.024 + 0.004 * (r == 0.5)) * math.cos(2 * math.pi * a),
                 nose - 0.014 + 0.004 * r,
-                1.70 + (0.02 + 0.004 * (r == 0.5)) * math.sin(2 * math.pi * a),
+                1.735 + (0.02 + 0.004 * (r == 0.5)) * math.sin(2 * math.pi * a),
             ),
         )
         frame = frame.beside(maker.one_bone(ring, "Head"))
         frame = frame.beside(
-            maker.box(np.array((side * 0.095, nose + 0.06, 1.70)), (0.003, 0.07, 0.003), "Head")
+            maker.box(np.array((side * 0.095, nose + 0.06, 1.735)), (0.003, 0.07, 0.003), "Head")
         )
     maker.pieces["Glasses"] = frame
-    teeth = _arch(maker, 4, 15, 0.045, (1.61, 1.64))
+    teeth = _arch(maker, 4, 15, 0.045, (1.67, 1.7))
     maker.pieces["Teeth"] = maker.one_bone(teeth, "Head")
     collar = head & (body.skin.points[body.skin.faces].mean(axis=1)[:, 2] < 1.585)
     labels_of_chest = np.isin(labels, ["Chest"])
