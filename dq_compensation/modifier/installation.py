@@ -45,7 +45,7 @@ from .hooks import is_by_number
 from .leftovers import remove_unused
 from .modifier_inputs import as_written, get_input
 from .our_modifiers import EVERY, NAME_COPIED
-from .parts import OF_MODIFIERS, PARTS, Seen, Wanted
+from .parts import OF_MODIFIERS, PARTS, POSED_BONES, Seen, Wanted
 from .users_settings import (
     replaced_modifier,
     set_modifier,
@@ -124,13 +124,15 @@ def install(
     known, written = skinned.ours, as_written(skinned.obj, settings)
     wanted = _wanted(skinned, binding.as_skinned(settings), written, is_driven=follow_settings)
     wanted.twist_spread = settings.twist_spread
-    if changed and known is not None:
+    before = None if known is None else (known.node_group, get_input(known, "Palette"))
+    if changed and before is not None:
         only_content = wanted.binding.content.keys() >= set(changed)
         wanted.only_content = only_content and wanted.base == base_of(known)
         wanted.keeps_modifiers = OF_MODIFIERS.isdisjoint(changed)
+        if {POSED_BONES, "bones"}.isdisjoint(changed):
+            wanted.known_palette = _own(before[1])
     # Where a modifier was not there before, nothing is replaced; an undo may have taken it.
     leaves_nothing = known is None and not skinned.before_enable.parted
-    before = None if known is None else (known.node_group, get_input(known, "Palette"))
     for part in PARTS:
         part.apply(wanted)
     modifier = skinned.ours
@@ -140,6 +142,12 @@ def install(
     if not leaves_nothing and before != (modifier.node_group, wanted.palette):
         remove_unused()
     return modifier
+
+
+def _own(palette: bpy.types.Object | None) -> bpy.types.Object | None:
+    """A palette if this file can write its mesh."""
+    is_own = palette is not None and mesh_of(palette).library is None
+    return palette if is_own else None
 
 
 def _wanted(

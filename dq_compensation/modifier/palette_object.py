@@ -327,6 +327,7 @@ def ensure_palette(
     binding: Binding,
     also: frozenset[str] = frozenset(),
     whole: frozenset[str] = frozenset(),
+    known: bpy.types.Object | None = None,
 ) -> bpy.types.Object:
     """The palette of an armature object, made or brought up to date; shared by all its meshes.
 
@@ -338,12 +339,15 @@ def ensure_palette(
         binding: of one of its meshes, as it is now: it has the bones at rest.
         also: bones to have besides those that deform.
         whole: bones to have as one straight bone, bendy or not.
+        known: this one, which was found to be unchanged, as the bones at rest were.
     """
-    palette, skeleton = find_palette(armature), binding.skeleton
+    palette, skeleton = known or find_palette(armature), binding.skeleton
     kept: list[BoneGroup] = []
     if palette is None:
         palette = new_hidden(f"DQ Compensation palette: {armature.name}", PALETTE_PROPERTY)
         remember_new(palette)
+    elif known is not None:
+        kept = bone_groups(palette)
     else:
         groups, written = bone_groups(palette), str(palette.get(_SIGNATURE_PROPERTY)).split()
         now = _signature(groups, binding)
@@ -388,6 +392,10 @@ def compute_what_is_read(palette: bpy.types.Object, reads: Collection[str]) -> N
     """Let the node tree of a palette compute what meshes have asked for, and `reads` of bones."""
     nodes, tables = _modifier_of(palette, "NODES"), PaletteTables(mesh_of(palette))
     assert nodes is not None
+    key = record_of_tree(nodes.node_group).get(KEY)
+    is_made = palette.get(_MADE_PROPERTY) == _digest_of_made(palette, tables, key)
+    if is_made and set(reads) == set(str(key).split()) & READS:
+        return
     write_joints(palette)
     kind = _kind_for(tables, reads)
     tree = None

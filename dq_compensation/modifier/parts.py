@@ -61,6 +61,7 @@ from .soft_copies import ensure_linear_copy, ensure_soft_copy, is_tied
 from .vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
 
 # Names of parts, for riggers.
+POSED_BONES = "posed bones"
 ATTRIBUTES = "attributes"
 BASE = "Armature modifier's visibility"
 OF_MODIFIERS = {BASE, "node tree", "place in the stack", "Hooks", "modifier's inputs"}
@@ -85,6 +86,7 @@ class Wanted:
         only_content: nothing but what was read of the mesh has changed.
         keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
             tree and inputs are the same.
+        known_palette: that which the modifier reads, where it is as it was made.
         palette, attributes, sets, copy, linear_copy: what parts have made for those after them.
     """
 
@@ -105,6 +107,7 @@ class Wanted:
     twist_spread: float = 0.0
     only_content: bool = False
     keeps_modifiers: bool = False
+    known_palette: bpy.types.Object | None = None
     palette: bpy.types.Object | None = None
     attributes: bpy.types.Object | None = None
     sets: int = 1
@@ -158,13 +161,14 @@ class Part:
 def _state_of_palette(seen: Seen) -> dict[str, object]:
     palette = seen.palette
     is_right = palette is not None and is_intact(palette, seen.skinned.rig)
-    return {"posed bones": (is_right, edition_of(palette))}
+    return {POSED_BONES: (is_right, edition_of(palette))}
 
 
 def _apply_palette(wanted: Wanted) -> None:
     if wanted.bones is not None:
         rig, binding = wanted.skinned.rig, wanted.binding
-        wanted.palette = ensure_palette(rig, binding, wanted.bones, wanted.straight)
+        about = (wanted.bones, wanted.straight, wanted.known_palette)
+        wanted.palette = ensure_palette(rig, binding, *about)
 
 
 def _state_of_attributes(seen: Seen) -> dict[str, object]:
