@@ -190,6 +190,8 @@ class ProvedSkin:
                 low, high = share < _ON_ONE_SIDE, share > 1.0 - _ON_ONE_SIDE
                 first, second = self.edges.T
                 crossed |= ~((low[first] & low[second]) | (high[first] & high[second]))
+            if not crossed.any():
+                continue  # no face is there
             is_ball = bone in balls
             turns = _turns(joined, int(joint), part, is_ball=is_ball)
             edges = self.edges[crossed], self.pieces[crossed]
