@@ -22,6 +22,7 @@ from ..core.limb_joints import SkinAtRest
 from ..core.measured_joints import MeasuredJoints
 from ..core.pose import Pose
 from ..core.skeleton import Ancestry, Skeleton
+from ..steps import part_of
 from .bone_axes import Quaternion, swing, twist
 from .joint_softness import less_soft, parents_at_joints, softness_between
 from .limbs import joined_skeleton, with_limbs
@@ -130,14 +131,15 @@ class ProvedSkin:
         groups = _Group.all_of(self._tested(painted, whole), self.skin)
         found: dict[int, LessSoft] = {}
         before: dict[int, Float64s] = {}
+        part = 0.3 / max(len(groups), 1)
         for number, group in enumerate(groups):
-            before |= yield from group.stretches(painted)
-            after = yield from group.stretches(whole)
+            done = 0.1 + 2.0 * part * number
+            before |= yield from part_of(group.stretches(painted), done, part)
+            after = yield from part_of(group.stretches(whole), done + part, part)
             for bone, stretches in after.items():
                 if (worst := _worst(before[bone], stretches)) is not None:
                     pair = float(stretches.flat[worst]), float(before[bone].flat[worst])
                     found[bone] = LessSoft(bone, _HALF, *pair)
-            yield 0.2 + 0.6 * (number + 1) / len(groups)
         if not found:
             return []
         joints = [joint for group in groups for joint in group.joints]
@@ -145,9 +147,10 @@ class ProvedSkin:
         halves = tuple((bone, _HALF) for bone in sorted(found))
         between = softness_between(halves, self._parents)
         half = _Weights.of(self._limbs, less_soft(self.skin.influences, soft, between))
-        yield 0.9
-        for group in _Group.all_of([each for each in joints if each.bone in found], self.skin):
-            after = yield from group.stretches(half)
+        groups = _Group.all_of([each for each in joints if each.bone in found], self.skin)
+        part = 0.3 / max(len(groups), 1)
+        for number, group in enumerate(groups):
+            after = yield from part_of(group.stretches(half), 0.7 + part * number, part)
             for bone, stretches in after.items():
                 if _worst(before[bone], stretches) is not None:
                     found[bone] = replace(found[bone], softness=0.0)
@@ -187,6 +190,8 @@ class ProvedSkin:
                 low, high = share < _ON_ONE_SIDE, share > 1.0 - _ON_ONE_SIDE
                 first, second = self.edges.T
                 crossed |= ~((low[first] & low[second]) | (high[first] & high[second]))
+            if not crossed.any():
+                continue  # no face is there
             is_ball = bone in balls
             turns = _turns(joined, int(joint), part, is_ball=is_ball)
             edges = self.edges[crossed], self.pieces[crossed]
@@ -295,6 +300,9 @@ class _Group:
         """The longest edges by the bones of the joints, in their lengths at rest.
 
         Of each piece in each pose of the joint, shape (m, p).
+
+        Yields:
+            how much is done, 0 to 1.
         """
         deformation = weights.at(self.rows)
         counts = np.array([len(joint.edges) for joint in self.joints])
@@ -313,7 +321,7 @@ class _Group:
             ways = posed[self.edges[:, 0]] - posed[self.edges[:, 1]]
             squares = np.einsum("ei,ei->e", ways, ways) / self.squares
             longest[:, number] = np.sqrt(np.maximum.reduceat(squares, starts))
-            yield 0.2
+            yield (number + 1) / poses
         ends = np.cumsum([len(joint.starts) for joint in self.joints])
         parts = np.split(longest, ends[:-1])
         return {

@@ -330,6 +330,7 @@ class JoinedSkin:
             found = yield from proved.proof(soft.at(self.surface.vertices))
             self.proved.clear()
             self.proved[key] = found
+        yield 1.0
         return self.proved[key]
 
     @cached_property

@@ -13,7 +13,9 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session.memory import memories
 from dq_compensation.softness.softening import ReadSkins
+from dq_compensation.ui.joints import JointsPanel
 from tests.blender.enabled_scenes import check, enable, error, select
+from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.scene_builders import evaluated_positions
 from tests.blender.softness_scenes import MOVED, TOLERANCE, Scene, painted_in, size_of, soft_limb
 from tests.kept_files import new_file
@@ -135,3 +137,21 @@ def test_scripts_are_told_what_is_no_softness(text: str) -> None:
     with pytest.raises(api.UserError):
         api.change_settings(obj, joint_softness=text)
     assert Settings.of(obj).softness_of_joints == {"Lower": 0.5}
+
+
+def test_the_panel_has_a_slider_for_the_active_bone_and_a_cross_for_a_choice(limb: Scene) -> None:
+    obj, rig = limb
+    select(obj)
+    settings_of(obj).active_joint = rig.data.bones.find("Lower")
+
+    def drawn() -> list[str]:
+        layout = RecordedLayout()
+        JointsPanel.fill(layout, bpy.context, obj)  # type: ignore[arg-type]
+        found = [*layout.names("prop"), *layout.names("operator")]
+        return [name for name in found if "softness" in name]
+
+    assert drawn() == ["dqc_softness"]
+    rig.data.bones["Lower"].dqc_softness = 0.5
+    assert drawn() == ["dqc_softness", "dqc.joint_softness"]
+    settings_of(rig).softness = 0.0
+    assert drawn() == []
