@@ -49,8 +49,11 @@ _SHORTEST = 0.1
 # A joint that takes some skin along chords by more than this, of 1/4, is a ball: it is bent to
 # eight sides.
 _BALL, _OBLIQUE = 0.1, 8
-# What a joint acts by where it is less soft: tried in this order. 0 is as painted.
-_HALF = 0.5
+# How softly a joint acts after so many steps. The last is as painted.
+_LEVELS = (1.0, 0.5, 0.0)
+_MOST_STEPS = len(_LEVELS) - 1
+# So often at most the weights are tested.
+_ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -126,47 +129,24 @@ class ProvedSkin:
             how much is done, 0 to 1.
         """
         painted = _Weights.of(self._limbs, self.skin.influences)
-        whole = _Weights.of(self._limbs, soft)
+        weights = _Weights.of(self._limbs, soft)
         yield 0.1
-        groups = _Group.all_of(self._tested(painted, whole), self.skin)
-        found: dict[int, LessSoft] = {}
-        before: dict[int, Float64s] = {}
-        part = 0.3 / max(len(groups), 1)
-        for number, group in enumerate(groups):
-            done = 0.1 + 2.0 * part * number
-            before |= yield from part_of(group.stretches(painted), done, part)
-            after = yield from part_of(group.stretches(whole), done + part, part)
-            for bone, stretches in after.items():
-                if (worst := _worst(before[bone], stretches)) is not None:
-                    pair = float(stretches.flat[worst]), float(before[bone].flat[worst])
-                    found[bone] = LessSoft(bone, _HALF, *pair)
-        if not found:
-            return []
-        joints = [joint for group in groups for joint in group.joints]
-        found = self._alike(found, joints)
-        halves = tuple((bone, _HALF) for bone in sorted(found))
-        between = softness_between(halves, self._parents)
-        half = _Weights.of(self._limbs, less_soft(self.skin.influences, soft, between))
-        groups = _Group.all_of([each for each in joints if each.bone in found], self.skin)
-        part = 0.3 / max(len(groups), 1)
-        for number, group in enumerate(groups):
-            after = yield from part_of(group.stretches(half), 0.7 + part * number, part)
-            for bone, stretches in after.items():
-                if _worst(before[bone], stretches) is not None:
-                    found[bone] = replace(found[bone], softness=0.0)
-        return list(self._alike(found, joints).values())
-
-    def _alike(self, found: dict[int, LessSoft], joints: Sequence[_Joint]) -> dict[int, LessSoft]:
-        """The same with joints of the other side of the body as little soft, by their bones."""
-        others, tested = self._mirrored, {joint.bone for joint in joints}
-        alike = dict(found)
-        for bone, each in found.items():
-            other = int(others[bone])
-            if other in tested:
-                theirs = found.get(other)
-                if theirs is None or theirs.softness > each.softness:
-                    alike[other] = replace(theirs or each, bone=other, softness=each.softness)
-        return dict(sorted(alike.items()))
+        joints = self._tested(painted, weights)
+        groups = _Group.all_of(joints, self.skin)
+        before = yield from part_of(_stretches(groups, painted), 0.1, 0.3)
+        search, done = _Search(self._parents, self._mirrored, before), 0.4
+        for _ in range(_ROUNDS):
+            # How many rounds it takes is not known: each takes half of what is left.
+            part = 0.5 * (1.0 - done)
+            after = yield from part_of(_stretches(groups, weights), done, part)
+            done += part
+            if not search.goes_on(after):
+                break
+            softness = tuple(search.softness().items())
+            between = softness_between(softness, self._parents)
+            influences = less_soft(self.skin.influences, soft, between)
+            weights = _Weights.of(self._limbs, influences)
+        return search.found()
 
     @cached_property
     def _mirrored(self) -> Indices:
@@ -199,18 +179,99 @@ class ProvedSkin:
         return found
 
 
-def _worst(painted: Float64s, soft: Float64s) -> int | None:
-    """Where soft weights stretch an edge most beyond what they may; None for nowhere.
+class _Search:
+    """The search for how softly the weights act at each joint, alike on both sides of the body.
+
+    A joint that stretches the skin too much acts half, then as painted. Weights that go from a limb
+    to the next but one are changed by both joints between, so then those beside it follow. Where
+    acting less does not help, they act as before.
+
+    Args:
+        parents: shape (B,), of `parents_at_joints`.
+        mirrored: shape (B,), of `mirrored_bones`.
+        before: the longest edges at each joint with the painted weights, `_Group.stretches`.
+    """
+
+    def __init__(self, parents: Int32s, mirrored: Indices, before: dict[int, Float64s]) -> None:
+        self._parents, self._mirrored, self._before = parents, mirrored, before
+        # By one of two alike joints: how many steps less it acts, those for the joints beside it
+        # with them; and how much longer an edge was before the first.
+        self._steps: dict[int, int] = {}
+        self._ratios: dict[int, float] = {}
+        self._given_up: set[int] = set()
+        # Of each joint at first, and of all of them: the least that was found, and what for.
+        self._firsts: dict[int, tuple[float, float]] = {}
+        self._least, self._best = np.inf, dict[int, float]()
+
+    def goes_on(self, after: dict[int, Float64s]) -> bool:
+        """Take a further step, or end.
+
+        Args:
+            after: the longest edges at each joint with `softness`.
+        """
+        ratios: dict[int, float] = {}
+        for bone, stretches in after.items():
+            worst, ratio = _worst(self._before[bone], stretches)
+            one = self._one_of(bone)
+            ratios[one] = max(ratios.get(one, 0.0), ratio)
+            pair = float(stretches.flat[worst]), float(self._before[bone].flat[worst])
+            self._firsts.setdefault(bone, pair)
+        if (worst_of_all := max(ratios.values(), default=0.0)) < self._least:
+            self._least, self._best = worst_of_all, self.softness()
+        steps = dict(self._steps)
+        for one, ratio in ratios.items():
+            if ratio <= MOST or one in self._given_up:
+                continue
+            count, first = self._steps.get(one, 0), self._ratios.setdefault(one, ratio)
+            if count == 2 * _MOST_STEPS or (count >= _MOST_STEPS and ratio >= first):
+                self._given_up.add(one)
+                steps.pop(one, None)
+            else:
+                steps[one] = count + 1
+        is_changed, self._steps = steps != self._steps, steps
+        return is_changed
+
+    def softness(self) -> dict[int, float]:
+        """How softly the weights act at joints that act less, by their bones."""
+        found: dict[int, float] = {}
+        for one, count in self._steps.items():
+            levels = {one: count}
+            levels |= (
+                dict.fromkeys(self._beside(one), count - _MOST_STEPS) if count > _MOST_STEPS else {}
+            )
+            for bone, steps in levels.items():
+                for each in (bone, int(self._mirrored[bone])):
+                    if each in self._before:
+                        level = _LEVELS[min(steps, _MOST_STEPS)]
+                        found[each] = min(found.get(each, 1.0), level)
+        return dict(sorted(found.items()))
+
+    def found(self) -> list[LessSoft]:
+        """What was best."""
+        return [LessSoft(bone, level, *self._firsts[bone]) for bone, level in self._best.items()]
+
+    def _one_of(self, bone: int) -> int:
+        """The same of a bone and of the one on the other side of the body."""
+        other = int(self._mirrored[bone])
+        return min(bone, other) if other in self._before else bone
+
+    def _beside(self, bone: int) -> list[int]:
+        """The bones behind the joints before and after that of a bone."""
+        return [int(self._parents[bone]), *np.flatnonzero(self._parents == bone).tolist()]
+
+
+def _worst(painted: Float64s, soft: Float64s) -> tuple[int, float]:
+    """Where soft weights stretch an edge most, in parts of what painted ones do.
 
     Args:
         painted, soft: the longest edge of each piece in each pose.
 
     Returns:
-        a place in these arrays, flat.
+        a place in these arrays, flat; and how much longer it is there.
     """
     ratios = soft / np.maximum(painted, _SEEN / MOST)
     worst = int(np.argmax(ratios))
-    return worst if ratios.flat[worst] > MOST else None
+    return worst, float(ratios.flat[worst])
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,6 +389,17 @@ class _Group:
             joint.bone: part[:, : len(joint.moves)]
             for joint, part in zip(self.joints, parts, strict=True)
         }
+
+
+def _stretches(
+    groups: Sequence[_Group], weights: _Weights
+) -> Generator[float, None, dict[int, Float64s]]:
+    """`_Group.stretches` of all groups together."""
+    found: dict[int, Float64s] = {}
+    for number, group in enumerate(groups):
+        steps = group.stretches(weights)
+        found |= yield from part_of(steps, number / len(groups), 1.0 / len(groups))
+    return found
 
 
 def _turns(skeleton: Skeleton, joint: int, part: float, *, is_ball: bool) -> list[Quaternion]:

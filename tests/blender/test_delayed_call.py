@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dq_compensation.session import status
+from dq_compensation.session import delayed_calls
 from dq_compensation.session.delayed_calls import DelayedCall, WaitsFor
 
 
@@ -41,10 +41,10 @@ class Timers:
 def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
     timers = Timers()
     app = SimpleNamespace(background=False, timers=timers)
-    monkeypatch.setattr(status, "bpy", SimpleNamespace(app=app))
-    monkeypatch.setattr(status, "time", SimpleNamespace(monotonic=lambda: timers.now))
-    monkeypatch.setattr(status, "is_in_a_gesture", lambda: False)
-    monkeypatch.setattr(status, "is_playing", lambda: False)
+    monkeypatch.setattr(delayed_calls, "bpy", SimpleNamespace(app=app))
+    monkeypatch.setattr(delayed_calls, "time", SimpleNamespace(monotonic=lambda: timers.now))
+    monkeypatch.setattr(delayed_calls, "is_in_a_gesture", lambda: False)
+    monkeypatch.setattr(delayed_calls, "is_playing", lambda: False)
     return timers
 
 
@@ -76,11 +76,11 @@ def test_rest_waits_for_the_user(
 ) -> None:
     calls: list[float] = []
     delayed = call_that_notes(calls, timers, waits_for)
-    monkeypatch.setattr(status, busy, lambda: True)
+    monkeypatch.setattr(delayed_calls, busy, lambda: True)
     delayed.request()
     timers.pass_time(1.0)
     assert len(calls) == (0 if waits_for == "REST" else 1)
-    monkeypatch.setattr(status, busy, lambda: False)
+    monkeypatch.setattr(delayed_calls, busy, lambda: False)
     timers.pass_time(1.0)
     assert len(calls) == 1
 

@@ -42,18 +42,22 @@ from tests.replaced_functions import replace_everywhere
 pytestmark = pytest.mark.usefixtures("addon")
 
 
-def harden(obj: bpy.types.Object) -> None:
-    """Let the weights of the limb change from one ring to the next at its elbow."""
+def bend_at(obj: bpy.types.Object, elbow: float) -> None:
+    """Let the weights of the limb change evenly around a place, in lengths of its bones."""
     along = limb_vertices()[:, 0] / BONE_LENGTH
-    for name, inside in (("Upper", along < 1.0), ("Lower", (along >= 1.0) & (along < 1.6))):
-        others = np.flatnonzero(~inside & (along < 1.6)).tolist()
-        obj.vertex_groups[name].remove(others)
-        obj.vertex_groups[name].add(np.flatnonzero(inside).tolist(), 1.0, "REPLACE")
+    lower = np.clip(0.5 + (along - elbow) / 0.4, 0.0, 1.0)
+    near = np.flatnonzero(along < 1.6)
+    for name, weights in (("Upper", 1.0 - lower), ("Lower", lower)):
+        obj.vertex_groups[name].remove(near.tolist())
+        for vertex in near[weights[near] > 0.0].tolist():
+            obj.vertex_groups[name].add([vertex], float(weights[vertex]), "REPLACE")
 
 
 @pytest.fixture
 def dressed() -> Scene:
-    """A limb with hard weights, in a sleeve with smooth ones, which get the change of those below.
+    """A limb in a sleeve that bends at another place than the limb, and changes as the limb does.
+
+    Its weights still rise where those of the limb begin to: the change makes them steeper.
 
     The sleeve and the armature.
     """
@@ -64,7 +68,8 @@ def dressed() -> Scene:
     sleeve.data.transform(Matrix.Diagonal((1.0, 1.1, 1.1, 1.0)))
     sleeve.name = "Sleeve"
     bpy.context.collection.objects.link(sleeve)
-    harden(body)
+    bend_at(body, 1.0)
+    bend_at(sleeve, 0.89)
     api.enable([body, sleeve], softness=AMOUNT)
     check()
     return sleeve, rig
