@@ -353,12 +353,18 @@ class JoinedSkin:
         return parents_at_joints(with_limbs(self._points, use_mesh_joints=True))
 
     def less_soft(self, row: int, soft: SoftWeights, softness: JointStrengths) -> SoftWeights:
-        """The new weights of a mesh where some joints are less soft."""
+        """The new weights of a mesh where some joints are less soft; seams with fixed ones stay."""
         if all(value == 1.0 for _, value in softness):
             return soft
         between = softness_between(softness, self.parents_at_joints)
         painted = self.skins[row].influences.at(soft.vertices)
-        found = less_soft(painted, Influences(soft.bones, soft.weights), between)
+        whole = Influences(soft.bones, soft.weights)
+        found = less_soft(painted, whole, between)
+        if self.fixed is not None:
+            begin = int(np.searchsorted(self.mesh_of_vertex, row))
+            points = self.surface.point_of_vertex[soft.vertices + begin]
+            seams = np.flatnonzero(np.isin(points, self.fixed[0]))
+            found = found.with_rows(seams, whole.at(seams))
         return SoftWeights(soft.vertices, found.bones, found.weights)
 
     def _of_mesh(self, row: int, soft: SoftWeights) -> SoftWeights:

@@ -442,8 +442,7 @@ class JointsPanel(SubPanel):
             bone = armature.bones[settings.active_joint]
             if bone.name in listed_bones:
                 draw_sentence(layout, context, _about(subject, bone.name), "BONE_DATA")
-                if Settings.of(subject).softness:
-                    _draw_softness(layout, subject, bone)
+                _draw_softness(layout, subject, bone)
         spread = status_of(subject).twists or "No twist is spread."
         row = layout.row()
         draw_in_one_line(row, spread, spread.partition(". ")[0].rstrip("."), "FORCE_VORTEX")
@@ -453,6 +452,7 @@ class JointsPanel(SubPanel):
 def _draw_softness(layout: UILayout, obj: Object, bone: Bone) -> None:
     """Draw how softly the weights act at the head of the active bone, and what takes it back."""
     row = layout.row(align=True)
+    row.active = Settings.of(obj).softness > 0.0
     row.enabled = not settings_of(obj).is_property_readonly("joint_softness")
     row.prop(bone, _SOFTNESS, slider=True)
     if bone.name in Settings.of(obj).softness_of_joints:

@@ -116,7 +116,7 @@ def test_the_function_says_when_it_wants_to_be_called_again(timers: Timers) -> N
 
 
 def test_nothing_is_called_in_background(timers: Timers) -> None:
-    status.bpy.app.background = True  # type: ignore[misc]
+    delayed_calls.bpy.app.background = True  # type: ignore[misc]
     delayed = call_that_notes([], timers, "TIME")
     delayed.request()
     assert not timers.due
