@@ -85,7 +85,7 @@ LEAST_HOLD = f"{PREFIX}least_hold"
 JOINT_POINTS = f"{PREFIX}joint_points"
 # Of its edges.
 REST_LENGTH = f"{PREFIX}rest_length"
-# The tables that meshes have asked for, see `vertex_attributes`:
+# The tables that meshes have asked for, see `palette_points`:
 JOINT_ROWS = f"{PREFIX}joint_rows"
 PAIR_ROWS = f"{PREFIX}pair_rows"
 

@@ -5,15 +5,19 @@ be stays as it is. To disable it is to remove them, the last one first. Whether 
 since, or was edited by somebody else, is what it says of itself now, against what it said when it
 was made (`written_record`). A new part is a line of `PARTS`.
 
-| part | belongs to | how it is known |
-|---|---|---|
-| posed bones | the armature, for all its meshes | `scene.blender.own_objects` |
-| attributes | the mesh, or an attribute object | the prefix of their names |
-| soft copy | the object, which points to it | that pointer |
-| Armature modifier | the user; we keep what was set | the object's settings |
-| modifiers | the object | `scene.stack` |
-| Hooks | the user; they have groups of ours | the object's settings |
-| drivers | the object | the settings that they read |
+| part | belongs to | how it is known | there |
+|---|---|---|---|
+| palette (for riggers: posed bones) | the armature | `scene.blender.own_objects` | always |
+| attributes | the mesh, or an attribute object | their names | where the tree reads any |
+| soft copy; linear copy | the object | a pointer; what ours reads | with Softness; and a Blend |
+| Armature modifier | the user; we keep what was set | the object's settings | always |
+| modifiers | the object | `scene.stack` | as `our_modifiers` describes them |
+| Hooks | the user; they have groups of ours | the object's settings | where they know numbers |
+| drivers | the object | the settings that they read | always |
+
+Attributes are in an object of their own where the mesh is linked, shared, or arrives with other
+vertices. Settings, records of what was made, and kept weights are not parts: they stay, or go with
+their owner.
 """
 
 from __future__ import annotations

@@ -5,6 +5,21 @@ them together. That of the mesh is about its attributes (`scene.binding.content`
 example shapes), that of the object about all else that its modifier depends on, the modifier's own
 parts included. A part whose digest is another one now has changed, or was edited by hand.
 
+What is compared, and what changes it:
+
+| digests | what changes them | found by |
+|---|---|---|
+| mesh, vertex groups, shape keys | names and counts | `structure_of` |
+| example poses | their poses and ranges | `structure_of` |
+| followed modifiers | those before the Armature modifier, and what they use | `structure_of` |
+| soft weights | what they were made from, and what was found | `structure_of` |
+| Armature modifier, envelopes | its settings | `structure_of` |
+| bones | names, hierarchy, places at rest, what deforms | `structure_of` |
+| vertices, weights, example shapes | edits and strokes | `Binding.content` |
+| other meshes | what these show of joints and pieces | `Binding.content` |
+| settings; place | settings that act; where the object is to its armature | here |
+| each part of ours | who edits or removes it | `parts.PARTS` |
+
 The record of the object has a *stamp*, the version of trees and records that it was written by. One
 with a lower stamp is brought up to date; one without a stamp, or with a higher one, is not read.
 """

@@ -2,15 +2,16 @@
 
 What ours is on a mesh, why, and what would change it:
 
-- *What*: the list is `modifier.parts.PARTS`. Our modifiers of the mesh, by what they are for, are
-  `stack_of(obj).roles`; the one that deforms is `SkinnedObject.ours`. The palette is for all meshes
-  on an armature. What the user had set where we set something else: `SkinnedObject.before_enable`.
-- *Why*: `settings.is_enabled`, the settings that act (`Settings.of`), and the `Binding`: what was
-  read of mesh, weights and bones. Limbs, joints and rigid pieces are found on the skin of all
-  meshes of the character together, the `CharacterSkin`. Why there is nothing: `Status.problem`.
-- *What would change it*: what differs from the record in the file, which has a digest of each part
-  (`modifier.written_record`). `lifecycle.reconcile` compares them, and alone writes. An edit
-  of one mesh may show another skin: the others differ then, and are written in the same pass.
+- *What*: the list is `modifier.parts.PARTS`, with when each is there. Our modifiers of the mesh, by
+  what they are for, are `stack_of(obj).roles`; the one that deforms is `SkinnedObject.ours`. What
+  we have set of the user's own settings, and what was there: `SkinnedObject.before_enable`.
+- *Why*: `is_enabled(obj)`, the settings that act (`Settings.of`), and the `Binding`: what was read
+  of mesh, weights and bones. Limbs, joints and rigid pieces are found on the skin of all meshes of
+  the character together, the `CharacterSkin`. Why there is nothing: `Status.problem`, or an error,
+  `Status.failure`.
+- *What would change it*: the list is in `modifier.written_record`, which keeps a digest of each in
+  the file. `lifecycle.reconcile` compares them, and writes what differs. An edit of one mesh may
+  show another skin: the others differ then, and are written in the same pass.
 
 A character is found at the door of an operation and handed down; nothing keeps it longer.
 """
@@ -50,8 +51,8 @@ class Character:
 
     Attributes:
         armature: the armature object; None without one.
-        meshes: as the file has them, linked ones too. A single one that goes *By Itself*, has no
-            armature, or is not enabled.
+        meshes: as the file has them, linked ones too. One mesh alone: where it goes *By Itself*,
+            has no armature, or is not enabled.
     """
 
     armature: bpy.types.Object | None
@@ -70,15 +71,15 @@ class Character:
             return None
         # A linked one may have the same name.
         found = {obj.name_full: binding for obj, binding in bindings.items()}
-        parts = tuple(found[name].part for name in sorted(found))
+        surfaces = tuple(found[name].part for name in sorted(found))
         one, skins = next(iter(bindings.values())), memories(CharacterSkin)
         kinds = frozenset(
             (s.limb_axis, s.use_mesh_joints, one.kinds_of(s.bone_kinds))
             for s in (mesh.settings for mesh in self.meshes)
         )
         skin = skins.get(one.armature_uid)
-        if skin is None or not skin.is_of(parts, one.skeleton, kinds):
-            skin = CharacterSkin(parts, one.skeleton, one.bone_sides, kinds)
+        if skin is None or not skin.is_of(surfaces, one.skeleton, kinds):
+            skin = CharacterSkin(surfaces, one.skeleton, one.bone_sides, kinds)
             bound = [mesh for mesh in self.meshes if mesh.obj in bindings]
             linked = [mesh.obj for mesh in bound if mesh.has_linked_mesh]
             records = (record_in(obj, STATE_PROPERTY) for obj in linked)

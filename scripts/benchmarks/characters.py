@@ -12,7 +12,7 @@ all cores busy, times say nothing; compare the work of one core then:
 One frame is a new pose and `view_layer.update()`, without the Python of the add-on. Ratios are to
 Preserve Volume on the same meshes, of LINEAR to the plain Armature modifier, of *Spread Twist*,
 *Blend Group* and *By Example* to MEASURED without it, of a character to its meshes each *By
-Itself*; see `benchmark_turns.py`. The targets hold for 5.2 only.
+Itself*; see `turns.py`. The targets hold for 5.2 only.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     .venv-5.2/bin/python scripts/run.py benchmarks.checks
 
-The mesh is that of `benchmark_bind.py`: 64,009 vertices, 80 bones and 4 influences per vertex, not
+The mesh is that of `bind.py`: 64,009 vertices, 80 bones and 4 influences per vertex, not
 enabled and enabled. The target is at most a second.
 """
 

@@ -1,6 +1,6 @@
 """Times crowds of the human: what Python does in a frame, and after an edit.
 
-`benchmark_playback.py` runs it, with the human and the take that it has.
+`playback.py` runs it, with the human and the take that it has.
 """
 
 from __future__ import annotations

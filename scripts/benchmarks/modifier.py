@@ -5,7 +5,7 @@
 One frame is a new pose and `view_layer.update()`. Ratios are to Preserve Volume in the same run;
 the methods take turns, so that other load on the machine hits all of them. The methods by example
 have 4 poses of 4 bones; their mesh has the shape keys for them, the others' has none. What has to
-meet a target is in `benchmark_characters.py`.
+meet a target is in `characters.py`.
 """
 
 from __future__ import annotations

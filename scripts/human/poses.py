@@ -1,4 +1,4 @@
-"""Poses of the human of `human_model`: random ones within anatomical limits, wild ones, named ones.
+"""Poses of the human of `human.model`: random ones within anatomical limits, wild ones, named ones.
 
 A pose is a dictionary from bone names to unit quaternions (w, x, y, z), each in the bone's own rest
 axes, as `PoseBone.rotation_quaternion`; bones that it does not name are at rest.

@@ -1,4 +1,4 @@
-"""The human of `human_model` without Blender objects: skeleton, influences, poses of its joints."""
+"""The human of `human.model` without Blender objects: skeleton, influences, poses of its joints."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Row:
         pose: for the table.
         kind: of the motion or of the joint.
         bend: of a cylinder, degrees; 0 for others.
-        method: a key of `quality_methods`.
+        method: a key of `quality.methods`.
     """
 
     subject: str

@@ -16,7 +16,7 @@ from quality.report import MOST_BEND, RANGE, Row
 MOST_BULGE, MOST_DENT = 2.0, 0.1
 # How far our methods may be from Blender's modifier, in sizes of the body.
 MOST_DIFFERENCE = 1e-4
-# The poses of `quality_human.broad_poses`; others have no target.
+# The poses of `quality.human.broad_poses`; others have no target.
 _BROAD = (
     "arm raised 60", "arm raised 100", "arm forward 90", "hip flexed 90", "hip abducted 50",
     "hip extended 40", "foot 40",

@@ -1,4 +1,4 @@
-"""The node modifier against `scene.evaluation.evaluate`, and against Blender's own modifiers.
+"""The node modifier against `scene.binding.numpy_evaluator`, and against Blender's own modifiers.
 
 Distances are in parts of the object's size. Nodes compute in float32 from float32 bone matrices,
 in another order than `core`; 1e-4 is what all evaluators promise, most poses are within 1e-6.

@@ -268,7 +268,7 @@ def baked_keys(obj: bpy.types.Object) -> list[str]:
 
 
 def corrective_keys(obj: bpy.types.Object, joint: CorrectiveJoint | None = None) -> list[str]:
-    """The keys that `drivers.drive_keys` lets follow bones.
+    """The keys that `drive_keys` lets follow bones.
 
     Args:
         joint: only those of the same bone, for the same kind of motion: twist is one kind, bending

@@ -47,7 +47,7 @@ from ..settings.object_settings import (
 from ..stack import stack_of, written_settings
 from .shape_key_offsets import example_items, shape_key_signature, written_by_drivers
 
-# The soft copy of a character: a hidden mesh with its vertices, which has the soft weights.
+# The soft copy of an object: a hidden mesh with its vertices, which has the soft weights.
 #
 # `Object.dq_compensation.softness` leaves the painted weights alone, so the soft ones are here, in
 # vertex groups that an ordinary Armature modifier of the copy reads: with COMPENSATED it is the

@@ -66,7 +66,7 @@ def own_properties(owner: bpy.types.ID | bpy.types.Bone) -> list[str]:
 
 # Of a palette: True. Its node modifier computes poses.
 PALETTE_PROPERTY = "dq_compensation_palette_of"
-# Of a posed copy: its character.
+# Of a posed copy: its object.
 CHARACTER_PROPERTY = "dq_compensation_example_of"
 # Of an object with the attributes that a node tree reads: True.
 ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"

@@ -47,7 +47,7 @@ class SkinnedObject:
 
     @cached_property
     def before_enable(self) -> DQCompensationNativeState:
-        """Blender's own settings of the object as they were before it was enabled."""
+        """What we have set of Blender's own settings of the object, and what the user had there."""
         return self.settings.native
 
     def find_modifier(self) -> bpy.types.ArmatureModifier | None:

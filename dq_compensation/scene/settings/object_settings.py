@@ -753,10 +753,7 @@ def _acting(chosen: ChosenMethod, example_base: ExampleBase) -> tuple[Method, bo
 
 
 def named_bones(obj: bpy.types.Object) -> frozenset[str]:
-    """The bones of an object's example poses, and those that its panels have chosen.
-
-    None where the add-on is not registered.
-    """
+    """The bones of an object's example poses, and those that its panels have chosen."""
     settings = written_settings(obj)
     if settings is None:
         return frozenset()
