@@ -131,6 +131,18 @@ def test_of_the_settings_of_an_enabled_character_those_that_checks_read_count(
     assert is_outdated(body)
 
 
+def test_findings_stay_whatever_object_is_active(body: Object) -> None:
+    """The sliders of joints show those of the active object, or none."""
+    enable(body)
+    armature = body.modifiers[0].object.data
+    armature.bones[-1].dqc_strength = 0.5
+    lifecycle_check()
+    bpy.ops.dqc.check()
+    bpy.context.view_layer.objects.active = None
+    armature.update_tag()
+    assert not is_outdated(body)
+
+
 def rotate_bones(obj: Object) -> None:
     for bone in obj.modifiers[0].object.pose.bones:
         bone.rotation_mode = "XYZ"

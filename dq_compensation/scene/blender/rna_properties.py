@@ -83,9 +83,12 @@ def _input_structs(nodes: Any) -> Iterator[Any]:
 
 @cache
 def _properties(kind: Any) -> tuple[tuple[str, str, bool], ...]:
-    """Names, types, and whether they are read only: never so for data-blocks."""
+    """Names, types, and whether they are read only: never so for data-blocks.
+
+    Not our own sliders, as of bones: what they show is kept elsewhere.
+    """
     return tuple(
         (each.identifier, each.type, each.is_readonly and each.type != "POINTER")
         for each in kind.bl_rna.properties
-        if each.type in _READ
+        if each.type in _READ and not each.identifier.startswith("dqc_")
     )
