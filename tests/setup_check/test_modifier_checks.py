@@ -144,6 +144,21 @@ def test_turning_on_what_deforms_together(body: bpy.types.Object, name: str) -> 
     disable(body)
 
 
+def test_nothing_is_turned_on_where_a_clean_up_has_removed_the_settings(
+    body: bpy.types.Object,
+) -> None:
+    """As before Blender 5, where they are custom properties: ours alone deforms it on."""
+    api.enable(body, method="SPHERICAL_JOINT")
+    pose_at_random(bpy.data.objects["Rig"])
+    shown = evaluated_positions(body)
+    body.property_unset("dq_compensation")
+    bpy.context.view_layer.update()
+    assert not body.dq_compensation.is_enabled
+    assert not body.modifiers["Armature"].show_viewport
+    assert "turned_off" not in found(body, "armature_modifier")
+    assert np.abs(evaluated_positions(body) - shown).max() == 0.0
+
+
 def test_ours_goes_back_to_its_place(body: bpy.types.Object) -> None:
     enable(body)
     body.modifiers.new("Subdivision", "SUBSURF")

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ...holding import look_again
-from ...modifier.base import choose_preserve_volume, preserves_volume
+from ...modifier.base import base_of, choose_preserve_volume, preserves_volume
 from ...modifier.users_settings import replaced_modifier
 from ...scene.binding.content import acts, other_renders_warning
 from ...scene.blender.animation_curves import animated_paths
@@ -114,6 +114,8 @@ def _first_turned_off(subject: Subject) -> bpy.types.Modifier | None:
             return None
         if settings.native.replaced_modifier:  # else ours does not fit, and is off for that
             deforming = [armature, ours] if settings.native.base_left_on else [ours]
+    elif ours is not None and base_of(ours) != "ARMATURE" and ours.show_viewport:
+        return None  # a clean-up has removed its settings, and ours alone deforms it
     off = (m for m in deforming if m is not None and not (m.show_viewport and m.show_render))
     return next(off, None)
 
