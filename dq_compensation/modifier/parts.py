@@ -7,13 +7,13 @@ was made (`written_record`). A new part is a line of `PARTS`.
 
 | part | belongs to | how it is known | there |
 |---|---|---|---|
-| palette (for riggers: posed bones) | the armature | `scene.blender.own_objects` | always |
+| palette (for riggers: posed bones) | the armature | `own_objects` | where the tree reads bones |
 | attributes | the mesh, or an attribute object | their names | where the tree reads any |
 | soft copy; linear copy | the object | a pointer; what ours reads | with Softness; and a Blend |
 | Armature modifier | the user; we keep what was set | the object's settings | always |
 | modifiers | the object | `scene.stack` | as `our_modifiers` describes them |
 | Hooks | the user; they have groups of ours | the object's settings | where they know numbers |
-| drivers | the object | the settings that they read | always |
+| drivers | the object | the settings that they read | where the tree has such inputs |
 
 Attributes are in an object of their own where the mesh is linked, shared, or arrives with other
 vertices. Settings, records of what was made, and kept weights are not parts: they stay, or go with
