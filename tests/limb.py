@@ -26,19 +26,24 @@ def build_limb(name: str = "Limb") -> tuple[bpy.types.Object, bpy.types.Object]:
     armature = add_armature(BONES, name=f"{name} Rig")
     obj = add_mesh(limb_vertices().tolist(), _faces(), name=name)
     obj.data.polygons.foreach_set("use_smooth", np.ones(len(obj.data.polygons), np.bool_))
-    along = limb_vertices()[:, 0]
-    weights = limb_weights(along)
+    bind_to_bones(obj, armature, limb_weights(limb_vertices()[:, 0]))
+    for each in bpy.context.view_layer.objects:
+        each.select_set(each == obj)
+    bpy.context.view_layer.objects.active = obj
+    bpy.context.view_layer.update()
+    return obj, armature
+
+
+def bind_to_bones(
+    obj: bpy.types.Object, armature: bpy.types.Object, weights: NDArray[np.float64]
+) -> None:
+    """Skin a mesh to the chain of bones, by weights (n, 3), as a child of the armature."""
     for bone, of_bone in zip(BONES, weights.T, strict=True):
         group = obj.vertex_groups.new(name=bone)
         for vertex in np.flatnonzero(of_bone).tolist():
             group.add([vertex], float(of_bone[vertex]), "REPLACE")
     obj.modifiers.new("Armature", "ARMATURE").object = armature
     obj.parent = armature
-    for each in bpy.context.view_layer.objects:
-        each.select_set(each == obj)
-    bpy.context.view_layer.objects.active = obj
-    bpy.context.view_layer.update()
-    return obj, armature
 
 
 def build_posed_limb(name: str = "Limb") -> tuple[bpy.types.Object, bpy.types.Object]:

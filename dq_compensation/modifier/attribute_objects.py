@@ -19,9 +19,7 @@ from ..scene.blender.own_objects import (
     place_at,
 )
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.stack import (
-    own_modifiers,
-)
+from ..scene.stack import own_modifiers
 from ..session.changes import remember_new
 from .modifier_inputs import get_input
 

@@ -19,9 +19,7 @@ from ..scene.blender.animation_curves import is_played
 from ..scene.blender.rigging import VISIBILITY, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
-from ..scene.stack import (
-    record_of_tree,
-)
+from ..scene.stack import record_of_tree
 from ..wording import listed
 from .attribute_names import Base
 from .users_settings import (

@@ -21,9 +21,7 @@ from ..scene.blender.own_objects import (
     placed_at,
 )
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.stack import (
-    add_modifier,
-)
+from ..scene.stack import add_modifier
 from ..session.changes import remember_new
 from .attribute_names import LINEAR_COPY
 from .modifier_inputs import get_input

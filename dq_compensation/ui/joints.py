@@ -160,12 +160,18 @@ def _choose_softness(
     with writing_settings():
         for obj in owners:
             settings = settings_of(obj)
-            chosen = strengths_in(settings.joint_softness)
-            chosen = {name: each for name, each in chosen.items() if name not in names}
-            if softness is not None:
-                chosen |= dict.fromkeys(names, softness)
-            settings.joint_softness = text_of_choices(chosen)
+            settings.joint_softness = _with_choice(settings.joint_softness, names, softness)
     enabling.settings_changed(*owners)
+
+
+def _with_choice(text: str, bones: Iterable[str], value: float | None) -> str:
+    """A setting that chooses numbers for bones with another one for these; None: without any."""
+    chosen = strengths_in(text)
+    for name in bones:
+        chosen.pop(name, None)
+        if value is not None:
+            chosen[name] = value
+    return text_of_choices(chosen)
 
 
 def _softness_of(bone: Bone) -> float:
@@ -199,11 +205,8 @@ def _choose_strength(owners: Iterable[Object], bones: Iterable[str], strength: f
             left_out = Settings.of(obj).bones_left_out("joints_left_out")
             kept = [name for name in left_out if name not in names]
             settings.joints_left_out = text_of_names(kept if strength else [*kept, *names])
-            chosen = strengths_in(settings.joint_strengths)
-            chosen = {name: each for name, each in chosen.items() if name not in names}
-            if 0.0 < strength < 1.0:
-                chosen |= dict.fromkeys(names, strength)
-            settings.joint_strengths = text_of_choices(chosen)
+            value = strength if 0.0 < strength < 1.0 else None
+            settings.joint_strengths = _with_choice(settings.joint_strengths, names, value)
     enabling.settings_changed(*owners)
 
 

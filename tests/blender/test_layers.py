@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
 from tests.blender.scene_builders import add_armature, add_mesh, evaluated_positions
-from tests.limb import BONES, RADIUS, limb_weights, pose_limb
+from tests.limb import BONES, RADIUS, bind_to_bones, limb_weights, pose_limb
 from tests.replaced_functions import replace_everywhere
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -51,12 +51,7 @@ def _worn(
     """A mesh with the weights of the limb, or these."""
     obj = add_mesh(positions.tolist(), faces, name=name)
     weights = limb_weights(positions[:, 0]) if weights is None else weights
-    for bone, of_bone in zip(BONES, weights.T, strict=True):
-        group = obj.vertex_groups.new(name=bone)
-        for vertex in np.flatnonzero(of_bone).tolist():
-            group.add([vertex], float(of_bone[vertex]), "REPLACE")
-    obj.modifiers.new("Armature", "ARMATURE").object = armature
-    obj.parent = armature
+    bind_to_bones(obj, armature, weights)
     bpy.context.view_layer.update()
     return obj
 
