@@ -1,8 +1,8 @@
 """The proof of soft weights: that they stretch the skin no more than the painted weights do.
 
 Each joint turns alone, by the range of *Test Motion*, once with the painted weights and once with
-the soft ones, both by COMPENSATED. Where an edge of a connected piece gets longer with the soft
-ones than any does with the painted ones, the weights act less softly at that joint: half, or as
+the soft ones, both by COMPENSATED. Where an edge of a mesh gets longer with the soft ones than
+any of it does with the painted ones, the weights act less softly at that joint: half, or as
 painted.
 """
 
@@ -80,12 +80,12 @@ class ProvedSkin:
     Attributes:
         skin: n points at rest, with the painted weights. Its `sides` are known.
         edges: shape (e, 2), of points.
-        pieces: shape (e,), the connected piece that each edge is of, rising.
+        meshes: shape (e,), the mesh that each edge is of, rising; meshes with seams are one.
     """
 
     skin: SkinAtRest
     edges: Integers
-    pieces: Integers
+    meshes: Integers
 
     @cached_property
     def _joined(self) -> tuple[Skeleton, Int32s, Indices]:
@@ -174,7 +174,7 @@ class ProvedSkin:
                 continue  # no face is there
             is_ball = bone in balls
             turns = _turns(joined, int(joint), part, is_ball=is_ball)
-            edges = self.edges[crossed], self.pieces[crossed]
+            edges = self.edges[crossed], self.meshes[crossed]
             found.append(_Joint.of(bone, behind, turns, joined.rest[joint], edges))
         return found
 
@@ -264,7 +264,7 @@ def _worst(painted: Float64s, soft: Float64s) -> tuple[int, float]:
     """Where soft weights stretch an edge most, in parts of what painted ones do.
 
     Args:
-        painted, soft: the longest edge of each piece in each pose.
+        painted, soft: the longest edge of each mesh in each pose.
 
     Returns:
         a place in these arrays, flat; and how much longer it is there.
@@ -281,7 +281,7 @@ class _Joint:
     Attributes:
         behind: shape (B,), the bones that it turns.
         edges: shape (e, 2), of points: those that it may stretch.
-        starts: shape (m,), where the edges of each piece begin.
+        starts: shape (m,), where the edges of each mesh begin.
         moves: shape (p, 4, 4), what it moves them by in each of its poses, armature space.
     """
 
@@ -300,7 +300,7 @@ class _Joint:
         rest: Float64s,
         edges: tuple[Integers, Integers],
     ) -> _Joint:
-        """A joint that turns in its rest axes, (4, 4); its edges and their pieces."""
+        """A joint that turns in its rest axes, (4, 4); its edges and their meshes."""
         turned = np.tile(np.eye(4), (len(turns), 1, 1))
         turned[:, :3, :3] = matrices_from_quaternions(np.array(turns))
         starts = np.unique(edges[1], return_index=True)[1]
@@ -360,7 +360,7 @@ class _Group:
     def stretches(self, weights: _Weights) -> Generator[float, None, dict[int, Float64s]]:
         """The longest edges by the bones of the joints, in their lengths at rest.
 
-        Of each piece in each pose of the joint, shape (m, p).
+        Of each mesh in each pose of the joint, shape (m, p).
 
         Yields:
             how much is done, 0 to 1.

@@ -298,14 +298,19 @@ class JoinedSkin:
 
         What keeps its weights in a mesh keeps them in all that it is joined with.
         """
-        points, mesh = self.surface.point_of_vertex, self.mesh_of_vertex
-        # The vertices of a point are of joined meshes.
-        pairs = np.stack((mesh, mesh[self.surface.vertices[points]]), axis=1)
-        labels = islands(pairs, len(self.skins))
+        labels = self._joined_meshes
         locks = np.array([skin.still for skin in self.skins])
         joined = np.array([locks[labels == label].any(axis=0) for label in labels])
         kinds, kind = np.unique(joined, axis=0, return_inverse=True)
         return kinds, kind.reshape(-1)
+
+    @cached_property
+    def _joined_meshes(self) -> Indices:
+        """Shape (k,), the same number for meshes that are joined by seams."""
+        points, mesh = self.surface.point_of_vertex, self.mesh_of_vertex
+        # The vertices of a point are of joined meshes.
+        pairs = np.stack((mesh, mesh[self.surface.vertices[points]]), axis=1)
+        return islands(pairs, len(self.skins))
 
     def proof(
         self, softened: Sequence[Softened], key: object
@@ -324,9 +329,9 @@ class JoinedSkin:
             of_all = [each + start for each, start in zip(edges, starts, strict=True)]
             ends = self.surface.point_of_vertex[np.concatenate(of_all)]
             ends = ends[ends[:, 0] != ends[:, 1]]
-            pieces = self.surface.pieces[ends[:, 0]]
-            order = np.argsort(pieces, kind="stable")
-            proved = ProvedSkin(self._points, ends[order], pieces[order])
+            meshes = self._joined_meshes[self.mesh_of_vertex[self.surface.vertices[ends[:, 0]]]]
+            order = np.argsort(meshes, kind="stable")
+            proved = ProvedSkin(self._points, ends[order], meshes[order])
             found = yield from proved.proof(soft.at(self.surface.vertices))
             self.proved.clear()
             self.proved[key] = found

@@ -25,6 +25,8 @@ from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.softness.operators import _go_on
 from dq_compensation.steps import run_through
 from dq_compensation.ui.joints import _about
+from human.dressed import TROUSERS, add_mesh, garment
+from human.model import build_human, load_human_arrays
 from tests.blender.enabled_scenes import check, error, rest_of, select
 from tests.blender.scene_builders import evaluated_positions
 from tests.blender.softness_scenes import (
@@ -295,3 +297,16 @@ def test_undo_has_what_belongs_to_its_step(dressed: Scene) -> None:
     sleeve = bpy.data.objects[names[0]]
     assert proved(sleeve) == {"Lower": 0.0}
     np.testing.assert_allclose(evaluated_positions(sleeve), tested, atol=1e-6)
+
+
+def test_a_leg_of_trousers_is_not_tested_apart_from_the_other_one() -> None:
+    """Soft weights take the seat of the other leg along, by less than they spare this one.
+
+    The legs of these trousers are two pieces of one mesh.
+    """
+    new_file()
+    human, rig = build_human("default")
+    trousers = add_mesh("Trousers", garment(load_human_arrays(), TROUSERS, 0.008, 0.5), rig)
+    api.enable([human, trousers], look="SOFT_WITH_TWIST")
+    hips = {f"{bone}.{side}" for bone in ("pelvis", "upperleg01") for side in "LR"}
+    assert hips.isdisjoint(proved(trousers))
