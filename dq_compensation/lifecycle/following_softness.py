@@ -143,7 +143,7 @@ def soften_now(obj: bpy.types.Object) -> None:
         return
     for each in records:
         known = status_of(each).softness
-        known.is_old, known.to_prove = False, True
+        known.is_old, known.to_prove, known.proof_stopped = False, True, False
 
 
 def detach_new_soft_copy(obj: bpy.types.Object) -> None:
@@ -208,7 +208,8 @@ def unproved_objects() -> list[bpy.types.Object]:
 def is_unproved(obj: bpy.types.Object) -> bool:
     """Whether the soft weights of an enabled object are still to be proved."""
     known, skinned = status_of(obj).softness, SkinnedObject(obj)
-    if not known.to_prove or known.is_old or not _is_softened(skinned):
+    waits = known.to_prove and not (known.is_old or known.proof_stopped)
+    if not waits or not _is_softened(skinned):
         return False
     return soft_copy(skinned) is not None and less_soft_joints(skinned) is None
 
@@ -336,7 +337,7 @@ def _compute(
         else:
             for each in uids:
                 known = memories(Status)[each].softness
-                known.is_old, known.to_prove = False, True
+                known.is_old, known.to_prove, known.proof_stopped = False, True, False
             done += len(uids)
             check_soon(0.0)
         finally:
@@ -349,10 +350,11 @@ def stop_waiting() -> None:
     for obj in waiting_objects():
         status_of(obj).softness.stopped = _wanted(obj)
     for obj in unproved_objects():
-        status_of(obj).softness.to_prove = False
+        status_of(obj).softness.proof_stopped = True
 
 
 def resume() -> None:
     """Forget that the user has stopped any."""
     for status in memories(Status).values():
         status.softness.stopped = status.softness.failure = None
+        status.softness.proof_stopped = False

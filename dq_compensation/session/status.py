@@ -36,6 +36,7 @@ class Softness:
         stopped: what they were to be made from when the user stopped them, or when they failed.
         failure: why they failed, a sentence.
         to_prove: whether they were computed in this session, so that their proof belongs to it.
+        proof_stopped: whether the user has stopped that.
         removed_for_undo: name and session_uid of the soft copy that the object had before an undo.
     """
 
@@ -46,6 +47,7 @@ class Softness:
     stopped: dict[str, Any] | None = None
     failure: str | None = None
     to_prove: bool = False
+    proof_stopped: bool = False
     removed_for_undo: tuple[str, int] | None = None
 
 

@@ -171,7 +171,7 @@ def _end() -> None:
 
 
 class DQC_OT_update_softness(Operator):
-    """Compute outdated soft weights again"""
+    """Compute outdated soft weights again, and test those that are not tested"""
 
     bl_idname = "dqc.update_softness"
     bl_label = "Update Softness"
@@ -233,12 +233,20 @@ def draw_softness(layout: UILayout, owner: Object) -> None:
     row.prop(settings_of(owner), "as_painted", text="", icon="WPAINT_HLT")
 
 
+NOT_TESTED = "Soft weights are not tested: they may stretch the skin at some joints."
+
+
 def softness_messages(meshes: Iterable[Object]) -> list[tuple[str, bool]]:
-    """What is wrong with the soft weights of enabled meshes; True with it: they are only old."""
+    """What is wrong with the soft weights of enabled meshes.
+
+    True with it: *Update Softness* mends it.
+    """
     known = [status_of(mesh).softness for mesh in meshes if settings_of(mesh).softness]
     found = [(text, False) for text in dict.fromkeys(each.problem for each in known) if text]
     if any(each.is_old for each in known):
         found.append(("Soft weights are outdated.", True))
+    elif any(each.proof_stopped for each in known):
+        found.append((NOT_TESTED, True))
     return found
 
 

@@ -283,9 +283,9 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
             notes[mesh] = [*enabling.notes_of(mesh), *display_hints(mesh, context)]
     found = [Message(text, "ERROR", DQC_OT_refresh.bl_idname) for text in said_once(problems)]
     found += [Message(text, "ERROR") for text in said_once(refused)]
-    for text, is_old in softness_messages(character.enabled):
-        fix = DQC_OT_update_softness.bl_idname if is_old else ""
-        found.append(Message(text, "INFO" if is_old else "ERROR", fix))
+    for text, can_update in softness_messages(character.enabled):
+        fix = DQC_OT_update_softness.bl_idname if can_update else ""
+        found.append(Message(text, "INFO" if can_update else "ERROR", fix))
     active = context.active_object
     owner = character.shown(active)
     if reason := enabling.grey_settings(owner):

@@ -22,7 +22,7 @@ from dq_compensation.scene.binding.content import less_soft_by_name, less_soft_j
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
 from dq_compensation.scene.settings.object_settings import settings_of
-from dq_compensation.softness.operators import _go_on
+from dq_compensation.softness.operators import NOT_TESTED, _go_on, softness_messages
 from dq_compensation.steps import run_through
 from dq_compensation.ui.joints import _about
 from human.dressed import TROUSERS, add_mesh, garment
@@ -251,6 +251,17 @@ def test_esc_leaves_the_soft_weights_as_they_are(unproved: Scene) -> None:
     check()
     assert not unproved_objects()
     np.testing.assert_array_equal(evaluated_positions(sleeve), soft)
+
+
+def test_what_was_stopped_is_tested_when_the_user_wants_it(unproved: Scene) -> None:
+    sleeve, _ = unproved
+    assert softness_messages([sleeve]) == []
+    assert _go_on() == 0.0
+    bpy.ops.dqc.stop_softness()
+    assert softness_messages([sleeve]) == [(NOT_TESTED, True)]
+    assert bpy.ops.dqc.update_softness() == {"FINISHED"}
+    assert proved(sleeve) == {"Lower": 0.0}
+    assert softness_messages([sleeve]) == []
 
 
 def _a_slider(sleeve: bpy.types.Object) -> None:
