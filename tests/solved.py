@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation
+from dq_compensation.core.influences import Influences
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.solved_shapes import PoseHats, ShapeBlock, SolvedJoint, SolvedShapes
 from dq_compensation.scene.binding.binding import Binding
@@ -31,7 +32,11 @@ def solved_joint(skeleton: Skeleton, bone: int, *, hinge: bool) -> SolvedJoint:
 
 
 def solved_shapes(
-    binding: Binding, joints: dict[str, bool], size: float, combined: int = 1
+    skeleton: Skeleton,
+    influences: Influences,
+    joints: dict[str, bool],
+    size: float,
+    combined: int = 1,
 ) -> SolvedShapes:
     """Shapes with random offsets, as large as `size`, of joints and combinations of neighbours.
 
@@ -39,14 +44,14 @@ def solved_shapes(
         joints: whether each is a hinge, by the bone behind it.
         combined: of so many joints in a row, at most.
     """
-    rng, skeleton = np.random.default_rng(0), binding.skeleton
+    rng = np.random.default_rng(0)
     bones = [skeleton.names.index(name) for name in joints]
     made = [
         solved_joint(skeleton, bone, hinge=hinge)
         for bone, hinge in zip(bones, joints.values(), strict=True)
     ]
     hats = PoseHats.of(made, skeleton)
-    influences, blocks = binding.influences, list[ShapeBlock]()
+    blocks = list[ShapeBlock]()
     for count in range(1, combined + 1):
         for first in range(len(made) - count + 1):
             of_block = np.arange(first, first + count, dtype=np.int32)
@@ -56,7 +61,7 @@ def solved_shapes(
             vertices = np.flatnonzero((near * influences.weights).sum(axis=1) > 0.05)
             offsets = size * rng.normal(size=(len(rows), len(vertices), 3)) / count
             blocks.append(ShapeBlock(of_block, rows, vertices, offsets.astype(np.float32)))
-    return SolvedShapes(hats, tuple(blocks), binding.vertex_count)
+    return SolvedShapes(hats, tuple(blocks), influences.vertex_count)
 
 
 def give_solved_shapes(
@@ -69,7 +74,8 @@ def give_solved_shapes(
         self: Binding, settings: Settings, object_to_armature: NDArray[np.float64] | None = None
     ) -> Deformation:
         if id(self) not in known:
-            known[id(self)] = self, solved_shapes(self, joints, size, combined)
+            of_mesh = (self.skeleton, self.influences)
+            known[id(self)] = self, solved_shapes(*of_mesh, joints, size, combined)
         found = original(self, settings, object_to_armature)
         return replace(found, solved=known[id(self)][1])
 
