@@ -42,7 +42,6 @@ import numpy as np
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s
 from .dual_quaternion import matrices_from_quaternions, quaternion_conjugate, rotate_vectors
 from .pose import Pose
-from .skeleton import Skeleton
 from .vectors import dots, smooth_step, unit_or
 
 MOST_JOINTS = 4
@@ -96,8 +95,9 @@ class PoseHats:
     """The hats of P listed poses of J joints, laid out so that a pose takes few calls.
 
     Attributes:
-        before, behind: shape (J,), int32, rows of a `Pose`: the end of the limb before the joint
-            and the start of the limb behind it (other rows than the bones where these are bendy).
+        before, behind: shape (J,), int32, the bones on either side. Whole bones, also where they
+            are bendy: automatic handles spread a bend over the segments of both, which point the
+            same way where they meet.
         frames: shape (J, 3, 3), `SolvedJoint.frame`.
         hinges: shape (J,), bool.
         joints: shape (P,), int32, whose pose each is.
@@ -118,7 +118,7 @@ class PoseHats:
     widths: Float64s
 
     @classmethod
-    def of(cls, joints: Sequence[SolvedJoint], skeleton: Skeleton) -> PoseHats:
+    def of(cls, joints: Sequence[SolvedJoint]) -> PoseHats:
         """The hats of joints, pose after pose, joint after joint.
 
         Raises:
@@ -135,8 +135,8 @@ class PoseHats:
         before = np.array([each.before for each in joints], np.int32)
         behind = np.array([each.behind for each in joints], np.int32)
         return cls(
-            skeleton.end_rows[before],
-            skeleton.start_rows[behind],
+            before,
+            behind,
             np.array([each.frame for each in joints]).reshape(-1, 3, 3),
             np.array([each.hinge for each in joints], np.bool_),
             np.repeat(np.arange(len(joints), dtype=np.int32), counts),

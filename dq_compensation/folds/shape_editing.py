@@ -309,7 +309,7 @@ class ShapeEditing:
             raise UserError(
                 f"The bone before {name} is not there any more. Remove the solved shapes of {name}."
             )
-        place, poses = _listed_pose(name, joint, skeleton, pose)
+        place, poses = _listed_pose(name, joint, pose)
         self.joints[row] = replace(self.joints[row], poses=poses)
         return row, place
 
@@ -336,7 +336,7 @@ class ShapeEditing:
             if len(block.joints) > len(wanted):
                 names = [self.names[self.joints[row].behind] for row in block.joints]
                 raise UserError(
-                    f"A solved shape of {listed(names, MOST_JOINTS)} stands on this one. Remove "
+                    f"The solved shape of {listed(names, MOST_JOINTS)} stands on this one. Remove "
                     "it first, and add it again when this one is there."
                 )
             left = ~same
@@ -431,7 +431,7 @@ def _new_joint(
         hinge,
         (),
     )
-    hats = PoseHats.of([replace(joint, hinge=False)], skeleton)
+    hats = PoseHats.of([replace(joint, hinge=False)])
     angle, azimuth, _ = (float(each[0]) for each in hats.measured(pose))
     _, toward, third = joint.frame
     if angle >= _APART:
@@ -454,12 +454,10 @@ def _bone_before(
 
 
 def _listed_pose(
-    name: str, joint: SolvedJoint, skeleton: Skeleton, pose: Pose
+    name: str, joint: SolvedJoint, pose: Pose
 ) -> tuple[int, tuple[tuple[float, float], ...]]:
     """The place of the current pose among those of a joint, and the poses, with it if it is new."""
-    angle, azimuth, fade = (
-        float(each[0]) for each in PoseHats.of([joint], skeleton).measured(pose)
-    )
+    angle, azimuth, fade = (float(each[0]) for each in PoseHats.of([joint]).measured(pose))
     if abs(angle) < _APART:
         raise UserError(f"{name} is as at rest, less than 3 degrees away. Pose it first.")
     if fade < 1.0:

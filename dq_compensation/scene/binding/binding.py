@@ -469,7 +469,7 @@ class Binding:
         if read.base != settings.acting_method:
             return None
         names = settings.bones_left_out("shapes_left_out")
-        bones = self.skeleton.bone_of_row[read.shapes.hats.behind].tolist()
+        bones = read.shapes.hats.behind.tolist()
         acting = tuple(self.skeleton.names[bone] not in names for bone in bones)
         if acting not in self._shapes:
             self._shapes.clear()

@@ -260,7 +260,7 @@ class KeptShapes:
                         (block.in_lengths @ frame_of(before.before, skeleton).T).astype(np.float32),
                     )
                 )
-        return SolvedShapes(PoseHats.of(found, skeleton), tuple(blocks), self.vertex_count)
+        return SolvedShapes(PoseHats.of(found), tuple(blocks), self.vertex_count)
 
 
 def frame_of(bone: int, skeleton: Skeleton) -> Float64s:
