@@ -42,7 +42,6 @@ import numpy as np
 from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s
 from .dual_quaternion import matrices_from_quaternions, quaternion_conjugate, rotate_vectors
 from .pose import Pose
-from .skeleton import Skeleton
 from .vectors import dots, smooth_step, unit_or
 
 MOST_JOINTS = 4
@@ -96,8 +95,9 @@ class PoseHats:
     """The hats of P listed poses of J joints, laid out so that a pose takes few calls.
 
     Attributes:
-        before, behind: shape (J,), int32, rows of a `Pose`: the end of the limb before the joint
-            and the start of the limb behind it (other rows than the bones where these are bendy).
+        before, behind: shape (J,), int32, the bones on either side. Whole bones, also where they
+            are bendy: automatic handles spread a bend over the segments of both, which point the
+            same way where they meet.
         frames: shape (J, 3, 3), `SolvedJoint.frame`.
         hinges: shape (J,), bool.
         joints: shape (P,), int32, whose pose each is.
@@ -118,7 +118,7 @@ class PoseHats:
     widths: Float64s
 
     @classmethod
-    def of(cls, joints: Sequence[SolvedJoint], skeleton: Skeleton) -> PoseHats:
+    def of(cls, joints: Sequence[SolvedJoint]) -> PoseHats:
         """The hats of joints, pose after pose, joint after joint.
 
         Raises:
@@ -135,8 +135,8 @@ class PoseHats:
         before = np.array([each.before for each in joints], np.int32)
         behind = np.array([each.behind for each in joints], np.int32)
         return cls(
-            skeleton.end_rows[before],
-            skeleton.start_rows[behind],
+            before,
+            behind,
             np.array([each.frame for each in joints]).reshape(-1, 3, 3),
             np.array([each.hinge for each in joints], np.bool_),
             np.repeat(np.arange(len(joints), dtype=np.int32), counts),
@@ -220,6 +220,19 @@ def _sum_of_rotations(first: Float64s, second: Float64s) -> Float64s:
     return unit_or(first + signs[:, None] * second, first)
 
 
+def mean_turn(joints: Int32s, rotations: Float64s, sizes: Float64s) -> Float64s:
+    """The turn of several joints, shape (3, 3): a rotation times a size.
+
+    Args:
+        joints: shape (c,), rising.
+        rotations, sizes: of `PoseHats.turns`.
+    """
+    each = rotations[joints]
+    each = np.where((each @ each[0] < 0.0)[:, None], -each, each)
+    mean = unit_or(each.sum(axis=0), each[0])
+    return np.asarray(matrices_from_quaternions(mean) * sizes[joints].mean(), np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class ShapeBlock:
     """The K shapes of one combination of joints, dense: each has an offset for each of m vertices.
@@ -235,6 +248,10 @@ class ShapeBlock:
     poses: Int32s
     vertices: Indices
     offsets: Float32s
+
+    def most_acting(self, hats: PoseHats) -> int:
+        """How many of its shapes act at once, at most: two poses of a hinge, four of a ball."""
+        return min(int(np.where(hats.hinges[self.joints], 2, 4).prod()), len(self.poses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,14 +303,9 @@ class SolvedShapes:
 
     def block_turns(self, pose: Pose) -> Float64s:
         """The turn of each block, shape (B, 3, 3): a rotation times a size."""
-        rotations, sizes = self.hats.turns(pose)
-        turns = np.zeros((len(self.blocks), 3, 3))
-        for row, block in enumerate(self.blocks):
-            each = rotations[block.joints]
-            each = np.where((each @ each[0] < 0.0)[:, None], -each, each)
-            mean = unit_or(each.sum(axis=0), each[0])
-            turns[row] = matrices_from_quaternions(mean) * sizes[block.joints].mean()
-        return turns
+        turns = self.hats.turns(pose)
+        found = [mean_turn(block.joints, *turns) for block in self.blocks]
+        return np.array(found).reshape(-1, 3, 3)
 
     def displacements(self, pose: Pose) -> tuple[Indices, Float64s]:
         """What is added to deformed vertices.

@@ -82,7 +82,7 @@ def _swing(azimuth: float, degrees: float) -> Array:
 
 def test_a_hinge_is_linear_between_its_poses() -> None:
     skeleton = _chain()
-    hats = PoseHats.of([_hinge(90, 45, 125, -30)], skeleton)
+    hats = PoseHats.of([_hinge(90, 45, 125, -30)])
     for angle in np.arange(-160.0, 161.0, 7.0):
         weights = hats.weights(_posed(skeleton, {1: _turn((1, 0, 0), angle)}))
         stops = [-30.0, 0.0, 45.0, 90.0, 125.0]
@@ -92,7 +92,7 @@ def test_a_hinge_is_linear_between_its_poses() -> None:
 
 def test_twists_of_either_bone_leave_the_angle_of_a_hinge() -> None:
     skeleton = _chain()
-    hats = PoseHats.of([_hinge(45, 90)], skeleton)
+    hats = PoseHats.of([_hinge(45, 90)])
     bent = _turn((1, 0, 0), 60) @ _turn(UP, 70)
     pose = _posed(skeleton, {0: _turn((1, 2, 3), 50), 1: bent})
     assert hats.weights(pose) == pytest.approx([2 / 3, 1 / 3], abs=EXACT)
@@ -101,7 +101,7 @@ def test_twists_of_either_bone_leave_the_angle_of_a_hinge() -> None:
 def test_a_ball_is_linear_in_angle_and_azimuth() -> None:
     skeleton = _chain()
     grid = [(azimuth, angle) for azimuth in (0, 90, 180, 270) for angle in (40, 100)]
-    hats = PoseHats.of([_ball(*grid)], skeleton)
+    hats = PoseHats.of([_ball(*grid)])
     for row, (azimuth, angle) in enumerate(grid):
         weights = hats.weights(_posed(skeleton, {2: _swing(azimuth, angle)}))
         assert weights == pytest.approx(np.eye(8)[row], abs=HELD)
@@ -115,7 +115,7 @@ def test_a_ball_is_linear_in_angle_and_azimuth() -> None:
 
 def test_a_single_spoke_gives_nothing_to_the_other_side() -> None:
     skeleton = _chain()
-    hats = PoseHats.of([_ball((0, 60))], skeleton)
+    hats = PoseHats.of([_ball((0, 60))])
     for azimuth, wanted in ((0, 1.0), (45, 0.5), (-45, 0.5), (90, 0.0), (180, 0.0), (-90, 0.0)):
         found = hats.weights(_posed(skeleton, {2: _swing(azimuth, 80)}))
         assert found == pytest.approx([wanted], abs=HELD), azimuth
@@ -124,7 +124,7 @@ def test_a_single_spoke_gives_nothing_to_the_other_side() -> None:
 def test_a_pose_twice_is_refused() -> None:
     for joint in (_hinge(40, 40), _hinge(0), _ball((0, 30), (90, 30), (0, 30))):
         with pytest.raises(ValueError, match="are one"):
-            PoseHats.of([joint], _chain())
+            PoseHats.of([joint])
 
 
 def _shapes(skeleton: Skeleton, random: np.random.Generator) -> SolvedShapes:
@@ -137,7 +137,7 @@ def _shapes(skeleton: Skeleton, random: np.random.Generator) -> SolvedShapes:
         (np.array([0, 1]), both, np.array([1, 4, 8])),
     ]
     return SolvedShapes(
-        PoseHats.of(joints, skeleton),
+        PoseHats.of(joints),
         tuple(
             ShapeBlock(
                 named.astype(np.int32),
@@ -220,7 +220,7 @@ def test_no_weight_jumps_on_random_ways() -> None:
         _hinge(45, 90, 125),
         _ball(*((azimuth, angle) for azimuth in (0, 90, 180, 270) for angle in (35, 70, 105))),
     ]
-    hats, step = PoseHats.of(joints, skeleton), np.radians(0.1)
+    hats, step = PoseHats.of(joints), np.radians(0.1)
     for _ in range(200):
         start = _turn(random.normal(size=3), 360 * random.random())
         axis, weights = random.normal(size=3), []
