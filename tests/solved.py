@@ -50,7 +50,7 @@ def solved_shapes(
         solved_joint(skeleton, bone, hinge=hinge)
         for bone, hinge in zip(bones, joints.values(), strict=True)
     ]
-    hats = PoseHats.of(made, skeleton)
+    hats = PoseHats.of(made)
     blocks = list[ShapeBlock]()
     for count in range(1, combined + 1):
         for first in range(len(made) - count + 1):

@@ -185,8 +185,9 @@ def _wanted(
     straight, differs = frozenset[str](), False
     if reads_mesh:
         bones |= measured_bones(deformation, binding.skeleton)
-        bones |= bones_of_solved(deformation.solved, binding.skeleton)
-        straight = straight_bones(deformation, examples, base, binding.skeleton)
+        of_solved = bones_of_solved(deformation.solved, binding.skeleton)
+        bones |= of_solved
+        straight = straight_bones(deformation, examples, base, binding.skeleton) | of_solved
         # Objects that share the mesh may need other attributes in it.
         bound = _bound_to(skinned) if others else ()
         differs = any(

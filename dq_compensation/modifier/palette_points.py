@@ -37,7 +37,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Booleans, Float32s, Float64s, Floats, Int32s, Int64s, Integers
+from ..arrays import Booleans, Float32s, Float64s, Floats, Int32s, Int64s
 from ..core.skeleton import Skeleton
 from ..core.vectors import cross, dots, unit_or
 from ..scene.blender.armature import armature_of, deforming_bones
@@ -240,17 +240,6 @@ def rows_of_bones(palette: bpy.types.Object, names: tuple[str, ...]) -> Int64s:
         ends, straight = posed or hooked, hooked or posed
         if ends:
             rows[bone] = straight[0], ends[0], ends[-1]
-    return rows
-
-
-def rows_of_pose(skeleton: Skeleton, bone_rows: Integers) -> Integers:
-    """The palette row of each row of a pose, shape (R,): of bones, of the ends of bendy bones."""
-    rows = np.full(skeleton.row_count, IDENTITY_ROW)
-    rows[: skeleton.bone_count] = bone_rows[: skeleton.bone_count, 0]
-    if skeleton.bendy is not None:
-        bones = skeleton.bendy.bones
-        rows[skeleton.start_rows[bones]] = bone_rows[bones, 1]
-        rows[skeleton.end_rows[bones]] = bone_rows[bones, 2]
     return rows
 
 

@@ -71,7 +71,7 @@ from .palette_object import (
     ensure_palette,
     is_intact,
 )
-from .palette_points import rows_of_bones, rows_of_pose
+from .palette_points import rows_of_bones
 from .soft_copies import ensure_linear_copy, ensure_soft_copy, is_tied
 from .solved_points import SolvedLayout, ensure_solved_points, state_of_points
 from .vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
@@ -198,7 +198,7 @@ def _state_of_solved(seen: Seen) -> dict[str, object]:
 def _apply_solved(wanted: Wanted) -> None:
     solved, skeleton = wanted.deformation.solved, wanted.binding.skeleton
     if solved is not None and wanted.palette is not None:
-        rows = rows_of_pose(skeleton, rows_of_bones(wanted.palette, skeleton.names))
+        rows = rows_of_bones(wanted.palette, skeleton.names)[:, 0]
         wanted.solved = SolvedLayout.of(solved, rows)
         if wanted.solved is not None:
             wanted.points = ensure_solved_points(wanted.skinned, wanted.solved)

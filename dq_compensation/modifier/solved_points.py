@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import Booleans, Float32s, Float64s, Int32s, Integers
 from ..core.skeleton import Skeleton
-from ..core.solved_shapes import PoseHats, ShapeBlock, SolvedShapes
+from ..core.solved_shapes import ShapeBlock, SolvedShapes
 from ..scene.binding.content import digest
 from ..scene.blender.mesh import mesh_of, write_attribute
 from ..scene.blender.own_objects import SOLVED_POINTS_PROPERTY, new_hidden, place_at
@@ -59,11 +59,11 @@ class SolvedLayout:
     rows: Int32s
 
     @classmethod
-    def of(cls, solved: SolvedShapes, rows_of_pose: Integers) -> SolvedLayout | None:
+    def of(cls, solved: SolvedShapes, row_of_bone: Integers) -> SolvedLayout | None:
         """Lay them out; None without any.
 
         Args:
-            rows_of_pose: the palette row of each row of a pose.
+            row_of_bone: the palette row of each bone as one straight bone.
         """
         blocks = [each for each in solved.blocks if len(each.vertices) and len(each.poses)]
         if not blocks:
@@ -74,7 +74,7 @@ class SolvedLayout:
         shapes[:, 1:] = -1.0
         shapes[:count, 0, 0] = shapes[:count, 0, 1] = np.arange(count)
         first, rows = np.zeros((count, n), np.int32), np.zeros((count, n), np.int32)
-        poses = _listed(solved, rows_of_pose)
+        poses = _listed(solved, row_of_bone)
         start = HEADER_POINTS + poses.size // 3 + shapes.size // 3
         shape, offsets = count, list[Float32s]()
         for slot, of_slot in enumerate(slots):
@@ -89,18 +89,18 @@ class SolvedLayout:
                 shape, start = shape + k, start + k * m
         header = np.array([[solved.hats.count, len(shapes), 0.0]])
         tables = (header, poses.reshape(-1, 3), shapes.reshape(-1, 3), *offsets)
-        most = tuple(max(_most_acting(each, solved.hats) for each in slot) for slot in slots)
+        most = tuple(max(each.most_acting(solved.hats) for each in slot) for slot in slots)
         joints = max(len(block.joints) for block in blocks)
         points = np.concatenate(tables).astype(np.float32)
         return cls(SolvedCounts(most, joints), points, first, rows)
 
 
-def _listed(solved: SolvedShapes, rows_of_pose: Integers) -> Float64s:
+def _listed(solved: SolvedShapes, row_of_bone: Integers) -> Float64s:
     """The table of listed poses, shape (P, POSE_POINTS, 3)."""
     hats, joint = solved.hats, solved.hats.joints
     found = np.zeros((hats.count, POSE_POINTS, 3))
-    found[:, 0, 0] = rows_of_pose[hats.before[joint]]
-    found[:, 0, 1] = rows_of_pose[hats.behind[joint]]
+    found[:, 0, 0] = row_of_bone[hats.before[joint]]
+    found[:, 0, 1] = row_of_bone[hats.behind[joint]]
     found[:, 0, 2] = hats.hinges[joint]
     found[:, 1:3] = hats.frames[joint, :2]
     found[:, 3] = hats.angles
@@ -108,20 +108,9 @@ def _listed(solved: SolvedShapes, rows_of_pose: Integers) -> Float64s:
     return found
 
 
-def _most_acting(block: ShapeBlock, hats: PoseHats) -> int:
-    """How many shapes of a block act at once, at most: two of a hinge or a spoke, by two spokes."""
-    most = 1
-    for joint in block.joints.tolist():
-        listed = hats.joints == joint
-        _, counts = np.unique(hats.azimuths[listed], return_counts=True)
-        # Two neighbouring spokes, the longest ones to be safe.
-        most *= int(np.sort(counts.clip(max=2))[-2:].sum())
-    return min(most, len(block.poses))
-
-
 def _slots(blocks: list[ShapeBlock], solved: SolvedShapes) -> list[list[ShapeBlock]]:
     """The blocks of each slot."""
-    order = sorted(blocks, key=lambda each: (-_most_acting(each, solved.hats), -len(each.vertices)))
+    order = sorted(blocks, key=lambda each: (-each.most_acting(solved.hats), -len(each.vertices)))
     found: list[tuple[Booleans, list[ShapeBlock]]] = []
     for block in order:
         free = (slot for slot in found if not slot[0][block.vertices].any())
@@ -138,8 +127,8 @@ def bones_of_solved(solved: SolvedShapes | None, skeleton: Skeleton) -> frozense
     """The bones on either side of joints with solved shapes."""
     if solved is None:
         return frozenset()
-    rows = np.concatenate((solved.hats.before, solved.hats.behind))
-    return frozenset(skeleton.names[bone] for bone in skeleton.bone_of_row[rows].tolist())
+    bones = np.concatenate((solved.hats.before, solved.hats.behind))
+    return frozenset(skeleton.names[bone] for bone in bones.tolist())
 
 
 def ensure_solved_points(skinned: SkinnedObject, layout: SolvedLayout) -> bpy.types.Object:

@@ -61,7 +61,7 @@ from .attribute_names import (
     numbered,
     slots_for,
 )
-from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones, rows_of_pose
+from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
 from .solved_points import SolvedLayout
 
 # A custom property of the mesh: the record of what its attributes were written from.
@@ -272,7 +272,7 @@ def _of_compensation(
         values = _of_measured(binding, compensation, bone_rows, tables)
     else:
         assert isinstance(compensation, PublishedCompensation)
-        values = _of_pairs(compensation, rows_of_pose(binding.skeleton, bone_rows), tables)
+        values = _of_pairs(compensation, _rows_of_pose(binding.skeleton, bone_rows), tables)
     values[AMOUNT] = compensation.amounts
     if compensation.swings is not None and compensation.swings.acts:
         values |= _of_swings(compensation.swings, bone_rows, tables)
@@ -413,6 +413,17 @@ def _of_pairs(
     table[:, :2, :3] = published.limb_directions[published.skeleton.bone_of_row[pairs]]
     table[:, :2, 3] = rows_of_pose[pairs]
     return {PAIR: tables.points_of(PAIR_ROWS, table.reshape(-1, 16))[of_vertex]}
+
+
+def _rows_of_pose(skeleton: Skeleton, bone_rows: Integers) -> Integers:
+    """The palette row of each row of a pose, shape (R,): of bones, of the ends of bendy bones."""
+    rows = np.full(skeleton.row_count, IDENTITY_ROW)
+    rows[: skeleton.bone_count] = bone_rows[: skeleton.bone_count, 0]
+    if skeleton.bendy is not None:
+        bones = skeleton.bendy.bones
+        rows[skeleton.start_rows[bones]] = bone_rows[bones, 1]
+        rows[skeleton.end_rows[bones]] = bone_rows[bones, 2]
+    return rows
 
 
 def _of_joints(
