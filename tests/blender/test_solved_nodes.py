@@ -6,6 +6,8 @@ tenth of the limb's radius, so that a wrong weight of 1 % is seen.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import bpy
 import numpy as np
 import pytest
@@ -14,11 +16,20 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.modifier.attribute_names import SOLVED_INPUT
 from dq_compensation.modifier.base import base_for
-from dq_compensation.modifier.modifier_inputs import get_input
+from dq_compensation.modifier.modifier_inputs import get_input, get_inputs
 from dq_compensation.scene.blender.own_objects import SOLVED_POINTS_PROPERTY, is_hidden
 from dq_compensation.scene.stack import record_of_tree
-from tests.blender.enabled_scenes import check, distance, enable, error, ours
+from tests.blender.enabled_scenes import (
+    check,
+    distance,
+    enable,
+    error,
+    ours,
+    select,
+    without_addon,
+)
 from tests.blender.scene_builders import evaluated_positions, new_file
+from tests.blender.solved_scenes import DEPTH, ELBOW, WRIST, limb_with_shapes, plain, pose
 from tests.limb import RADIUS, build_bendy_limb, build_limb, pose_limb
 from tests.replaced_functions import replace_everywhere
 from tests.solved import give_solved_shapes
@@ -200,3 +211,89 @@ def test_edited_points_are_written_again(monkeypatch: pytest.MonkeyPatch) -> Non
     check()
     assert error(obj) <= TOLERANCE
     assert distance(evaluated_positions(obj), without(obj)) > SIZE
+
+
+# Through what scripts and users call.
+
+
+@pytest.fixture
+def limb_and_rig() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """An enabled limb with shapes that a script has added."""
+    new_file()
+    obj, rig = build_limb()
+    enable(obj)
+    limb_with_shapes(obj, rig)
+    check()
+    return obj, rig
+
+
+def shown_error(obj: bpy.types.Object, rig: bpy.types.Object) -> float:
+    """The error in a pose in which all shapes act, which is seen."""
+    pose(rig, Lower=80.0, Hand=40.0)
+    check()
+    assert distance(evaluated_positions(obj), plain(obj)) > 0.1 * DEPTH
+    return error(obj)
+
+
+def test_shapes_that_a_script_adds_are_shown(limb_and_rig: tuple[bpy.types.Object, ...]) -> None:
+    obj, rig = limb_and_rig
+    assert shown_error(obj, rig) <= TOLERANCE
+    api.remove_solved_shapes(obj)
+    check()
+    assert SOLVED_INPUT not in get_inputs(ours(obj))
+    assert not [each for each in bpy.data.objects if is_hidden(each, SOLVED_POINTS_PROPERTY)]
+    assert error(obj) <= TOLERANCE
+
+
+def test_a_joint_that_is_left_out_and_back(limb_and_rig: tuple[bpy.types.Object, ...]) -> None:
+    obj, rig = limb_and_rig
+    shown_error(obj, rig)
+    for left_out in (WRIST, f"{ELBOW}, {WRIST}", ""):
+        obj.dq_compensation.shapes_left_out = left_out
+        check()
+        assert error(obj) <= TOLERANCE
+    assert distance(evaluated_positions(obj), plain(obj)) > 0.1 * DEPTH
+
+
+def test_a_saved_file_shows_them_without_the_add_on(
+    limb_and_rig: tuple[bpy.types.Object, ...], tmp_path: Path
+) -> None:
+    obj, rig = limb_and_rig
+    shown_error(obj, rig)
+    shown = evaluated_positions(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "limb.blend"))
+    found = without_addon(tmp_path / "limb.blend", f"shown({obj.name!r})")
+    assert distance(np.array(found), shown) <= 1e-6
+
+
+def test_undo_and_redo(limb_and_rig: tuple[bpy.types.Object, ...]) -> None:
+    obj, rig = limb_and_rig
+    name, rig_name = obj.name, rig.name
+    shown_error(obj, rig)
+    bpy.ops.ed.undo_push(message="with shapes")
+    api.remove_solved_shapes(obj)
+    check()
+    bpy.ops.ed.undo_push(message="removed")
+    for step in (bpy.ops.ed.undo, bpy.ops.ed.redo, bpy.ops.ed.undo):
+        step()
+        check()
+        obj, rig = bpy.data.objects[name], bpy.data.objects[rig_name]
+        assert error(obj) <= TOLERANCE
+    assert shown_error(obj, rig) <= TOLERANCE
+
+
+def test_duplicates_and_renamed_bones(limb_and_rig: tuple[bpy.types.Object, ...]) -> None:
+    obj, rig = limb_and_rig
+    select(obj)
+    assert bpy.ops.object.duplicate() == {"FINISHED"}
+    twin = bpy.context.view_layer.objects.active
+    check()
+    assert shown_error(obj, rig) <= TOLERANCE
+    assert error(twin) <= TOLERANCE
+    rig.data.bones["Lower"].name = "Forearm"
+    check()
+    assert error(obj) <= TOLERANCE
+    assert error(twin) <= TOLERANCE
+    rig.pose.bones["Forearm"].rotation_euler.z = 1.0
+    check()
+    assert error(obj) <= TOLERANCE
