@@ -28,7 +28,7 @@ from ..errors import UserError, raise_refusal
 from ..lifecycle.enabling import settings_changed
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import softness_of
+from ..scene.binding.content import shapes_refusal, softness_of
 from ..scene.binding.kept_shapes import (
     KeptBlock,
     KeptShapes,
@@ -95,7 +95,7 @@ class SolvedShape:
     acts: bool
 
 
-def shapes_refusal(obj: Object) -> str | None:
+def editing_refusal(obj: Object) -> str | None:
     """Why the solved shapes of an object cannot be changed, or None; cheap."""
     if obj.override_library is not None:
         return f"{obj.name} is linked from another file. {_ADVICE_LINKED}"
@@ -145,7 +145,7 @@ def remove_shapes(obj: Object, joints: Collection[str] | None = None) -> int:
     Raises:
         UserError: the object is linked, or has no shapes of such a joint; nothing has changed.
     """
-    raise_refusal(shapes_refusal(obj))
+    raise_refusal(editing_refusal(obj))
     kept = kept_shapes(obj)
     names = names_of_shapes(obj)
     bones = [] if kept is None else [names[joint.behind] for joint in kept.joints]
@@ -189,15 +189,10 @@ class ShapeEditing:
             UserError: they cannot be changed, or new ones cannot go with them.
             BindingError: the object cannot be deformed.
         """
-        raise_refusal(shapes_refusal(obj))
+        raise_refusal(editing_refusal(obj))
         binding = binding_with_current_softness(obj, depsgraph)
         settings = replace(Settings.of(obj), factor=1.0, shapes_left_out="")
-        if binding.followed:
-            names = listed(binding.followed)
-            raise UserError(
-                f"Solved shapes do not act on {obj.name}, which gets other vertices from {names}. "
-                f"Apply {names}, or move the Armature modifier above."
-            )
+        raise_refusal(shapes_refusal(SkinnedObject(obj)))
         kept, count = kept_shapes(obj), binding.vertex_count
         if kept is None or not kept.blocks:
             softness = softness_of(SkinnedObject(obj)) if settings.compensates else 0.0
