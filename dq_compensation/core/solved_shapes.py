@@ -250,8 +250,14 @@ class ShapeBlock:
     offsets: Float32s
 
     def most_acting(self, hats: PoseHats) -> int:
-        """How many of its shapes act at once, at most: two poses of a hinge, four of a ball."""
-        return min(int(np.where(hats.hinges[self.joints], 2, 4).prod()), len(self.poses))
+        """How many of its shapes act at once, at most: two poses of a hinge or of a spoke."""
+        most = 1
+        for joint in self.joints.tolist():
+            ways = hats.azimuths[hats.joints == joint]
+            _, counts = np.unique(ways, return_counts=True)
+            # Of a ball those of two neighbouring spokes; whichever they are.
+            most *= int(np.sort(counts.clip(max=2))[-2:].sum())
+        return min(most, len(self.poses))
 
 
 @dataclass(frozen=True, eq=False)
