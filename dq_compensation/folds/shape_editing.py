@@ -55,7 +55,7 @@ JOINT_KINDS: tuple[JointKind, ...] = get_args(JointKind)
 # Radians: poses that are nearer are the same, those up to the second number cannot be told apart.
 _SAME, _APART = 1e-4, np.radians(3.0)
 # How surely one limb continues the other from which a joint is taken for a hinge.
-_HINGE = 0.5
+_HINGE = 0.9
 # Offsets below this part of the size are rounding.
 _ROUNDING = 1e-6
 # Where less of a shape can act, it has no offset.
