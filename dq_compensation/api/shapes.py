@@ -37,13 +37,13 @@ def add_solved_shape(
 
     Other joints may be posed, too. A shape of several joints acts where all of them are posed, on
     top of those of fewer of them: add these first. The shapes of a mesh act with the method with
-    which the first one was made.
+    which the first one was made. Example poses on that base keep the shapes that they show.
 
     Args:
         obj: a mesh object with an Armature modifier, enabled or not.
         joints: one to four bones, at whose heads the joints are.
         positions: shape (n, 3), object space, the vertices as they are to be in this pose, with all
-            of the compensation.
+            of the compensation, and without example poses.
         kind: of joints that have no shape yet: 'HINGE' bends in one plane, as it is bent now;
             'BALL' swings to all sides; 'AUTO' finds it from the limbs.
         depsgraph: the state with the pose; by default the current one.

@@ -25,10 +25,12 @@ from ..core.solved_shapes import (
 )
 from ..core.vectors import extent, transformed_points, two_across, unit_or
 from ..errors import UserError, raise_refusal
+from ..examples.authoring import authoring_refusal
+from ..examples.posed_copy import keep_shown, shown_shapes
 from ..lifecycle.enabling import settings_changed
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
-from ..scene.binding.content import softness_of
+from ..scene.binding.content import shapes_refusal, softness_of
 from ..scene.binding.kept_shapes import (
     KeptBlock,
     KeptShapes,
@@ -43,7 +45,7 @@ from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings, is_enabled
+from ..scene.settings.object_settings import Settings, is_enabled, settings_of
 from ..wording import listed
 
 JointKind = Literal["AUTO", "HINGE", "BALL"]
@@ -53,7 +55,7 @@ JOINT_KINDS: tuple[JointKind, ...] = get_args(JointKind)
 # Radians: poses that are nearer are the same, those up to the second number cannot be told apart.
 _SAME, _APART = 1e-4, np.radians(3.0)
 # How surely one limb continues the other from which a joint is taken for a hinge.
-_HINGE = 0.5
+_HINGE = 0.9
 # Offsets below this part of the size are rounding.
 _ROUNDING = 1e-6
 # Where less of a shape can act, it has no offset.
@@ -95,11 +97,14 @@ class SolvedShape:
     acts: bool
 
 
-def shapes_refusal(obj: Object) -> str | None:
+def editing_refusal(obj: Object) -> str | None:
     """Why the solved shapes of an object cannot be changed, or None; cheap."""
     if obj.override_library is not None:
         return f"{obj.name} is linked from another file. {_ADVICE_LINKED}"
-    return linked_refusal(obj.name, [obj], _ADVICE_LINKED)
+    if reason := linked_refusal(obj.name, [obj], _ADVICE_LINKED):
+        return reason
+    # They are written, too.
+    return authoring_refusal(obj) if len(settings_of(obj).examples) else None
 
 
 def list_shapes(obj: Object) -> list[SolvedShape]:
@@ -145,7 +150,7 @@ def remove_shapes(obj: Object, joints: Collection[str] | None = None) -> int:
     Raises:
         UserError: the object is linked, or has no shapes of such a joint; nothing has changed.
     """
-    raise_refusal(shapes_refusal(obj))
+    raise_refusal(editing_refusal(obj))
     kept = kept_shapes(obj)
     names = names_of_shapes(obj)
     bones = [] if kept is None else [names[joint.behind] for joint in kept.joints]
@@ -167,7 +172,7 @@ class ShapeEditing:
 
     Attributes:
         obj, depsgraph: the mesh object, and where its pose and its shape come from.
-        settings: with all of the compensation, and all joints switched on.
+        settings: with all of the compensation, all joints switched on, and without example poses.
         names: of bones, by their numbers in `joints`.
         joints, blocks: as `KeptShapes` has them.
     """
@@ -189,15 +194,10 @@ class ShapeEditing:
             UserError: they cannot be changed, or new ones cannot go with them.
             BindingError: the object cannot be deformed.
         """
-        raise_refusal(shapes_refusal(obj))
+        raise_refusal(editing_refusal(obj))
         binding = binding_with_current_softness(obj, depsgraph)
-        settings = replace(Settings.of(obj), factor=1.0, shapes_left_out="")
-        if binding.followed:
-            names = listed(binding.followed)
-            raise UserError(
-                f"Solved shapes do not act on {obj.name}, which gets other vertices from {names}. "
-                f"Apply {names}, or move the Armature modifier above."
-            )
+        settings = replace(Settings.of(obj), by_example=False, factor=1.0, shapes_left_out="")
+        raise_refusal(shapes_refusal(SkinnedObject(obj)))
         kept, count = kept_shapes(obj), binding.vertex_count
         if kept is None or not kept.blocks:
             softness = softness_of(SkinnedObject(obj)) if settings.compensates else 0.0
@@ -222,7 +222,8 @@ class ShapeEditing:
         """Let joints show a shape in a pose; one that is there already is replaced.
 
         All other joints may be posed, too: what they add is part of the pose. What is kept is what
-        the deformer and the shapes of fewer of these joints lack, with all of the compensation.
+        the deformer and the shapes of fewer of these joints lack, with all of the compensation and
+        without example poses, which lie above.
 
         Args:
             joints: the bones behind them, one to `MOST_JOINTS`.
@@ -369,7 +370,13 @@ class ShapeEditing:
 
 
 def _keep(obj: Object, kept: KeptShapes, names: Sequence[str]) -> None:
-    """Write shapes without joints and bones that none of them names; the object follows."""
+    """Write shapes without joints and bones that none of them names; the object follows.
+
+    Example poses on the same base keep the shapes that they show.
+    """
+    settings = settings_of(obj)
+    is_base = bool(len(settings.examples)) and settings.example_base == kept.base
+    shown = shown_shapes(obj) if is_base else []
     used = sorted({int(row) for block in kept.blocks for row in block.joints})
     if not used:
         keep_shapes(obj, None, ())
@@ -389,6 +396,7 @@ def _keep(obj: Object, kept: KeptShapes, names: Sequence[str]) -> None:
         keep_shapes(obj, kept, [names[bone] for bone in bones])
     if is_enabled(obj):
         settings_changed(obj)
+    keep_shown(obj, shown)
 
 
 def _require_possible(

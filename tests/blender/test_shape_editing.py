@@ -9,6 +9,9 @@ from mathutils import Matrix
 
 from dq_compensation import api
 from dq_compensation.errors import UserError
+from dq_compensation.examples.authoring import add_example, give_shape
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from tests.blender.scene_builders import edit_mode
 from tests.blender.solved_scenes import (
     DEPTH,
@@ -308,3 +311,38 @@ def test_each_bone_below_a_control_of_its_own(limb: Limb) -> None:
     assert api.solved_shapes(obj)[0].poses[0].angle == pytest.approx(80.0, abs=1e-3)
     pose(armature, **{"Upper control": 80})
     assert np.abs(api.evaluate(obj) - plain(obj)).max() < 1e-6
+
+
+def test_sculpted_examples_keep_their_look(limb: Limb) -> None:
+    """In its pose an example shows what was sculpted, whatever is solved below it."""
+    obj, armature = limb
+    settings = obj.dq_compensation
+    settings.method, settings.example_base = "SPHERICAL_JOINT_BY_EXAMPLE", "COMPENSATED"
+    pose(armature, Lower=100)
+    graph = bpy.context.evaluated_depsgraph_get()
+    index, captured = add_example(obj, ELBOW, graph, "bent")
+    give_shape(obj, index, captured, api.evaluate(obj) + fold(ELBOW, -0.5))
+    bpy.context.view_layer.update()
+    sculpted, key = api.evaluate(obj), np.array(_key_of_example(obj))
+    support = support_weights(bind(obj), ELBOW) == 1.0
+    assert support[np.abs(fold(ELBOW)).max(axis=1) > 1e-3].all()
+    settings.method = "COMPENSATED"
+    wanted = plain(obj) + fold(ELBOW)
+    settings.method = "SPHERICAL_JOINT_BY_EXAMPLE"
+    api.add_solved_shape(obj, [ELBOW], wanted)
+    bpy.context.view_layer.update()
+    # The solution of `give_shape` ends at 2e-7 of the size, or where float32 keys do.
+    assert apart(api.evaluate(obj)[support], sculpted[support]) < 1e-5
+    assert np.abs(np.array(_key_of_example(obj)) - key).max() > 0.5 * DEPTH
+    assert api.solved_shapes(obj)[0].acts
+    api.change_settings(obj, method="COMPENSATED")
+    assert apart(api.evaluate(obj), wanted) < EXACT
+    api.change_settings(obj, method="SPHERICAL_JOINT_BY_EXAMPLE")
+    api.remove_solved_shapes(obj)
+    bpy.context.view_layer.update()
+    assert apart(api.evaluate(obj)[support], sculpted[support]) < 1e-5
+
+
+def _key_of_example(obj: bpy.types.Object) -> list[list[float]]:
+    key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
+    return [list(point.co) for point in key.data]

@@ -478,6 +478,13 @@ class Binding:
         return found if found.blocks else None
 
     @cached_property
+    def bones_with_shapes(self) -> frozenset[str]:
+        """The bones at whose heads the mesh has solved shapes, whether they act or not."""
+        shapes = None if self.solved is None else self.solved.shapes
+        bones = [] if shapes is None else shapes.hats.behind.tolist()
+        return frozenset(self.skeleton.names[bone] for bone in bones)
+
+    @cached_property
     def bends(self) -> bool:
         """Whether a bendy bone moves a vertex."""
         if self.skeleton.bendy is None:

@@ -291,11 +291,20 @@ def acts(modifier: bpy.types.Modifier) -> bool:
 
 def examples_refusal(skinned: SkinnedObject) -> str | None:
     """Why example poses do not act on an object that can be deformed, or None; cheap."""
+    return _refusal_of_followed(skinned, "Example poses")
+
+
+def shapes_refusal(skinned: SkinnedObject) -> str | None:
+    """Likewise of solved shapes."""
+    return _refusal_of_followed(skinned, "Solved shapes")
+
+
+def _refusal_of_followed(skinned: SkinnedObject, what: str) -> str | None:
     names = listed([each.name for each in followed_modifiers(skinned)])
     if not names:
         return None
     return (
-        f"Example poses do not act on {skinned.obj.name}, which gets other vertices from {names}. "
+        f"{what} do not act on {skinned.obj.name}, which gets other vertices from {names}. "
         f"Apply {names}, or move the Armature modifier above."
     )
 
