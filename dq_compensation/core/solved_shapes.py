@@ -302,6 +302,15 @@ class SolvedShapes:
         each = [block.vertices for block in self.blocks]
         return np.unique(np.concatenate(each)) if each else np.zeros(0, np.intp)
 
+    @cached_property
+    def reach(self) -> Float64s:
+        """How far any pose may move each vertex, shape (n,), without scaled bones."""
+        found = np.zeros(self.vertex_count)
+        for block in self.blocks:
+            # The weights of a block never add up to more than 1.
+            found[block.vertices] += np.linalg.norm(block.offsets, axis=2).max(axis=0, initial=0.0)
+        return found
+
     def shape_weights(self, pose: Pose) -> list[Float64s]:
         """The weight of each shape, block by block, each of shape (K,)."""
         weights = self.hats.weights(pose)

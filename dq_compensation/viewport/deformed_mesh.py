@@ -43,7 +43,7 @@ from .kernels import (
     pack_influences,
 )
 from .shaders import pass_shader, skinning_shader
-from .solved_shapes import OFFSETS, WEIGHTS, counts_of, solved_of
+from .shape_textures import OFFSETS, WEIGHTS, counts_of, solved_of
 
 
 class KeyOffsets(dict[str, GPUTexture]):

@@ -29,7 +29,7 @@ from .kernels import (
     Kernel,
     PosePaletteLayout,
 )
-from .solved_shapes import OFFSETS, WEIGHTS
+from .shape_textures import OFFSETS, WEIGHTS
 
 # Reads the bodies of shaders from the folder ``shaders``, with their includes.
 

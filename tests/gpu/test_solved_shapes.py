@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import bpy
 import numpy as np
 import pytest
 
@@ -15,11 +16,20 @@ from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skinning import joint_sets
+from dq_compensation.pipeline.crowds.crowd_display import CrowdMesh
+from dq_compensation.scene.binding.bind import bind
+from dq_compensation.session.status import status_of
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList
 from dq_compensation.viewport.kernels import wanted_layout
+from dq_compensation.viewport.members import member_of
+from tests.blender.solved_scenes import DEPTH, ELBOW, WRIST, limb_with_shapes, plain
 from tests.gpu.one_instance import deform_in
+from tests.gpu.test_batches import Drawing, assert_as_if_alone, positions, sizes
+from tests.gpu.test_batches import pose as pose_arm
+from tests.gpu.test_crowds import Scene
 from tests.gpu.test_measured_compensation import TOLERANCE, UNEQUAL_SPACES
+from tests.limb import build_limb
 from tests.solved import solved_shapes
 
 # A finger in a row, so that up to four neighbours combine; hinges and balls.
@@ -88,10 +98,10 @@ def test_each_instance_has_its_own_weights(
     for chosen in (None, InstanceList(np.array([0, 2])).part(0, 3)):
         deformed.deform(deformation, given, given.groups[0], shares=shares, chosen=chosen)
         found = deformed.read_positions()
-        for pose, (factor, _), positions in zip(poses, shares.tolist(), found, strict=True):
+        for pose, (factor, _), moved in zip(poses, shares.tolist(), found, strict=True):
             rest = human.rest.astype(np.float64)
             expected, _ = deform(replace(deformation, factor=factor), rest, None, pose)
-            assert np.abs(positions - expected).max() / human.size <= TOLERANCE
+            assert np.abs(moved - expected).max() / human.size <= TOLERANCE
 
 
 def test_they_cost_nothing_where_there_are_none(
@@ -108,3 +118,70 @@ def test_they_cost_nothing_where_there_are_none(
         found, deform_in(deformed, replace(deformation, solved=None), pose)
     )
     assert "shape_weights" not in deformed._posed
+
+
+def limb_that_folds() -> tuple[bpy.types.Object, bpy.types.Object]:
+    obj, rig = build_limb()
+    limb_with_shapes(obj, rig)
+    return obj, rig
+
+
+def test_copies_are_one_batch(addon: None) -> None:
+    """Until another joint is left out on one of them."""
+    pairs = [limb_that_folds()]
+    for number in range(1, 3):
+        obj, rig = (each.copy() for each in pairs[0])
+        for each in (obj, rig):
+            bpy.context.scene.collection.objects.link(each)
+        obj.parent = obj.modifiers[0].object = rig
+        rig.location.x = 2.0 * number
+        pairs.append((obj, rig))
+    for number, (_, rig) in enumerate(pairs):
+        pose_arm(rig, 0.3 + 0.4 * number)
+        rig.pose.bones["Hand"].rotation_euler.z = 0.8
+    bpy.context.view_layer.update()
+    for obj, _ in pairs:
+        status_of(obj).binding = bind(obj)
+    draw = Drawing([obj for obj, _ in pairs])
+    found = draw()
+    assert sizes(found) == [3]
+    assert_as_if_alone(found)
+    last = pairs[-1][0]
+    moved = np.linalg.norm(positions(found)[last.name] - plain(last), axis=1).max()
+    assert moved > 0.1 * DEPTH
+    last.dq_compensation.shapes_left_out = "Lower"
+    found = draw()
+    assert sizes(found) == [1, 2]
+    assert_as_if_alone(found)
+
+
+@pytest.mark.parametrize("method", ["COMPENSATED", "LINEAR"])
+def test_figures_that_play_takes_have_them(
+    addon: None, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def build() -> tuple[bpy.types.Object, bpy.types.Object]:
+        obj, rig = build_limb()
+        obj.dq_compensation.method = method
+        limb_with_shapes(obj, rig)
+        return obj, rig
+
+    scene = Scene(monkeypatch, build)
+    for scene.frame in (1.0, 8.3, 14.0):
+        scene.assert_as_in_core(scene.draw())
+    with_shapes = scene.expected(14.0)
+    scene.obj.dq_compensation.shapes_left_out = f"{ELBOW}, {WRIST}"
+    assert np.abs(with_shapes - scene.expected(14.0)).max() > 0.1 * DEPTH
+
+
+def test_spheres_of_figures_are_as_large_as_they_reach(addon: None) -> None:
+    obj, _ = limb_that_folds()
+    bpy.context.view_layer.update()
+    member = member_of(obj, bind(obj), bpy.context.evaluated_depsgraph_get())
+    mesh = CrowdMesh(member)
+    solved = mesh.deformation.solved
+    assert solved is not None
+    assert solved.reach.max() >= 0.9 * DEPTH
+    with_shapes = mesh.balls().radii
+    mesh.deformation = replace(mesh.deformation, solved=None)
+    grown = with_shapes - mesh.balls().radii
+    assert 0.0 < grown.max() <= solved.reach.max() + 1e-9
