@@ -296,6 +296,15 @@ class SolvedShapes:
         blocks = tuple(each for each in self.blocks if acting[each.joints].all())
         return self if len(blocks) == len(self.blocks) else replace(self, blocks=blocks)
 
+    def without(self, vertices: Booleans) -> SolvedShapes:
+        """The same without some vertices; shape (n,), True for those."""
+        blocks = []
+        for each in self.blocks:
+            stays = ~vertices[each.vertices]
+            kept = each.vertices[stays], np.ascontiguousarray(each.offsets[:, stays])
+            blocks.append(replace(each, vertices=kept[0], offsets=kept[1]))
+        return replace(self, blocks=tuple(blocks)) if vertices.any() else self
+
     @cached_property
     def vertices(self) -> Indices:
         """The vertices that any shape may move, rising."""

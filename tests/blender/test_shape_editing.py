@@ -346,3 +346,23 @@ def test_sculpted_examples_keep_their_look(limb: Limb) -> None:
 def _key_of_example(obj: bpy.types.Object) -> list[list[float]]:
     key = obj.data.shape_keys.key_blocks[obj.dq_compensation.examples[0].key]
     return [list(point.co) for point in key.data]
+
+
+def test_what_another_armature_mixes_in_gets_none(limb: Limb) -> None:
+    """Where an Armature modifier acts in part and another is mixed in, no evaluator compensates."""
+    obj, armature = limb
+    pose(armature, Lower=80)
+    base, wanted = api.evaluate(obj), add(obj, [ELBOW], fold(ELBOW))
+    half = np.arange(800) % 2 == 0
+    group = obj.vertex_groups.new(name="Mask")
+    for share, vertices in ((1.0, ~half), (0.5, half)):
+        group.add(np.flatnonzero(vertices).tolist(), share, "REPLACE")
+    obj.modifiers["Armature"].vertex_group = "Mask"
+    second = obj.modifiers.new("Second", "ARMATURE")
+    second.object, second.use_multi_modifier, second.vertex_group = armature, True, "Mask"
+    bpy.context.view_layer.update()
+    found = api.evaluate(obj, evaluator="MODIFIER")
+    api.change_settings(obj, shapes_left_out=ELBOW)
+    without = api.evaluate(obj, evaluator="MODIFIER")
+    assert apart(found[half], without[half]) == 0.0
+    assert apart(found[~half] - without[~half], (wanted - base)[~half]) < EXACT

@@ -473,7 +473,8 @@ class Binding:
         acting = tuple(self.skeleton.names[bone] not in names for bone in bones)
         if acting not in self._shapes:
             self._shapes.clear()
-            self._shapes[acting] = read.shapes.of_joints(np.array(acting, np.bool_))
+            found = read.shapes.of_joints(np.array(acting, np.bool_))
+            self._shapes[acting] = found.without(self.not_compensated)
         found = self._shapes[acting]
         return found if found.blocks else None
 
