@@ -18,6 +18,7 @@ from ..bake.bake_reports import (
     RangeReport,
 )
 from ..errors import BindingError, PoseError, UserError
+from ..folds.shape_editing import ShapePose, SolvedShape
 from ..pipeline.bones.bones_baking import RemovalReport
 from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
 from ..pipeline.files.files import CacheReport
@@ -67,6 +68,7 @@ from .evaluating import (
     motion_test,
 )
 from .measuring import Bend, CharacterReport, JointQuality, LeftOut, report
+from .shapes import add_solved_shape, remove_solved_shapes, solved_shapes
 
 __all__ = [
     "VERSION",
@@ -96,10 +98,13 @@ __all__ = [
     "RangeReport",
     "RemovalReport",
     "SettingValues",
+    "ShapePose",
     "SofteningReport",
+    "SolvedShape",
     "Space",
     "TakeReport",
     "UserError",
+    "add_solved_shape",
     "bake_bones",
     "bake_cache",
     "bake_correctives",
@@ -122,10 +127,12 @@ __all__ = [
     "iterate_frames",
     "motion_test",
     "remove_bake",
+    "remove_solved_shapes",
     "report",
     "restore_weights",
     "settings",
     "skinned_meshes",
     "soften_weights",
+    "solved_shapes",
     "take_bones_for",
 ]

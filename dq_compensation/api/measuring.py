@@ -20,7 +20,7 @@ from ..core.skeleton import Skeleton
 from ..core.vectors import transformed_points
 from ..errors import UserError
 from ..lifecycle.following import binding_with_current_softness
-from ..modifier.attribute_names import kind_for
+from ..modifier.attribute_names import ShapeCounts, kind_for
 from ..modifier.base import base_for
 from ..modifier.written_record import IDLE_REASONS
 from ..scene.binding.binding import Binding
@@ -301,7 +301,7 @@ def _own_skinning(obj: bpy.types.Object, binding: Binding, settings: Settings) -
     deformation, examples = binding.deformation(settings), binding.acting_examples(settings)
     if base_for(SkinnedObject(obj), deformation, examples, soft=binding.is_soft) != "OWN":
         return []
-    kind = kind_for(deformation, None, "OWN", masked=False, shape_varies=False, sets=0)
+    kind = kind_for(deformation, ShapeCounts(), "OWN", masked=False, shape_varies=False, sets=0)
     reasons = {
         "the method Spherical Joint": kind.method == "SPHERICAL_JOINT",
         "example poses": examples is not None,

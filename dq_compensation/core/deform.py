@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
+import numpy as np
+
 from ..arrays import Floats
 from .compensation import Compensation, compensated_skinning
 from .influences import Influences
 from .pose import Pose
 from .skinning import JointSets, dual_quaternion_skinning, linear_blend, spherical_joint_skinning
+from .solved_shapes import SolvedShapes
 from .twist_limbs import TwistLimbs, spread_twists
 from .vectors import unit_or
 
@@ -40,6 +43,8 @@ class Deformation:
             them.
         twist_limbs: for COMPENSATED, the limbs whose twists are spread along them; None for none.
         twist_spread: how much of these twists is spread, 0 to 1.
+        solved: the solved shapes that act; None for none. Of COMPENSATED as much of them acts as
+            of the compensation, by `painted` and `factor`.
 
     Raises:
         ValueError: the method is unknown or lacks what it needs, or shapes do not agree.
@@ -56,6 +61,7 @@ class Deformation:
     segments: Callable[[], Influences] | None = None
     twist_limbs: TwistLimbs | None = None
     twist_spread: float = 1.0
+    solved: SolvedShapes | None = None
 
     def __post_init__(self) -> None:
         rules = RULES.get(self.method)
@@ -67,6 +73,9 @@ class Deformation:
             weights, count = getattr(self, name), self.influences.vertex_count
             if weights is not None and weights.shape != (count,):
                 raise ValueError(f"Deformation: {name} of shape {weights.shape} for {count}")
+        if self.solved is not None and self.solved.vertex_count != self.influences.vertex_count:
+            count = self.influences.vertex_count
+            raise ValueError(f"Deformation: solved of {self.solved.vertex_count} for {count}")
 
     @cached_property
     def skinning(self) -> Influences:
@@ -79,7 +88,7 @@ class Deformation:
     def without_idle_parts(self) -> Deformation:
         """The same, as DUAL_QUATERNION where COMPENSATED moves no vertex, as of rigid pieces."""
         compensation, twists = self.compensation, self.twist_limbs
-        if compensation is None or compensation.amounts.any():
+        if compensation is None or compensation.amounts.any() or self.solved is not None:
             return self
         swings = compensation.swings
         if (swings is not None and swings.acts) or (twists is not None and len(twists.rows)):
@@ -102,6 +111,14 @@ class Deformation:
             return None
         amounts = swings.amounts * self.factor
         return amounts if self.painted is None else amounts * self.painted[:, None]
+
+    @cached_property
+    def solved_shares(self) -> Floats | None:
+        """Shape (n,), how much of the solved shapes acts on each vertex; None: all of it."""
+        if self.compensation is None or (self.painted is None and self.factor == 1.0):
+            return None
+        painted = np.ones(self.influences.vertex_count) if self.painted is None else self.painted
+        return painted * self.factor
 
 
 @dataclass(frozen=True)
@@ -183,6 +200,9 @@ def deform(
 ) -> Surface:
     """Deform vertices.
 
+    What `solved` adds comes after the method and before `blend` and `mask`. Normals are those
+    without it.
+
     With `blend`, v' = v_linear + blend (v_method - v_linear), and likewise the normals, which are
     normalised then. With `mask`, v' is likewise between v and the result of all this.
 
@@ -209,12 +229,23 @@ def deform(
     if normals is not None:
         normals = normals.astype(positions.dtype, copy=False)
     deformed = RULES[deformation.method].skin(deformation, positions, normals, pose)
+    _add_solved(deformation, deformed[0], pose)
     if deformation.blend is not None and deformation.method in BLENDED_METHODS:
         linear = linear_blend(positions, normals, deformation.skinning, pose)
         deformed = _blended(linear, deformed, deformation.blend)
     if deformation.mask is not None:
         deformed = _blended((positions, normals), deformed, deformation.mask)
     return deformed
+
+
+def _add_solved(deformation: Deformation, deformed: Floats, pose: Pose) -> None:
+    """Move deformed positions (n, 3) in place as solved shapes ask."""
+    if deformation.solved is None:
+        return
+    rows, offsets = deformation.solved.displacements(pose)
+    if (shares := deformation.solved_shares) is not None:
+        offsets *= shares[rows, None]
+    deformed[rows] += offsets.astype(deformed.dtype, copy=False)
 
 
 def _blended(linear: Surface, whole: Surface, blend: Floats) -> Surface:

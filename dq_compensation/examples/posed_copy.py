@@ -517,6 +517,47 @@ def take_over(obj: Object) -> list[str]:
     return done
 
 
+Shown = list[tuple[int, authoring.CapturedPose, Floats]]
+"""Examples by their places, their poses, and the vertices in these, shape (n, 3), object space."""
+
+
+def shown_shapes(obj: Object) -> Shown:
+    """The shapes that the examples of an object show on its base, each in its pose.
+
+    Examples without bone or key have none.
+
+    Raises:
+        BindingError: the object cannot be deformed.
+    """
+    items = example_items(obj)
+    if not items:
+        return []
+    binding, settings, found = (
+        binding_with_current_softness(obj),
+        authoring.by_example(obj),
+        Shown(),
+    )
+    keys = binding.shape_keys.key_names if binding.shape_keys is not None else ()
+    for index, item in enumerate(items):
+        if item.bone in binding.skeleton.names and item.key in keys:
+            captured = _pose_of(item, binding)
+            wanted = captured.deformer(binding, settings)(captured.shape(binding))
+            found.append((index, captured, wanted))
+    return found
+
+
+def keep_shown(obj: Object, shown: Shown) -> None:
+    """Let examples show what they showed, in their supports, when their base has become another.
+
+    Raises:
+        ExampleError, BindingError, PoseError, UserError: as `give_shape`.
+    """
+    for index, captured, wanted in shown:
+        authoring.give_shape(obj, index, captured, wanted)
+    if shown:
+        follow_now(obj)
+
+
 def _pose_of(item: ExampleItem, binding: Binding) -> authoring.CapturedPose:
     """The pose of an example: its bone is turned, all else is at rest, no other key is on."""
     skeleton = binding.skeleton

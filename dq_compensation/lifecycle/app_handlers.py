@@ -6,7 +6,7 @@ from typing import cast
 
 import bpy
 
-from ..modifier.attribute_names import LINEAR_COPY, SOFT_COPY
+from ..modifier.attribute_names import LINEAR_COPY, SOFT_COPY, SOLVED_INPUT
 from ..modifier.attribute_objects import attribute_object_of
 from ..modifier.copied_keys import remove_new_keys
 from ..modifier.modifier_inputs import get_input, release_settings
@@ -127,7 +127,9 @@ def _before_undo(*_args: object) -> None:
         ours = skinned.ours
         if ours is None:
             continue
-        inputs = (get_input(ours, name) for name in ("Palette", SOFT_COPY, LINEAR_COPY))
+        inputs = (
+            get_input(ours, name) for name in ("Palette", SOFT_COPY, LINEAR_COPY, SOLVED_INPUT)
+        )
         used = (ours.node_group, attribute_object_of(ours), *inputs)
         if any(map(is_new, used)):
             release_settings(skinned)

@@ -17,12 +17,13 @@ from ..scene.binding.content import (
     modifiers_read,
     other_renders_warning,
     reshaping_modifiers,
+    shapes_refusal,
 )
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.own_objects import name_in_sentences
 from ..scene.blender.rigging import VISIBILITY, notes, what_animates
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings
+from ..scene.settings.object_settings import Settings, setting_label
 from ..scene.stack import modifiers_with
 from ..scene.vertex_groups import BAKED_BONES
 from ..session.status import NOTES, status_of
@@ -75,6 +76,8 @@ def find_notes(skinned: SkinnedObject) -> list[str]:
         )
     if obj.library is not None or skinned.has_linked_mesh:
         found += _notes_on_linked(skinned, acting)
+    if binding is not None and binding.solved is not None:
+        found.extend(_notes_on_shapes(skinned, binding, acting))
     if binding is not None and acting.by_example:
         found.extend(_notes_on_examples(skinned, binding))
     for setting, sentence in (
@@ -124,6 +127,20 @@ def _notes_on_examples(skinned: SkinnedObject, binding: Binding) -> list[str]:
             f"on: give {keepers[0].name} the same keys or drivers."
         )
     return found
+
+
+def _notes_on_shapes(skinned: SkinnedObject, binding: Binding, acting: Settings) -> list[str]:
+    """Why solved shapes do not act."""
+    solved, name = binding.solved, skinned.obj.name
+    assert solved is not None
+    if solved.problem:
+        return [solved.problem]
+    if reason := shapes_refusal(skinned):
+        return [reason]
+    if solved.base != acting.acting_method:
+        method = setting_label(skinned.obj, "method", solved.base)
+        return [f"The solved shapes of {name} act with the method {method} alone."]
+    return []
 
 
 def older_than_its_file(skinned: SkinnedObject) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..arrays import Float32s
 from ..core.deform import RULES, Deformation, Method
@@ -27,6 +27,8 @@ UNMOVED = f"{PREFIX}unmoved"
 
 # The inputs of a tree with the soft copy, and with that which is deformed to LINEAR.
 SOFT_COPY, LINEAR_COPY = "Soft Copy", "Linear Copy"
+# And with the object that has the tables and offsets of solved shapes.
+SOLVED_INPUT = "Solved Shapes"
 
 # Of every vertex.
 SET = f"{PREFIX}set"  # the row of its bones in the table of sets
@@ -47,6 +49,11 @@ SWING_AMOUNT = f"{PREFIX}swing_amount"  # twice their `amounts`, one attribute e
 # The limbs whose twists are spread along it, points of the evaluated palette, and
 TURN_LIMB = f"{PREFIX}turn_limb"
 TURN_AMOUNTS = f"{PREFIX}turn_amounts"  # their `amounts` as x and y, one attribute each.
+
+# The blocks of solved shapes that move it, in slots: the first shape of the block in the tables of
+# `solved_points`, or one without a block; and the row of the vertex in the block.
+SOLVED_FIRST = f"{PREFIX}solved_first"
+SOLVED_ROW = f"{PREFIX}solved_row"
 
 # Tables, written from the first vertex on: a mesh has never more sets than vertices.
 SET_BONE = f"{PREFIX}set_bone"  # palette rows, one attribute per slot
@@ -94,6 +101,7 @@ PAIR_ROWS = f"{PREFIX}pair_rows"
 BONE = f"{PREFIX}bone"
 BONE_MATRIX = f"{PREFIX}bone_matrix"
 BONE_TURN = f"{PREFIX}bone_turn"
+BONE_GROWTH = f"{PREFIX}bone_growth"  # its mean size less 1; only where any bone is scaled
 SWING = f"{PREFIX}swing"
 TWIST = f"{PREFIX}twist"
 LIMB_HOLD = f"{PREFIX}limb_hold"
@@ -111,6 +119,7 @@ OF_PALETTE = frozenset(
         BONE,
         BONE_MATRIX,
         BONE_TURN,
+        BONE_GROWTH,
         SWING,
         TWIST,
         LIMB_HOLD,
@@ -129,16 +138,16 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 36
+TREE_VERSION = 37
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
 the compensation alone. SOFT: the same to what the Armature modifier of the soft copy gives, and
 that of the object is hidden. OWN: the tree skins the mesh, and the Armature modifier is hidden."""
 
-READS = frozenset({"bones", "examples"})
-"""What trees may read of the bones in a palette: all that skins vertices, and their rotations, for
-the weights of example poses."""
+READS = frozenset({"bones", "turns", "sizes"})
+"""What trees may read of the bones in a palette: all that skins vertices; their rotations, for the
+weights of example poses and solved shapes; and how large they are, for solved shapes."""
 
 # With fewer vertices for each set of bones, what sets take up outweighs what they save. Small
 # meshes are quick either way.
@@ -187,6 +196,26 @@ class ExampleCounts:
 
 
 @dataclass(frozen=True)
+class SolvedCounts:
+    """How many solved shapes a tree adds to a vertex.
+
+    Attributes:
+        slots: of each slot how many shapes of one block act at once, at most.
+        large: how many of these, the first ones, have blocks of many vertices.
+        joints: of one block, at most.
+    """
+
+    slots: tuple[int, ...]
+    large: int
+    joints: int
+
+    @property
+    def key(self) -> str:
+        """Their part in the key of a tree."""
+        return f" solved {self.joints} {self.large} {'-'.join(map(str, self.slots))}"
+
+
+@dataclass(frozen=True)
 class TreeKind:
     """The kind of a tree; meshes of one kind share one tree.
 
@@ -206,6 +235,7 @@ class TreeKind:
         switched: whether the Armature modifier that is the base is off, in viewports or renders.
         stepped: whether the soft copy has steps, for a shape that varies.
         examples: the example poses that act; None without any.
+        solved: the solved shapes that act; None without any.
     """
 
     method: Method
@@ -225,6 +255,7 @@ class TreeKind:
     switched: bool = False
     stepped: bool = False
     examples: ExampleCounts | None = None
+    solved: SolvedCounts | None = None
 
     @property
     def key(self) -> str:
@@ -234,14 +265,16 @@ class TreeKind:
         )
         options += f" swung {self.swung}" * bool(self.swung)
         options += f" turns {self.turns}" * bool(self.turns)
-        options += self.examples.key if self.examples is not None else ""
+        for counts in (self.examples, self.solved):
+            options += counts.key if counts is not None else ""
         return f"{TREE_VERSION} {self.method} {self.base} {self.slots}{options}"
 
     @property
     def reads(self) -> frozenset[str]:
         """What it, or the tree that keeps the shape for it, reads of bones."""
-        skins, examples = self.base == "OWN", self.examples is not None
-        return frozenset(["bones"] * skins + ["examples"] * examples)
+        skins, solved = self.base == "OWN", self.solved is not None
+        turns = solved or self.examples is not None
+        return frozenset(["bones"] * skins + ["turns"] * turns + ["sizes"] * solved)
 
     @property
     def record(self) -> dict[str, object]:
@@ -279,12 +312,20 @@ class TreeKind:
     def lets_pass(self) -> bool:
         """Whether the base is the whole deformation: the tree adds nothing and reads no pose."""
         is_all = RULES[self.method].armature_modifier == "ALL"
-        return self.base == "ARMATURE" and is_all and not self.blended
+        is_all &= not self.blended and self.solved is None
+        return self.base == "ARMATURE" and is_all
+
+
+class ShapeCounts(NamedTuple):
+    """The shapes that act on a mesh, in numbers; None for none."""
+
+    examples: ExampleCounts | None = None
+    solved: SolvedCounts | None = None
 
 
 def kind_for(
     deformation: Deformation,
-    examples: ExampleCounts | None,
+    shapes: ShapeCounts,
     base: Base,
     *,
     masked: bool,
@@ -305,7 +346,7 @@ def kind_for(
     influences, method = deformation.influences, deformation.method
     own, compensates = base == "OWN", method == "COMPENSATED"
     blended = deformation.blend is not None
-    adds = compensates or blended or examples is not None
+    adds = compensates or blended or shapes != ShapeCounts()
     compensation = deformation.compensation
     measured = isinstance(compensation, MeasuredJoints)
     aside = isinstance(compensation, MeasuredJoints) and compensation.points_aside
@@ -328,7 +369,8 @@ def kind_for(
         blended=blended,
         sampled=sampled,
         switched=adds and base == "ARMATURE" and not base_is_on,
-        examples=examples,
+        examples=shapes.examples,
+        solved=shapes.solved,
     )
 
 

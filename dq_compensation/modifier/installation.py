@@ -46,6 +46,7 @@ from .leftovers import remove_unused
 from .modifier_inputs import as_written, get_input
 from .our_modifiers import EVERY, NAME_COPIED
 from .parts import OF_MODIFIERS, PARTS, POSED_BONES, Seen, Wanted
+from .solved_points import bones_of_solved
 from .users_settings import (
     replaced_modifier,
     set_modifier,
@@ -176,14 +177,17 @@ def _wanted(
     is_linked = skinned.mesh.library is not None
     others = _other_users(skinned) if skinned.mesh.users > 1 and not is_linked else []
     reads: set[str] = {"bones"} if base == "OWN" else set()
-    reads |= {"examples"} if examples is not None else set()
+    reads |= {"turns"} if examples is not None else set()
+    reads |= {"turns", "sizes"} if deformation.solved is not None else set()
     reads_mesh = deformation.compensation is not None or bool(reads)
     # Bones that are named are known again after a renaming.
     bones = named_bones(obj) & set(binding.skeleton.names)
     straight, differs = frozenset[str](), False
     if reads_mesh:
         bones |= measured_bones(deformation, binding.skeleton)
-        straight = straight_bones(deformation, examples, base, binding.skeleton)
+        of_solved = bones_of_solved(deformation.solved, binding.skeleton)
+        bones |= of_solved
+        straight = straight_bones(deformation, examples, base, binding.skeleton) | of_solved
         # Objects that share the mesh may need other attributes in it.
         bound = _bound_to(skinned) if others else ()
         differs = any(

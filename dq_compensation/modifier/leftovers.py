@@ -12,7 +12,7 @@ from ..scene.blender.own_objects import is_hidden, remove_hidden
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.stack import own_modifiers, record_of_tree
 from ..session.changes import note_removed
-from .attribute_names import LINEAR_COPY, SOFT_COPY
+from .attribute_names import LINEAR_COPY, SOFT_COPY, SOLVED_INPUT
 from .attribute_objects import attribute_mesh, attribute_object_of
 from .base import base_of
 from .modifier_inputs import get_input
@@ -46,8 +46,8 @@ def remove_unused() -> None:
     used = palettes.keys() | {attribute_object_of(modifier) for modifier in modifiers}
     # One that something blocks has no modifier meanwhile.
     used |= {soft_copy(each) for each in meshes if keeps_soft_weights(each)}
-    copies = SOFT_COPY, LINEAR_COPY
-    used |= {get_input(modifier, name) for modifier in modifiers for name in copies}
+    read = SOFT_COPY, LINEAR_COPY, SOLVED_INPUT
+    used |= {get_input(modifier, name) for modifier in modifiers for name in read}
     for obj in list(bpy.data.objects):
         if is_hidden(obj) and obj.library is None and obj not in used:
             remove_hidden(obj)

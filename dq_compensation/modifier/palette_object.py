@@ -43,6 +43,7 @@ from .nodes.bone_nodes import (
     state_of,
     stretched_edges,
     with_bones,
+    with_growth,
     with_rigid_parts,
     with_straightness,
     with_turns_of_bones,
@@ -92,9 +93,10 @@ class PaletteKind:
     Attributes:
         bendy: whether there are bendy bones.
         bones: whether trees of meshes read the bones themselves.
-        examples: whether they read the rotations of bones, for example poses.
+        turns: whether they read the rotations of bones.
+        sizes: whether they read how large bones are.
         joints: whether they read joints.
-        turns: whether any of these has a limb that points aside, which may turn.
+        asides: whether any of these has a limb that points aside, which may turn.
         swings: whether any of these swings.
         twists: whether any of these is of a limb that twists.
         pairs: whether they read pairs of bones.
@@ -102,9 +104,10 @@ class PaletteKind:
 
     bendy: bool = False
     bones: bool = False
-    examples: bool = False
-    joints: bool = False
     turns: bool = False
+    sizes: bool = False
+    joints: bool = False
+    asides: bool = False
     swings: bool = False
     twists: bool = False
     pairs: bool = False
@@ -130,8 +133,8 @@ def _build_palette_tree(kind: PaletteKind) -> bpy.types.NodeTree:
     build = TreeBuilder(group)
     parts = _Assembly(build, kind)
     shown = parts.shown()
-    if kind.turns or kind.swings or kind.twists:
-        made = {"turns": kind.turns, "swings": kind.swings, "twists": kind.twists}
+    if kind.asides or kind.swings or kind.twists:
+        made = {"turns": kind.asides, "swings": kind.swings, "twists": kind.twists}
         shown = with_posed(build, parts.palette, shown, **made)
     build.node("NodeGroupOutput", shown)
     return in_one_group(group, name, _INPUTS)
@@ -161,7 +164,7 @@ class _Assembly:
         if kind.bendy and kind.joints:
             of_limbs = (palette, build.points(self.points), self.bone_rows)
             shown = grouped(build, "DQ Compensation joints", with_bendy_limbs, *of_limbs)
-            read = kind.bones or kind.pairs or kind.examples
+            read = kind.bones or kind.pairs or kind.turns
             return self._of_any_bones(shown) if read else shown
         if kind.bendy or kind.bones:
             return self._of_any_bones(build.points(self.points, state_of(build, length)))
@@ -171,7 +174,7 @@ class _Assembly:
             shown = build.points(self.points, self._rigid_limbs())
         else:
             shown = build.points(self.points, state_of(build, length))
-        if kind.pairs or kind.examples:
+        if kind.pairs or kind.turns:
             part = partial(bone_turns, stretches_seen=kind.joints)
             of_bones = (palette, self.bone_rows, length)
             turned = grouped(build, "DQ Compensation bone turns", part, *of_bones)
@@ -196,7 +199,7 @@ class _Assembly:
         part = partial(bone_matrices, bendy=kind.bendy)
         bones = grouped(build, "DQ Compensation bones", part, palette, cloud, last, length)
         any_scaled = bones.geometry.statistic(bones.fields["scaled"], "Max") > 0.5
-        if kind.bones or kind.pairs or kind.examples:
+        if kind.bones or kind.pairs or kind.turns:
             of_bones = (palette, bones, any_scaled, last)
             bones = grouped(build, "DQ Compensation rigid parts", with_rigid_parts, *of_bones)
         if kind.bendy and kind.pairs:
@@ -213,17 +216,20 @@ class _Assembly:
                 rigid = shown.set_position(self._rigid_limbs())
                 limbs = build.choose(stretched_edges(build, palette, length), rigid, limbs)
             shown = limbs
-        if kind.pairs or kind.examples:
+        if kind.pairs or kind.turns:
             turned = bones.geometry.capture({"turn": bones.fields["rigid"].rotation()})
             known = turned.fields
             if "straight" in bones.fields:
                 known = {**known, "straight": bones.fields["straight"]}
             shown = self._with_turns(shown, Cloud(turned.geometry, known))
+        if kind.sizes:
+            grown = grouped(build, "DQ Compensation sizes", with_growth, shown, bones)
+            shown = build.choose(any_scaled, shown, grown)
         return shown
 
     def _with_turns(self, shown: Geometry, turned: Cloud) -> Geometry:
         """Points with what is read of rotations of bones, and how `straight` bendy ones are."""
-        if self.kind.examples:
+        if self.kind.turns:
             shown = with_turns_of_bones(self.b, shown, turned)
         if not self.kind.pairs:
             return shown
@@ -429,9 +435,10 @@ def _kind_for(tables: PaletteTables, reads: Collection[str]) -> PaletteKind | No
     return PaletteKind(
         bendy=tables.limbs >= 0,
         bones="bones" in reads,
-        examples="examples" in reads,
+        turns="turns" in reads,
+        sizes="sizes" in reads,
         joints=joints > 0,
-        turns=bool((turns & of_child).any()),
+        asides=bool((turns & of_child).any()),
         swings=bool((turns & ~of_child).any()),
         twists=bool((~of_parent & ~turns).any()),
         pairs=pairs > 0,

@@ -9,6 +9,7 @@ was made (`written_record`). A new part is a line of `PARTS`.
 |---|---|---|---|
 | palette (for riggers: posed bones) | the armature | `own_objects` | where the tree reads bones |
 | attributes | the mesh, or an attribute object | their names | where the tree reads any |
+| solved shapes' points | the object | what ours reads | where solved shapes act |
 | soft copy; linear copy | the object | a pointer; what ours reads | with Softness; and a Blend |
 | Armature modifier | the user; we keep what was set | the object's settings | always |
 | modifiers | the object | `scene.stack` | as `our_modifiers` describes them |
@@ -38,7 +39,16 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import Settings
 from ..scene.stack import record_of_tree
 from . import our_modifiers
-from .attribute_names import LINEAR_COPY, SOFT_COPY, Base, ExampleCounts, TreeKind, kind_for
+from .attribute_names import (
+    LINEAR_COPY,
+    SOFT_COPY,
+    SOLVED_INPUT,
+    Base,
+    ExampleCounts,
+    ShapeCounts,
+    TreeKind,
+    kind_for,
+)
 from .attribute_objects import ATTRIBUTES_INPUT, ensure_attribute_object
 from .base import hiding_refusal, mask_of, restore_modifier, shown_in_viewport, take_over_modifier
 from .copied_keys import are_keys_driven, copy_keys
@@ -61,7 +71,9 @@ from .palette_object import (
     ensure_palette,
     is_intact,
 )
+from .palette_points import rows_of_bones
 from .soft_copies import ensure_linear_copy, ensure_soft_copy, is_tied
+from .solved_points import SolvedLayout, ensure_solved_points, state_of_points
 from .vertex_attributes import digest_of_attributes, replace_attributes, write_attributes
 
 # Names of parts, for riggers.
@@ -91,7 +103,8 @@ class Wanted:
         keeps_modifiers: the modifiers, Hooks and drivers are as they were made: they stay, where
             tree and inputs are the same.
         known_palette: that which the modifier reads, where it is as it was made.
-        palette, attributes, sets, copy, linear_copy: what parts have made for those after them.
+        palette, solved, points, attributes, sets, copy, linear_copy: what parts have made for those
+            after them.
     """
 
     skinned: SkinnedObject
@@ -113,6 +126,8 @@ class Wanted:
     keeps_modifiers: bool = False
     known_palette: bpy.types.Object | None = None
     palette: bpy.types.Object | None = None
+    solved: SolvedLayout | None = None
+    points: bpy.types.Object | None = None
     attributes: bpy.types.Object | None = None
     sets: int = 1
     copy: bpy.types.Object | None = None
@@ -124,7 +139,7 @@ class Seen:
 
     Attributes:
         record, base: what its tree is for.
-        inputs, palette, attributes, copy: what the modifier reads.
+        inputs, palette, attributes, points, copy: what the modifier reads.
     """
 
     def __init__(self, skinned: SkinnedObject, ours: bpy.types.NodesModifier) -> None:
@@ -135,6 +150,7 @@ class Seen:
         self.inputs = get_inputs(ours)
         self.palette: bpy.types.Object | None = self.inputs.get("Palette")
         self.attributes: bpy.types.Object | None = self.inputs.get(ATTRIBUTES_INPUT)
+        self.points: bpy.types.Object | None = self.inputs.get(SOLVED_INPUT)
         self.copy: bpy.types.Object | None = self.inputs.get(SOFT_COPY)
         self.linear_copy: bpy.types.Object | None = self.inputs.get(LINEAR_COPY)
 
@@ -175,6 +191,19 @@ def _apply_palette(wanted: Wanted) -> None:
         wanted.palette = ensure_palette(rig, binding, *about)
 
 
+def _state_of_solved(seen: Seen) -> dict[str, object]:
+    return {"points of solved shapes": state_of_points(seen.points)}
+
+
+def _apply_solved(wanted: Wanted) -> None:
+    solved, skeleton = wanted.deformation.solved, wanted.binding.skeleton
+    if solved is not None and wanted.palette is not None:
+        rows = rows_of_bones(wanted.palette, skeleton.names)[:, 0]
+        wanted.solved = SolvedLayout.of(solved, rows)
+        if wanted.solved is not None:
+            wanted.points = ensure_solved_points(wanted.skinned, wanted.solved)
+
+
 def _state_of_attributes(seen: Seen) -> dict[str, object]:
     hidden = seen.attributes
     return {ATTRIBUTES: digest_of_attributes(seen.skinned.mesh if not hidden else mesh_of(hidden))}
@@ -190,7 +219,7 @@ def _apply_attributes(wanted: Wanted) -> None:
             mesh_of(wanted.attributes or skinned.obj),
             binding,
             wanted.deformation,
-            wanted.examples,
+            (wanted.examples, wanted.solved),
             palette,
             wanted.base,
             remove_others=wanted.is_apart or wanted.is_alone,
@@ -284,7 +313,7 @@ def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
     shown = {"In Viewport": shown_in_viewport(skinned), "In Renders": armature.show_render}
     kind = kind_for(
         deformation,
-        counts,
+        ShapeCounts(counts, None if wanted.solved is None else wanted.solved.counts),
         base,
         masked=bool(mask) or inverted,
         shape_varies=binding.shape_varies,
@@ -308,6 +337,7 @@ def _kind_and_inputs(wanted: Wanted) -> tuple[TreeKind, dict[str, object]]:
         "Mask": mask,
         "Invert Mask": inverted,
         ATTRIBUTES_INPUT: wanted.attributes,
+        SOLVED_INPUT: wanted.points,
         SOFT_COPY: copy,
         LINEAR_COPY: wanted.linear_copy,
         "Step": step,
@@ -328,7 +358,7 @@ def _apply_hooks(wanted: Wanted) -> None:
 
 
 def _state_of_inputs(seen: Seen) -> dict[str, object]:
-    others = {"Palette", ATTRIBUTES_INPUT, SOFT_COPY, LINEAR_COPY, *DRIVEN_INPUTS}
+    others = {"Palette", ATTRIBUTES_INPUT, SOLVED_INPUT, SOFT_COPY, LINEAR_COPY, *DRIVEN_INPUTS}
     inputs = sorted((name, seen.inputs[name]) for name in seen.inputs.keys() - others)
     return {"modifier's inputs": (inputs, are_driven(seen.skinned.obj, seen.ours))}
 
@@ -342,6 +372,7 @@ def _apply_drivers(wanted: Wanted) -> None:
 PARTS = (
     # What nothing reads any more goes with the last one that is removed.
     Part(_state_of_palette, _apply_palette, lambda _: remove_unused()),
+    Part(_state_of_solved, _apply_solved, lambda _: None),
     Part(_state_of_attributes, _apply_attributes, lambda _: None),
     Part(_state_of_soft_copy, _apply_soft_copy, lambda _: None),
     Part(_state_of_base, _apply_base, restore_modifier, of_modifiers=True),

@@ -48,6 +48,8 @@ from .attribute_names import (
     SET_JOINT,
     SET_REFERENCE,
     SET_SIZE,
+    SOLVED_FIRST,
+    SOLVED_ROW,
     STRONGEST,
     SWING_AMOUNT,
     SWING_JOINT,
@@ -60,6 +62,7 @@ from .attribute_names import (
     slots_for,
 )
 from .palette_points import IDENTITY_ROW, PaletteTables, rows_of_bones
+from .solved_points import SolvedLayout
 
 # A custom property of the mesh: the record of what its attributes were written from.
 CONTENT_PROPERTY = "dq_compensation_written_from"
@@ -124,7 +127,7 @@ def write_attributes(
     mesh: bpy.types.Mesh,
     binding: Binding,
     deformation: Deformation,
-    examples: Examples | None,
+    shapes: tuple[Examples | None, SolvedLayout | None],
     palette: bpy.types.Object,
     base: Base,
     *,
@@ -135,6 +138,7 @@ def write_attributes(
     Args:
         mesh: the mesh of the bound object, not in Edit Mode.
         deformation: of the object, where it was bound.
+        shapes: the examples and the solved shapes that act.
         palette: has the bones; it gets the rows of joints or pairs that the mesh needs.
         base: of the tree, which may skin vertices itself.
         remove_others: remove what other methods read.
@@ -142,30 +146,20 @@ def write_attributes(
     Returns:
         how many sets of bones there are.
     """
-    influences = deformation.influences
-    skeleton = binding.skeleton
-    bone_rows = rows_of_bones(palette, skeleton.names)
+    influences, (examples, solved) = deformation.influences, shapes
+    bone_rows = rows_of_bones(palette, binding.skeleton.names)
     row_of_bone = bone_rows[:, 0]
     values: dict[str, NDArray[Any]] = {}
     if base == "OWN":
         values = _of_influences(influences, row_of_bone, slots_for(influences.width))
-    compensation = deformation.compensation
-    if compensation is not None:
-        tables, amounts = PaletteTables(mesh_of(palette)), compensation.amounts
-        if isinstance(compensation, MeasuredJoints):
-            values |= _of_measured(binding, compensation, bone_rows, tables)
-        else:
-            assert isinstance(compensation, PublishedCompensation)
-            values |= _of_pairs(compensation, _rows_of_pose(skeleton, bone_rows), tables)
-        values[AMOUNT] = amounts
-        if compensation.swings is not None and compensation.swings.acts:
-            values |= _of_swings(compensation.swings, bone_rows, tables)
-        if deformation.twist_limbs is not None and len(deformation.twist_limbs.rows):
-            values |= _of_twists(deformation.twist_limbs, bone_rows, tables)
+    if deformation.compensation is not None:
+        values |= _of_compensation(binding, deformation, bone_rows, PaletteTables(mesh_of(palette)))
     if deformation.sets is not None:
         values |= _of_joints(influences, deformation.sets, row_of_bone, values[SET])
     if examples is not None and binding.shape_keys is not None:
         values |= _example_tables(examples, binding.shape_keys.offsets, row_of_bone)
+    if solved is not None:
+        values |= _of_solved(solved)
     set_count = int(values[SET].max(initial=0)) + 1 if SET in values else 1
     if replace_attributes(mesh, values, remove_others=remove_others):
         mesh.update_tag()
@@ -267,6 +261,33 @@ def straight_bones(
         influences = deformation.influences
         bones = np.concatenate((bones, influences.bones[influences.weights > 0.0]))
     return frozenset(skeleton.names[bone] for bone in np.unique(bones).tolist())
+
+
+def _of_compensation(
+    binding: Binding, deformation: Deformation, bone_rows: Integers, tables: PaletteTables
+) -> dict[str, NDArray[Any]]:
+    """What COMPENSATED takes of each vertex."""
+    compensation, twists = deformation.compensation, deformation.twist_limbs
+    if isinstance(compensation, MeasuredJoints):
+        values = _of_measured(binding, compensation, bone_rows, tables)
+    else:
+        assert isinstance(compensation, PublishedCompensation)
+        values = _of_pairs(compensation, _rows_of_pose(binding.skeleton, bone_rows), tables)
+    values[AMOUNT] = compensation.amounts
+    if compensation.swings is not None and compensation.swings.acts:
+        values |= _of_swings(compensation.swings, bone_rows, tables)
+    if twists is not None and len(twists.rows):
+        values |= _of_twists(twists, bone_rows, tables)
+    return values
+
+
+def _of_solved(solved: SolvedLayout) -> dict[str, NDArray[Any]]:
+    """The blocks of solved shapes that move each vertex, slot by slot."""
+    values: dict[str, NDArray[Any]] = {}
+    for slot, (first, rows) in enumerate(zip(solved.first, solved.rows, strict=True)):
+        values[numbered(SOLVED_FIRST, slot)] = first
+        values[numbered(SOLVED_ROW, slot)] = rows
+    return values
 
 
 def _of_measured(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
@@ -29,6 +29,7 @@ from ..scene.settings.bone_texts import (
 )
 from ..scene.settings.declaration import FACTOR
 from ..scene.settings.object_settings import (
+    LeftOut,
     Settings,
     armature_with_settings,
     is_enabled,
@@ -76,25 +77,42 @@ class _OfJoint(Refusing, Operator):
         return sorted({self.bone, flipped_name(self.bone)} if self.both_sides else {self.bone})
 
 
-class DQC_OT_switch_twist(_OfJoint):
+class _SwitchOfJoint(_OfJoint):
+    """Names a bone in a setting of what is left out, or takes its name away again."""
+
+    setting: ClassVar[LeftOut]
+    noun: ClassVar[str]
+
+    def execute(self, context: Context) -> OperatorResult:
+        owners, first = _joint_owners(context), _shown(context)
+        shown = first if first is not None and is_enabled(first) else owners[0]
+        leave_out = self.bone not in Settings.of(shown).bones_left_out(self.setting)
+        for obj in owners:
+            names = Settings.of(obj).bones_left_out(self.setting)
+            kept = [name for name in names if name not in self.bones]
+            text = text_of_names([*kept, *self.bones] if leave_out else kept)
+            setattr(settings_of(obj), self.setting, text)
+        text = f"{self.noun} {'off' if leave_out else 'on'}: {', '.join(self.bones)}"
+        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
+        return {"FINISHED"}
+
+
+class DQC_OT_switch_twist(_SwitchOfJoint):
     """Spread twists along this bone, or not, for the selected characters. Hold Shift for both \
 sides"""
 
     bl_idname = "dqc.switch_twist"
     bl_label = "Switch Twist"
+    setting, noun = "twist_left_out", "Spread Twist"
 
-    def execute(self, context: Context) -> OperatorResult:
-        owners, first = _joint_owners(context), _shown(context)
-        shown = first if first is not None and is_enabled(first) else owners[0]
-        leave_out = self.bone not in Settings.of(shown).bones_left_out("twist_left_out")
-        for obj in owners:
-            names = Settings.of(obj).bones_left_out("twist_left_out")
-            kept = [name for name in names if name not in self.bones]
-            text = text_of_names([*kept, *self.bones] if leave_out else kept)
-            settings_of(obj).twist_left_out = text
-        text = f"Spread Twist {'off' if leave_out else 'on'}: {', '.join(self.bones)}"
-        self.report({"INFO"}, f"{text}, {counted(len(owners), 'object')}")
-        return {"FINISHED"}
+
+class DQC_OT_switch_shapes(_SwitchOfJoint):
+    """Let the solved shapes at the head of this bone act, or not, for the selected characters. \
+Hold Shift for both sides"""
+
+    bl_idname = "dqc.switch_shapes"
+    bl_label = "Switch Solved Shapes"
+    setting, noun = "shapes_left_out", "Solved shapes"
 
 
 class DQC_OT_joint_strength(_OfJoint):
@@ -361,7 +379,11 @@ class DQC_UL_joints(RowsOfItems):
         else:
             row.label(text="")
         if acting.twist_spread:
-            _twist_switch(row, item.name, found.limbs, acting.bones_left_out("twist_left_out"))
+            off = acting.bones_left_out("twist_left_out")
+            _switch(row, DQC_OT_switch_twist, item.name, found.limbs, off)
+        if shaped := _with_shapes(obj):
+            off = acting.bones_left_out("shapes_left_out")
+            _switch(row, DQC_OT_switch_shapes, item.name, shaped, off)
 
     def filter_items(  # type: ignore[override] - Blender takes lists, which the stubs do not know
         self,
@@ -393,17 +415,35 @@ def _listed(obj: Object) -> frozenset[str]:
     )
     if acting.twist_spread:
         names = names.union(acting.bones_left_out("twist_left_out"))
+    names = names.union(_with_shapes(obj))
     return names.union(bone.name for bone in settings_of(obj).example_bones if acting.by_example)
 
 
-def _twist_switch(row: UILayout, bone: str, on: frozenset[str], off: tuple[str, ...]) -> None:
-    """A button that is pressed in where a twist is spread; a gap where no limb twists."""
+def _with_shapes(obj: Object) -> frozenset[str]:
+    """The bones at whose heads meshes that go with an object have solved shapes."""
+    names = frozenset[str]()
+    for mesh in _together(obj):
+        binding = status_of(mesh).binding
+        if binding is not None:
+            names |= binding.bones_with_shapes
+    return names
+
+
+_ICONS: dict[str, IconItems] = {
+    DQC_OT_switch_twist.bl_idname: "FORCE_VORTEX",
+    DQC_OT_switch_shapes.bl_idname: "MOD_MESHDEFORM",
+}
+
+
+def _switch(
+    row: UILayout, switch: type[Operator], bone: str, on: frozenset[str], off: tuple[str, ...]
+) -> None:
+    """A button that is pressed in where something is done; a gap where there is nothing to do."""
     if bone not in on and bone not in off:
         row.label(text="", icon="BLANK1")
         return
-    button: Any = row.operator(
-        DQC_OT_switch_twist.bl_idname, text="", icon="FORCE_VORTEX", depress=bone not in off
-    )
+    icon = _ICONS[switch.bl_idname]
+    button: Any = row.operator(switch.bl_idname, text="", icon=icon, depress=bone not in off)
     button.bone = bone
 
 
@@ -561,6 +601,7 @@ def unregister() -> None:
 
 CLASSES = (
     DQC_OT_switch_twist,
+    DQC_OT_switch_shapes,
     DQC_OT_joint_strength,
     DQC_OT_joint_softness,
     DQC_OT_take_bone_for,

@@ -17,6 +17,7 @@ from ..core.deform import Deformation
 from ..core.example_poses import ExamplePoses
 from ..core.influences import Influences
 from ..core.skeleton import Skeleton
+from ..core.solved_shapes import SolvedShapes
 from ..core.topology import Topology
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import Examples
@@ -42,6 +43,7 @@ from .kernels import (
     pack_influences,
 )
 from .shaders import pass_shader, skinning_shader
+from .shape_textures import OFFSETS, WEIGHTS, counts_of, solved_of
 
 
 class KeyOffsets(dict[str, GPUTexture]):
@@ -457,6 +459,8 @@ class DeformedMesh:
             if self.keys is not None:
                 self.keys.find(posed)
             self._skin(deformation, posed)
+            if (solved := solved_of(deformation)) is not None:
+                self._add_shapes(solved, deformation, posed)
             if with_normals and self.mesh.group_count:
                 self._find_normals(posed)
         finally:
@@ -519,6 +523,33 @@ class DeformedMesh:
         count, written = posed.count(self.count), ("positions", self.positions)
         run_pass(shader, textures, written, mesh.vertex_count, count, **constants)
 
+    def _add_shapes(
+        self, solved: SolvedShapes, deformation: Deformation, posed: PosedGroup
+    ) -> None:
+        counts, instances = counts_of(solved), posed.count(self.count)
+        weights = self._posed_texture("shape_weights", self.count * counts["weight_count"])
+        textures = self._rest_textures(WEIGHTS, deformation)
+        shader = posed.shader("shape_weights", scaled=posed.poses.scaled)
+        written = ("shape_weights", weights)
+        ints = {name: counts[name] for name in ("block_count", "weight_count")}
+        run_pass(shader, textures, written, counts["block_count"], instances, **ints)
+        shader = pass_shader("add_shapes", listed=posed.listed)
+        shader.bind()
+        if posed.chosen is not None:
+            posed.chosen.bind(shader)
+        textures = self._rest_textures(OFFSETS, deformation)
+        textures |= {"shape_weights": weights, "object_space": self._object_space}
+        ints = {
+            "mesh_rows": self.mesh_rows,
+            "space_stride": self._space_stride,
+            "by_factor": int(deformation.method == "COMPENSATED"),
+            "moved_count": counts["moved_count"],
+            "weight_count": counts["weight_count"],
+        }
+        run_pass(
+            shader, textures, ("positions", self.positions), ints["moved_count"], instances, **ints
+        )
+
     def _rest_textures(
         self, at_rest: RestTextures, deformation: Deformation
     ) -> dict[str, GPUTexture]:
@@ -540,15 +571,20 @@ class DeformedMesh:
         """Run the pass of a kernel; returns its texture."""
         count = posing.count(deformation)
         size = self.count * (posing.texels * count or posed.group.row_count)
-        texture = self._posed.get(posing.name)
-        if texture is None or texture.height != row_count(size):
-            texture = self._posed[posing.name] = empty_texture(size, "RGBA32F")
+        texture = self._posed_texture(posing.name, size)
         if count:
             shader = posed.shader(posing.shader, scaled=posing.scales and posed.poses.scaled)
             textures = self._rest_textures(posing.at_rest, deformation)
             constants = {posing.constant: count} if posing.constant else {}
             instances, written = posed.count(self.count), (posing.name, texture)
             run_pass(shader, textures, written, count, instances, **constants)
+        return texture
+
+    def _posed_texture(self, name: str, size: int) -> GPUTexture:
+        """The texture of a pass by its name, with so many texels."""
+        texture = self._posed.get(name)
+        if texture is None or texture.height != row_count(size):
+            texture = self._posed[name] = empty_texture(size, "RGBA32F")
         return texture
 
     def _find_normals(self, posed: PosedGroup) -> None:

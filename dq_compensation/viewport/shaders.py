@@ -15,6 +15,7 @@ from ..core.dual_quaternion import ALIKE, FACING_TOLERANCE
 from ..core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
 from ..core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..core.skinning import CENTRE_DAMPING
+from ..core.solved_shapes import FADE, OFF_PLANE, TURNED_ROUND
 from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
 from ..core.twist_limbs import SWUNG_FAR
 from .gpu_objects import LOCAL_SIZE, compile_shader, new_stage_interface
@@ -28,6 +29,7 @@ from .kernels import (
     Kernel,
     PosePaletteLayout,
 )
+from .shape_textures import OFFSETS, WEIGHTS
 
 # Reads the bodies of shaders from the folder ``shaders``, with their includes.
 
@@ -90,6 +92,9 @@ SHARED_CONSTANTS = {
     "CURVED": f"{CURVED}",
     "STRAIGHT": f"{STRAIGHT}",
     "SWUNG_BACK": f"{SWUNG_BACK}",
+    "FADE": f"{FADE}",
+    "OFF_PLANE": f"{OFF_PLANE}",
+    "TURNED_ROUND": f"{TURNED_ROUND}",
     "SWUNG_FAR": f"{SWUNG_FAR}",
     "SHORTEST_RAY": f"{SHORTEST_RAY:f}",
     "LOOSENED": f"{LOOSENED:f}",
@@ -114,6 +119,7 @@ class Bindings:
     Attributes:
         samplers: names of the textures it fetches from.
         image: name and format of the image that a compute shader writes.
+        reads_image: whether it reads that, too.
         push_constants: types by names; 128 bytes at most.
         blocks: names of the uniform buffers, with their number of vec4.
         smooth, flat: types and names of what the vertex shader passes on to the fragment shader.
@@ -126,6 +132,7 @@ class Bindings:
     blocks: tuple[tuple[str, int], ...] = ()
     smooth: tuple[tuple[str, str], ...] = ()
     flat: tuple[tuple[str, str], ...] = ()
+    reads_image: bool = False
 
     def declare(self, info: GPUShaderCreateInfo) -> None:
         """Declare all inputs and outputs, numbered within their kind."""
@@ -136,7 +143,8 @@ class Bindings:
             declared.uniform_buf(slot, "vec4", f"{name}[{texels}]")
         if self.image is not None:
             name, image_format = self.image
-            declared.image(0, image_format, "FLOAT_2D", name, qualifiers={"WRITE"})
+            access = {"READ", "WRITE"} if self.reads_image else {"WRITE"}
+            declared.image(0, image_format, "FLOAT_2D", name, qualifiers=access)
         for name, kind in self.push_constants.items():
             declared.push_constant(kind, name)
         for name, value in self.defines.items():
@@ -204,6 +212,17 @@ PASSES = {
         ("rest", "key_starts", "key_offsets", "key_values"),
         ("shaped", "RGBA32F"),
         _ints("mesh_rows", "key_count"),
+    ),
+    # Finds the weights of solved shapes.
+    "shape_weights": Bindings(
+        WEIGHTS.samplers, ("shape_weights", "RGBA32F"), _ints("block_count", "weight_count")
+    ),
+    # Adds them to the deformed positions.
+    "add_shapes": Bindings(
+        (*OFFSETS.samplers, "shape_weights", "object_space"),
+        ("positions", "RGBA32F"),
+        _ints("mesh_rows", "moved_count", "weight_count", "space_stride", "by_factor"),
+        reads_image=True,
     ),
     # Finds the normals of the deformed surfaces.
     "normals": Bindings(

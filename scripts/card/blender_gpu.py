@@ -148,11 +148,13 @@ class GPUShaderCreateInfo:
         self._declared.append(f"layout(binding = {slot}) uniform sampler2D {name};")
 
     def image(self, slot: int, kept: str, kind: str, name: str, qualifiers: set[str]) -> None:
-        """Declare a texture to write."""
-        assert (kind, qualifiers) == ("FLOAT_2D", {"WRITE"})
+        """Declare a texture to write, or to read and write."""
+        assert kind == "FLOAT_2D"
+        assert qualifiers in ({"WRITE"}, {"READ", "WRITE"})
+        access = "" if "READ" in qualifiers else "writeonly "
         self.slots[name] = slot
         layout = f"layout(binding = {slot}, {_FORMATS[kept][3]})"
-        self._declared.append(f"{layout} writeonly uniform image2D {name};")
+        self._declared.append(f"{layout} {access}uniform image2D {name};")
 
     def uniform_buf(self, slot: int, kind: str, name: str) -> None:
         """Declare a uniform block; the name has the number of its elements in brackets."""
@@ -322,7 +324,7 @@ class Dispatch:
         for name, texture in self.textures.items():
             slot = self.shader.slots[name]
             if name in self.shader.images:
-                layout = (0, False, 0, GL.GL_WRITE_ONLY, _FORMATS[texture.format][0])
+                layout = (0, False, 0, GL.GL_READ_WRITE, _FORMATS[texture.format][0])
                 GL.glBindImageTexture(slot, texture.name, *layout)
             else:
                 GL.glActiveTexture(GL.GL_TEXTURE0 + slot)

@@ -137,6 +137,16 @@ def test_softened_weights_are_put_back() -> None:
 
 
 @pytest.mark.usefixtures("saved")
+def test_solved_shapes_are_added_switched_and_removed() -> None:
+    names, printed = run("Solved shapes")
+    assert re.fullmatch(r"\[\('lowerarm_l', \d+\)\] \d+ True\n", printed)
+    wanted, without, human = names["wanted"], names["without"], names["human"]
+    assert np.abs(wanted - without).max() > 2e-3  # a tenth of some centimetres
+    assert np.array_equal(api.evaluate(human), without)
+    assert api.solved_shapes(human) == []
+
+
+@pytest.mark.usefixtures("saved")
 def test_a_report_has_joints() -> None:
     names, printed = run("Report")
     assert "Joints bent by 90 degrees" in printed

@@ -1,8 +1,8 @@
 """Who may import whom, from the top down.
 
-command_line -> ui -> panels and operators of the rooms, api -> pipeline -> setup_check, examples
--> bake -> lifecycle -> viewport, modifier, softness -> painting -> session -> scene -> analysis
--> core.
+command_line -> ui -> panels and operators of the rooms, api -> pipeline, folds ->
+setup_check, examples -> bake -> lifecycle -> viewport, modifier, softness -> painting -> session
+-> scene -> analysis -> core.
 """
 
 import ast
@@ -36,6 +36,7 @@ LAYERS: dict[str, int] = {
     "bake": 6,
     "setup_check": 7,
     "examples": 7,
+    "folds": 8,
     "pipeline": 8,
     "api": 9,
     "ui": 10,
@@ -223,7 +224,7 @@ def test_a_file_that_one_other_imports_says_why_it_stands_alone() -> None:
         for path, count in importers.items()
         if count == 1 and path.name != "__init__.py"
     }
-    assert 20 < len(lines) <= 40
+    assert 20 < len(lines) <= 42
     silent = [
         f"{path.relative_to(PACKAGE)}: {first}"
         for path, (first, *_) in lines.items()

@@ -16,6 +16,7 @@ from typing import Any
 from ...core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..attribute_names import (
     BONE,
+    BONE_GROWTH,
     BONE_MATRIX,
     BONE_TURN,
     EXAMPLE_BONE,
@@ -54,6 +55,7 @@ from .node_values import (
 # squares.
 _STRETCHED = 0.5 * NOT_ORTHONORMAL
 _RIGID = f"{PREFIX}rigid"
+_UNITS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def stretched_edges(build: TreeBuilder, palette: Geometry, length: Scalar) -> Scalar:
@@ -194,6 +196,14 @@ def with_turns_of_bones(build: TreeBuilder, points: Geometry, turned: Cloud) -> 
     return points.store(BONE_TURN, turned.at("turn", build.index))
 
 
+def with_growth(build: TreeBuilder, points: Geometry, bones: Cloud) -> Geometry:
+    """Points with BONE_GROWTH: the cube root of |det D| of each bone, less 1."""
+    matrix: Matrix = bones.at("matrix", build.index)
+    x, y, z = (matrix.transform_direction(unit) for unit in _UNITS)
+    volume = x.dot(y.cross(z)).absolute()
+    return points.store(BONE_GROWTH, volume.power(1.0 / 3.0) - 1.0)
+
+
 def with_bones(build: TreeBuilder, bones: Cloud) -> Geometry:
     """Points with the attributes of bones for `posed_bones`."""
     matrix, rigid, scaled = (bones.fields[name] for name in ("matrix", "rigid", "scaled"))
@@ -244,8 +254,7 @@ def _is_scaled(columns: Sequence[Vector]) -> Scalar:
 
 def _rigid_part(build: TreeBuilder, turned: Matrix, at_rest: Matrix) -> Matrix:
     """`core.pose._rigid_parts`: posed axes made orthogonal, Y first, times the rest's inverse."""
-    units = [tuple(float(row == axis) for row in range(3)) for axis in range(3)]
-    own_axes = [at_rest.transform_direction(unit) for unit in units]
+    own_axes = [at_rest.transform_direction(unit) for unit in _UNITS]
     x, long_y, z = (turned.transform_direction(axis) for axis in own_axes)
     y = _unit_or_zero(long_y)
     y_x, y_y, y_z = y.components()

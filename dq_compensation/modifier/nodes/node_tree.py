@@ -23,7 +23,7 @@ What nodes cost is in `docs/measurements.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import bpy
@@ -42,9 +42,11 @@ from ..attribute_names import (
     PREFIX,
     SET,
     SOFT_COPY,
+    SOLVED_INPUT,
     SWING_AMOUNT,
     TURN_LIMB,
     UNMOVED,
+    SolvedCounts,
     TreeKind,
     numbered,
 )
@@ -69,6 +71,7 @@ from .own_trees import (
     in_one_group,
     new_modifier_tree,
 )
+from .solved_nodes import with_solved_shapes
 from .vertex_nodes import (
     Vertices,
     blended_by_bones,
@@ -99,6 +102,7 @@ _INPUTS = (
     TreeInput("In Renders", "Bool", True, True, "Whether the Armature modifier is on there"),
     TreeInput(SOFT_COPY, "Object", None, True, "Has the soft weights, and is posed by them"),
     TreeInput(LINEAR_COPY, "Object", None, True, "The same without Preserve Volume"),
+    TreeInput(SOLVED_INPUT, "Object", None, True, "Has tables and offsets of solved shapes"),
     TreeInput("Step", "Float", 0.0, True, "How far apart the points of the soft copy are"),
     TreeInput("Attributes", "Object", None, True, "Has the attributes that the mesh itself lacks"),
 )
@@ -124,6 +128,7 @@ def _inputs_of(kind: TreeKind) -> list[TreeInput]:
         "In Renders": kind.switched,
         SOFT_COPY: kind.base == "SOFT",
         LINEAR_COPY: kind.base == "SOFT" and kind.blended,
+        SOLVED_INPUT: kind.solved is not None,
         "Step": kind.stepped,
         "Attributes": kind.sampled,
     }
@@ -206,6 +211,8 @@ class _Assembly:
             self.base_place = self.place = self._unmasked()
 
         deformed = getattr(self, f"_{self.kind.method.lower()}")()
+        if self.kind.solved is not None:
+            deformed = self._with_solved_shapes(deformed, self.kind.solved)
         # Where other vertices arrive than the attributes were written for, they pass; the mark
         # lets Python see it.
         sampled = self.kind.sampled
@@ -223,6 +230,25 @@ class _Assembly:
             unmoved, is_kept = build.found_attribute(UNMOVED, Vector)
             arriving = arriving.set_position(unmoved, is_kept)
         return build.choose(base_is_on, arriving, shown)
+
+    def _with_solved_shapes(self, deformed: Geometry, counts: SolvedCounts) -> Geometry:
+        """The mesh with solved shapes, as far as mask and blend let them through.
+
+        Both are linear in what is added to the vertex, so that can be added behind them.
+        """
+        build, shares = self.b, list[Scalar]()
+        if self.kind.method == "COMPENSATED":
+            shares.append(self._strength())
+        if self.kind.masked:
+            shares.append(self._mask_weight())
+        if self.kind.blended:
+            shares.append(self._group("Blend Group"))
+        read = build.node("GeometryNodeObjectInfo", self.inputs[SOLVED_INPUT])
+        part = partial(with_solved_shapes, counts=counts)
+        share = reduce(Scalar.__mul__, shares) if shares else None
+        held = Geometry(build, read.outputs["Geometry"]).as_points()
+        around = (deformed, held, (self.palette, self.to_object), share)
+        return grouped(build, "DQ Compensation solved shapes", part, *around)
 
     def _place_by_soft_copy(self) -> Vector:
         """Where the soft copy's Armature modifier takes the vertices of the arriving mesh."""
@@ -376,6 +402,8 @@ class _Assembly:
         return self.mesh.set_position(self.base_place + offset)
 
     def _linear(self) -> Geometry:
+        if self.kind.base != "OWN":
+            return self.mesh
         return self._set_position(self._deformation("linear", linear_blend, self.bones))
 
     def _dual_quaternion(self) -> Geometry:

@@ -108,8 +108,10 @@ class Scalar(Socket):
     square_root = _math("SQRT")
     arccosine = _math("ARCCOSINE")  # numbers beyond -1 and 1 count as these
     inverse_square_root = _math("INVERSE_SQRT")
+    power = _math("POWER")
+    wrapped = _math("WRAP")  # into a range, given its end, then its beginning
 
-    def clamped(self, least: Scalar, most: Scalar) -> Scalar:
+    def clamped(self, least: Scalar | Number, most: Scalar | Number) -> Scalar:
         """The number, or the nearer one of two bounds."""
         return self.builder.value(Scalar, "ShaderNodeClamp", self, least, most)
 
@@ -143,11 +145,16 @@ class Integer(Scalar):
     floats, also where few are wanted.
     """
 
-    def plus(self, number: int) -> Scalar:
+    def plus(self, other: Integer | int) -> Scalar:
         """The sum; from Blender 4.5 on without a float in between."""
         if not hasattr(bpy.types, "FunctionNodeIntegerMath"):
-            return self + number
-        return self.builder.value(Scalar, "FunctionNodeIntegerMath", self, number, operation="ADD")
+            return self + other
+        return self.builder.value(Scalar, "FunctionNodeIntegerMath", self, other, operation="ADD")
+
+    @classmethod
+    def of(cls, number: Scalar) -> Integer:
+        """A whole number, to be captured as an integer."""
+        return cls(number.builder, number.socket)
 
 
 def _vector_math(operation: str) -> Callable[..., Vector]:
@@ -252,6 +259,14 @@ class Rotation(Socket):
         """The opposite rotation."""
         return self.builder.value(Rotation, "FunctionNodeInvertRotation", self)
 
+    def half_way(self, other: Rotation) -> Rotation:
+        """The rotation half way to another one, the shorter way."""
+        node = self.builder.node("ShaderNodeMix", data_type="ROTATION")
+        sides = [socket for socket in node.inputs if socket.enabled]
+        for socket, operand in zip(sides, (0.5, self, other), strict=True):
+            self.builder.connect(socket, operand)
+        return Rotation(self.builder, next(each for each in node.outputs if each.enabled))
+
     def quaternion(self) -> Quaternion:
         """Its quaternion, of either sign."""
         outputs = self.builder.node("FunctionNodeRotationToQuaternion", self).outputs
@@ -304,6 +319,10 @@ class Geometry(Socket):
         node = "GeometryNodeSeparateComponents"
         return self.builder.value(Geometry, node, self, output="Point Cloud")
 
+    def as_points(self) -> Geometry:
+        """The vertices of a mesh as a cloud of points."""
+        return self.builder.value(Geometry, "GeometryNodeMeshToPoints", self)
+
     def point_count(self) -> Scalar:
         """The number of its points; a single number, not a field."""
         node = "GeometryNodeAttributeDomainSize"
@@ -321,6 +340,11 @@ class Geometry(Socket):
             data_type="FLOAT",
             domain=domain,
         )
+
+    def sorted_within(self, group: Scalar, weight: Scalar) -> Geometry:
+        """Its points in the order of their groups, those of a group by rising weight."""
+        named = {"Geometry": self, "Group ID": group, "Sort Weight": weight}
+        return self.builder.value(Geometry, "GeometryNodeSortElements", named=named)
 
     def store(self, name: str, value: Field, selection: Scalar | None = None) -> Geometry:
         """This geometry with a field written to a named attribute of its points.
@@ -440,6 +464,12 @@ class TreeBuilder(TreeNodes):
         """The rotation of a unit quaternion."""
         return self.value(Rotation, "FunctionNodeQuaternionToRotation", w, x, y, z)
 
+    def turn(self, rotation: Rotation, size: Scalar | Number) -> Matrix:
+        """The matrix of a rotation, times a size."""
+        scale = size if not isinstance(size, Socket) else self.vector(size, size, size)
+        scale = scale if isinstance(scale, Socket) else (scale,) * 3
+        return self.value(Matrix, "FunctionNodeCombineTransform", None, rotation, scale)
+
     def diagonal(self, entries: Sequence[Scalar | Number]) -> Matrix:
         """A diagonal matrix of four numbers."""
         return self.matrix(
@@ -479,10 +509,10 @@ class TreeBuilder(TreeNodes):
         """An integer that is the same everywhere."""
         return self.value(Scalar, "FunctionNodeInputInt", integer=number)
 
-    def total(self, value: Vector, group: Scalar) -> Vector:
+    def total(self, value: AnyField, group: Scalar) -> AnyField:
         """The sum of a field over the elements with the same integer."""
-        node, settings = "GeometryNodeAccumulateField", {"data_type": "FLOAT_VECTOR"}
-        return self.value(Vector, node, value, group, output="Total", **settings)
+        node, data_type = "GeometryNodeAccumulateField", _DATA_TYPES[type(value)]
+        return self.value(type(value), node, value, group, output="Total", data_type=data_type)
 
     def points(self, count: Scalar, position: Vector | None = None) -> Geometry:
         """A cloud of that many points, all at the origin or each at a position."""

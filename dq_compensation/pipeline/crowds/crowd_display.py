@@ -97,13 +97,16 @@ class CrowdMesh(SkinnedMesh):
         binding, to_armature = member.binding, member.to_armature
         if member.key_values is not None:
             limit = max(1.0, float(np.abs(member.key_values).max(initial=0)))
-        key = (member.place, skinning, limit)
+        solved = self.deformation.solved
+        key = (member.place, skinning, limit, solved)
         if self._balls is not None and self._balls[0] == key:
             return self._balls[1]
         reach: Floats | float = 0.0
         if binding.shape_keys is not None:
             moves = np.linalg.norm(binding.shape_keys.offsets @ to_armature[:3, :3].T, axis=2)
             reach = limit * moves.sum(axis=0)
+        if solved is not None:
+            reach = reach + solved.reach
         rest = transformed_points(to_armature, binding.rest.astype(np.float64))
         heads = binding.skeleton.frames[:, :3, 3]
         self._balls = (key, SkinBalls.of(heads, skinning, rest, reach, binding.mask))
@@ -122,6 +125,7 @@ def _by_linear(deformation: Deformation) -> Deformation:
         blend=None,
         segments=None,
         twist_limbs=None,
+        solved=None,
     )
 
 

@@ -52,6 +52,7 @@ from .content import (
     reshaping_modifiers,
     structure_of,
 )
+from .kept_shapes import read_shapes
 from .shape_key_offsets import ShapeKeys, example_items
 
 # The influences of bones on vertices: of vertex groups, and of bone envelopes.
@@ -338,8 +339,9 @@ def _bind(
     else:
         to_armature = object_to_armature(obj.evaluated_get(depsgraph), rig.evaluated_get(depsgraph))
     structure = structure_of(skinned)
-    if known is not None and known.structure.get("bones") == structure["bones"]:
-        skeleton, bones_at_rest = known.skeleton, known.bones_at_rest
+    same = known if known and known.structure.get("bones") == structure["bones"] else None
+    if same is not None:
+        skeleton, bones_at_rest = same.skeleton, same.bones_at_rest
     else:
         skeleton = read_skeleton(rig)
         bones_at_rest = digest_of_bones(rig, named=False)
@@ -379,6 +381,9 @@ def _bind(
         object_to_armature=to_armature,
         group_names=tuple(holder.vertex_groups.keys()),
         example_items=example_items(obj) if len(skinned.settings.examples) else (),
+        solved=read_shapes(
+            obj, len(skinned.mesh.vertices), skeleton, same.solved if same else None
+        ),
         structure=structure,
         bones_at_rest=bones_at_rest,
         followed=tuple(each.name for each in followed_modifiers(skinned)) if follow else (),

@@ -33,6 +33,7 @@ from ...core.skeleton import (
     bones_of,
 )
 from ...core.skinning import JointSets, joint_sets
+from ...core.solved_shapes import SolvedShapes
 from ...core.swing_joints import SwingJoints
 from ...core.topology import MeshArrays, Topology, topology
 from ...core.twist_limbs import TwistLimbs
@@ -47,6 +48,7 @@ from ..settings.object_settings import (
 )
 from .character_skin import Carried, CharacterSkin, LimbSettings
 from .content import Digests, digest
+from .kept_shapes import ReadShapes
 from .layers import LayerMesh
 from .shape_key_offsets import ExampleItem, Examples, ShapeKeys, written_by_drivers
 
@@ -105,6 +107,7 @@ class Binding:
         reshaped: whether modifiers before the Armature modifier may move the vertices in each
             frame; `rest` is where they were when it was bound.
         mesh_arrays: the faces of `topology`.
+        solved: the solved shapes of the mesh's own vertices; None without any.
         structure: `scene.binding.content.structure_of` the object when it was bound.
         bones_at_rest: the digest of the bones without their names.
         whole: the skin of its character; None where no other mesh of that is enabled.
@@ -127,6 +130,7 @@ class Binding:
     object_to_armature: Float64s
     group_names: tuple[str, ...]
     example_items: tuple[ExampleItem, ...]
+    solved: ReadShapes | None
     structure: Digests
     bones_at_rest: str
     followed: tuple[str, ...]
@@ -152,6 +156,10 @@ class Binding:
     )
     _written: list[Binding] = field(default_factory=list, repr=False, init=False)
     _examples: dict[LimbAxis, Examples] = field(default_factory=dict, repr=False, init=False)
+    # Of `acting_shapes`, by which joints are switched on.
+    _shapes: dict[tuple[bool, ...], SolvedShapes] = field(
+        default_factory=dict, repr=False, init=False
+    )
 
     def renamed(
         self,
@@ -446,7 +454,36 @@ class Binding:
             partial(self.segments, object_to_armature) if self.bends else None,
             twists,
             settings.twist_spread,
+            self.acting_shapes(settings),
         )
+
+    def acting_shapes(self, settings: Settings) -> SolvedShapes | None:
+        """The solved shapes that act on the object; None where there are none.
+
+        They are of the mesh's own vertices: where modifiers are followed, none acts. With another
+        method than the one on which they were made, none acts. The same object comes back.
+        """
+        read = self.solved
+        if read is None or read.shapes is None or self.followed:
+            return None
+        if read.base != settings.acting_method:
+            return None
+        names = settings.bones_left_out("shapes_left_out")
+        bones = read.shapes.hats.behind.tolist()
+        acting = tuple(self.skeleton.names[bone] not in names for bone in bones)
+        if acting not in self._shapes:
+            self._shapes.clear()
+            found = read.shapes.of_joints(np.array(acting, np.bool_))
+            self._shapes[acting] = found.without(self.not_compensated)
+        found = self._shapes[acting]
+        return found if found.blocks else None
+
+    @cached_property
+    def bones_with_shapes(self) -> frozenset[str]:
+        """The bones at whose heads the mesh has solved shapes, whether they act or not."""
+        shapes = None if self.solved is None else self.solved.shapes
+        bones = [] if shapes is None else shapes.hats.behind.tolist()
+        return frozenset(self.skeleton.names[bone] for bone in bones)
 
     @cached_property
     def bends(self) -> bool:

@@ -45,6 +45,7 @@ from ..settings.object_settings import (
     settings_of,
 )
 from ..stack import stack_of, written_settings
+from .kept_shapes import digest_of_shapes
 from .shape_key_offsets import example_items, shape_key_signature, written_by_drivers
 
 # The soft copy of an object: a hidden mesh with its vertices, which has the soft weights.
@@ -290,11 +291,20 @@ def acts(modifier: bpy.types.Modifier) -> bool:
 
 def examples_refusal(skinned: SkinnedObject) -> str | None:
     """Why example poses do not act on an object that can be deformed, or None; cheap."""
+    return _refusal_of_followed(skinned, "Example poses")
+
+
+def shapes_refusal(skinned: SkinnedObject) -> str | None:
+    """Likewise of solved shapes."""
+    return _refusal_of_followed(skinned, "Solved shapes")
+
+
+def _refusal_of_followed(skinned: SkinnedObject, what: str) -> str | None:
     names = listed([each.name for each in followed_modifiers(skinned)])
     if not names:
         return None
     return (
-        f"Example poses do not act on {skinned.obj.name}, which gets other vertices from {names}. "
+        f"{what} do not act on {skinned.obj.name}, which gets other vertices from {names}. "
         f"Apply {names}, or move the Armature modifier above."
     )
 
@@ -481,6 +491,7 @@ _SIGNED_OF_OBJECT = ("name", "mode", "display_type", "visible_camera", "show_onl
 _SIGNED_SETTINGS = (
     *(name for name in CHARACTER_CHOICES if name not in FOLLOWED_SETTINGS),
     *("overlay", "support_bone", "softness_group", "as_painted", "lies_on", "by_itself"),
+    *("solved_bones", "solved_digest"),
 )
 
 _POSES = (("matrix", np.float32, (16,)), ("matrix_basis", np.float32, (16,)))
@@ -591,6 +602,7 @@ def structure_of(skinned: SkinnedObject) -> Digests:
         "vertex groups": digest(obj.vertex_groups.keys()),
         "shape keys": digest(() if keys is None else shape_key_signature(keys)),
         "example poses": digest(items),
+        "solved shapes": digest(digest_of_shapes(obj)),
         FOLLOWED: digest_of_modifiers_before(skinned),
         SOFT_WEIGHTS: digest_of_soft_weights(skinned) if is_soft else digest(None),
     }

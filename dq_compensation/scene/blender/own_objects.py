@@ -74,6 +74,8 @@ ATTRIBUTE_OBJECT_PROPERTY = "dq_compensation_attributes"
 SOFT_COPY_PROPERTY = "dq_compensation_soft_copy"
 # Of one that has its weights, too, and is deformed to LINEAR by them: True.
 LINEAR_COPY_PROPERTY = "dq_compensation_linear_copy"
+# Of an object with the tables and offsets of solved shapes that a node tree reads: True.
+SOLVED_POINTS_PROPERTY = "dq_compensation_solved_points"
 # Of a mesh object: True. Its points say which pose a baked crowd shows when.
 POSE_TABLE_PROPERTY = "dq_compensation_pose_table"
 
@@ -86,6 +88,7 @@ _HIDDEN = {
     ATTRIBUTE_OBJECT_PROPERTY: "DQ Compensation attributes",
     SOFT_COPY_PROPERTY: "DQ Compensation soft weights",
     LINEAR_COPY_PROPERTY: "DQ Compensation linear copy",
+    SOLVED_POINTS_PROPERTY: "DQ Compensation solved shapes",
 }
 
 # The constraint that keeps a hidden object where another one is. As a child, exporters would write

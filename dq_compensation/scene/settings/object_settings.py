@@ -51,7 +51,7 @@ ChosenMethod = Method | Literal["SPHERICAL_JOINT_BY_EXAMPLE"]
 
 What acts on the object then is `Settings.acting_method`."""
 ExampleBase = Literal["SPHERICAL_JOINT", "COMPENSATED"]
-LeftOut = Literal["joints_left_out", "twist_left_out"]
+LeftOut = Literal["joints_left_out", "twist_left_out", "shapes_left_out"]
 LEFT_OUT: tuple[LeftOut, ...] = get_args(LeftOut)
 """The settings that name bones at which something is not done."""
 # The settings that say something of bones by their names, and what reads them.
@@ -299,6 +299,13 @@ class MethodSettings(JointSettings):
         name="Twists Left Out",
         description="The bones of limbs along which no twist is to be spread: names with commas "
         "between them, those with a space at an end in quotes",
+        default="",
+        **_OF_CHARACTER,
+    )
+    shapes_left_out: str = props.StringProperty(
+        name="Shapes Left Out",
+        description="The bones at whose heads solved shapes do not act: names with commas between "
+        "them, those with a space at an end in quotes",
         default="",
         **_OF_CHARACTER,
     )
@@ -561,6 +568,13 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         "limbs on its own skin",
         **_ACTING,
     )
+    # The part of a mesh in the solved shapes of its character, the names of their bones by their
+    # numbers, and the digest of the bytes: see `scene.binding.kept_shapes`.
+    solved_shapes: bpy.types.Mesh | None = props.PointerProperty(
+        type=bpy.types.Mesh, options={"HIDDEN"}
+    )
+    solved_bones: str = props.StringProperty(options={"HIDDEN"})
+    solved_digest: str = props.StringProperty(options={"HIDDEN"})
     # See `setup_check.catalogue`.
     ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
@@ -690,6 +704,8 @@ class Settings(MethodSettings):
             return True  # the direction of the limbs distinguishes example poses
         if setting == "blend_group":
             return self.acting_method in BLENDED_METHODS
+        if setting == "shapes_left_out":
+            return True  # shapes act with the method on which they were made
         return self.acting_method == "COMPENSATED"
 
     @property
@@ -763,7 +779,7 @@ def named_bones(obj: bpy.types.Object) -> frozenset[str]:
     for setting, read in _CHOSEN.items():
         if text := getattr(settings, setting):
             names.update(read(text))
-    texts = filter(None, (getattr(settings, setting) for setting in LEFT_OUT))
+    texts = filter(None, (getattr(settings, setting) for setting in (*LEFT_OUT, "solved_bones")))
     return frozenset(names.union(*map(names_in, texts)) - {""})
 
 
@@ -776,11 +792,10 @@ def rename_bones(obj: bpy.types.Object, renamed: dict[str, str]) -> None:
     for item in settings.examples:
         if item.bone in renamed:
             item.bone = renamed[item.bone]
-    for setting in LEFT_OUT:
-        left_out = Settings.of(obj).bones_left_out(setting)
-        if not renamed.keys().isdisjoint(left_out):
-            text = text_of_names([renamed.get(bone, bone) for bone in left_out])
-            setattr(settings, setting, text)
+    lists = {setting: Settings.of(obj).bones_left_out(setting) for setting in LEFT_OUT}
+    for setting, names in (*lists.items(), ("solved_bones", names_in(settings.solved_bones))):
+        if not renamed.keys().isdisjoint(names):
+            setattr(settings, setting, text_of_names([renamed.get(name, name) for name in names]))
     for setting, read in _CHOSEN.items():
         chosen = read(getattr(settings, setting))
         if not renamed.keys().isdisjoint(chosen):

@@ -1,0 +1,96 @@
+"""Solved shapes for scripts, one subject: added, listed, removed. `api` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+
+from ..arrays import Floats
+from ..folds.shape_editing import (
+    JOINT_KINDS,
+    JointKind,
+    ShapeEditing,
+    SolvedShape,
+    list_shapes,
+    remove_shapes,
+)
+from ..ui_shared.arguments import (
+    chosen_depsgraph,
+    interrupts_wait,
+    mesh_object,
+    of_characters,
+    require_choice,
+    several_names,
+)
+
+
+def add_solved_shape(
+    obj: bpy.types.Object,
+    joints: Sequence[str],
+    positions: Floats,
+    *,
+    kind: JointKind = "AUTO",
+    depsgraph: bpy.types.Depsgraph | None = None,
+) -> SolvedShape:
+    """Let an object show a shape wherever joints are posed as they are now.
+
+    Other joints may be posed, too. A shape of several joints acts where all of them are posed, on
+    top of those of fewer of them: add these first. The shapes of a mesh act with the method with
+    which the first one was made. Example poses on that base keep the shapes that they show.
+
+    Args:
+        obj: a mesh object with an Armature modifier, enabled or not.
+        joints: one to four bones, at whose heads the joints are.
+        positions: shape (n, 3), object space, the vertices as they are to be in this pose, with all
+            of the compensation, and without example poses.
+        kind: of joints that have no shape yet: 'HINGE' bends in one plane, as it is bent now;
+            'BALL' swings to all sides; 'AUTO' finds it from the limbs.
+        depsgraph: the state with the pose; by default the current one.
+
+    Returns:
+        the poses of the joints, how many vertices the shape moves, and its longest offset.
+
+    Raises:
+        BindingError, PoseError: the object cannot be deformed.
+        UserError: the shape cannot be added; nothing has changed then.
+    """
+    obj = mesh_object(obj)
+    names = several_names(joints, "joints")
+    require_choice("kind", kind, JOINT_KINDS)
+    with interrupts_wait():
+        editing = ShapeEditing.of(obj, chosen_depsgraph(depsgraph))
+        shape = editing.add(names, positions, kind)
+        editing.keep()
+    return shape
+
+
+@of_characters
+def solved_shapes(obj: bpy.types.Object) -> list[SolvedShape]:
+    """The solved shapes of an object, those of one joint first; of an armature for all meshes.
+
+    Raises:
+        BindingError: it is neither a mesh nor an armature that deforms one.
+        UserError: they cannot be read.
+    """
+    return list_shapes(mesh_object(obj))
+
+
+@of_characters
+def remove_solved_shapes(obj: bpy.types.Object, joints: Sequence[str] | None = None) -> int:
+    """Remove solved shapes of an object, or of all meshes of an armature.
+
+    Args:
+        joints: the bones at whose heads the joints are; shapes that name other joints besides go,
+            too. None: all shapes.
+
+    Returns:
+        how many there were.
+
+    Raises:
+        BindingError: it is neither a mesh nor an armature that deforms one.
+        UserError: there are none at such a joint, or the object is linked; nothing has changed.
+    """
+    names = None if joints is None else several_names(joints, "joints")
+    with interrupts_wait():
+        return remove_shapes(mesh_object(obj), names)

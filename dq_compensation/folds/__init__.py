@@ -1,0 +1,1 @@
+"""Solved shapes of joints: added, listed, removed."""
