@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Float64s, Int32s
+from ..arrays import Float64s, Indices, Int32s
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.skeleton import Ancestry, JointStrengths
@@ -68,7 +68,8 @@ def less_soft(painted: Influences, soft: Influences, between: Float64s) -> Influ
     found = soft
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
-        found = found.with_rows(part, _between(painted.at(part), soft.at(part), between))
+        changed, weights = _between(painted.at(part), soft.at(part), between)
+        found = found.with_rows(part[changed], weights.at(changed))
     return found
 
 
@@ -81,8 +82,10 @@ def _differing(painted: Influences, soft: Influences, between: Float64s) -> NDAr
     return np.flatnonzero(both)
 
 
-def _between(painted: Influences, soft: Influences, between: Float64s) -> Influences:
-    """`less_soft` of all rows."""
+def _between(
+    painted: Influences, soft: Influences, between: Float64s
+) -> tuple[Indices, Influences]:
+    """The rows that are less soft, and `less_soft` of all rows."""
     count = len(painted.bones)
     bones = np.concatenate((painted.bones, soft.bones), axis=1)
     before = np.concatenate((painted.weights, np.zeros_like(soft.weights)), axis=1)
@@ -92,12 +95,13 @@ def _between(painted: Influences, soft: Influences, between: Float64s) -> Influe
     gained, lost = np.maximum(changes, 0.0), np.maximum(-changes, 0.0)
     sums = lost.sum(axis=1)
     lost = np.divide(lost, sums[:, None], out=lost, where=sums[:, None] > _NO_CHANGE)
-    goes = lost[:, :, None] * gained[:, None] * between[bones[:, :, None], bones[:, None]]
+    whole = lost[:, :, None] * gained[:, None]
+    goes = whole * between[bones[:, :, None], bones[:, None]]
+    changed = np.flatnonzero((whole - goes).sum(axis=(1, 2)) > _NO_CHANGE)
     weights = before + goes.sum(axis=1) - goes.sum(axis=2)
-    weights[sums <= _NO_CHANGE] = after[sums <= _NO_CHANGE]
     used_rows, slots = np.nonzero(weights > _NO_CHANGE)
     used = bones[used_rows, slots], weights[used_rows, slots]
-    return Influences.from_triples(used_rows, *used, count)
+    return changed, Influences.from_triples(used_rows, *used, count)
 
 
 def _merged(

@@ -218,6 +218,11 @@ def _joined(meshes: Sequence[SeamMesh], starts: Indices, apart: float) -> tuple[
     return one[seams], other[seams]
 
 
+def pairs_in_one_place(positions: Floats, apart: float) -> tuple[Indices, Indices]:
+    """The pairs of positions (n, 3) that are this near, shape (p,) both."""
+    return _pairs(positions, np.arange(len(positions)), apart)
+
+
 def _pairs(positions: Floats, of_mesh: Indices, apart: float) -> tuple[Indices, Indices]:
     """The pairs of positions (m, 3) of two meshes that are this near, the first mesh first."""
     none = np.zeros(0, np.intp), np.zeros(0, np.intp)

@@ -1,31 +1,30 @@
-"""The proof of soft weights: that they stretch the skin no more than the painted weights do.
+"""The proof of soft weights: that they are no worse than the painted weights, joint by joint.
 
-Each joint turns alone, by the range of *Test Motion*, once with the painted weights and once with
-the soft ones, both by COMPENSATED. Where an edge of a mesh gets longer with the soft ones than
-any of it does with the painted ones, the weights act less softly at that joint: half, or as
-painted.
+Joints turn by the range of *Test Motion*, each alone, and with those whose skin goes over into its
+own, once with the painted weights and once with the soft ones, both by COMPENSATED. Where an edge
+of a mesh gets longer with the soft ones than any of it does with the painted ones, where more skin
+crosses or a seam opens wider, the weights act less softly at that joint: half, or as painted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Booleans, Float32s, Float64s, Indices, Int32s, Integers
-from ..core.deform import Deformation, deform
-from ..core.dual_quaternion import matrices_from_quaternions
+from ..arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
-from ..core.measured_joints import MeasuredJoints
-from ..core.pose import Pose
 from ..core.skeleton import Ancestry, Skeleton
+from ..core.vectors import extent
 from ..steps import part_of
 from .bone_axes import Quaternion, swing, twist
 from .joint_softness import less_soft, parents_at_joints, softness_between
+from .joint_tests import Finding, JointTest, JointTests, Measure, Turn, Weights
 from .limbs import joined_skeleton, with_limbs
+from .mesh_graph import islands
 from .mirror_map import mirrored_bones
 from .ranges_of_motion import (
     BACK,
@@ -36,24 +35,26 @@ from .ranges_of_motion import (
     ranges_of_motion,
     shared_pairs,
 )
+from .seams import SEAM_APART, pairs_in_one_place
+from .skin_crossings import CrossingSkin, Overlaps
+from .softness_search import SoftnessSearch
 
-MOST = 1.05
-"""How much longer the longest edge may be with soft weights, in parts of that with painted ones."""
-# Stretches below this are not seen: no joint acts less for them.
-_SEEN = 1.3
 # Shares of what a joint turns below which a vertex is on one side of the joint; changes of shares
 # that move no vertex visibly.
 _ON_ONE_SIDE, _SAME = 1e-3, 1e-2
-# Edges shorter than this, in parts of the median at their joint, count as so long.
-_SHORTEST = 0.1
 # A joint that takes some skin along chords by more than this, of 1/4, is a ball: it is bent to
 # eight sides.
 _BALL, _OBLIQUE = 0.1, 8
-# How softly a joint acts after so many steps. The last is as painted.
-_LEVELS = (1.0, 0.5, 0.0)
-_MOST_STEPS = len(_LEVELS) - 1
+# Skin is looked at that is as near to what soft weights change, in sizes of the character.
+_REACH = 0.06
+# Two joints turn together, too, where soft weights change so much of the same skin of both.
+_SHARED = 0.5
+# What is worse than this is tested again at once when weights have changed.
+_NEARLY = 1.0
+# The joint above turns with it by this part of its range.
+_ABOVE = 0.5
 # So often at most the weights are tested.
-_ROUNDS = 8
+_ROUNDS = 16
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,27 @@ class LessSoft:
     Attributes:
         bone: at whose head it is.
         softness: how softly they act there, 0 to 1.
-        soft, painted: the longest edge in the pose in which they differ most, in its lengths at
-            rest: with all softness, and with the painted weights.
+        soft, painted: the measure in the pose in which they differ most: with all softness, and
+            with the painted weights.
+        measure: of what these are.
     """
 
     bone: int
     softness: float
     soft: float
     painted: float
+    measure: Measure = "EDGE"
+
+    @property
+    def worse(self) -> str:
+        """What is worse with all softness, in a rigger's words."""
+        if self.measure == "CROSSINGS":
+            return f"{self.soft:.0f} pairs of faces cross, {self.painted:.0f} as painted"
+        if self.measure == "GAP":
+            soft, painted = (f"{100.0 * each:.2g} %" for each in (self.soft, self.painted))
+            return f"a seam opens by {soft} of the character's size, {painted} as painted"
+        longest = f"{self.soft:.1f} times as long as at rest, {self.painted:.1f} times as painted"
+        return f"an edge gets {longest}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +95,17 @@ class ProvedSkin:
         skin: n points at rest, with the painted weights. Its `sides` are known.
         edges: shape (e, 2), of points.
         meshes: shape (e,), the mesh that each edge is of, rising; meshes with seams are one.
+        triangles: shape (t, 3), of points: what may cross.
+        seamless: shape (n,), points whose gaps do not count: of copies.
+        overlaps: finds what crosses.
     """
 
     skin: SkinAtRest
     edges: Integers
     meshes: Integers
+    triangles: Integers
+    seamless: Booleans
+    overlaps: Overlaps
 
     @cached_property
     def _joined(self) -> tuple[Skeleton, Int32s, Indices]:
@@ -128,319 +148,237 @@ class ProvedSkin:
         Yields:
             how much is done, 0 to 1.
         """
-        painted = _Weights.of(self._limbs, self.skin.influences)
-        weights = _Weights.of(self._limbs, soft)
+        painted = Weights.of(self._limbs, self.skin.influences)
+        weights = Weights.of(self._limbs, soft)
         yield 0.1
-        joints = self._tested(painted, weights)
-        groups = _Group.all_of(joints, self.skin)
-        before = yield from part_of(_stretches(groups, painted), 0.1, 0.3)
-        search, done = _Search(self._parents, self._mirrored, before), 0.4
+        tests = self._tests(painted, weights)
+        bones = frozenset(bone for test in tests.tests for bone in test.blamed)
+        search, done = SoftnessSearch(self._parents, self._mirrored, bones), 0.2
+        found, stale = dict[int, Finding](), np.ones(len(tests.tests), np.bool_)
+        yield done
         for _ in range(_ROUNDS):
             # How many rounds it takes is not known: each takes half of what is left.
             part = 0.5 * (1.0 - done)
-            after = yield from part_of(_stretches(groups, weights), done, part)
+            # What was well is tested again once all others are.
+            bad = np.array(
+                [row not in found or found[row].ratio > _NEARLY for row in range(len(stale))],
+                np.bool_,
+            )
+            chosen = stale & bad if (stale & bad).any() else stale
+            rows = np.flatnonzero(chosen)
+            found |= yield from part_of(tests.findings(weights, rows), done, part)
+            stale &= ~chosen
             done += part
-            if not search.goes_on(after):
-                break
+            if not search.goes_on(_by_bones(tests, found), is_known=not stale.any()):
+                if not stale.any():
+                    break
+                continue
             softness = tuple(search.softness().items())
             between = softness_between(softness, self._parents)
-            influences = less_soft(self.skin.influences, soft, between)
-            weights = _Weights.of(self._limbs, influences)
-        return search.found()
+            before, influences = weights, less_soft(self.skin.influences, soft, between)
+            weights = Weights.of(self._limbs, influences)
+            changed = _changed(before.influences, influences)
+            stale |= [bool((test.changed & changed).any()) for test in tests.tests]
+        return [
+            LessSoft(bone, level, finding.soft, finding.painted, finding.measure)
+            for bone, (level, finding) in search.found().items()
+        ]
+
+    @cached_property
+    def _size(self) -> float:
+        return extent(self.skin.positions)
 
     @cached_property
     def _mirrored(self) -> Indices:
         skeleton = self.skin.skeleton
         return mirrored_bones(skeleton.heads, skeleton.tails)
 
-    def _tested(self, painted: _Weights, soft: _Weights) -> list[_Joint]:
-        """The joints where soft weights change anything, with the edges that they may change."""
+    def _tests(self, painted: Weights, soft: Weights) -> JointTests:
+        """The tests of the joints where soft weights change anything."""
+        one, other = pairs_in_one_place(self.skin.positions, SEAM_APART * self._size)
+        in_one_place = np.stack((one, other), axis=1)
+        places = islands(in_one_place, len(self.skin.positions))
+        crossing = CrossingSkin.of(self.skin.positions, self.triangles, places, self.overlaps)
+        seams = in_one_place[~self.seamless[in_one_place].any(axis=1)]
+        joints, tests = self._joints(painted, soft), list[JointTest]()
+        for turned, blamed in self._turned_together(joints):
+            chosen = [joints[turn.bone] for turn in turned]
+            crossed = np.logical_or.reduce([each.crossed for each in chosen])
+            changed = np.logical_or.reduce([each.changed for each in chosen])
+            aside = np.logical_and.reduce([each.low | each.high for each in chosen])
+            starts = np.unique(self.meshes[crossed], return_index=True)[1]
+            edges, opened = self.edges[crossed], seams[changed[seams].any(axis=1)]
+            reach = min(_REACH * self._size, 0.5 * extent(self.skin.positions[changed]))
+            triangles = crossing.near(changed, reach)
+            bent = np.zeros(len(changed), np.bool_)
+            bent[self.triangles[triangles]] = True
+            bent &= ~aside
+            bent[edges] = bent[opened] = True
+            looked = _crossing_poses(len(turned[0].moves), is_single=len(turned) == 1)
+            skin = edges, starts, opened, triangles, changed, bent
+            tests.append(JointTest(turned, looked, blamed, *skin))
+        return JointTests(tests, self.skin, painted, crossing)
+
+    def _joints(self, painted: Weights, soft: Weights) -> dict[int, _Joint]:
+        """The joints where soft weights change anything, by their bones."""
         joined, place, _ = self._joined
-        ancestry, found = Ancestry.of(joined.parents), []
-        balls = painted.balls
+        ancestry, balls, found = Ancestry.of(joined.parents), _balls(painted), dict[int, _Joint]()
         for bone, part in sorted(self._ranges.items()):
-            joint = place[bone]
+            joint = int(place[bone])
             behind = ancestry.enter[place] >= ancestry.enter[joint]
             behind &= ancestry.enter[place] < ancestry.leave[joint]
             shares = [each.shares(behind) for each in (painted, soft)]
-            if np.abs(shares[0] - shares[1]).max(initial=0.0) < _SAME:
+            changed = np.abs(shares[0] - shares[1]) >= _SAME
+            if not changed.any():
                 continue
-            crossed = np.zeros(len(self.edges), np.bool_)
-            for share in shares:
-                low, high = share < _ON_ONE_SIDE, share > 1.0 - _ON_ONE_SIDE
-                first, second = self.edges.T
-                crossed |= ~((low[first] & low[second]) | (high[first] & high[second]))
+            low = np.maximum(*shares) < _ON_ONE_SIDE
+            high = np.minimum(*shares) > 1.0 - _ON_ONE_SIDE
+            first, second = self.edges.T
+            crossed = ~((low[first] & low[second]) | (high[first] & high[second]))
             if not crossed.any():
                 continue  # no face is there
-            is_ball = bone in balls
-            turns = _turns(joined, int(joint), part, is_ball=is_ball)
-            edges = self.edges[crossed], self.meshes[crossed]
-            found.append(_Joint.of(bone, behind, turns, joined.rest[joint], edges))
+            turns = _turns(joined, joint, part, is_ball=bone in balls)
+            rest, there = joined.rest[joint], self.skin.positions[changed]
+            box = np.array((there.min(axis=0), there.max(axis=0)), np.float64)
+            found[bone] = _Joint(bone, part, behind, rest, turns, changed, crossed, low, high, box)
         return found
 
+    def _turned_together(
+        self, joints: dict[int, _Joint]
+    ) -> Iterator[tuple[tuple[Turn, ...], tuple[int, ...]]]:
+        """What turns in each test, and what is blamed.
 
-class _Search:
-    """The search for how softly the weights act at each joint, alike on both sides of the body.
-
-    A joint that stretches the skin too much acts half, then as painted. Weights that go from a limb
-    to the next but one are changed by both joints between, so then those beside it follow. Where
-    acting less does not help, they act as before.
-
-    Args:
-        parents: shape (B,), of `parents_at_joints`.
-        mirrored: shape (B,), of `mirrored_bones`.
-        before: the longest edges at each joint with the painted weights, `_Group.stretches`.
-    """
-
-    def __init__(self, parents: Int32s, mirrored: Indices, before: dict[int, Float64s]) -> None:
-        self._parents, self._mirrored, self._before = parents, mirrored, before
-        # By one of two alike joints: how many steps less it acts, those for the joints beside it
-        # with them; and how much longer an edge was before the first.
-        self._steps: dict[int, int] = {}
-        self._ratios: dict[int, float] = {}
-        self._given_up: set[int] = set()
-        # Of each joint at first, and of all of them: the least that was found, and what for.
-        self._firsts: dict[int, tuple[float, float]] = {}
-        self._least, self._best = np.inf, dict[int, float]()
-
-    def goes_on(self, after: dict[int, Float64s]) -> bool:
-        """Take a further step, or end.
-
-        Args:
-            after: the longest edges at each joint with `softness`.
+        Each joint; both of a pair of alike ones; each with the one above.
         """
-        ratios: dict[int, float] = {}
-        for bone, stretches in after.items():
-            worst, ratio = _worst(self._before[bone], stretches)
-            one = self._one_of(bone)
-            ratios[one] = max(ratios.get(one, 0.0), ratio)
-            pair = float(stretches.flat[worst]), float(self._before[bone].flat[worst])
-            self._firsts.setdefault(bone, pair)
-        if (worst_of_all := max(ratios.values(), default=0.0)) < self._least:
-            self._least, self._best = worst_of_all, self.softness()
-        steps = dict(self._steps)
-        for one, ratio in ratios.items():
-            if ratio <= MOST or one in self._given_up:
-                continue
-            count, first = self._steps.get(one, 0), self._ratios.setdefault(one, ratio)
-            if count == 2 * _MOST_STEPS or (count >= _MOST_STEPS and ratio >= first):
-                self._given_up.add(one)
-                steps.pop(one, None)
-            else:
-                steps[one] = count + 1
-        is_changed, self._steps = steps != self._steps, steps
-        return is_changed
-
-    def softness(self) -> dict[int, float]:
-        """How softly the weights act at joints that act less, by their bones."""
-        found: dict[int, float] = {}
-        for one, count in self._steps.items():
-            levels = {one: count}
-            levels |= (
-                dict.fromkeys(self._beside(one), count - _MOST_STEPS) if count > _MOST_STEPS else {}
-            )
-            for bone, steps in levels.items():
-                for each in (bone, int(self._mirrored[bone])):
-                    if each in self._before:
-                        level = _LEVELS[min(steps, _MOST_STEPS)]
-                        found[each] = min(found.get(each, 1.0), level)
-        return dict(sorted(found.items()))
-
-    def found(self) -> list[LessSoft]:
-        """What was best."""
-        return [LessSoft(bone, level, *self._firsts[bone]) for bone, level in self._best.items()]
-
-    def _one_of(self, bone: int) -> int:
-        """The same of a bone and of the one on the other side of the body."""
-        other = int(self._mirrored[bone])
-        return min(bone, other) if other in self._before else bone
-
-    def _beside(self, bone: int) -> list[int]:
-        """The bones behind the joints before and after that of a bone."""
-        return [int(self._parents[bone]), *np.flatnonzero(self._parents == bone).tolist()]
-
-
-def _worst(painted: Float64s, soft: Float64s) -> tuple[int, float]:
-    """Where soft weights stretch an edge most, in parts of what painted ones do.
-
-    Args:
-        painted, soft: the longest edge of each mesh in each pose.
-
-    Returns:
-        a place in these arrays, flat; and how much longer it is there.
-    """
-    ratios = soft / np.maximum(painted, _SEEN / MOST)
-    worst = int(np.argmax(ratios))
-    return worst, float(ratios.flat[worst])
+        for bone, joint in joints.items():
+            yield (joint.turn(joint.turns),), (bone,)
+        for bone, joint in joints.items():
+            main, other = joint.main_turns, joints.get(int(self._mirrored[bone]))
+            if (
+                other is not None
+                and bone < other.bone
+                and joint.is_beside(other, _REACH * self._size)
+            ):
+                # The mirror image of a rotation about an axis in X, Y, Z.
+                turned = joint.turn(main), other.turn(main * (1.0, -1.0, -1.0))
+                yield turned, (bone, other.bone)
+        for bone, joint in joints.items():
+            above = joints.get(int(self._parents[bone]))
+            if above is not None and above.behind[bone] and joint.shares(above):
+                main = joint.main_turns
+                share = _ABOVE * above.part / joint.part
+                turned = above.turn(main * share), joint.turn(main)
+                yield turned, (bone,)
 
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """A joint that is tested.
+    """A joint where soft weights change something.
 
     Attributes:
+        bone: at whose head it is.
+        part: of the largest range.
         behind: shape (B,), the bones that it turns.
-        edges: shape (e, 2), of points: those that it may stretch.
-        starts: shape (m,), where the edges of each mesh begin.
-        moves: shape (p, 4, 4), what it moves them by in each of its poses, armature space.
+        rest: shape (4, 4), of its bone in the skeleton in which it turns.
+        turns: shape (p, 3), at the ends of its range: rotation vectors, armature space.
+        changed: shape (n,), the points whose shares soft weights change.
+        crossed: shape (e,), the edges that it may stretch.
+        low, high: shape (n,), the points that it does not turn, and those that it does.
+        box: shape (2, 3), of the points that are changed.
     """
 
     bone: int
+    part: float
     behind: Booleans
-    edges: Integers
-    starts: Indices
-    moves: Float64s
+    rest: Float64s
+    turns: Float64s
+    changed: Booleans
+    crossed: Booleans
+    low: Booleans
+    high: Booleans
+    box: Float64s
 
-    @classmethod
-    def of(
-        cls,
-        bone: int,
-        behind: Booleans,
-        turns: Sequence[Quaternion],
-        rest: Float64s,
-        edges: tuple[Integers, Integers],
-    ) -> _Joint:
-        """A joint that turns in its rest axes, (4, 4); its edges and their meshes."""
-        turned = np.tile(np.eye(4), (len(turns), 1, 1))
-        turned[:, :3, :3] = matrices_from_quaternions(np.array(turns))
-        starts = np.unique(edges[1], return_index=True)[1]
-        return cls(bone, behind, edges[0], starts, rest @ turned @ np.linalg.inv(rest))
+    def turn(self, turns: Floats) -> Turn:
+        """It turns by rotation vectors (p, 3)."""
+        points = self.behind, self.high, self.low
+        return Turn.about(self.bone, points, self.rest[:3, 3], turns)
+
+    @property
+    def main_turns(self) -> Float64s:
+        """Of the turns of a ball joint those to four sides, and the twists; else all."""
+        return (
+            np.concatenate((self.turns[:-2:2], self.turns[-2:]))
+            if len(self.turns) == _OBLIQUE + 2
+            else self.turns
+        )
+
+    def shares(self, above: _Joint) -> bool:
+        """Whether soft weights change much of the same skin of both."""
+        least = min(np.count_nonzero(each.changed) for each in (self, above))
+        return np.count_nonzero(self.changed & above.changed) >= _SHARED * least
+
+    def is_beside(self, other: _Joint, reach: float) -> bool:
+        """Whether what soft weights change of both is as near to each other."""
+        low, high = np.maximum(self.box[0], other.box[0]), np.minimum(self.box[1], other.box[1])
+        return bool((low - reach < high).all())
 
 
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Joints that turn at the same time: no point is beside two of them.
+def _crossing_poses(count: int, *, is_single: bool) -> Booleans:
+    """Shape (p,), the poses in which is looked what crosses: to four sides, and twisted.
 
-    The skin around each is as if it turned alone: what others turn is rigid there.
-
-    Attributes:
-        joints: those that turn others come first.
-        skeleton: of B bones.
-        rows: shape (m,), the points around them.
-        positions: shape (m, 3), at rest.
-        edges: shape (e, 2), rows of these, joint by joint.
-        squares: shape (e,), of the lengths of edges at rest.
+    Args:
+        count: of the poses.
+        is_single: whether one joint turns, to all its sides.
     """
-
-    joints: list[_Joint]
-    skeleton: Skeleton
-    rows: Indices
-    positions: Float32s
-    edges: Integers
-    squares: Float64s
-
-    @classmethod
-    def all_of(cls, joints: Sequence[_Joint], skin: SkinAtRest) -> list[_Group]:
-        """Joints in as few groups as come about when each joins the first that it can."""
-        groups: list[tuple[list[_Joint], Booleans]] = []
-        for joint in sorted(joints, key=lambda each: -np.count_nonzero(each.behind)):
-            points = np.zeros(len(skin.positions), np.bool_)
-            points[joint.edges] = True
-            members, taken = next(
-                (group for group in groups if not (group[1] & points).any()), ([], points.copy())
-            )
-            if not members:
-                groups.append((members, taken))
-            members.append(joint)
-            taken |= points
-        return [cls._of(members, taken, skin) for members, taken in groups]
-
-    @classmethod
-    def _of(cls, joints: list[_Joint], points: Booleans, skin: SkinAtRest) -> _Group:
-        rows, place = np.flatnonzero(points), np.cumsum(points) - 1
-        squares = []
-        for joint in joints:
-            ends = skin.positions[joint.edges].astype(np.float64)
-            lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
-            squares.append(np.maximum(lengths, _SHORTEST * np.median(lengths) + 1e-30) ** 2)
-        edges = place[np.concatenate([joint.edges for joint in joints])]
-        positions = skin.positions[rows].astype(np.float32)
-        return cls(joints, skin.skeleton, rows, positions, edges, np.concatenate(squares))
-
-    def stretches(self, weights: _Weights) -> Generator[float, None, dict[int, Float64s]]:
-        """The longest edges by the bones of the joints, in their lengths at rest.
-
-        Of each mesh in each pose of the joint, shape (m, p).
-
-        Yields:
-            how much is done, 0 to 1.
-        """
-        deformation = weights.at(self.rows)
-        counts = np.array([len(joint.edges) for joint in self.joints])
-        firsts = np.cumsum(counts) - counts
-        pairs = zip(self.joints, firsts.tolist(), strict=True)
-        starts = np.concatenate([joint.starts + first for joint, first in pairs])
-        poses = max(len(joint.moves) for joint in self.joints)
-        longest = np.zeros((len(starts), poses))
-        for number in range(poses):
-            matrices = np.tile(np.eye(4), (self.skeleton.bone_count, 1, 1))
-            for joint in self.joints:
-                if number < len(joint.moves):
-                    matrices[joint.behind] = matrices[joint.behind] @ joint.moves[number]
-            pose = Pose.from_matrices(matrices, self.skeleton)
-            posed, _ = deform(deformation, self.positions, None, pose)
-            ways = posed[self.edges[:, 0]] - posed[self.edges[:, 1]]
-            squares = np.einsum("ei,ei->e", ways, ways) / self.squares
-            longest[:, number] = np.sqrt(np.maximum.reduceat(squares, starts))
-            yield (number + 1) / poses
-        ends = np.cumsum([len(joint.starts) for joint in self.joints])
-        parts = np.split(longest, ends[:-1])
-        return {
-            joint.bone: part[:, : len(joint.moves)]
-            for joint, part in zip(self.joints, parts, strict=True)
-        }
-
-
-def _stretches(
-    groups: Sequence[_Group], weights: _Weights
-) -> Generator[float, None, dict[int, Float64s]]:
-    """`_Group.stretches` of all groups together."""
-    found: dict[int, Float64s] = {}
-    for number, group in enumerate(groups):
-        steps = group.stretches(weights)
-        found |= yield from part_of(steps, number / len(groups), 1.0 / len(groups))
+    found = np.ones(count, np.bool_)
+    if is_single and count == _OBLIQUE + 2:
+        found[1:_OBLIQUE:2] = False
     return found
 
 
-def _turns(skeleton: Skeleton, joint: int, part: float, *, is_ball: bool) -> list[Quaternion]:
-    """The rotations of a joint at the ends of its range, in the rest axes of its bone."""
+def _by_bones(tests: JointTests, found: dict[int, Finding]) -> dict[int, Finding]:
+    """What is worst at each joint, in all tests in which it turns."""
+    worst: dict[int, Finding] = {}
+    for number, finding in found.items():
+        for bone in tests.tests[number].blamed:
+            if bone not in worst or finding.ratio > worst[bone].ratio:
+                worst[bone] = finding
+    return worst
+
+
+def _changed(before: Influences, after: Influences) -> Booleans:
+    """Shape (n,), the points with influences that move them visibly elsewhere."""
+    width = min(before.width, after.width)
+    found = np.zeros(len(before.weights), np.bool_)
+    for each in (before, after):
+        found |= (each.weights[:, width:] > 0.0).any(axis=1)
+    one, other = before.weights[:, :width], after.weights[:, :width]
+    apart = (before.bones[:, :width] != after.bones[:, :width]) & (one > 0.0)
+    found |= apart.any(axis=1) | (np.abs(one - other).sum(axis=1) > _SAME)
+    return found
+
+
+def _balls(weights: Weights) -> frozenset[int]:
+    """The bones behind joints that take skin along chords."""
+    swings = weights.compensation.swings
+    if swings is None:
+        return frozenset()
+    joints = np.unique(swings.joints[swings.amounts > _BALL])
+    return frozenset(swings.children[joints].tolist())
+
+
+def _turns(skeleton: Skeleton, joint: int, part: float, *, is_ball: bool) -> Float64s:
+    """The rotation vectors (p, 3) of a joint at the ends of its range, armature space."""
     limb = limb_bend(skeleton, joint)
     back = BACK if limb.at_rest >= LEAST_REST_BEND else 1.0
+    bends: list[Quaternion]
     if is_ball:
         quarters = np.arange(_OBLIQUE) * 2.0 * np.pi / _OBLIQUE
         bends = [swing(part * BEND, limb.azimuth + float(each)) for each in quarters]
     else:
         bends = [swing(each * part * BEND, limb.azimuth) for each in (1.0, -back)]
-    return [*bends, twist(part * TWIST), twist(-part * TWIST)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Weights:
-    """Weights of the points, and what compensates them."""
-
-    influences: Influences
-    compensation: MeasuredJoints
-
-    @classmethod
-    def of(cls, limbs: SkinAtRest, influences: Influences) -> _Weights:
-        """Weights of a skin with limbs; painted ones are its own."""
-        if influences is not limbs.influences:
-            limbs = replace(limbs, influences=influences, painted=limbs.influences)
-        return cls(influences, MeasuredJoints.of(limbs.with_whole_limbs, ball_joints=True))
-
-    @property
-    def balls(self) -> frozenset[int]:
-        """The bones behind joints that take skin along chords."""
-        swings = self.compensation.swings
-        if swings is None:
-            return frozenset()
-        joints = np.unique(swings.joints[swings.amounts > _BALL])
-        return frozenset(swings.children[joints].tolist())
-
-    def shares(self, bones: Booleans) -> Float64s:
-        """Shape (n,), what some bones, (B,), have of the weights."""
-        return np.where(bones[self.influences.bones], self.influences.weights, 0.0).sum(axis=1)
-
-    def at(self, rows: Indices) -> Deformation:
-        """The deformation of some points."""
-        return Deformation("COMPENSATED", self.influences.at(rows), self.compensation.at(rows))
+    turns = np.array([*bends, twist(part * TWIST), twist(-part * TWIST)])
+    sines = np.linalg.norm(turns[:, 1:], axis=1)
+    angles = 2.0 * np.arctan2(sines, turns[:, 0])
+    own = turns[:, 1:] * (angles / np.maximum(sines, 1e-30))[:, None]
+    return own @ skeleton.rest[joint, :3, :3].T

@@ -42,6 +42,7 @@ from ..scene.binding.layers import (
     inner_meshes,
     joined_surface,
 )
+from ..scene.blender.triangle_trees import overlapping_triangles
 from ..scene.settings.object_settings import settings_of
 from ..steps import part_of
 from ..wording import counted
@@ -324,19 +325,26 @@ class JoinedSkin:
         if key not in self.proved:
             kept = [skin.influences for skin in self.skins[len(softened) :]]
             soft = Influences.joined([*(each.influences for each in softened), *kept])
-            edges = [skin.faces.edges for skin in self.skins]
-            starts = np.searchsorted(self.mesh_of_vertex, np.arange(len(self.skins)))
-            of_all = [each + start for each, start in zip(edges, starts, strict=True)]
-            ends = self.surface.point_of_vertex[np.concatenate(of_all)]
-            ends = ends[ends[:, 0] != ends[:, 1]]
-            meshes = self._joined_meshes[self.mesh_of_vertex[self.surface.vertices[ends[:, 0]]]]
+            edges = self._on_points([skin.faces.edges for skin in self.skins])
+            meshes = self._joined_meshes[self.mesh_of_vertex[self.surface.vertices[edges[:, 0]]]]
             order = np.argsort(meshes, kind="stable")
-            proved = ProvedSkin(self._points, ends[order], meshes[order])
+            triangles = self._on_points([skin.mesh.triangles for skin in self.skins])
+            copies = np.zeros(len(self.surface.vertices), np.bool_)
+            copies[self.layers.points[self.layers.copies]] = True
+            crossing = triangles[~copies[triangles].all(axis=1)], copies, overlapping_triangles
+            proved = ProvedSkin(self._points, edges[order], meshes[order], *crossing)
             found = yield from proved.proof(soft.at(self.surface.vertices))
             self.proved.clear()
             self.proved[key] = found
         yield 1.0
         return self.proved[key]
+
+    def _on_points(self, of_meshes: Sequence[Integers]) -> Indices:
+        """Edges or triangles of all meshes, of points; without those that have a point twice."""
+        starts = np.searchsorted(self.mesh_of_vertex, np.arange(len(self.skins)))
+        every = [each + start for each, start in zip(of_meshes, starts, strict=True)]
+        corners = self.surface.point_of_vertex[np.concatenate(every)]
+        return corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
 
     @cached_property
     def _points(self) -> SkinAtRest:

@@ -535,11 +535,10 @@ def _about(obj: Object, bone: str) -> str:
 
 def _why_less_soft(less: LessSoft, *, chosen: bool) -> str:
     """What the proof found at a joint."""
-    longest = f"{less.soft:.1f} times as long as at rest, {less.painted:.1f} times as painted"
     if chosen:
-        return f"With all softness an edge gets {longest}."
+        return f"With all softness {less.worse}."
     acts = "Its weights are as painted" if less.softness == 0.0 else "Its weights are half as soft"
-    return f"{acts}: with all softness an edge gets {longest}."
+    return f"{acts}: with all softness {less.worse}."
 
 
 def _count(obj: Object) -> str:

@@ -11,7 +11,7 @@ import pytest
 from mathutils import Matrix
 
 from dq_compensation import api
-from dq_compensation.analysis.soft_proof import MOST
+from dq_compensation.analysis.joint_tests import MOST
 from dq_compensation.lifecycle.following_softness import (
     prove_waiting,
     soften_waiting,

@@ -7,11 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.analysis.joint_softness import less_soft, softness_between
+from dq_compensation.analysis.joint_tests import MOST
 from dq_compensation.analysis.ranges_of_motion import BEND, TWIST
-from dq_compensation.analysis.soft_proof import MOST, LessSoft, ProvedSkin
+from dq_compensation.analysis.soft_proof import LessSoft, ProvedSkin
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.scene.blender.triangle_trees import overlapping_triangles
 from dq_compensation.steps import run_through
 
 # Positions are float32 in the proof.
@@ -68,13 +70,26 @@ def hard() -> NDArray[np.float64]:
     return (points[: len(points) // 2, 1] > 1e-6).astype(np.float64)
 
 
-def proof_of(painted: Influences, soft: Influences, *, loose: bool = False) -> list[LessSoft]:
-    points, edges = tubes()
-    edges = edges[:0] if loose else edges
+def no_crossings(
+    positions: NDArray[np.floating],
+    triangles: NDArray[np.integer],
+    others: NDArray[np.integer] | None = None,
+) -> NDArray[np.intp]:
+    """Of skin without triangles."""
+    return np.zeros((0, 2), np.intp)
+
+
+def skin_of(painted: Influences) -> SkinAtRest:
     sides = np.array([-1, -1, 1, 1], np.int8)
-    skin = SkinAtRest(points.astype(np.float32), painted, skeleton(), sides=sides)
-    meshes = np.zeros(len(edges), np.intp)
-    return run_through(ProvedSkin(skin, edges, meshes).proof(soft))
+    return SkinAtRest(tubes()[0].astype(np.float32), painted, skeleton(), sides=sides)
+
+
+def proof_of(painted: Influences, soft: Influences, *, loose: bool = False) -> list[LessSoft]:
+    edges = tubes()[1]
+    edges = edges[:0] if loose else edges
+    pieces, copies = np.zeros(len(edges), np.intp), np.zeros(len(tubes()[0]), np.bool_)
+    crossing = np.zeros((0, 3), np.intp), copies, no_crossings
+    return run_through(ProvedSkin(skin_of(painted), edges, pieces, *crossing).proof(soft))
 
 
 def test_softer_weights_that_stretch_less_are_left_alone(
@@ -142,3 +157,85 @@ def test_where_half_is_enough_half_stays(
     assert [(each.bone, each.softness) for each in found] == [(1, 0.5), (3, 0.5)]
     half = less_soft(painted, soft, softness_between(((1, 0.5), (3, 0.5)), PARENTS))
     assert proof_of(painted, half) == []
+
+
+def dressed_tubes() -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
+    """Each tube in a sleeve, mirror images: points (4n, 3), edges, and triangles."""
+    points, edges = tubes()
+    middle = np.where(points[:, :1] > 0.0, 1.0, -1.0) * (1.0, 0.0, 0.0)
+    sleeves = middle + (points - middle) * (1.08, 1.0, 1.08)
+    count, half = len(points), len(points) // 2
+    first = np.arange(half - SIDES)
+    beside = first - first % SIDES + (first + 1) % SIDES
+    quads = np.stack((first, beside, beside + SIDES, first + SIDES), axis=1)
+    triangles = np.concatenate((quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]))
+    of_all = [triangles + start for start in (0, half, count, count + half)]
+    both = np.concatenate((points, sleeves))
+    return both, np.concatenate((edges, edges + count)), np.concatenate(of_all)
+
+
+def dressed(body: NDArray[np.floating], sleeve: NDArray[np.floating]) -> Influences:
+    """Of the tubes and their sleeves, by what the lower bone of each has."""
+    return Influences.joined([influences(body, body), influences(sleeve, sleeve)])
+
+
+def test_a_limb_that_comes_through_its_sleeve_makes_both_less_soft(
+    smooth: NDArray[np.float64], hard: NDArray[np.float64]
+) -> None:
+    """Edges are no longer than as painted: the limb is softer, the sleeve is as it was."""
+    points, edges, triangles = dressed_tubes()
+    steep = 0.5 * (smooth + hard)
+    painted, soft = dressed(steep, steep), dressed(smooth, steep)
+    sides = np.array([-1, -1, 1, 1], np.int8)
+    skin = SkinAtRest(points.astype(np.float32), painted, skeleton(), sides=sides)
+    pieces = np.repeat(np.arange(4), len(edges) // 4)
+    copies = np.zeros(len(points), np.bool_)
+    proved = ProvedSkin(skin, edges, pieces, triangles, copies, overlapping_triangles)
+    found = run_through(proved.proof(soft))
+    assert [each.bone for each in found] == [1, 3]
+    assert {each.measure for each in found} == {"CROSSINGS"}
+    assert found[0].painted == found[1].painted
+    assert found[0].soft > MOST * found[0].painted + 4.0
+    assert found[0].softness == found[1].softness < 1.0
+
+
+def test_points_in_one_place_that_part_make_both_less_soft(smooth: NDArray[np.float64]) -> None:
+    """Two tubes are cut at a ring, whose points then follow one bone on either side of the cut.
+
+    That ring turns about the joint, and its copy does not: no skinning blends.
+    """
+    points, edges = tubes()
+    ring = np.flatnonzero(np.isclose(points[:, 1], 0.05))
+    every, count = np.concatenate((points, points[ring])), len(points)
+    behind = edges[edges[:, 0] >= 0].copy()
+    place = np.arange(count)
+    place[ring] = count + np.arange(len(ring))
+    behind[:, 0] = place[behind[:, 0]]  # the faces beyond the ring hang on its copy
+    first = np.append(smooth, smooth)
+    first[ring] = 1.0
+    sides = (points[:, 0] < 0.0).astype(np.intp)
+
+    def of(copy: float) -> Influences:
+        lower = np.append(first, np.full(len(ring), copy))
+        side = np.append(sides, sides[ring])
+        dense = np.zeros((len(every), 4))
+        dense[np.arange(len(every)), 2 * side] = 1.0 - lower
+        dense[np.arange(len(every)), 2 * side + 1] = lower
+        vertices, bones = np.nonzero(dense)
+        return Influences.from_triples(vertices, bones, dense[vertices, bones], len(every))
+
+    skin = SkinAtRest(
+        every.astype(np.float32), of(1.0), skeleton(), sides=np.array([-1, -1, 1, 1], np.int8)
+    )
+    crossing = np.zeros((0, 3), np.intp), np.zeros(len(every), np.bool_), no_crossings
+    pieces = np.zeros(len(behind), np.intp)
+    found = run_through(ProvedSkin(skin, behind, pieces, *crossing).proof(of(0.0)))
+    assert [(each.bone, each.softness, each.measure) for each in found] == [
+        (1, 0.0, "GAP"),
+        (3, 0.0, "GAP"),
+    ]
+    # Bent by a right angle about X, the points at the outer side of the bend go farthest.
+    radius = np.hypot(0.05, np.abs(points[ring, 2]).max())
+    widest = 2.0 * np.sin(np.radians(BEND) / 2.0) * radius
+    assert found[0].soft == pytest.approx(widest / np.ptp(points, axis=0).max(), rel=TOLERANCE)
+    assert found[0].painted == pytest.approx(0.0, abs=TOLERANCE)

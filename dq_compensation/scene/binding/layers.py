@@ -22,6 +22,7 @@ from ...arrays import Booleans, Float64s, Floats, Indices, Int64s, Integers
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.vectors import cross, dots, unit_or
+from ..blender.triangle_trees import tree_of
 
 # How many points of a piece of skin are looked at, if others may lie on it, and of other pieces.
 _SAMPLES, _FEW_SAMPLES = 100, 24
@@ -104,7 +105,7 @@ class LayerMesh:
 
     @cached_property
     def _tree(self) -> BVHTree:
-        return _tree_of(self.positions, self.triangles)
+        return tree_of(self.positions, self.triangles)
 
     def near(
         self, points: Floats, ours: Influences, reach: Floats
@@ -184,14 +185,6 @@ def _nearest(
     beside = (squares * dots(at, other) - both * dots(at, one)) / area
     shares = np.stack((1.0 - along - beside, along, beside), axis=1)
     return _Nearest(rows, chosen, triangles[chosen], shares, places, distances)
-
-
-def _tree_of(positions: Float64s, triangles: Integers) -> BVHTree:
-    """The tree of triangles (t, 3), among all positions."""
-    is_used = np.zeros(len(positions), np.bool_)
-    is_used[triangles] = True
-    corners = (np.cumsum(is_used) - 1)[triangles]
-    return BVHTree.FromPolygons(positions[is_used].tolist(), corners.tolist(), all_triangles=True)
 
 
 def _common(one: Influences, other: Influences) -> Floats:
@@ -600,7 +593,7 @@ class _Finder:
         if column not in self._trees:
             own = skin.surface.positions[self._pieces == self._below[column]]
             box = own.min(axis=0), own.max(axis=0)
-            self._trees[column] = _tree_of(skin.surface.positions, triangles), *box
+            self._trees[column] = tree_of(skin.surface.positions, triangles), *box
         tree, lowest, highest = self._trees[column]
         near = (places > lowest - reach[:, None]).all(axis=1)
         near &= (places < highest + reach[:, None]).all(axis=1)
@@ -632,7 +625,7 @@ class _Finder:
         triangles, positions = skin.triangles[kept], skin.surface.positions
         if not len(rows) or not len(triangles):
             return
-        tree = _tree_of(positions, triangles)
+        tree = tree_of(positions, triangles)
         reach = _THICKNESS * skin.radii[rows]
         found = _nearest(tree, positions, triangles, positions[rows], reach)
         points, outer = rows[found.rows], found.strongest

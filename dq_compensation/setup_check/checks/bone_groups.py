@@ -214,13 +214,10 @@ def _find_soft_joints(subject: Subject) -> Iterator[Issue]:
     less = {name: each for name, each in found.items() if name not in acting.softness_of_joints}
     if not less:
         return
-    named = [
-        f"{name} ({each.soft:.1f} times as long, {each.painted:.1f} as painted)"
-        for name, each in sorted(less.items())
-    ]
+    named = [f"{name} ({each.worse})" for name, each in sorted(less.items())]
     message = (
         f"Softness acts less at the heads of {counted(len(less), 'bone')} of {subject.rig.name}, "
-        f"where it would stretch edges more than the painted weights do: {listed(named)}. "
+        f"where it would be worse than the painted weights: {listed(named)}. "
         "Smooth the weights there, or choose the Softness of Joint in the panel Joints."
     )
     yield Issue("soft_joints", "INFORMATION", message, tuple(sorted(less)))
