@@ -1,4 +1,4 @@
-"""Tests of joints, a subject of its own: how far weights stretch edges, part seams, let skin cross."""
+"""Tests of joints, a subject of its own: how far weights stretch edges, part seams, cross skin."""
 
 from __future__ import annotations
 
