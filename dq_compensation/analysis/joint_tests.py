@@ -1,4 +1,4 @@
-"""Tests of joints that turn: how far weights stretch edges, open seams, let skin cross."""
+"""Tests of joints, a subject of its own: how far weights stretch edges, part seams, cross skin."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("addon")
 SEEDS = range(20)
 # Where the default look is worse today, and why.
 WORSE = {
-    12: "arm raised: skin and shirt cross below the armpit, 120 pairs, 109 allowed",
+    0: "leg aside: an edge of the shirt is 1.457 times as long, 1.449 allowed; by Spread Twist",
 }
 
 

@@ -13,8 +13,8 @@ from dq_compensation.analysis.soft_proof import LessSoft, ProvedSkin
 from dq_compensation.core.influences import Influences
 from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.skeleton import Skeleton
-from dq_compensation.scene.blender.triangle_trees import overlapping_triangles
 from dq_compensation.steps import run_through
+from tests.core.triangle_pairs import crossing_triangles
 
 # Positions are float32 in the proof.
 TOLERANCE = 1e-4
@@ -190,7 +190,7 @@ def test_a_limb_that_comes_through_its_sleeve_makes_both_less_soft(
     skin = SkinAtRest(points.astype(np.float32), painted, skeleton(), sides=sides)
     pieces = np.repeat(np.arange(4), len(edges) // 4)
     copies = np.zeros(len(points), np.bool_)
-    proved = ProvedSkin(skin, edges, pieces, triangles, copies, overlapping_triangles)
+    proved = ProvedSkin(skin, edges, pieces, triangles, copies, crossing_triangles)
     found = run_through(proved.proof(soft))
     assert [each.bone for each in found] == [1, 3]
     assert {each.measure for each in found} == {"CROSSINGS"}
@@ -239,3 +239,14 @@ def test_points_in_one_place_that_part_make_both_less_soft(smooth: NDArray[np.fl
     widest = 2.0 * np.sin(np.radians(BEND) / 2.0) * radius
     assert found[0].soft == pytest.approx(widest / np.ptp(points, axis=0).max(), rel=TOLERANCE)
     assert found[0].painted == pytest.approx(0.0, abs=TOLERANCE)
+
+
+def test_what_is_worse_is_said_in_words() -> None:
+    """Records from before measures had names are about edges."""
+    assert LessSoft(*[1, 0.5, 2.04, 1.5]).worse == (
+        "an edge gets 2.0 times as long as at rest, 1.5 times as painted"
+    )
+    crossing = LessSoft(1, 0.0, 12.0, 3.0, "CROSSINGS")
+    assert crossing.worse == "12 pairs of faces cross, 3 as painted"
+    gap = LessSoft(1, 0.0, 0.0123, 0.001, "GAP")
+    assert gap.worse == "a seam opens by 1.2 % of the character's size, 0.1 % as painted"
