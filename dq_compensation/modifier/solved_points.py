@@ -14,12 +14,12 @@ It is a hidden mesh of points, and all it has are their positions: three numbers
 Before the real shapes stands one for each slot that never acts: vertices without a block in a slot
 have the first of these.
 
-Blocks that share a vertex are in different slots. Those of which many shapes may act at once come
-first, so that they share slots.
+Blocks that share a vertex are in different slots, and so are large blocks and small ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import bpy
@@ -38,6 +38,10 @@ from .attribute_names import SOLVED_INPUT, SolvedCounts
 from .modifier_inputs import get_input
 
 HEADER_POINTS, POSE_POINTS, SHAPE_POINTS = 1, 5, 3
+
+# Blocks with a smaller share of the vertices are in slots of their own: to ask every vertex of the
+# mesh whether its block acts takes longer than to compute all that are in one.
+_SMALL = 1.0 / 20.0
 
 # A custom property of the mesh: the digest of its points.
 _DIGEST_PROPERTY = "dq_compensation_solved_points_state"
@@ -68,7 +72,9 @@ class SolvedLayout:
         blocks = [each for each in solved.blocks if len(each.vertices) and len(each.poses)]
         if not blocks:
             return None
-        slots = _slots(blocks, solved)
+        small = _SMALL * solved.vertex_count
+        large = _slots((each for each in blocks if len(each.vertices) >= small), solved)
+        slots = large + _slots((each for each in blocks if len(each.vertices) < small), solved)
         count, n = len(slots), solved.vertex_count
         shapes = np.zeros((count + sum(len(each.poses) for each in blocks), SHAPE_POINTS, 3))
         shapes[:, 1:] = -1.0
@@ -92,7 +98,7 @@ class SolvedLayout:
         most = tuple(max(each.most_acting(solved.hats) for each in slot) for slot in slots)
         joints = max(len(block.joints) for block in blocks)
         points = np.concatenate(tables).astype(np.float32)
-        return cls(SolvedCounts(most, joints), points, first, rows)
+        return cls(SolvedCounts(most, len(large), joints), points, first, rows)
 
 
 def _listed(solved: SolvedShapes, row_of_bone: Integers) -> Float64s:
@@ -108,13 +114,12 @@ def _listed(solved: SolvedShapes, row_of_bone: Integers) -> Float64s:
     return found
 
 
-def _slots(blocks: list[ShapeBlock], solved: SolvedShapes) -> list[list[ShapeBlock]]:
-    """The blocks of each slot."""
+def _slots(blocks: Iterable[ShapeBlock], solved: SolvedShapes) -> list[list[ShapeBlock]]:
+    """The blocks of each slot: those of which most shapes act find theirs first."""
     order = sorted(blocks, key=lambda each: (-each.most_acting(solved.hats), -len(each.vertices)))
     found: list[tuple[Booleans, list[ShapeBlock]]] = []
     for block in order:
-        free = (slot for slot in found if not slot[0][block.vertices].any())
-        slot = next(free, None)
+        slot = next((each for each in found if not each[0][block.vertices].any()), None)
         if slot is None:
             slot = np.zeros(solved.vertex_count, np.bool_), []
             found.append(slot)

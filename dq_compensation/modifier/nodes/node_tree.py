@@ -246,7 +246,7 @@ class _Assembly:
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOLVED_INPUT])
         part = partial(with_solved_shapes, counts=counts)
         share = reduce(Scalar.__mul__, shares) if shares else None
-        held = Geometry(build, read.outputs["Geometry"])
+        held = Geometry(build, read.outputs["Geometry"]).as_points()
         around = (deformed, held, (self.palette, self.to_object), share)
         return grouped(build, "DQ Compensation solved shapes", part, *around)
 
