@@ -37,7 +37,7 @@ PYTHON_5_2 := .venv-5.2/bin/python
 ENGINES := tests/engines/node_modules/.package-lock.json
 
 # Of tests/gpu, those that draw nothing.
-ON_CARD := skinning measured_compensation twist_limbs normals playback softness example_poses \
+ON_CARD := skinning measured_compensation twist_limbs solved_shapes normals playback softness example_poses \
 	shape_keys_of_takes bendy_bones
 
 .PHONY: help demo demo-by-example demo-exports demo-methods demo-softened demo-twisted demo-dressed demo-crowd test test-all test-engines test-card soak test-gui release quality benchmark benchmark-card benchmark-farm build setup lint format types

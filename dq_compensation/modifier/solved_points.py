@@ -12,7 +12,8 @@ It is a hidden mesh of points, and all it has are their positions: three numbers
 | 1 for each offset | along the axes of the armature, shape after shape |
 
 Before the real shapes stands one for each slot that never acts: vertices without a block in a slot
-have the first of these.
+have the first of these. Behind those of a block with few shapes stand more that never act, so that
+no vertex fetches one of the next block.
 
 Blocks that share a vertex are in different slots, and so are large blocks and small ones.
 """
@@ -76,26 +77,28 @@ class SolvedLayout:
         large = _slots((each for each in blocks if len(each.vertices) >= small), solved)
         slots = large + _slots((each for each in blocks if len(each.vertices) < small), solved)
         count, n = len(slots), solved.vertex_count
-        shapes = np.zeros((count + sum(len(each.poses) for each in blocks), SHAPE_POINTS, 3))
+        most = tuple(max(each.most_acting(solved.hats) for each in slot) for slot in slots)
+        # So many are fetched of each block.
+        lengths = [max(len(b.poses), k) for k, slot in zip(most, slots, strict=True) for b in slot]
+        shapes = np.zeros((count + sum(lengths), SHAPE_POINTS, 3))
         shapes[:, 1:] = -1.0
         shapes[:count, 0, 0] = shapes[:count, 0, 1] = np.arange(count)
         first, rows = np.zeros((count, n), np.int32), np.zeros((count, n), np.int32)
         poses = _listed(solved, row_of_bone)
         start = HEADER_POINTS + poses.size // 3 + shapes.size // 3
+        ordered = [(slot, block) for slot, of_slot in enumerate(slots) for block in of_slot]
         shape, offsets = count, list[Float32s]()
-        for slot, of_slot in enumerate(slots):
-            for block in of_slot:
-                k, m = len(block.poses), len(block.vertices)
-                mine = shapes[shape : shape + k]
-                mine[:, 0, 0], mine[:, 0, 1] = shape, slot
-                mine[:, 0, 2] = start + m * np.arange(k)
-                mine[:, 1:].reshape(k, -1)[:, : len(block.joints)] = block.poses
-                first[slot, block.vertices], rows[slot, block.vertices] = shape, np.arange(m)
-                offsets.append(block.offsets.reshape(-1, 3))
-                shape, start = shape + k, start + k * m
+        for (slot, block), length in zip(ordered, lengths, strict=True):
+            k, m = len(block.poses), len(block.vertices)
+            mine = shapes[shape : shape + length]
+            mine[:, 0, 0], mine[:, 0, 1] = shape, slot
+            mine[:k, 0, 2] = start + m * np.arange(k)
+            mine[:k, 1:].reshape(k, -1)[:, : len(block.joints)] = block.poses
+            first[slot, block.vertices], rows[slot, block.vertices] = shape, np.arange(m)
+            offsets.append(block.offsets.reshape(-1, 3))
+            shape, start = shape + length, start + k * m
         header = np.array([[solved.hats.count, len(shapes), 0.0]])
         tables = (header, poses.reshape(-1, 3), shapes.reshape(-1, 3), *offsets)
-        most = tuple(max(each.most_acting(solved.hats) for each in slot) for slot in slots)
         joints = max(len(block.joints) for block in blocks)
         points = np.concatenate(tables).astype(np.float32)
         return cls(SolvedCounts(most, len(large), joints), points, first, rows)

@@ -29,7 +29,6 @@ from dq_compensation.scene.binding.kept_shapes import (
     KeptBlock,
     KeptShapes,
     keep_shapes,
-    relative_joint,
 )
 from dq_compensation.scene.settings.bone_texts import text_of_names
 from dq_compensation.scene.settings.object_settings import settings_of
@@ -64,18 +63,17 @@ def with_shapes(obj: bpy.types.Object) -> None:
         listed = BALL_POSES if name in BALLS else HINGE_POSES
         radians = tuple((float(way), float(angle)) for way, angle in np.radians(listed))
         ways = tuple(skeleton.rest[bone, :3, 1]), tuple(skeleton.rest[bone, :3, 2])
-        joint = SolvedJoint(before, bone, *ways, name not in BALLS, radians)
-        ends = (2 * row, 2 * row + 1)
-        joints.append(relative_joint(joint, ends, skeleton))
+        # Its bones are numbers of names.
+        joints.append(SolvedJoint(2 * row, 2 * row + 1, *ways, name not in BALLS, radians))
         names += [skeleton.names[before], name]
         far = np.linalg.norm(binding.rest - skeleton.heads[bone], axis=1)
         vertices = np.sort(np.argsort(far)[: OF_FINGER if name in FINGERS else OF_LIMB])
-        length = np.linalg.norm(skeleton.tails[before] - skeleton.heads[before])
-        offsets = 0.001 / length * rng.normal(size=(len(listed), len(vertices), 3))
+        offsets = 0.001 * rng.normal(size=(len(listed), len(vertices), 3))
         of_joint, poses = np.array([row], np.int32), np.arange(len(listed), dtype=np.int32)
         blocks.append(KeptBlock.of(of_joint, poses[:, None], vertices, offsets))
     softness, count = settings_of(obj).softness, binding.vertex_count
-    kept = KeptShapes("COMPENSATED", softness, count, tuple(joints), tuple(blocks))
+    rest = skeleton.rest[[skeleton.names.index(name) for name in names]]
+    kept = KeptShapes("COMPENSATED", softness, count, rest, tuple(joints), tuple(blocks))
     keep_shapes(obj, kept, names)
 
 

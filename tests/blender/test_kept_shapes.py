@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.notes import find_notes
 from dq_compensation.scene.binding.kept_shapes import (
     DAMAGED,
+    NUMBERS,
     SHAPES_PROPERTY,
     KeptBlock,
     KeptShapes,
@@ -35,6 +37,7 @@ from tests.blender.scene_builders import edit_mode, linked_copy, save_and_open
 from tests.blender.solved_scenes import (
     DEPTH,
     ELBOW,
+    EXACT,
     WRIST,
     apart,
     limb_with_shapes,
@@ -42,7 +45,7 @@ from tests.blender.solved_scenes import (
     pose,
 )
 from tests.kept_files import new_file
-from tests.limb import build_limb
+from tests.limb import build_limb, limb_vertices
 
 pytestmark = pytest.mark.usefixtures("addon")
 Shaped = tuple[bpy.types.Object, bpy.types.Object, NDArray[np.float32]]
@@ -180,22 +183,60 @@ def test_bones_with_another_roll_leave_them(shaped: Shaped) -> None:
     assert apart(api.evaluate(obj), wanted) < 2e-6
 
 
+def test_vertices_that_are_left_keep_them(shaped: Shaped) -> None:
+    """Others are deleted: each that is left moves as before, and gets new shapes."""
+    obj, _, found = shaped
+    moved = found - plain(obj)
+    left = np.arange(800) % 7 != 3
+    _in_edit_mode(obj, ~left, lambda: bpy.ops.mesh.delete(type="VERT"))
+    assert len(obj.data.vertices) == left.sum()
+    # Fewer vertices show other limbs: their compensation may differ a little, the shapes do not.
+    assert apart(api.evaluate(obj) - plain(obj), moved[left]) < EXACT
+    pose(bpy.data.objects["Limb Rig"], Lower=100, Hand=60)
+    wanted = api.evaluate(obj) + np.float32(0.01)
+    api.add_solved_shape(obj, [ELBOW, WRIST], wanted)
+    assert apart(api.evaluate(obj), wanted) < 2e-6
+    assert "olved shapes" not in _notes(obj)
+
+
+def test_sorted_vertices_keep_them(shaped: Shaped) -> None:
+    obj, _, found = shaped
+    everywhere = np.ones(800, np.bool_)
+    _in_edit_mode(obj, everywhere, lambda: bpy.ops.mesh.sort_elements(type="REVERSE"))
+    rest = np.array([vertex.co for vertex in obj.data.vertices])
+    assert apart(rest, limb_vertices()[::-1]) < 1e-6
+    assert apart(api.evaluate(obj), found[::-1]) < 2e-6
+
+
+def _in_edit_mode(
+    obj: bpy.types.Object, chosen: NDArray[np.bool_], act: Callable[[], object]
+) -> None:
+    """Do something in Edit Mode with these vertices selected."""
+    select(obj)
+    for domain in (obj.data.vertices, obj.data.edges, obj.data.polygons):
+        domain.foreach_set("select", np.zeros(len(domain), np.bool_))
+    obj.data.vertices.foreach_set("select", chosen)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.mesh.select_mode(type="VERT")
+    act()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    check()
+
+
 def test_other_vertices_are_left_alone_and_the_panel_says_so(shaped: Shaped) -> None:
     obj, _, _ = shaped
-    select(obj)
-    bpy.ops.object.mode_set(mode="EDIT")
-    bpy.ops.mesh.select_all(action="DESELECT")
-    bpy.ops.object.mode_set(mode="OBJECT")
-    obj.data.vertices[799].select = True
-    bpy.ops.object.mode_set(mode="EDIT")
-    bpy.ops.mesh.delete(type="VERT")
-    bpy.ops.object.mode_set(mode="OBJECT")
+    chosen = np.arange(800) < 40
+    _in_edit_mode(obj, chosen, bpy.ops.mesh.subdivide)
+    count = len(obj.data.vertices)
+    assert count > 800
     assert apart(api.evaluate(obj), plain(obj)) == 0.0
-    assert "The solved shapes of Limb were made for 800 vertices, and it has 799." in _notes(obj)
+    sentence = f"The solved shapes of Limb were made for 800 vertices, and it has {count}."
+    assert sentence in _notes(obj)
     with pytest.raises(UserError, match="were made for 800 vertices"):
         api.add_solved_shape(obj, [ELBOW], api.evaluate(obj))
     assert api.remove_solved_shapes(obj) == 4
-    assert "solved shapes" not in _notes(obj)
+    assert "olved shapes" not in _notes(obj)
+    assert NUMBERS not in obj.data.attributes
 
 
 def test_modifiers_that_make_other_vertices_keep_them_from_acting(shaped: Shaped) -> None:

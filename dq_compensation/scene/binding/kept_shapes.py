@@ -37,9 +37,14 @@ from ...core.solved_shapes import (
 )
 from ...errors import UserError
 from ...wording import listed
+from ..blender.mesh import AttributeType, mesh_of, read_attribute, write_attribute
 from ..settings.bone_texts import names_in, text_of_names
 from ..settings.object_settings import settings_of
 from ..stack import written_settings
+
+# An attribute of a mesh with solved shapes: which vertex each was when they were kept. It tells
+# vertices apart when others are deleted, or all are sorted.
+NUMBERS = ".dqs_shape_vertices"
 
 # Of a mesh that no object has: the bytes of solved shapes.
 SHAPES_PROPERTY = "dq_compensation_solved_shapes"
@@ -254,6 +259,28 @@ class KeptShapes:
         )
         return replace(self, rest=rest, joints=joints, blocks=blocks)
 
+    def of_vertices(self, numbers: Integers) -> KeptShapes:
+        """The same for a mesh whose vertices are some of those that it had, in any order.
+
+        Args:
+            numbers: shape (n,), which vertex each was. Where it is not some of those, each once,
+                the shapes stay as they are.
+        """
+        place = np.full(self.vertex_count, -1)
+        if numbers.min(initial=0) < 0 or numbers.max(initial=0) >= self.vertex_count:
+            return self
+        place[numbers] = np.arange(len(numbers))
+        if np.count_nonzero(place >= 0) < len(numbers):
+            return self
+        blocks = []
+        for block in self.blocks:
+            vertices = place[block.vertices]
+            order = np.argsort(vertices, kind="stable")[np.count_nonzero(vertices < 0) :]
+            rounded = np.ascontiguousarray(block.rounded[:, order])
+            known = vertices[order].astype(np.int32)
+            blocks.append(replace(block, vertices=known, rounded=rounded))
+        return replace(self, vertex_count=len(numbers), blocks=tuple(blocks))
+
     def solved(self, joints: Sequence[SolvedJoint | None]) -> SolvedShapes:
         """The shapes of those joints that are there; `joints_in` gives them."""
         found = [joint for joint in joints if joint is not None]
@@ -268,7 +295,8 @@ class KeptShapes:
                 block.offsets.astype(np.float32),
             )
             for block in self.blocks
-            if None not in [joints[number] for number in block.joints.tolist()]
+            if len(block.vertices)
+            and None not in [joints[number] for number in block.joints.tolist()]
         ]
         return SolvedShapes(PoseHats.of(found), tuple(blocks), self.vertex_count)
 
@@ -325,6 +353,7 @@ def keep_shapes(obj: bpy.types.Object, kept: KeptShapes | None, names: Sequence[
         mesh[SHAPES_PROPERTY] = data = kept.packed()
         settings.solved_shapes, settings.solved_bones = mesh, text_of_names(names)
         settings.solved_digest = hashlib.blake2b(data, digest_size=10).hexdigest()
+    _number_vertices(mesh_of(obj), kept)
     if former is not None and not former.users and former.library is None:
         bpy.data.meshes.remove(former)
 
@@ -346,7 +375,25 @@ def kept_shapes(obj: bpy.types.Object) -> KeptShapes | None:
         return None
     if not are_shapes(mesh):
         raise UserError(DAMAGED)
-    return KeptShapes.unpacked(mesh[SHAPES_PROPERTY])
+    kept, numbers = KeptShapes.unpacked(mesh[SHAPES_PROPERTY]), _numbers(mesh_of(obj))
+    return kept if numbers is None else kept.of_vertices(numbers)
+
+
+def _number_vertices(mesh: bpy.types.Mesh, kept: KeptShapes | None) -> None:
+    """Number the vertices of a mesh with solved shapes, or take the numbers away."""
+    if mesh.library is not None or mesh.override_library is not None or mesh.is_editmode:
+        return
+    if kept is not None:
+        write_attribute(mesh, NUMBERS, np.arange(len(mesh.vertices), dtype=np.int32))
+    elif NUMBERS in mesh.attributes and mesh.users == 1:
+        mesh.attributes.remove(mesh.attributes[NUMBERS])
+
+
+def _numbers(mesh: bpy.types.Mesh) -> Int32s | None:
+    """Which vertex each of a mesh was when solved shapes were kept; None where nobody knows."""
+    if NUMBERS not in mesh.attributes or mesh.is_editmode:
+        return None
+    return read_attribute(mesh, NUMBERS, AttributeType.INTEGER, len(mesh.vertices))
 
 
 def digest_of_shapes(obj: bpy.types.Object) -> str:
@@ -367,7 +414,7 @@ class ReadShapes:
     """The solved shapes of an object as they were read for a binding.
 
     Attributes:
-        digest, vertex_count: of what was read, and for how many vertices.
+        digest, vertex_count: of what was read, and for how many vertices, in this session.
         base: the method with which they act.
         shapes: in armature space; None where they cannot act on this mesh.
         problem: why they do not act, or not all of them, a sentence.
@@ -401,6 +448,8 @@ def read_shapes(
     found = digest_of_shapes(obj)
     if not found:
         return None
+    numbers = _numbers(mesh_of(obj))
+    found += "" if numbers is None else str(hash(numbers.tobytes()))
     if known is not None and (known.digest, known.vertex_count) == (found, count):
         return known
     try:
