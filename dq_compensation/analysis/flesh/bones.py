@@ -20,7 +20,7 @@ from .way import WayToPose
 
 # How thick the core of a bone is, in parts of the way from the bone to the skin: of a limb, and of
 # a bone that is thicker than long, as in a trunk.
-_CORE, _THICK_CORE = 0.26, 0.45
+_CORE, _THICK_CORE = 0.2, 0.45
 # Cosine of the angle from a bone to one that hangs on it and goes on.
 _GOES_ON = 0.7
 # Nodes of a core are nearer to their own body than to others, at rest and posed, by this.

@@ -273,6 +273,11 @@ class Contact:
             used = self._pairs.used
             self._carriers, self._shares = self._lattice.carriers[used], self._lattice.shares[used]
 
+    @property
+    def is_near(self) -> bool:
+        """Whether skin meets, or is about to."""
+        return self._pairs is not None
+
     def forget(self) -> None:
         """Nothing meets."""
         self._pairs = None

@@ -29,9 +29,11 @@ from .way import WayToPose
 _TURN, _TURN_TOUCHING = 18.0, 10.0
 # Steps of the minimiser for a step of the walk, and for one that is kept; contact is found anew
 # after so many.
-_STEPS, _STEPS_KEPT, _CONTACT_STEPS = 40, 400, 8
+_STEPS, _STEPS_KEPT, _CONTACT_STEPS, _CONTACT_WAY = 40, 400, 8, 0.6
+# The preconditioner is made anew with each contact up to so many steps, then after so many.
+_FACTORED_OFTEN = 40
 # At rest when no node moves farther in a step; the farthest way in a step. In cells.
-_AT_REST, _LONGEST = 2e-3, 0.6
+_AT_REST, _LONGEST = 1e-3, 0.6
 # Contact stiffens the preconditioner for gaps up to this.
 _TOUCHING = 0.05
 # Offsets are whole up to `BORDER`, about, and nothing from here on, in reaches.
@@ -187,7 +189,7 @@ class _Walk:
         turn = self._held.way.turn(first, last, self._held.reference)
         share, converged = first, False
         while share < last:
-            most = _TURN_TOUCHING if self._contact.touching else _TURN
+            most = _TURN_TOUCHING if self._contact.is_near else _TURN
             count = max(1, int(np.ceil(turn * (last - share) / (last - first) / most - 1e-9)))
             share = last if count == 1 else share + (last - share) / count
             part = 0.05 + 0.95 * share / self._shares[-1]
@@ -205,10 +207,8 @@ class _Walk:
         targets = self._held.places(share, ways)
         change = np.zeros_like(self._places)
         change[:, self._fixed] = (targets - self._places)[:, self._fixed]
-        if self._system is not self._plain:
-            self._system = self._plain
         pull = self._flesh.stiffness(change)[:, self._free]
-        change[:, self._free] = -self._system.solve(pull)
+        change[:, self._free] = -self._plain.solve(pull)
         places = self._places + change
         free = self._free
 
@@ -222,16 +222,20 @@ class _Walk:
 
         self._contact.forget()
         minimiser = Minimiser(places[:, free], _LONGEST)
-        converged = False
-        for step in range(_STEPS_KEPT if is_kept else _STEPS):
-            if step % _CONTACT_STEPS == 0:
+        converged, steps, way = False, _STEPS_KEPT if is_kept else _STEPS, np.inf
+        for step in range(steps):
+            is_due = step % _CONTACT_STEPS == 0
+            if is_due or way > _CONTACT_WAY:
                 places[:, free] = minimiser.places
                 self._contact.update(places)
-                weights = self._contact.weights(places, _TOUCHING)
-                self._system = self._factored(weights, self._flesh.hardness(places))
+                if is_due and (step < _FACTORED_OFTEN or step % _FACTORED_OFTEN == 0):
+                    weights = self._contact.weights(places, _TOUCHING)
+                    self._system = self._factored(weights, self._flesh.hardness(places))
                 minimiser.energy_changed()
+                way = 0.0
                 yield part
             moved = minimiser.step(energy, self._system.solve)
+            way += moved
             self.iterations += 1
             if moved < _AT_REST and step > _CONTACT_STEPS:
                 converged = True
