@@ -23,6 +23,9 @@ _FACING = -0.25
 _OUTSIDE, _STRAIGHT, _TOUCHING = 0.6, 0.5, 0.15
 # Pairs of patches are looked for anew when a patch has moved by this.
 _MARGIN = 0.5
+# How far behind a triangle a point can be that met it, in parts of how far they are apart at rest:
+# what is farther is round the end of a crease.
+_DEEPEST = 0.5
 # Edges longer than this get a point in their middle.
 _LONG = 1.0
 
@@ -171,7 +174,8 @@ class ContactSurface:
         distances, gaps = np.linalg.norm(away, axis=1), dots(away, normals[triangles])
         at_rest = self.rest[self.ends].mean(axis=1)
         apart = at_rest[points] - np.einsum("ms,msk->mk", shares, at_rest[fine[triangles]])
-        meets = (distances < _NEAR) & (np.linalg.norm(apart, axis=1) > _POINT_APART)
+        apart = np.linalg.norm(apart, axis=1)
+        meets = (distances < _NEAR) & (apart > _POINT_APART) & (gaps > -_DEEPEST * apart)
         meets &= (gaps < _OUTSIDE * _NEAR) & (
             (np.abs(gaps) > _STRAIGHT * distances) | (distances < _TOUCHING)
         )
