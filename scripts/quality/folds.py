@@ -1,4 +1,4 @@
-"""The solver of folds on the human: crossings, volume, stretch, thigh and kneecap, before and after.
+"""The solver of folds on the human: crossings, volume, stretch, thigh, kneecap; before and after.
 
     .venv-5.2/bin/python scripts/run.py quality.folds [elbow knee ...] [--rig default] [--sheet]
 
@@ -325,7 +325,9 @@ def sheet(studio: Studio, solved: Sequence[Solved], path: Path) -> None:
             page.paste(_shot(studio, each), (x + side * (_SIZE + _MARGIN), y))
         report = each.report
         caption = f"{each.study} {each.angle:.0f}: crossings {report.before.crossings} and "
-        pen.text((x + 4, y + _SIZE + 4), f"{caption}{report.after.crossings}", (60, 60, 60), font(15))
+        pen.text(
+            (x + 4, y + _SIZE + 4), f"{caption}{report.after.crossings}", (60, 60, 60), font(15)
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     page.save(path)
 
@@ -370,7 +372,9 @@ def main() -> int:
             studio.skin, studio.triangles, [studio.human.skeleton.names.index(j) for j in joints]
         )
         reach = ", ".join(f"{each:.3f}" for each in region.reaches)
-        print(f"{name}: reach {reach} m, cell {region.cell:.4f} m, {time.monotonic() - start:.1f} s")
+        print(
+            f"{name}: reach {reach} m, cell {region.cell:.4f} m, {time.monotonic() - start:.1f} s"
+        )
         for each in found:
             print(f"  {each.line()}", flush=True)
         solved += found

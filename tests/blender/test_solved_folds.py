@@ -30,8 +30,8 @@ Array = NDArray[np.float64]
 
 RINGS, SIDES, LENGTH = 33, 16, 10.0
 BEND, DEEP = 80.0, 120.0
-# Lengths in parts of the radius. A solution is at rest when steps are 1e-3 of a cell, which is 0.26:
-# what is added up in another order may stop a step or two earlier.
+# Lengths in parts of the radius. A solution is at rest when steps are 1e-3 of a cell, which is
+# 0.26: what is added up in another order may stop a step or two earlier.
 AT_REST = 1e-3
 
 
@@ -241,7 +241,7 @@ def refused(changed: Limb, joints: Sequence[int] = (1,), base: Array | None = No
 
 
 def test_what_cannot_be_solved_is_refused() -> None:
-    points, triangles = tube()
+    points, _ = tube()
     broken = points.copy()
     broken[7, 1] = np.nan
     of_broken = replace(limb(), skin=replace(limb().skin, positions=broken))
