@@ -68,7 +68,7 @@ class LessSoft:
     Attributes:
         bone: at whose head it is.
         softness: how softly they act there, 0 to 1.
-        soft, painted: the measure in the pose in which they differ most: with all softness, and
+        soft, painted: the measure in the pose in which they differ most: with more softness, and
             with the painted weights.
         measure: of what these are.
     """
@@ -81,7 +81,7 @@ class LessSoft:
 
     @property
     def worse(self) -> str:
-        """What is worse with all softness, in a rigger's words."""
+        """What is worse with more softness, in a rigger's words."""
         if self.measure == "CROSSINGS":
             return f"{self.soft:.0f} pairs of faces cross, {self.painted:.0f} as painted"
         if self.measure == "GAP":
@@ -296,8 +296,8 @@ class _Search:
         self._steps: dict[int, int] = {}
         self._tried: dict[int, dict[int, float]] = {}
         self._given_up: set[int] = set()
-        # Of each joint with all softness.
-        self._firsts: dict[int, Finding] = {}
+        # The worst that was found at each joint.
+        self._worst: dict[int, Finding] = {}
         # The least that was found of all joints together, and what for.
         self._least, self._best = np.inf, dict[int, int]()
 
@@ -312,7 +312,8 @@ class _Search:
         for bone, finding in found.items():
             one = self._one_of(bone)
             ratios[one] = max(ratios.get(one, 0.0), finding.ratio)
-            self._firsts.setdefault(bone, finding)
+            known = self._worst.get(bone, finding)
+            self._worst[bone] = max(known, finding, key=lambda each: each.ratio)
         worse = sum(max(ratio - MOST, 0.0) for ratio in ratios.values())
         if is_known and worse < self._least:
             self._least, self._best = worse, dict(self._steps)
@@ -337,11 +338,11 @@ class _Search:
         return {bone: level for bone, (level, _) in self._levels(self._steps).items()}
 
     def found(self) -> dict[int, tuple[float, Finding]]:
-        """What was best: how softly they act, and what they would do with all softness."""
+        """What was best: how softly they act, and what was worse with more."""
         found = {}
         for bone, (level, cause) in self._levels(self._best).items():
-            own = self._firsts[bone]
-            because = [self._firsts[each] for each in self._both(cause)]
+            own = self._worst[bone]
+            because = [self._worst[each] for each in self._both(cause)]
             found[bone] = level, max([own, *because], key=lambda each: each.ratio)
         return found
 

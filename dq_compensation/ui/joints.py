@@ -536,9 +536,9 @@ def _about(obj: Object, bone: str) -> str:
 def _why_less_soft(less: LessSoft, *, chosen: bool) -> str:
     """What the proof found at a joint."""
     if chosen:
-        return f"With all softness {less.worse}."
+        return f"With more softness {less.worse}."
     acts = "Its weights are as painted" if less.softness == 0.0 else "Its weights are half as soft"
-    return f"{acts}: with all softness {less.worse}."
+    return f"{acts}: with more softness {less.worse}."
 
 
 def _count(obj: Object) -> str:

@@ -201,7 +201,7 @@ def test_what_was_saved_without_is_not_found_on_opening(
 
 def test_the_panel_and_setup_check_say_where_and_why(dressed: Scene) -> None:
     sleeve, rig = dressed
-    assert "Its weights are as painted: with all softness an edge gets 2." in _about(
+    assert "Its weights are as painted: with more softness an edge gets 2." in _about(
         sleeve, "Lower"
     )
     assert "softness" not in _about(sleeve, "Hand")
@@ -211,7 +211,7 @@ def test_the_panel_and_setup_check_say_where_and_why(dressed: Scene) -> None:
     settings_of(rig).joint_softness = "Lower=0.5"
     check()
     assert not [each for each in api.check(sleeve) if each.check == "soft_joints"]
-    assert "With all softness an edge gets 2." in _about(sleeve, "Lower")
+    assert "With more softness an edge gets 2." in _about(sleeve, "Lower")
 
 
 @pytest.fixture
