@@ -27,21 +27,9 @@ pytestmark = pytest.mark.usefixtures("addon")
 
 # Two of each kind.
 SEEDS = range(20)
-# Where the default look is worse today, and why.
-WORSE = {
-    0: "leg aside: an edge of the shirt is 1.457 times as long, 1.449 allowed; by Spread Twist",
-}
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(seed, marks=pytest.mark.xfail(strict=True, reason=WORSE[seed]))
-        if seed in WORSE
-        else seed
-        for seed in SEEDS
-    ],
-)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_default_look_is_no_worse(seed: int) -> None:
     missed = [str(each) for each in compare(generated(seed)) if each.missed]
     assert not missed, "\n".join(missed)
