@@ -1,0 +1,28 @@
+"""The door to searches on a surface, which NumPy alone does slowly: the Blender side fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from ...arrays import Float64s, Floats, Indices, Int64s, Integers
+
+
+class SurfaceSearch(Protocol):
+    """Searches on one surface of triangles."""
+
+    def nearest(self, points: Floats) -> tuple[Float64s, Indices]:
+        """The nearest place of the surface to each point (m, 3).
+
+        Returns:
+            the places, shape (m, 3), and the triangles that they are in, shape (m,).
+        """
+        ...
+
+    def crossings(self) -> Int64s:
+        """The pairs of triangles that cross and share no vertex, shape (k, 2), lower index first."""
+        ...
+
+
+SearchOf: TypeAlias = Callable[[Floats, Integers], SurfaceSearch]
+"""Makes the searches on a surface: positions (n, 3) and triangles (t, 3)."""
