@@ -275,6 +275,19 @@ class ShapeEditing:
             acts=_acts(self.kept, joints, self.obj),
         )
 
+    def clear(self, bone: str) -> None:
+        """Remove the joint at the head of a bone with its shapes, those that name others, too."""
+        behind = [self.names[joint.behind] for joint in self.joints]
+        if bone not in behind:
+            return
+        gone = behind.index(bone)
+        del self.joints[gone]
+        left = [block for block in self.blocks if gone not in block.joints]
+        self.blocks = [
+            replace(block, joints=(block.joints - (block.joints > gone)).astype(np.int32))
+            for block in left
+        ]
+
     @property
     def kept(self) -> KeptShapes:
         """What there is now."""
