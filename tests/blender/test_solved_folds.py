@@ -1,7 +1,7 @@
 """Solved folds of a limb: free of crossings, the same however the limb lies, sized or numbered.
 
 A tube of radius 1 with closed ends, on two bones along Z. The base is plain linear skinning, whose
-skin goes through itself in a bend of 120 degrees.
+skin goes through itself in a bend of 80 degrees and more.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from dq_compensation.steps import run_through
 Array = NDArray[np.float64]
 
 RINGS, SIDES, LENGTH = 33, 16, 10.0
-BEND = 120.0
-# Lengths in parts of the radius. A solution comes to rest within 2e-3 of a cell, which is 0.26; what
-# is added up in another order may end elsewhere within some such steps.
-AT_REST = 5e-3
+BEND, DEEP = 80.0, 120.0
+# Lengths in parts of the radius. A solution is at rest when steps are 1e-3 of a cell, which is
+# 0.26: what is added up in another order may stop a step or two earlier.
+AT_REST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def limb() -> Limb:
 
 @cache
 def bent() -> SolvedFolds:
-    return limb().solved((0.5, 1.0))
+    return limb().solved()
 
 
 def of_all(found: SolvedFolds, count: int) -> Array:
@@ -128,18 +128,24 @@ def of_all(found: SolvedFolds, count: int) -> Array:
     return whole
 
 
+@cache
+def deeply_bent() -> SolvedFolds:
+    return replace(limb(), degrees=DEEP).solved((0.5, 1.0))
+
+
 def test_no_skin_crosses_and_the_volume_is_kept() -> None:
     """The base crosses itself, and loses more of its volume."""
-    half, full = bent().reports
-    assert full.before.crossings > 0
+    half, full = deeply_bent().reports
+    assert full.before.crossings > 20
     assert (half.after.crossings, full.after.crossings) == (0, 0)
     assert half.converged
     assert full.converged
     assert full.before.volume < full.after.volume
-    assert half.after.volume == pytest.approx(1.0, abs=0.03)
-    assert full.after.volume == pytest.approx(1.0, abs=0.07)
-    assert full.after.stretch < 1.05 * full.before.stretch
-    positions = limb().base(limb().pose()) + of_all(bent(), len(limb().skin.positions))[1]
+    assert half.after.volume == pytest.approx(1.0, abs=0.02)
+    assert full.after.volume == pytest.approx(1.0, abs=0.04)
+    assert full.after.stretch < full.before.stretch
+    deep = replace(limb(), degrees=DEEP)
+    positions = deep.base(deep.pose()) + of_all(deeply_bent(), len(limb().skin.positions))[1]
     assert len(SurfaceTree(positions, limb().triangles).crossings()) == 0
 
 
@@ -149,7 +155,7 @@ def test_the_end_of_the_region_stays_where_the_base_has_it() -> None:
     far = np.abs(limb().skin.positions[:, 2]) > 0.98 * region.reaches[0]
     assert far.any()
     assert np.abs(offsets[:, far]).max() == 0.0
-    assert np.abs(offsets).max() > 0.2
+    assert np.abs(offsets).max() > 0.1
     # The radius of a tube 1.1 by 0.95, at the sides of a polygon: 1, within 4 %.
     assert region.reaches[0] == pytest.approx(3.9, rel=0.04)
 
@@ -161,50 +167,43 @@ def test_rest_stays_rest() -> None:
 
 
 def test_a_pose_of_the_whole_character_changes_nothing() -> None:
-    """Turned and moved with its bones, the offsets turn: to rounding, 1e-9."""
+    """Turned and moved with its bones, the offsets turn."""
     turned = np.array([[0.0, -1, 0, 3], [1, 0, 0, -2], [0, 0, 1, 5], [0, 0, 0, 1.0]])
     pose = limb().pose(60.0)
     moved = Pose.from_matrices(turned @ pose.matrices, limb().skin.skeleton)
     one, other = limb().solved(pose=pose), limb().solved(pose=moved)
-    assert other.offsets == pytest.approx(one.offsets @ turned[:3, :3].T, abs=1e-9)
+    assert other.offsets == pytest.approx(one.offsets @ turned[:3, :3].T, abs=AT_REST)
 
 
-def test_a_mirrored_limb_gives_mirrored_offsets() -> None:
+@pytest.mark.parametrize(("axis", "sign"), [(0, 1.0), (1, -1.0), (2, -1.0)])
+def test_a_mirrored_limb_gives_mirrored_offsets(axis: int, sign: float) -> None:
     """In X, in which the bend is symmetric, and in Y and Z, with the bend the other way."""
     points, triangles = tube()
-    count = len(points)
-    expected = of_all(bent(), count)[1]
-    for axis in range(3):
-        mirror = np.where(np.arange(3) == axis, -1.0, 1.0)
-        mirrored = Limb.of(points * mirror, triangles[:, ::-1], BONES * mirror)
-        if axis == 1:
-            mirrored = replace(mirrored, degrees=-BEND)
-        if axis == 2:
-            mirrored = replace(mirrored, degrees=-BEND)
-        found = of_all(mirrored.solved((0.5, 1.0)), count)[1]
-        assert np.abs(found * mirror - expected).max() < 20.0 * AT_REST
+    mirror = np.where(np.arange(3) == axis, -1.0, 1.0)
+    mirrored = Limb.of(points * mirror, triangles[:, ::-1], BONES * mirror)
+    found = of_all(replace(mirrored, degrees=sign * BEND).solved(), len(points))
+    assert np.abs(found * mirror - of_all(bent(), len(points))).max() < 5.0 * AT_REST
 
 
-def test_the_order_of_vertices_and_faces_says_nothing(rng_seed: int = 3) -> None:
+def test_the_order_of_vertices_and_faces_says_nothing() -> None:
     """The same numbers, not only nearly."""
-    rng = np.random.default_rng(rng_seed)
+    rng = np.random.default_rng(3)
     points, triangles = tube()
     order = rng.permutation(len(points))
     place = np.argsort(order)
-    shuffled = place[triangles][rng.permutation(len(triangles))]
-    shuffled = np.roll(shuffled, 1, axis=1)
-    found = Limb.of(points[order], shuffled, BONES).solved((0.5, 1.0))
+    shuffled = np.roll(place[triangles][rng.permutation(len(triangles))], 1, axis=1)
+    found = Limb.of(points[order], shuffled, BONES).solved()
     expected = of_all(bent(), len(points))
     assert np.array_equal(of_all(found, len(points))[:, place], expected)
 
 
 @pytest.mark.parametrize("size", [1e-4, 1e4])
 def test_sizes(size: float) -> None:
-    """Lengths are in cells of the lattice everywhere; the tree of triangles is in float32."""
+    """Lengths are in cells of the lattice everywhere."""
     points, triangles = tube()
-    found = Limb.of(size * points, triangles, size * BONES).solved((0.5, 1.0))
-    assert np.abs(found.offsets / size - bent().offsets).max() < 20.0 * AT_REST
-    assert [each.after.crossings for each in found.reports] == [0, 0]
+    found = Limb.of(size * points, triangles, size * BONES).solved()
+    assert np.abs(found.offsets / size - bent().offsets).max() < AT_REST
+    assert found.reports[0].after.crossings == 0
 
 
 def test_another_part_of_the_mesh_stays_out() -> None:
@@ -213,7 +212,7 @@ def test_another_part_of_the_mesh_stays_out() -> None:
     button = np.array([[1.5, 0.0, -0.2], [1.5, 0.3, -0.2], [1.5, 0.0, -0.5], [1.7, 0.1, -0.3]])
     faces = np.array([[0, 1, 2], [0, 3, 1], [1, 3, 2], [2, 3, 0]]) + len(points)
     both = Limb.of(np.vstack((points, button)), np.vstack((triangles, faces)), BONES)
-    found = both.solved((0.5, 1.0))
+    found = both.solved()
     assert found.vertices.max() < len(points)
     assert np.array_equal(found.offsets, bent().offsets)
 
@@ -242,7 +241,7 @@ def refused(changed: Limb, joints: Sequence[int] = (1,), base: Array | None = No
 
 
 def test_what_cannot_be_solved_is_refused() -> None:
-    points, triangles = tube()
+    points, _ = tube()
     broken = points.copy()
     broken[7, 1] = np.nan
     of_broken = replace(limb(), skin=replace(limb().skin, positions=broken))
@@ -273,10 +272,18 @@ def test_the_way_to_a_pose_is_even() -> None:
 
 
 def test_all_versions_of_blender_find_the_same() -> None:
-    """Found by 5.2. The trees and the NumPy of versions round differently: 1e-4 of the size, 10."""
-    offsets = of_all(bent(), len(limb().skin.positions))[1]
-    inner = offsets[16 * SIDES : 17 * SIDES]
-    assert inner == pytest.approx(np.array(FOUND), abs=1e-4 * LENGTH)
+    """As 5.2 does, whose NumPy and trees of triangles round otherwise: 1e-4 of the size, 10."""
+    offsets = of_all(bent(), len(limb().skin.positions))[0]
+    assert offsets[18 * SIDES : 19 * SIDES : 3] == pytest.approx(FOUND, abs=1e-4 * LENGTH)
 
 
-FOUND = [[0.0, 0.0, 0.0]] * SIDES
+FOUND = np.array(
+    [
+        [0.01597, -0.01726, 0.09581],
+        [-0.01774, 0.17162, -0.13674],
+        [0.03369, 0.07875, 0.0055],
+        [-0.13911, -0.27662, 0.15875],
+        [0.05709, -0.46835, 0.08244],
+        [0.08628, -0.13644, 0.14883],
+    ]
+)

@@ -16,9 +16,7 @@ class SlicedSystem:
         values: shape (m,); the matrix is positive definite.
     """
 
-    def __init__(
-        self, slices: Integers, rows: Integers, columns: Integers, values: Floats
-    ) -> None:
+    def __init__(self, slices: Integers, rows: Integers, columns: Integers, values: Floats) -> None:
         order = np.argsort(slices, kind="stable")
         place = np.empty(len(order), np.intp)
         place[order] = np.arange(len(order))

@@ -110,9 +110,7 @@ class HeldNodes:
         held &= (own < _OWN * other) & (own_posed < _OWN * other_posed)
         border = (region.relative(places) > BORDER) | lattice.of_others
         held |= border
-        return cls(
-            lattice, way, reference, bodies, body, border, held, nearest, told, share
-        )
+        return cls(lattice, way, reference, bodies, body, border, held, nearest, told, share)
 
     def to_reference(self, share: float) -> Float64s:
         """The matrix (4, 4) from armature space to where the reference stands still."""
@@ -273,7 +271,9 @@ def _thickness(region: FleshRegion, bones: Indices) -> Float64s:
         own = np.flatnonzero(strongest == bone)
         if len(own):
             points = np.asarray(skin.positions, np.float64)[own]
-            radius = np.median(distances_from_segments(points, skeleton.heads[bone], skeleton.tails[bone]))
+            radius = np.median(
+                distances_from_segments(points, skeleton.heads[bone], skeleton.tails[bone])
+            )
             if radius > lengths[bone]:
                 found[row] = _THICK_CORE
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,9 @@ _FACING = -0.25
 _OUTSIDE, _STRAIGHT, _TOUCHING = 0.6, 0.5, 0.15
 # Pairs of patches are looked for anew when a patch has moved by this.
 _MARGIN = 0.5
+# How far behind a triangle a point can be that met it, in parts of how far they are apart at rest:
+# what is farther is round the end of a crease.
+_DEEPEST = 0.5
 # Edges longer than this get a point in their middle.
 _LONG = 1.0
 
@@ -66,6 +69,26 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
+class _Candidates:
+    """Pairs of patches, rows of both, that may meet until one has moved by `_MARGIN`.
+
+    Attributes:
+        first, second: shape (m,).
+        middles, radii: shapes (t, 3) and (t,), of all patches when the pairs were found.
+    """
+
+    first: Indices
+    second: Indices
+    middles: Float64s
+    radii: Float64s
+
+    def farthest_way(self, middles: Float64s, radii: Float64s) -> float:
+        """How far the border of a patch has moved since, at most."""
+        ways = np.linalg.norm(middles - self.middles, axis=1) + np.abs(radii - self.radii)
+        return float(ways.max(initial=0.0))
+
+
+@dataclass(eq=False)
 class ContactSurface:
     """The skin as points and triangles that may meet: p points, t patches.
 
@@ -85,9 +108,7 @@ class ContactSurface:
     patches: Int64s
     triangles: Int64s
     areas: Float64s
-    _candidates: dict[str, tuple[Indices, Indices, Float64s, Float64s]] = field(
-        default_factory=dict, repr=False
-    )
+    _candidates: _Candidates | None = None
 
     @classmethod
     def of(cls, rest: Float64s, triangles: Int64s) -> ContactSurface:
@@ -114,9 +135,9 @@ class ContactSurface:
 
     @cached_property
     def _alone(self) -> Booleans:
-        """Shape (t,), the patches that face others at rest already, as lips do: they take no part."""
+        """Shape (t,), the patches that face others at rest, as lips do: they take no part."""
         found = self._meeting(self.rest, np.zeros(len(self.patches), np.bool_))
-        self._candidates.clear()
+        self._candidates = None  # without those that take no part
         alone = np.zeros(len(self.patches), np.bool_)
         if found is not None:
             points, triangles, shares, normals = found
@@ -146,7 +167,7 @@ class ContactSurface:
     def _meeting(
         self, skin: Floats, alone: Booleans
     ) -> tuple[Indices, Indices, Float64s, Float64s] | None:
-        """Points and triangles that meet: rows of both, barycentric shares (m, 3), normals (m, 3)."""
+        """Points and triangles that meet: rows of both, barycentric shares and normals (m, 3)."""
         places = skin[self.ends].mean(axis=1)
         fine = self.triangles.reshape(-1, 3)
         corners = places[fine]
@@ -171,7 +192,8 @@ class ContactSurface:
         distances, gaps = np.linalg.norm(away, axis=1), dots(away, normals[triangles])
         at_rest = self.rest[self.ends].mean(axis=1)
         apart = at_rest[points] - np.einsum("ms,msk->mk", shares, at_rest[fine[triangles]])
-        meets = (distances < _NEAR) & (np.linalg.norm(apart, axis=1) > _POINT_APART)
+        apart = np.linalg.norm(apart, axis=1)
+        meets = (distances < _NEAR) & (apart > _POINT_APART) & (gaps > -_DEEPEST * apart)
         meets &= (gaps < _OUTSIDE * _NEAR) & (
             (np.abs(gaps) > _STRAIGHT * distances) | (distances < _TOUCHING)
         )
@@ -183,9 +205,7 @@ class ContactSurface:
             return None
         return points[found], triangles[found], shares[found], normals[triangles[found]]
 
-    def _points_and_triangles(
-        self, first: Indices, second: Indices
-    ) -> tuple[Indices, Indices]:
+    def _points_and_triangles(self, first: Indices, second: Indices) -> tuple[Indices, Indices]:
         """Every point of the first patch with every triangle of the second one, of pairs."""
         starts, points = self._own_points
         fine = self.triangles.shape[1]
@@ -213,11 +233,11 @@ class ContactSurface:
         corners = places[self.patches[:, :3]]
         middles = corners.mean(axis=1)
         radii = np.linalg.norm(corners - middles[:, None], axis=2).max(axis=1)
-        known = self._candidates.get("known")
-        if known is None or _moved(known[2], middles) + _moved(known[3], radii[:, None]) > _MARGIN:
-            known = (*self._candidate_patches(middles, radii, alone), middles, radii)
-            self._candidates["known"] = known
-        first, second = known[:2]
+        known = self._candidates
+        if known is None or known.farthest_way(middles, radii) > _MARGIN:
+            pairs = self._candidate_patches(middles, radii, alone)
+            known = self._candidates = _Candidates(*pairs, middles, radii)
+        first, second = known.first, known.second
         facing = dots(normals[first], normals[second]) < 0.0
         first, second = first[facing], second[facing]
         near = ((middles[first] - middles[second]) ** 2).sum(axis=1) < (
@@ -243,11 +263,6 @@ class ContactSurface:
         return first[apart], second[apart]
 
 
-def _moved(before: Floats, now: Floats) -> float:
-    """The farthest way of a point (n, k)."""
-    return float(np.sqrt(((now - before.reshape(now.shape)) ** 2).sum(axis=1).max(initial=0.0)))
-
-
 class Contact:
     """The energy of contact, as a sum over the nodes of a lattice.
 
@@ -259,11 +274,9 @@ class Contact:
         self._lattice = lattice
         self._count = len(lattice.nodes)
         region = lattice.region
-        self._surface = ContactSurface.of(
-            lattice.from_armature(region.rest), region.triangles
-        )
+        self._surface = ContactSurface.of(lattice.from_armature(region.rest), region.triangles)
         self._pairs: Pairs | None = None
-        self._carriers = self._shares = np.zeros(0)
+        self._carriers, self._shares = lattice.carriers[:0], lattice.shares[:0]
         self.touching = 0
 
     def update(self, places: Float64s) -> None:
@@ -299,7 +312,7 @@ class Contact:
         return 0.5 * float(forces @ dips), self._to_nodes(of_vertices)
 
     def weights(self, places: Float64s, near: float) -> Float64s | None:
-        """Shape (N,), how stiff contact holds each node, for gaps below `near`; None for nothing."""
+        """Shape (N,), how stiff contact holds nodes, for gaps below `near`; None for nothing."""
         if self._pairs is None:
             return None
         pairs = self._pairs

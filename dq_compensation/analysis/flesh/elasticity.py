@@ -99,7 +99,7 @@ class Flesh:
         area *= (self._signs * slopes)[:, None, None]
         f *= weights[:, None, None]
         f += area
-        return energy, self._to_nodes((_TO_CORNERS @ f.reshape(15, -1)))
+        return energy, self._to_nodes(_TO_CORNERS @ f.reshape(15, -1))
 
     def stiffness(self, places: Float64s) -> Float64s:
         """The Laplacian of the flesh times values of the nodes, shape (3, N)."""
@@ -133,7 +133,9 @@ class Flesh:
         """Shape (c,), how much stiffer cubes are than at rest: the mean of second derivatives."""
         cubes = places.reshape(-1).take(self._places)
         f = (_OF_CORNERS @ cubes.reshape(8, -1)).reshape(5, 3, 3, -1)
-        area = np.stack([np.cross(f[:, (k + 1) % 3], f[:, (k + 2) % 3], axis=1) for k in range(3)], 1)
+        area = np.stack(
+            [np.cross(f[:, (k + 1) % 3], f[:, (k + 2) % 3], axis=1) for k in range(3)], 1
+        )
         volume = self._signs * (f[:, 0] * area[:, 0]).sum(axis=1)
         squares = (area**2).sum(axis=(1, 2)) / 3.0
         stiff = VOLUME + AVERAGED + INVERTED * (volume < _SQUEEZED)

@@ -58,7 +58,7 @@ class Lattice:
         lowest = np.floor(skin.min(axis=0)).astype(np.int64) - 1
         size = np.floor(skin.max(axis=0)).astype(np.int64) + 2 - lowest  # cubes along each axis
 
-        grid = np.stack(np.indices(size + 1), axis=-1).reshape(-1, 3)
+        grid = np.indices(size + 1).reshape(3, -1).T
         places = middle + cell * (grid + lowest)
         asked = region.relative(places) < _ASKED
         depths = np.full(len(grid), np.inf)
@@ -73,13 +73,15 @@ class Lattice:
         of_others = np.zeros(len(grid), np.bool_)
         of_others[asked] = region.of_others[faces]
 
-        cubes = np.stack(np.indices(size), axis=-1).reshape(-1, 3)
+        cubes = np.indices(size).reshape(3, -1).T
         corners = _row(cubes[:, None] + CORNERS, size + 1)
         centres = middle + cell * (cubes + lowest + 0.5)
         own = (depths < 0.0) & ~of_others
         in_flesh = own[corners].any(axis=1) & (region.relative(centres) < _FLESH)
         ends = skin[region.triangles]
-        samples = np.concatenate((skin, ends.mean(axis=1), *((ends + np.roll(ends, 1, 1)) / 2.0).swapaxes(0, 1)))
+        samples = np.concatenate(
+            (skin, ends.mean(axis=1), *((ends + np.roll(ends, 1, 1)) / 2.0).swapaxes(0, 1))
+        )
         of_skin = _row(np.floor(samples).astype(np.int64) - lowest, size)
         in_flesh[of_skin] = True
         cubes_used = np.flatnonzero(_connected(in_flesh, of_skin, size))
@@ -130,7 +132,9 @@ def _signed_distances(
     normals = cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     of_vertices = np.stack(
         [
-            np.bincount(triangles.ravel(), np.repeat(unit_or(normals, 0.0)[:, k], 3), len(positions))
+            np.bincount(
+                triangles.ravel(), np.repeat(unit_or(normals, 0.0)[:, k], 3), len(positions)
+            )
             for k in range(3)
         ],
         axis=1,

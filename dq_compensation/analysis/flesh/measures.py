@@ -76,9 +76,7 @@ class SkinMeasures:
     def _pairs(self) -> tuple[Int64s, Int64s]:
         """Triangles (t, 3), and the pairs of them (e, 2) that share an edge."""
         triangles = self.region.triangles
-        edges = np.sort(
-            np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1
-        )
+        edges = np.sort(np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1)
         owners = np.tile(np.arange(len(triangles)), 3)
         order = np.lexsort(edges.T)
         edges, owners = edges[order], owners[order]
@@ -119,5 +117,7 @@ def _volume(points: Floats, triangles: Int64s) -> float:
     for loop in np.unique(of_loops).tolist():
         ends = points[border[of_loops == loop]] - middle
         top = ends.mean(axis=(0, 1))
-        total += float(dots(np.broadcast_to(top, ends[:, 0].shape), cross(*ends.swapaxes(0, 1))).sum())
+        total += float(
+            dots(np.broadcast_to(top, ends[:, 0].shape), cross(*ends.swapaxes(0, 1))).sum()
+        )
     return total / 6.0

@@ -142,8 +142,8 @@ def _radius(skin: SkinAtRest, triangles: Int64s, bone: int) -> float:
     name = skin.skeleton.names[bone]
     if skin.body_parents[bone] < 0:
         raise UserError(
-            f"{name} hangs on no bone that moves the mesh: nothing folds at its head. Choose a bone "
-            f"further down its limb"
+            f"{name} hangs on no bone that moves the mesh: nothing folds at its head. "
+            f"Choose a bone further down its limb"
         )
     shares = _shares_behind(skin, bone)
     first, second = _edges(triangles).T
@@ -151,15 +151,17 @@ def _radius(skin: SkinAtRest, triangles: Int64s, bone: int) -> float:
     first, second = first[across], second[across]
     if not len(first):
         raise UserError(
-            f"At the head of {name} no skin goes over from one bone to another: nothing folds there. "
-            f"Choose a joint that bends this mesh"
+            f"At the head of {name} no skin goes over from one bone to another: nothing folds "
+            f"there. Choose a joint that bends this mesh"
         )
     part = (_HALF - shares[first]) / (shares[second] - shares[first])
     positions = np.asarray(skin.positions, np.float64)
     points = positions[first] + part[:, None] * (positions[second] - positions[first])
     radius = float(np.median(np.linalg.norm(points - skin.skeleton.heads[bone], axis=1)))
     if not radius > 0.0:
-        raise UserError(f"The skin at the head of {name} has no thickness: there is nothing to fold")
+        raise UserError(
+            f"The skin at the head of {name} has no thickness: there is nothing to fold"
+        )
     return radius
 
 
@@ -172,8 +174,8 @@ def _parts_at(skin: SkinAtRest, inside: Int64s, labels: Int64s, bone: int) -> In
     parts = np.intersect1d(behind, before)
     if not len(parts):
         raise UserError(
-            f"Round the head of {skin.skeleton.names[bone]} the mesh has no face to solve: its faces "
-            f"are larger than the limb is thick. Subdivide the mesh there"
+            f"Round the head of {skin.skeleton.names[bone]} the mesh has no face to solve: its "
+            f"faces are larger than the limb is thick. Subdivide the mesh there"
         )
     return parts
 

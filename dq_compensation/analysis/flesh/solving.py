@@ -142,7 +142,9 @@ def solve_folds(
 def _check(skin: SkinAtRest, joints: Sequence[int], kept: Sequence[KeptPose]) -> None:
     names = skin.skeleton.names
     if not names:
-        raise UserError("The armature has no bones: nothing folds. Add bones, and bind the mesh to them")
+        raise UserError(
+            "The armature has no bones: nothing folds. Add bones, and bind the mesh to them"
+        )
     if not joints:
         raise UserError("No joint is chosen: choose bones at whose heads the skin folds")
     shares = np.array([each.share for each in kept])
@@ -151,7 +153,8 @@ def _check(skin: SkinAtRest, joints: Sequence[int], kept: Sequence[KeptPose]) ->
     for each in kept:
         if np.shape(each.base) != np.shape(skin.positions):
             raise ValueError(
-                f"solve_folds: a base of shape {np.shape(each.base)} for {len(skin.positions)} vertices"
+                f"solve_folds: a base of shape {np.shape(each.base)}"
+                f" for {len(skin.positions)} vertices"
             )
         if not np.isfinite(each.base).all():
             joint = names[joints[0]]
@@ -249,7 +252,10 @@ class _Walk:
         lattice, free = self._lattice, self._free
         place = np.full(len(lattice.nodes), -1)
         place[free] = np.arange(len(free))
-        (rows, columns), values = self._flesh.stiffness_places, self._flesh.stiffness_entries(hardness)
+        (rows, columns), values = (
+            self._flesh.stiffness_places,
+            self._flesh.stiffness_entries(hardness),
+        )
         inner = (place[rows] >= 0) & (place[columns] >= 0)
         rows, columns, values = rows[inner], columns[inner], values[inner]
         if weights is not None:

@@ -20,7 +20,7 @@ class SurfaceSearch(Protocol):
         ...
 
     def crossings(self) -> Int64s:
-        """The pairs of triangles that cross and share no vertex, shape (k, 2), lower index first."""
+        """Pairs of triangles (k, 2) that cross and share no vertex, the lower index first."""
         ...
 
 
