@@ -35,11 +35,9 @@ from ..scene.binding.kept_shapes import (
     KeptBlock,
     KeptShapes,
     ReadShapes,
-    frame_of,
     keep_shapes,
     kept_shapes,
     names_of_shapes,
-    relative_joint,
 )
 from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
 from ..scene.blender.own_objects import linked_refusal
@@ -117,12 +115,10 @@ def list_shapes(obj: Object) -> list[SolvedShape]:
     if kept is None:
         return []
     names, found = names_of_shapes(obj), list[SolvedShape]()
-    lengths = {bone.name: bone.length for bone in SkinnedObject(obj).armature.bones}
     for block in sorted(kept.blocks, key=lambda each: len(each.joints)):
         joints = [kept.joints[row] for row in block.joints]
         bones = [names[joint.behind] for joint in joints]
-        unit = lengths.get(names[joints[0].before], 0.0)
-        sizes = np.linalg.norm(block.in_lengths, axis=2) * unit
+        sizes = np.linalg.norm(block.offsets, axis=2)
         for poses, of_shape in zip(block.poses.tolist(), sizes, strict=True):
             listed_poses = [joint.poses[pose] for joint, pose in zip(joints, poses, strict=True)]
             found.append(
@@ -201,7 +197,7 @@ class ShapeEditing:
         kept, count = kept_shapes(obj), binding.vertex_count
         if kept is None or not kept.blocks:
             softness = softness_of(SkinnedObject(obj)) if settings.compensates else 0.0
-            kept = KeptShapes(settings.acting_method, softness, count, (), ())
+            kept = KeptShapes(settings.acting_method, softness, count, np.zeros((0, 4, 4)), (), ())
         if kept.vertex_count != count or kept.base != settings.acting_method:
             raise UserError(
                 f"The solved shapes of {obj.name} were made for {kept.vertex_count} vertices and "
@@ -209,6 +205,7 @@ class ShapeEditing:
                 "them first, or choose that method."
             )
         names = list(names_of_shapes(obj)) if kept.joints else []
+        kept = kept.at_rest_in(names, binding.skeleton)
         parts = list(kept.joints), list(kept.blocks)
         return cls(obj, depsgraph, binding, settings, names, kept, *parts)
 
@@ -291,7 +288,11 @@ class ShapeEditing:
     @property
     def kept(self) -> KeptShapes:
         """What there is now."""
-        return replace(self.base, joints=tuple(self.joints), blocks=tuple(self.blocks))
+        skeleton = self.binding.skeleton
+        new = [skeleton.names.index(name) for name in self.names[len(self.base.rest) :]]
+        rest = np.concatenate((self.base.rest, skeleton.rest[new]))
+        parts = {"joints": tuple(self.joints), "blocks": tuple(self.blocks)}
+        return replace(self.base, rest=rest, **parts)
 
     def shapes(self) -> SolvedShapes:
         """The same in armature space; UserError where a bone is not there any more."""
@@ -302,7 +303,7 @@ class ShapeEditing:
                 f"Solved shapes of {self.obj.name} belong to bones that are not there any more: "
                 f"{listed(lost)}. Remove these shapes first."
             )
-        return self.kept.solved(joints, self.binding.skeleton)
+        return self.kept.solved(joints)
 
     def _listed(self, name: str, pose: Pose, kind: JointKind) -> tuple[int, int]:
         """The joint at the head of a bone, and its listed pose that is the current one.
@@ -317,7 +318,7 @@ class ShapeEditing:
             joint = _new_joint(bone, self.binding, self.settings, pose, kind)
             ends = (self._number(skeleton.names[joint.before]), self._number(name))
             row = len(self.joints)
-            self.joints.append(relative_joint(joint, ends, skeleton))
+            self.joints.append(replace(joint, before=ends[0], behind=ends[1]))
         joint = self.kept.joints_in(self.names, skeleton)[row]
         if joint is None:
             raise UserError(
@@ -355,7 +356,7 @@ class ShapeEditing:
                 )
             left = ~same
             self.blocks[place] = replace(
-                block, poses=block.poses[left], offsets=block.offsets[left]
+                block, poses=block.poses[left], rounded=block.rounded[left]
             )
         self.blocks = [block for block in self.blocks if len(block.poses)]
 
@@ -363,16 +364,13 @@ class ShapeEditing:
         self, joints: Int32s, poses: Int32s, vertices: Indices, offsets: Float64s
     ) -> None:
         """Add offsets, shape (m, 3), in armature space; the combination has no shape yet."""
-        skeleton = self.binding.skeleton
-        before = skeleton.names.index(self.names[self.joints[joints[0]].before])
         rows, found, listed_poses = vertices, offsets[None], poses[None]
-        found = found @ np.linalg.inv(frame_of(before, skeleton)).T
         same = [np.array_equal(block.joints, joints) for block in self.blocks]
         if any(same):
             known = self.blocks.pop(same.index(True))
             rows = np.union1d(known.vertices, vertices)
             every = np.zeros((len(known.poses) + 1, len(rows), 3))
-            every[:-1, np.searchsorted(rows, known.vertices)] = known.in_lengths
+            every[:-1, np.searchsorted(rows, known.vertices)] = known.offsets
             every[-1, np.searchsorted(rows, vertices)] = found[0]
             found, listed_poses = every, np.concatenate((known.poses, poses[None]))
         self.blocks.append(KeptBlock.of(joints, listed_poses, rows, found))
@@ -405,7 +403,8 @@ def _keep(obj: Object, kept: KeptShapes, names: Sequence[str]) -> None:
             replace(each, joints=np.searchsorted(used, each.joints).astype(np.int32))
             for each in kept.blocks
         ]
-        kept = replace(kept, joints=tuple(joints), blocks=tuple(blocks))
+        rest = kept.rest[bones]
+        kept = replace(kept, rest=rest, joints=tuple(joints), blocks=tuple(blocks))
         keep_shapes(obj, kept, [names[bone] for bone in bones])
     if is_enabled(obj):
         settings_changed(obj)

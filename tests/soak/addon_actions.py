@@ -11,6 +11,8 @@ from unittest import mock
 
 import bpy
 
+from dq_compensation import api
+from dq_compensation.errors import UserError
 from dq_compensation.lifecycle.following import end_comparison
 from dq_compensation.modifier.plain_view import show_plain
 from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
@@ -164,6 +166,7 @@ OPERATORS: dict[str, tuple[int, Action]] = {
     "compare": (1, _compare()),
     "compare_volume": (1, _compare(preserved=True)),
     "switch_twist": (2, operator("switch_twist", bone=_BONES, both_sides=(True, False))),
+    "switch_shapes": (2, operator("switch_shapes", bone=_BONES, both_sides=(True, False))),
     "joint_strength": (
         2,
         operator(
@@ -290,6 +293,20 @@ def key_followed(rng: Random, obj: bpy.types.Object) -> str:
     return name
 
 
+def solved_shape(rng: Random, obj: bpy.types.Object) -> str:
+    """Add a solved shape in the current pose by a script, or remove all."""
+    try:
+        if rng.random() < 0.2:
+            return f"removed {api.remove_solved_shapes(obj)} shapes"
+        joints = rng.sample(_BONES, rng.randint(1, 2))
+        positions = api.evaluate(obj)
+        positions[rng.randrange(100) :: 3] += (0.0, 0.02, 0.01)
+        shape = api.add_solved_shape(obj, joints, positions)
+        return f"shape of {joints}, {shape.vertices} vertices"
+    except UserError as error:
+        return str(error)
+
+
 def playback(rng: Random, rig: bpy.types.Object) -> str:
     """Change how an armature plays its takes, or rename one."""
     played: Any = settings_of(rig).playback
@@ -339,6 +356,7 @@ def crowd_settings(rng: Random, crowd: bpy.types.Object) -> str:
 SETTINGS: tuple[tuple[int, Action], ...] = (
     (12, on_mesh(settings)),
     (4, on_rig(settings)),
+    (4, on_mesh(solved_shape)),
     (1, on_mesh(key_followed)),
     (1, on_rig(key_followed)),
     (2, on_rig(playback)),

@@ -5,9 +5,10 @@ point to it, so that both are saved, appended and undone together, and a duplica
 bytes never change: another set of shapes is a new mesh. Bones are numbers in a list of names, which
 stands in the settings, too: renamed bones leave the bytes alone.
 
-Directions and offsets are along the rest axes of the bone before the (first) joint, offsets in its
-length: *Apply Rotation* and *Apply Scale* leave them true. Offsets have 16 bits: of the largest one
-of a combination of joints, 0.2 m of a human, that is 0.003 mm.
+Directions and offsets are in armature space as it was then. The bones at rest are kept, too: where
+all have been turned and scaled alike since, as *Apply Rotation* and *Apply Scale* do, so are these.
+Bones that were turned alone, as a new roll does, leave them. Offsets have 16 bits: of the largest
+one of a combination of joints, 0.2 m of a human, that is 0.003 mm.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile
@@ -24,7 +25,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Float64s, Floats, Indices, Int32s
+from ...arrays import Float64s, Floats, Int32s, Integers
 from ...core.deform import METHODS, Method
 from ...core.skeleton import Skeleton
 from ...core.solved_shapes import (
@@ -36,9 +37,14 @@ from ...core.solved_shapes import (
 )
 from ...errors import UserError
 from ...wording import listed
+from ..blender.mesh import AttributeType, mesh_of, read_attribute, write_attribute
 from ..settings.bone_texts import names_in, text_of_names
 from ..settings.object_settings import settings_of
 from ..stack import written_settings
+
+# An attribute of a mesh with solved shapes: which vertex each was when they were kept. It tells
+# vertices apart when others are deleted, or all are sorted.
+NUMBERS = ".dqs_shape_vertices"
 
 # Of a mesh that no object has: the bytes of solved shapes.
 SHAPES_PROPERTY = "dq_compensation_solved_shapes"
@@ -54,32 +60,6 @@ _BROKEN = (
 )
 
 
-def relative_joint(joint: SolvedJoint, ends: tuple[int, int], skeleton: Skeleton) -> SolvedJoint:
-    """A joint as it is kept: its bones by numbers, directions along the rest axes of the first.
-
-    Args:
-        ends: the numbers of the bone before it and of the one behind it.
-    """
-    axes = skeleton.rest[joint.before, :3, :3]
-    ways = (np.array(joint.limb) @ axes, np.array(joint.toward) @ axes)
-    return _with_bones(joint, ends, *ways)
-
-
-def joint_in_armature(joint: SolvedJoint, bones: Indices, skeleton: Skeleton) -> SolvedJoint:
-    """A joint that was kept, in armature space; `bones` are those of the numbers."""
-    ends = int(bones[joint.before]), int(bones[joint.behind])
-    axes = skeleton.rest[ends[0], :3, :3]
-    return _with_bones(joint, ends, axes @ joint.limb, axes @ joint.toward)
-
-
-def _with_bones(
-    joint: SolvedJoint, ends: tuple[int, int], limb: Float64s, toward: Float64s
-) -> SolvedJoint:
-    before, behind = ends
-    ways = _direction(limb), _direction(toward)
-    return SolvedJoint(before, behind, *ways, joint.hinge, joint.poses)
-
-
 def _direction(way: Floats) -> tuple[float, float, float]:
     x, y, z = way.tolist()
     return float(x), float(y), float(z)
@@ -93,27 +73,27 @@ class KeptBlock:
         joints: shape (c,), rising, numbers of joints.
         poses: shape (K, c), the listed pose of each, numbers within the joint's own list.
         vertices: shape (m,), rising.
-        scale: what the largest number of `offsets` stands for.
-        offsets: shape (K, m, 3), int16.
+        scale: what the largest number of `rounded` stands for.
+        rounded: shape (K, m, 3), int16.
     """
 
     joints: Int32s
     poses: Int32s
     vertices: Int32s
     scale: float
-    offsets: NDArray[np.int16]
+    rounded: NDArray[np.int16]
 
     @classmethod
-    def of(cls, joints: Int32s, poses: Int32s, vertices: Indices, offsets: Floats) -> KeptBlock:
-        """Round offsets, shape (K, m, 3), in lengths of the bone."""
+    def of(cls, joints: Int32s, poses: Int32s, vertices: Integers, offsets: Floats) -> KeptBlock:
+        """Round offsets, shape (K, m, 3), in armature space."""
         largest = float(np.abs(offsets).max(initial=0.0))
         rounded = np.round(offsets / (largest or 1.0) * _LARGEST).astype(np.int16)
         return cls(joints, poses, vertices.astype(np.int32), largest, rounded)
 
     @property
-    def in_lengths(self) -> Float64s:
-        """The offsets, shape (K, m, 3), in lengths of the bone."""
-        return self.offsets.astype(np.float64) * (self.scale / _LARGEST)
+    def offsets(self) -> Float64s:
+        """Shape (K, m, 3), in armature space."""
+        return self.rounded.astype(np.float64) * (self.scale / _LARGEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +104,15 @@ class KeptShapes:
         base: the method on which they were made: they act with no other.
         softness: of that method then.
         vertex_count: of the mesh, n.
-        joints: as `relative_joint` gives them, with listed poses.
+        rest: shape (N, 4, 4), float64, the rest matrices of the bones, by their numbers.
+        joints: with listed poses, their bones by numbers.
         blocks: one for each combination of joints.
     """
 
     base: Method
     softness: float
     vertex_count: int
+    rest: Float64s
     joints: tuple[SolvedJoint, ...]
     blocks: tuple[KeptBlock, ...]
 
@@ -142,6 +124,7 @@ class KeptShapes:
             "base": np.str_(self.base),
             "softness": np.float64(self.softness),
             "vertex_count": np.int32(self.vertex_count),
+            "rest": self.rest,
             "bones": np.array([(j.before, j.behind) for j in joints], np.int32).reshape(-1, 2),
             "limbs": np.array([(j.limb, j.toward) for j in joints], np.float64).reshape(-1, 2, 3),
             "hinges": np.array([j.hinge for j in joints], np.bool_),
@@ -152,7 +135,7 @@ class KeptShapes:
             arrays[f"joints of {row}"], arrays[f"poses of {row}"] = block.joints, block.poses
             arrays[f"vertices of {row}"] = np.diff(block.vertices, prepend=0)
             arrays[f"scale of {row}"] = np.float64(block.scale)
-            arrays[f"offsets of {row}"] = block.offsets
+            arrays[f"offsets of {row}"] = block.rounded
         target = BytesIO()
         np.savez_compressed(target, **arrays)
         return target.getvalue()
@@ -198,6 +181,7 @@ class KeptShapes:
                 base,  # type: ignore[arg-type]
                 float(found["softness"].item()),
                 int(found["vertex_count"].item()),
+                found["rest"].astype(np.float64),
                 joints,
                 blocks,
             )
@@ -210,15 +194,18 @@ class KeptShapes:
         """Raise ValueError unless all fits together and is finite."""
         if self.base not in METHODS:
             raise ValueError(f"base {self.base}")
+        if self.rest.shape[1:] != (4, 4) or not np.isfinite(self.rest).all():
+            raise ValueError("rest")
         for joint in self.joints:
             numbers = np.array((*joint.limb, *joint.toward, *np.ravel(joint.poses)))
-            if not np.isfinite(numbers).all() or min(joint.before, joint.behind) < 0:
+            ends = (joint.before, joint.behind)
+            if not np.isfinite(numbers).all() or min(ends) < 0 or max(ends) >= len(self.rest):
                 raise ValueError("joints")
         for block in self.blocks:
             shape = (len(block.poses), len(block.vertices), 3)
             listed = [len(self.joints[joint].poses) for joint in block.joints.tolist()]
             poses = block.poses
-            fits = block.offsets.dtype == np.int16 and block.offsets.shape == shape
+            fits = block.rounded.dtype == np.int16 and block.rounded.shape == shape
             fits &= 1 <= len(listed) <= MOST_JOINTS and poses.shape[1:] == (len(listed),)
             fits &= bool((poses >= 0).all() and (poses < listed).all())
             fits &= bool((np.diff(block.joints) > 0).all() and np.isfinite(block.scale))
@@ -228,45 +215,116 @@ class KeptShapes:
                 raise ValueError("vertices")
 
     def joints_in(self, names: Sequence[str], skeleton: Skeleton) -> list[SolvedJoint | None]:
-        """The joints in armature space; None for those whose bones are not there.
+        """The joints by the bones of a skeleton; None for those whose bones are not there.
 
         Args:
             names: of the bones, by their numbers.
         """
-        place = {name: index for index, name in enumerate(skeleton.names)}
-        bones = np.array([place.get(name, -1) for name in names], np.intp)
-        ends = [np.array((joint.before, joint.behind)) for joint in self.joints]
-        there = [each.max() < len(bones) and bool((bones[each] >= 0).all()) for each in ends]
+        bones = _places(names, skeleton)
+        both = [(bones.get(joint.before), bones.get(joint.behind)) for joint in self.joints]
         return [
-            joint_in_armature(joint, bones, skeleton) if is_there else None
-            for joint, is_there in zip(self.joints, there, strict=True)
+            None
+            if before is None or behind is None
+            else replace(joint, before=before, behind=behind)
+            for joint, (before, behind) in zip(self.joints, both, strict=True)
         ]
 
-    def solved(self, joints: Sequence[SolvedJoint | None], skeleton: Skeleton) -> SolvedShapes:
+    def at_rest_in(self, names: Sequence[str], skeleton: Skeleton) -> KeptShapes:
+        """The same in the armature space of a skeleton as it is now.
+
+        Args:
+            names: of the bones, by their numbers.
+        """
+        bones = _places(names, skeleton)
+        known = [number for number in bones if number < len(self.rest)]
+        if not known:
+            return self
+        now = skeleton.rest[[bones[number] for number in known]]
+        turn, size = _moved_together(self.rest[known], now)
+        rest = self.rest.copy()
+        rest[known] = now
+        if np.array_equal(turn, np.eye(3)) and size == 1.0:
+            return replace(self, rest=rest)
+        joints = tuple(
+            replace(
+                joint,
+                limb=_direction(turn @ joint.limb),
+                toward=_direction(turn @ joint.toward),
+            )
+            for joint in self.joints
+        )
+        blocks = tuple(
+            KeptBlock.of(each.joints, each.poses, each.vertices, each.offsets @ turn.T * size)
+            for each in self.blocks
+        )
+        return replace(self, rest=rest, joints=joints, blocks=blocks)
+
+    def of_vertices(self, numbers: Integers) -> KeptShapes:
+        """The same for a mesh whose vertices are some of those that it had, in any order.
+
+        Args:
+            numbers: shape (n,), which vertex each was. Where it is not some of those, each once,
+                the shapes stay as they are.
+        """
+        place = np.full(self.vertex_count, -1)
+        if numbers.min(initial=0) < 0 or numbers.max(initial=0) >= self.vertex_count:
+            return self
+        place[numbers] = np.arange(len(numbers))
+        if np.count_nonzero(place >= 0) < len(numbers):
+            return self
+        blocks = []
+        for block in self.blocks:
+            vertices = place[block.vertices]
+            order = np.argsort(vertices, kind="stable")[np.count_nonzero(vertices < 0) :]
+            rounded = np.ascontiguousarray(block.rounded[:, order])
+            known = vertices[order].astype(np.int32)
+            blocks.append(replace(block, vertices=known, rounded=rounded))
+        return replace(self, vertex_count=len(numbers), blocks=tuple(blocks))
+
+    def solved(self, joints: Sequence[SolvedJoint | None]) -> SolvedShapes:
         """The shapes of those joints that are there; `joints_in` gives them."""
         found = [joint for joint in joints if joint is not None]
         row = np.cumsum([joint is not None for joint in joints]) - 1
         first = np.cumsum([0 if each is None else len(each.poses) for each in joints])
         first -= [0 if each is None else len(each.poses) for each in joints]
-        blocks = []
-        for block in self.blocks:
-            of_block = [joints[number] for number in block.joints.tolist()]
-            if (before := of_block[0]) is not None and None not in of_block:
-                blocks.append(
-                    ShapeBlock(
-                        row[block.joints].astype(np.int32),
-                        (block.poses + first[block.joints]).astype(np.int32),
-                        block.vertices.astype(np.intp),
-                        (block.in_lengths @ frame_of(before.before, skeleton).T).astype(np.float32),
-                    )
-                )
+        blocks = [
+            ShapeBlock(
+                row[block.joints].astype(np.int32),
+                (block.poses + first[block.joints]).astype(np.int32),
+                block.vertices.astype(np.intp),
+                block.offsets.astype(np.float32),
+            )
+            for block in self.blocks
+            if None not in [joints[number] for number in block.joints.tolist()]
+        ]
         return SolvedShapes(PoseHats.of(found), tuple(blocks), self.vertex_count)
 
 
-def frame_of(bone: int, skeleton: Skeleton) -> Float64s:
-    """The rest axes of a bone times its length, shape (3, 3): to armature space."""
-    length = float(np.linalg.norm(skeleton.tails[bone] - skeleton.heads[bone]))
-    return skeleton.rest[bone, :3, :3] * (length or 1.0)
+def _places(names: Sequence[str], skeleton: Skeleton) -> dict[int, int]:
+    """The bone of each number whose name is there."""
+    place = {name: bone for bone, name in enumerate(skeleton.names)}
+    return {number: place[name] for number, name in enumerate(names) if name in place}
+
+
+# Of sizes and of unit vectors: bones that are nearer to each other have not moved.
+_SAME = 1e-4
+
+
+def _moved_together(before: Float64s, after: Float64s) -> tuple[Float64s, float]:
+    """How all bones have been turned and scaled together: a rotation (3, 3), and a size.
+
+    Nothing where heads are where they were, or bones have not all been turned alike.
+
+    Args:
+        before, after: shape (k, 4, 4), rest matrices.
+    """
+    heads, new_heads = before[:, :3, 3], after[:, :3, 3]
+    turns = after[:, :3, :3] @ before[:, :3, :3].transpose(0, 2, 1)
+    still = np.abs(new_heads - heads).max() <= _SAME * max(np.ptp(heads, axis=0).max(), 1e-30)
+    if still or np.abs(turns - turns[0]).max() > _SAME:
+        return np.eye(3), 1.0
+    spread, new_spread = (np.linalg.norm(each - each.mean(axis=0)) for each in (heads, new_heads))
+    return turns[0], float(new_spread / spread) if spread > 0.0 else 1.0
 
 
 # Keeps them in the file.
@@ -294,6 +352,7 @@ def keep_shapes(obj: bpy.types.Object, kept: KeptShapes | None, names: Sequence[
         mesh[SHAPES_PROPERTY] = data = kept.packed()
         settings.solved_shapes, settings.solved_bones = mesh, text_of_names(names)
         settings.solved_digest = hashlib.blake2b(data, digest_size=10).hexdigest()
+    _number_vertices(mesh_of(obj), kept)
     if former is not None and not former.users and former.library is None:
         bpy.data.meshes.remove(former)
 
@@ -315,7 +374,25 @@ def kept_shapes(obj: bpy.types.Object) -> KeptShapes | None:
         return None
     if not are_shapes(mesh):
         raise UserError(DAMAGED)
-    return KeptShapes.unpacked(mesh[SHAPES_PROPERTY])
+    kept, numbers = KeptShapes.unpacked(mesh[SHAPES_PROPERTY]), _numbers(mesh_of(obj))
+    return kept if numbers is None else kept.of_vertices(numbers)
+
+
+def _number_vertices(mesh: bpy.types.Mesh, kept: KeptShapes | None) -> None:
+    """Number the vertices of a mesh with solved shapes, or take the numbers away."""
+    if mesh.library is not None or mesh.override_library is not None or mesh.is_editmode:
+        return
+    if kept is not None:
+        write_attribute(mesh, NUMBERS, np.arange(len(mesh.vertices), dtype=np.int32))
+    elif NUMBERS in mesh.attributes and mesh.users == 1:
+        mesh.attributes.remove(mesh.attributes[NUMBERS])
+
+
+def _numbers(mesh: bpy.types.Mesh) -> Int32s | None:
+    """Which vertex each of a mesh was when solved shapes were kept; None where nobody knows."""
+    if NUMBERS not in mesh.attributes or mesh.is_editmode:
+        return None
+    return read_attribute(mesh, NUMBERS, AttributeType.INTEGER, len(mesh.vertices))
 
 
 def digest_of_shapes(obj: bpy.types.Object) -> str:
@@ -336,7 +413,7 @@ class ReadShapes:
     """The solved shapes of an object as they were read for a binding.
 
     Attributes:
-        digest, vertex_count: of what was read, and for how many vertices.
+        digest, vertex_count: of what was read, and for how many vertices, in this session.
         base: the method with which they act.
         shapes: in armature space; None where they cannot act on this mesh.
         problem: why they do not act, or not all of them, a sentence.
@@ -370,6 +447,8 @@ def read_shapes(
     found = digest_of_shapes(obj)
     if not found:
         return None
+    numbers = _numbers(mesh_of(obj))
+    found += "" if numbers is None else str(hash(numbers.tobytes()))
     if known is not None and (known.digest, known.vertex_count) == (found, count):
         return known
     try:
@@ -381,7 +460,8 @@ def read_shapes(
         text = _OTHER_COUNT.format(obj=obj.name, made=kept.vertex_count, count=count)
         return ReadShapes(found, count, kept.base, None, problem=text)
     names = names_of_shapes(obj)
+    kept = kept.at_rest_in(names, skeleton)
     joints = kept.joints_in(names, skeleton)
     lost = sorted(set(names).difference(skeleton.names))
     text = _LOST_BONES.format(obj=obj.name, bones=listed(lost)) if lost else ""
-    return ReadShapes(found, count, kept.base, kept.solved(joints, skeleton), text)
+    return ReadShapes(found, count, kept.base, kept.solved(joints), text)
