@@ -341,7 +341,7 @@ class _Limbs:
         out = heads[bone] - heads[int(self.partners[bone])]
         out = unit_or(out - (out @ down) * down, 0.0)
         forward = unit_or(forward - (forward @ down) * down - (forward @ out) * out, 0.0)
-        is_leg, at_rest = self.swinging[bone], self._direction(bone)
+        is_leg, at_rest = self.swinging[bone], self.forth[bone]
         sides = list(_LEG if is_leg else _ARM)
         if not is_leg and _angle(down, at_rest) > _RAISED:
             sides.append((90.0, 5.0))
@@ -353,11 +353,6 @@ class _Limbs:
             if (way := _way(axis, _angle(at_rest, target))) is not None:
                 ways.append(way)
         return tuple(ways)
-
-    def _direction(self, first: int) -> Float64s:
-        """Where a limb points at rest, to its hinge."""
-        hinge = self._hinge_of(first)
-        return unit_or(self._before[hinge], 0.0)
 
     def _hinge_of(self, first: int) -> int:
         heads = self.skeleton.heads
