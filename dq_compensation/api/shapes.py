@@ -107,6 +107,7 @@ def solve_folds(
     obj: bpy.types.Object,
     bones: Sequence[str] | None = None,
     *,
+    again: bool = False,
     progress: OnProgress | None = None,
     depsgraph: bpy.types.Depsgraph | None = None,
 ) -> FoldsReport | list[FoldsReport]:
@@ -120,6 +121,8 @@ def solve_folds(
         obj: a mesh object with an Armature modifier, or an armature for all its characters.
         bones: at whose heads joints are solved. None: elbows, knees, hips, shoulders, wrists and
             digits, as the limbs show them.
+        again: solve those of them that have shapes already. Shapes that were made for another
+            method, or for another number of vertices, go.
         progress: called after each step, with how much is done, 0 to 1. What it raises stops the
             work, and the joints that are finished stay.
         depsgraph: the state that is read; by default the current one.
@@ -137,7 +140,9 @@ def solve_folds(
     characters = characters_of(meshes_of(obj))
     depsgraph = chosen_depsgraph(depsgraph)
     reports = [
-        run_steps(solve_character_folds(each.meshes[0].obj, depsgraph, names), progress)
+        run_steps(
+            solve_character_folds(each.meshes[0].obj, depsgraph, names, again=again), progress
+        )
         for each in characters
     ]
     return one_or_all(original(obj), reports)

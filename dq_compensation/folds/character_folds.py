@@ -36,6 +36,7 @@ from ..core.skeleton import Skeleton
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError
 from ..scene.binding.binding import Binding
+from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.binding.layers import LayeredSkin, Layers, joined_surface
 from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
 from ..scene.blender.rigging import rig_of
@@ -46,7 +47,7 @@ from ..session.status import status_of
 from ..steps import Progress, part_of, with_progress
 from ..wording import counted, listed
 from .motion import known_motion
-from .shape_editing import ShapeEditing
+from .shape_editing import ShapeEditing, joints_with_shapes
 
 # A joint stays where one of its figures gets better by this part, and stretch is at most so many
 # times that of the base.
@@ -192,12 +193,16 @@ class _Body:
     layers: Layers | None
 
     @classmethod
-    def of(cls, objects: Sequence[Object], depsgraph: Depsgraph) -> _Body:
-        """Read meshes; UserError names those whose shapes cannot be changed."""
+    def of(cls, objects: Sequence[Object], depsgraph: Depsgraph, *, anew: bool) -> _Body:
+        """Read meshes; UserError names those whose shapes cannot be changed.
+
+        Args:
+            anew: of `ShapeEditing.of`.
+        """
         editings, refused = list[ShapeEditing](), list[str]()
         for obj in objects:
             try:
-                editings.append(ShapeEditing.of(obj, depsgraph))
+                editings.append(ShapeEditing.of(obj, depsgraph, anew=anew))
             except UserError as error:
                 refused.append(str(error))
         if refused:
@@ -280,13 +285,15 @@ def _outward(positions: Float64s, triangles: Int64s) -> Int64s:
 
 
 def solve_character_folds(
-    obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None = None
+    obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None = None, *, again: bool = False
 ) -> Generator[Progress, None, FoldsReport]:
     """Solve the joints of the character that an object is a mesh of; each that is finished stays.
 
     Args:
         bones: at whose heads joints are solved; None: all that fold. Their shapes from before go,
             those that name other joints besides, too.
+        again: solve those of them that have shapes already. Shapes for another method, or for
+            another number of vertices, go.
 
     Yields:
         progress. Closed in between, it keeps the joints that are finished.
@@ -297,7 +304,7 @@ def solve_character_folds(
     """
     start = time.perf_counter()
     yield Progress(0.0, "Read the character")
-    work = _Work.of(obj, depsgraph, bones)
+    work = _Work.of(obj, depsgraph, bones, again=again)
     try:
         yield from work.run()
     finally:
@@ -326,9 +333,16 @@ class _Work:
         self._points: Indices | None = None
 
     @classmethod
-    def of(cls, obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None) -> _Work:
+    def of(
+        cls, obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None, *, again: bool
+    ) -> _Work:
         objects = [mesh.obj for mesh in character_of(cast("Object", obj.original)).meshes]
-        body = _Body.of(objects, depsgraph)
+        if again:
+            known = {bone for each in objects for bone in joints_with_shapes(each)}
+            bones = sorted(known if bones is None else known.intersection(bones))
+            if not bones:
+                raise UserError(f"{obj.name} has no solved shapes to solve again.")
+        body = _Body.of(objects, depsgraph, anew=again)
         names = body.skeleton.names
         if unknown := sorted(set(bones or ()).difference(names)):
             raise UserError(f"{rig_of(obj).name} has no bone {listed(unknown)}.")
@@ -535,7 +549,7 @@ class _SolvedWay:
 def are_old(obj: Object) -> bool:
     """Whether something has changed since the folds of an enabled mesh were solved; cheap."""
     binding, solved_from = status_of(obj).binding, settings_of(obj).solved_from
-    if binding is None or not solved_from or not binding.bones_with_shapes:
+    if binding is None or not solved_from or not digest_of_shapes(obj):
         return False
     return _solved_from(binding, Settings.of(obj)) != solved_from
 

@@ -8,9 +8,10 @@ from typing import cast
 from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..examples.operators import active_character
+from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.settings.object_settings import is_enabled
 from ..session.character import character_of
-from ..session.status import status_of, tag_redraw
+from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
     OperatorResult,
     Outcome,
@@ -23,7 +24,7 @@ from ..ui_shared.reporting import (
 )
 from ..wording import counted
 from .character_folds import are_old, solve_character_folds
-from .shape_editing import editing_refusal, remove_shapes
+from .shape_editing import editing_refusal, joints_with_shapes, remove_shapes
 
 _NOTHING_CHOSEN = "Select a character's mesh, or the armature that deforms it"
 _NOTHING_SOLVED = "{obj} has no solved shapes"
@@ -43,11 +44,9 @@ def _selected_bones(context: Context) -> list[str] | None:
     return [bone.name for bone in context.selected_pose_bones or ()] or None
 
 
-def _joints_with_shapes(meshes: Sequence[Object]) -> list[str]:
-    """The bones at whose heads meshes have solved shapes, as they are known."""
-    bindings = (status_of(mesh).binding for mesh in meshes)
-    found = (binding.bones_with_shapes for binding in bindings if binding is not None)
-    return sorted(frozenset[str]().union(*found))
+def _have_shapes(meshes: Sequence[Object]) -> bool:
+    """Whether one of some meshes has solved shapes, whether they act or not."""
+    return any(map(digest_of_shapes, meshes))
 
 
 class _OfFolds(Refusing):
@@ -66,7 +65,7 @@ class _OfFolds(Refusing):
             return _NOTHING_CHOSEN
         if not is_enabled(meshes[0]):
             return f"Enable DQ Compensation for {meshes[0].name} first"
-        if cls.needs_shapes and not _joints_with_shapes(meshes):
+        if cls.needs_shapes and not _have_shapes(meshes):
             return _NOTHING_SOLVED.format(obj=meshes[0].name)
         return " ".join(filter(None, map(editing_refusal, meshes))) or None
 
@@ -83,16 +82,12 @@ class _Solves(_OfFolds, RunsInSteps):
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
         meshes = _meshes(context)
-        return self.run(context, self._solved(context, meshes[0], self.bones(context, meshes)))
-
-    def bones(self, context: Context, meshes: Sequence[Object]) -> list[str] | None:
-        """At whose heads joints are solved; None: all that fold."""
-        raise NotImplementedError
+        return self.run(context, self._solved(context, meshes[0], again=self.needs_shapes))
 
     @staticmethod
-    def _solved(context: Context, obj: Object, bones: list[str] | None) -> Steps:
-        depsgraph = context.evaluated_depsgraph_get()
-        report = yield from solve_character_folds(obj, depsgraph, bones)
+    def _solved(context: Context, obj: Object, *, again: bool) -> Steps:
+        depsgraph, bones = context.evaluated_depsgraph_get(), _selected_bones(context)
+        report = yield from solve_character_folds(obj, depsgraph, bones, again=again)
         _reports[obj.session_uid] = report.sentence(), " ".join(report.details())
         tag_redraw()
         return [report.sentence()]
@@ -105,20 +100,14 @@ contact. It takes minutes; Esc stops it and keeps the joints that are finished""
     bl_idname = "dqc.solve_folds"
     bl_label = "Solve Folds"
 
-    def bones(self, context: Context, meshes: Sequence[Object]) -> list[str] | None:
-        return _selected_bones(context)
-
 
 class DQC_OT_solve_folds_again(_Solves):
-    """Solve the joints that have solved shapes again, for the weights, the mesh, the rest pose \
-and the look of now"""
+    """Solve those of the selected bones, or of all, that have solved shapes again, for the \
+current weights, mesh, rest pose and look"""
 
     bl_idname = "dqc.solve_folds_again"
     bl_label = "Solve Again"
     needs_shapes = True
-
-    def bones(self, context: Context, meshes: Sequence[Object]) -> list[str] | None:
-        return _joints_with_shapes(meshes)
 
 
 class DQC_OT_remove_solved(_OfFolds, Operator):
@@ -133,7 +122,7 @@ class DQC_OT_remove_solved(_OfFolds, Operator):
         meshes = _meshes(context)
         selected, count = _selected_bones(context), 0
         for mesh in meshes:
-            here = _joints_with_shapes([mesh])
+            here = joints_with_shapes(mesh)
             bones = None if selected is None else [bone for bone in here if bone in selected]
             if here and bones != []:
                 count += remove_shapes(mesh, bones)
@@ -144,10 +133,9 @@ class DQC_OT_remove_solved(_OfFolds, Operator):
 def draw_folds(layout: UILayout, context: Context, obj: Object) -> None:
     """Draw the buttons of a character's solved shapes, and what is to be known of them."""
     meshes = [mesh.obj for mesh in character_of(obj).meshes]
-    joints = _joints_with_shapes(meshes)
     column = layout.column(align=True)
     column.operator("dqc.solve_folds", icon="MOD_MESHDEFORM")
-    if joints:
+    if _have_shapes(meshes):
         row = column.row(align=True)
         row.operator("dqc.solve_folds_again", icon="FILE_REFRESH")
         row.operator("dqc.remove_solved", icon="TRASH")

@@ -231,6 +231,11 @@ def test_operators_solve_again_and_remove(limb: Pair) -> None:
     assert not are_old(obj)
     assert [shape.poses for shape in again] == [shape.poses for shape in first]
     assert [shape.largest for shape in again] != [shape.largest for shape in first]
+    api.change_settings(obj, method="LINEAR")
+    assert are_old(obj)
+    assert bpy.ops.dqc.solve_folds_again() == {"FINISHED"}
+    assert all(shape.acts for shape in api.solved_shapes(obj))
+    assert not are_old(obj)
     assert bpy.ops.dqc.remove_solved() == {"FINISHED"}
     assert api.solved_shapes(obj) == []
 
