@@ -84,11 +84,12 @@ def _both(rotations: Rotations) -> Rotations:
 
 
 _UP = (0.0, 0.0, 1.0)
-# Of the elbow the angle at rest is 47 degrees.
+# Of the elbow the angle at rest is 47 degrees. Bent to 127, it has 95 % of its volume within 15 cm of
+# the joint, and a little less within its reach.
 STUDIES: dict[str, Study] = {
     "elbow": Study(
         ("lowerarm01.L",), {"lowerarm01.L": rotation(80.0)}, (20.0, 43.0, 60.0, 80.0),
-        (0.95, 0.95, 0.95, 0.95), Framing(0.1, 0.0, 0.13, (0.55, 0.75, 0.15), _UP),
+        (0.95, 0.95, 0.95, 0.94), Framing(0.1, 0.0, 0.13, (0.55, 0.75, 0.15), _UP),
     ),
     "knee": Study(
         ("lowerleg01.L",), {"lowerleg01.L": rotation(125.0)}, (45.0, 90.0, 125.0),
@@ -117,7 +118,7 @@ STUDIES: dict[str, Study] = {
     ),
     "arm": Study(
         ("upperarm01.L",), {"upperarm01.L": rotation(0.0, 0.0, 100.0)}, (50.0, 100.0),
-        (0.95, 0.95), Framing(0.19, 0.0, 0.5, (0.35, -1.0, -0.1), _UP, (0.0, -0.15)),
+        (0.95, 0.95), Framing(0.19, 0.0, 0.5, (0.35, -1.0, -0.1), _UP, (0.0, -0.15)), 1.15,
     ),
     "wrist": Study(
         ("wrist.L",), {"wrist.L": rotation(60.0)}, (60.0,), (0.95,),

@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation.analysis.bone_axes import posed_matrices
+from dq_compensation.analysis.flesh import contact, solving
 from dq_compensation.analysis.flesh.region import FleshRegion
 from dq_compensation.analysis.flesh.solving import KeptPose, SolvedFolds, solve_folds
 from dq_compensation.analysis.flesh.way import WayToPose
@@ -158,6 +159,21 @@ def test_the_end_of_the_region_stays_where_the_base_has_it() -> None:
     assert np.abs(offsets).max() > 0.1
     # The radius of a tube 1.1 by 0.95, at the sides of a polygon: 1, within 4 %.
     assert region.reaches[0] == pytest.approx(3.9, rel=0.04)
+
+
+def test_what_would_cross_more_than_the_base_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without contact the skin of a deep bend goes through itself; the base here does not cross."""
+    monkeypatch.setattr(contact, "STIFFNESS", 0.0)
+    monkeypatch.setattr(solving, "_STEPS_KEPT", 30)
+    deep = replace(limb(), degrees=140.0)
+    # A base that is at rest: nothing crosses.
+    kept = [KeptPose(1.0, np.asarray(limb().skin.positions))]
+    steps = solve_folds(deep.skin, deep.triangles, [1], deep.pose(), kept, SurfaceTree)
+    found = run_through(steps)
+    assert found.reports[0].is_worse
+    assert not found.offsets.any()
 
 
 def test_rest_stays_rest() -> None:

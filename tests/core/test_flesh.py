@@ -132,7 +132,7 @@ def bent_bar(length: int, across: int) -> tuple[Array, Array]:
     flesh, x = Flesh(lattice), lattice.nodes[:, 0]
     free, tip = np.flatnonzero(x > 0), x == length
     force = 0.02
-    places = np.ascontiguousarray(lattice.nodes.T)
+    places = lattice.nodes.T.copy()
 
     def energy(of_free: Array) -> tuple[float, Array]:
         places[:, free] = of_free
@@ -208,7 +208,7 @@ def two_balls() -> Lattice:
 def pressed(lattice: Lattice, by_contact: bool) -> tuple[Array, Array]:
     """The balls, each moved by 0.6 towards the other at its outer end: skin, and places."""
     flesh, contact = Flesh(lattice), Contact(lattice)
-    places = np.ascontiguousarray(lattice.nodes.T)
+    places = lattice.nodes.T.copy()
     outer = np.abs(lattice.to_armature(lattice.nodes)[:, 0]) > 1.6
     free = np.flatnonzero(~outer)
     system = free_system(lattice, free)

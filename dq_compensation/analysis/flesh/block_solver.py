@@ -1,4 +1,4 @@
-"""Solves sparse symmetric systems whose unknowns lie in slices: each touches the next one only."""
+"""Sparse symmetric systems whose unknowns lie in slices: mathematics of the preconditioner."""
 
 from __future__ import annotations
 

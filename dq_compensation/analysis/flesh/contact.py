@@ -1,4 +1,4 @@
-"""Contact of skin with itself: which points meet which triangles, and what pushes them apart."""
+"""Contact of skin with itself, a subject of its own: what meets, and what pushes it apart."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from .lattice import Lattice, barycentric
 # How stiff contact is, in shear moduli, and the gap that it keeps: without it skin crosses between
 # its points by a little.
 STIFFNESS, GAP = 100.0, 0.12
+# Skin with a smaller gap at rest takes no part.
+_ALONE = 0.3
 # Skin that is nearer than this is looked at, and this far apart at rest: neighbours do not collide.
 _NEAR, _APART, _POINT_APART = 1.2, 0.8, 0.35
 # Cosine of the angle between normals of what faces each other.
@@ -136,7 +138,7 @@ class ContactSurface:
     @cached_property
     def _alone(self) -> Booleans:
         """Shape (t,), the patches that face others at rest, as lips do: they take no part."""
-        found = self._meeting(self.rest, np.zeros(len(self.patches), np.bool_))
+        found = self._meeting(self.rest, np.zeros(len(self.patches), np.bool_), np.inf)
         self._candidates = None  # without those that take no part
         alone = np.zeros(len(self.patches), np.bool_)
         if found is not None:
@@ -145,9 +147,9 @@ class ContactSurface:
             fine = places[self.triangles.reshape(-1, 3)[triangles]]
             gaps = dots(places[points] - np.einsum("ms,msk->mk", shares, fine), normals)
             touching = np.zeros(len(places), np.bool_)
-            touching[points[gaps < GAP]] = True
+            touching[points[gaps < _ALONE]] = True
             alone |= touching[self.patches].any(axis=1)
-            alone[triangles[gaps < GAP] // self.triangles.shape[1]] = True
+            alone[triangles[gaps < _ALONE] // self.triangles.shape[1]] = True
         return alone
 
     def pairs(self, skin: Floats) -> Pairs | None:
@@ -165,7 +167,7 @@ class ContactSurface:
         return Pairs(vertices, halves, normals, STIFFNESS * self.areas[points])
 
     def _meeting(
-        self, skin: Floats, alone: Booleans
+        self, skin: Floats, alone: Booleans, deepest: float = _DEEPEST
     ) -> tuple[Indices, Indices, Float64s, Float64s] | None:
         """Points and triangles that meet: rows of both, barycentric shares and normals (m, 3)."""
         places = skin[self.ends].mean(axis=1)
@@ -193,7 +195,7 @@ class ContactSurface:
         at_rest = self.rest[self.ends].mean(axis=1)
         apart = at_rest[points] - np.einsum("ms,msk->mk", shares, at_rest[fine[triangles]])
         apart = np.linalg.norm(apart, axis=1)
-        meets = (distances < _NEAR) & (apart > _POINT_APART) & (gaps > -_DEEPEST * apart)
+        meets = (distances < _NEAR) & (apart > _POINT_APART) & (gaps >= -deepest * apart)
         meets &= (gaps < _OUTSIDE * _NEAR) & (
             (np.abs(gaps) > _STRAIGHT * distances) | (distances < _TOUCHING)
         )

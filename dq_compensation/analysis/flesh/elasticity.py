@@ -1,4 +1,4 @@
-"""The elastic energy of a lattice: stable neo-Hookean flesh with averaged volume.
+"""The elastic energy of a lattice: the mathematics of flesh that keeps its volume.
 
 Stable neo-Hookean after Smith, de Goes and Kim (Stable Neo-Hookean Flesh Simulation, 2018), without
 the logarithm. Each cube is five tetrahedra. With F the deformation gradient of a tetrahedron, J its

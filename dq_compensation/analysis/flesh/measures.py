@@ -1,4 +1,4 @@
-"""What is measured of solved skin: crossings, volume, stretch and roughness."""
+"""What is measured of solved skin, apart from solving it: crossings, volume, stretch."""
 
 from __future__ import annotations
 

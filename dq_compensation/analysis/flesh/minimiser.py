@@ -1,4 +1,4 @@
-"""The minimum of an energy: limited-memory BFGS with a preconditioner."""
+"""The minimum of an energy: the mathematics of limited-memory BFGS with a preconditioner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solves the skin round joints in poses: flesh on bones, walked from rest, free of crossings."""
+"""The skin round joints in poses, the mathematics: flesh on bones, walked from rest, no crossings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SolvedReport:
 
     Attributes:
         before: the figures of the base.
-        after: with the offsets.
+        after: with the offsets, as they were found.
         iterations: steps of the minimiser from the kept pose before, or from rest.
         converged: whether it came to rest; else it stopped at the limit.
         seconds: since the kept pose before, or since the beginning.
@@ -70,6 +70,11 @@ class SolvedReport:
     iterations: int
     converged: bool
     seconds: float
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether more crosses than in the base: then the offsets are 0."""
+        return self.after.crossings > self.before.crossings
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +136,9 @@ def solve_folds(
         change = fade * (walk.skin() - base)
         before, after = measures.of(base), measures.of(base + change)
         now = time.perf_counter()
-        reports.append(SolvedReport(before, after, walk.iterations, converged, now - start))
-        offsets.append(change)
+        report = SolvedReport(before, after, walk.iterations, converged, now - start)
+        reports.append(report)
+        offsets.append(np.zeros_like(change) if report.is_worse else change)
         walk.iterations, start = 0, now
     order = np.argsort(region.vertices)
     found = np.stack(offsets)[:, order]
@@ -170,7 +176,7 @@ class _Walk:
     def __init__(self, lattice: Lattice, held: HeldNodes, kept: Sequence[KeptPose]) -> None:
         self._lattice, self._held, self._kept = lattice, held, kept
         self._flesh, self._contact = Flesh(lattice), Contact(lattice)
-        self._places = np.ascontiguousarray(lattice.nodes.T)
+        self._places = lattice.nodes.T.copy()
         self._free = np.flatnonzero(~held.held)
         self._fixed = np.flatnonzero(held.held)
         vertices = lattice.region.vertices
