@@ -1,4 +1,4 @@
-"""The skin round joints in poses, the mathematics: flesh on bones, walked from rest, no crossings."""
+"""Skin round joints in poses, the mathematics: flesh on bones, walked from rest, no crossings."""
 
 from __future__ import annotations
 
