@@ -127,12 +127,14 @@ class FoldsReport:
 
     Attributes:
         character: the name of its armature.
+        object_names: of its meshes.
         solved: the joints that have shapes now.
         left_out: by bone, why a joint has none.
         seconds: that it took.
     """
 
     character: str
+    object_names: tuple[str, ...]
     solved: tuple[SolvedJointReport, ...]
     left_out: dict[str, str]
     seconds: float
@@ -310,8 +312,8 @@ def solve_character_folds(
     finally:
         work.keep()
     left_out = {work.name(bone): reason for bone, reason in work.left_out.items()}
-    rig = rig_of(obj).name
-    return FoldsReport(rig, tuple(work.solved), left_out, time.perf_counter() - start)
+    names = rig_of(obj).name, tuple(mesh.editing.obj.name_full for mesh in work.body.meshes)
+    return FoldsReport(*names, tuple(work.solved), left_out, time.perf_counter() - start)
 
 
 class _Work:

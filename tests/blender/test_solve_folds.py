@@ -240,7 +240,6 @@ def test_operators_solve_again_and_remove(limb: Pair) -> None:
     assert api.solved_shapes(obj) == []
 
 
-@pytest.mark.newest_only
 @pytest.mark.parametrize("bone", ["lowerleg01.L", "lowerarm01.L"])
 def test_joints_of_the_human_play_without_crossings(bone: str) -> None:
     """None in stored poses, and fewer than a tenth of the base's between them."""
