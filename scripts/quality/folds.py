@@ -84,8 +84,8 @@ def _both(rotations: Rotations) -> Rotations:
 
 
 _UP = (0.0, 0.0, 1.0)
-# Of the elbow the angle at rest is 47 degrees. Bent to 127, it has 95 % of its volume within 15 cm of
-# the joint, and a little less within its reach.
+# Of the elbow the angle at rest is 47 degrees. Bent to 127, it has 95 % of its volume within 15 cm
+# of the joint, and a little less within its reach.
 STUDIES: dict[str, Study] = {
     "elbow": Study(
         ("lowerarm01.L",), {"lowerarm01.L": rotation(80.0)}, (20.0, 43.0, 60.0, 80.0),

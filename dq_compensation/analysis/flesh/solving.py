@@ -28,13 +28,13 @@ from .way import WayToPose
 # A step of the walk turns a bone by this at most, degrees.
 _TURN, _TURN_TOUCHING = 18.0, 10.0
 # Steps of the minimiser for a step of the walk, and for one that is kept; contact is found anew
-# after so many.
-_STEPS, _STEPS_KEPT, _CONTACT_STEPS, _CONTACT_WAY = 40, 400, 8, 0.6
-# The preconditioner is made anew with each contact up to so many steps, then after so many.
+# after so many, or after such a way of a node, in cells.
+_STEPS, _STEPS_KEPT, _CONTACT_STEPS, _CONTACT_WAY = 40, 300, 8, 0.6
+# The preconditioner is made anew each time up to so many steps, then once in so many.
 _FACTORED_OFTEN = 40
 # At rest when no node moves farther in a step; the farthest way in a step. In cells.
 _AT_REST, _LONGEST = 1e-3, 0.6
-# Contact stiffens the preconditioner for gaps up to this.
+# Contact stiffens the preconditioner for gaps up to this, in cells.
 _TOUCHING = 0.05
 # Offsets are whole up to `BORDER`, about, and nothing from here on, in reaches.
 _FADED, _WHOLE = 0.98, BORDER - 0.02
