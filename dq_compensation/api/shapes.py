@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import bpy
 
 from ..arrays import Floats
-from ..folds.character_folds import FoldsReport, solve_character_folds
+from ..folds.character_folds import STOPPED, FoldsReport, solve_character_folds
 from ..folds.shape_editing import (
     JOINT_KINDS,
     JointKind,
@@ -141,7 +141,9 @@ def solve_folds(
     depsgraph = chosen_depsgraph(depsgraph)
     reports = [
         run_steps(
-            solve_character_folds(each.meshes[0].obj, depsgraph, names, again=again), progress
+            solve_character_folds(each.meshes[0].obj, depsgraph, names, again=again),
+            progress,
+            stopped=STOPPED,
         )
         for each in characters
     ]

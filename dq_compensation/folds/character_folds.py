@@ -57,8 +57,9 @@ _ALIKE = 2e-4
 # Of ways that mirror each other: between their axes, and between their angles, degrees.
 _SAME_AXIS, _SAME_ANGLE = 1e-3, 0.1
 
+STOPPED = "Stopped. The joints that are finished keep their shapes."
 NOT_BETTER = "{bone}: solved, its skin is no better than before, so it stays as it was"
-STOPPED = "{bone}: solved, its skin crosses itself more than before, so it stays as it was"
+MORE_CROSSINGS = "{bone}: solved, its skin crosses itself more than before, so it stays as it was"
 
 
 @dataclass(frozen=True)
@@ -580,7 +581,7 @@ def _are_same(one: FoldWay, other: FoldWay) -> bool:
 def _refusal(bone: str, before: FoldFigures, after: FoldFigures) -> str | None:
     """Why a solved joint does not stay, or None."""
     if after.crossings > before.crossings:
-        return STOPPED.format(bone=bone)
+        return MORE_CROSSINGS.format(bone=bone)
     names = ("crossings", "volume_error", "stretch", "roughness")
     pairs = [(getattr(before, name), getattr(after, name)) for name in names]
     better = any(old > 0.0 and new <= (1.0 - _BETTER) * old for old, new in pairs)

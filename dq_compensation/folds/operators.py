@@ -23,7 +23,7 @@ from ..ui_shared.reporting import (
     reports_errors,
 )
 from ..wording import counted
-from .character_folds import are_old, solve_character_folds
+from .character_folds import STOPPED, are_old, solve_character_folds
 from .shape_editing import editing_refusal, joints_with_shapes, remove_shapes
 
 _NOTHING_CHOSEN = "Select a character's mesh, or the armature that deforms it"
@@ -73,7 +73,7 @@ class _OfFolds(Refusing):
 class _Solves(_OfFolds, RunsInSteps):
     """Solves joints of the active character."""
 
-    stopped = "Stopped. The joints that are finished keep their shapes"
+    stopped = STOPPED.rstrip(".")
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._interactive = True
