@@ -34,6 +34,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmarks.python", (NEWEST,), ()),
     ("benchmarks.scenes", (NEWEST,), ()),
     ("benchmarks.modifier", (NEWEST,), ()),
+    ("benchmarks.shapes", (NEWEST,), ()),
     ("benchmarks.soften", (NEWEST,), ()),
     ("benchmarks.several", (NEWEST,), ()),
 )

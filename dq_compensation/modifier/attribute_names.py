@@ -201,16 +201,18 @@ class SolvedCounts:
 
     Attributes:
         slots: of each slot how many shapes of one block act at once, at most.
+        large: how many of these, the first ones, have blocks of many vertices.
         joints: of one block, at most.
     """
 
     slots: tuple[int, ...]
+    large: int
     joints: int
 
     @property
     def key(self) -> str:
         """Their part in the key of a tree."""
-        return f" solved {self.joints} {'-'.join(map(str, self.slots))}"
+        return f" solved {self.joints} {self.large} {'-'.join(map(str, self.slots))}"
 
 
 @dataclass(frozen=True)

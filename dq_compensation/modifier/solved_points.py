@@ -12,14 +12,15 @@ It is a hidden mesh of points, and all it has are their positions: three numbers
 | 1 for each offset | along the axes of the armature, shape after shape |
 
 Before the real shapes stands one for each slot that never acts: vertices without a block in a slot
-have the first of these.
+have the first of these. Behind those of a block with few shapes stand more that never act, so that
+no vertex fetches one of the next block.
 
-Blocks that share a vertex are in different slots. Those of which many shapes may act at once come
-first, so that they share slots.
+Blocks that share a vertex are in different slots, and so are large blocks and small ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import bpy
@@ -38,6 +39,10 @@ from .attribute_names import SOLVED_INPUT, SolvedCounts
 from .modifier_inputs import get_input
 
 HEADER_POINTS, POSE_POINTS, SHAPE_POINTS = 1, 5, 3
+
+# Blocks with a smaller share of the vertices are in slots of their own: to ask every vertex of the
+# mesh whether its block acts takes longer than to compute all that are in one.
+_SMALL = 1.0 / 20.0
 
 # A custom property of the mesh: the digest of its points.
 _DIGEST_PROPERTY = "dq_compensation_solved_points_state"
@@ -68,31 +73,35 @@ class SolvedLayout:
         blocks = [each for each in solved.blocks if len(each.vertices) and len(each.poses)]
         if not blocks:
             return None
-        slots = _slots(blocks, solved)
+        small = _SMALL * solved.vertex_count
+        large = _slots((each for each in blocks if len(each.vertices) >= small), solved)
+        slots = large + _slots((each for each in blocks if len(each.vertices) < small), solved)
         count, n = len(slots), solved.vertex_count
-        shapes = np.zeros((count + sum(len(each.poses) for each in blocks), SHAPE_POINTS, 3))
+        most = tuple(max(each.most_acting(solved.hats) for each in slot) for slot in slots)
+        # So many are fetched of each block.
+        lengths = [max(len(b.poses), k) for k, slot in zip(most, slots, strict=True) for b in slot]
+        shapes = np.zeros((count + sum(lengths), SHAPE_POINTS, 3))
         shapes[:, 1:] = -1.0
         shapes[:count, 0, 0] = shapes[:count, 0, 1] = np.arange(count)
         first, rows = np.zeros((count, n), np.int32), np.zeros((count, n), np.int32)
         poses = _listed(solved, row_of_bone)
         start = HEADER_POINTS + poses.size // 3 + shapes.size // 3
+        ordered = [(slot, block) for slot, of_slot in enumerate(slots) for block in of_slot]
         shape, offsets = count, list[Float32s]()
-        for slot, of_slot in enumerate(slots):
-            for block in of_slot:
-                k, m = len(block.poses), len(block.vertices)
-                mine = shapes[shape : shape + k]
-                mine[:, 0, 0], mine[:, 0, 1] = shape, slot
-                mine[:, 0, 2] = start + m * np.arange(k)
-                mine[:, 1:].reshape(k, -1)[:, : len(block.joints)] = block.poses
-                first[slot, block.vertices], rows[slot, block.vertices] = shape, np.arange(m)
-                offsets.append(block.offsets.reshape(-1, 3))
-                shape, start = shape + k, start + k * m
+        for (slot, block), length in zip(ordered, lengths, strict=True):
+            k, m = len(block.poses), len(block.vertices)
+            mine = shapes[shape : shape + length]
+            mine[:, 0, 0], mine[:, 0, 1] = shape, slot
+            mine[:k, 0, 2] = start + m * np.arange(k)
+            mine[:k, 1:].reshape(k, -1)[:, : len(block.joints)] = block.poses
+            first[slot, block.vertices], rows[slot, block.vertices] = shape, np.arange(m)
+            offsets.append(block.offsets.reshape(-1, 3))
+            shape, start = shape + length, start + k * m
         header = np.array([[solved.hats.count, len(shapes), 0.0]])
         tables = (header, poses.reshape(-1, 3), shapes.reshape(-1, 3), *offsets)
-        most = tuple(max(each.most_acting(solved.hats) for each in slot) for slot in slots)
         joints = max(len(block.joints) for block in blocks)
         points = np.concatenate(tables).astype(np.float32)
-        return cls(SolvedCounts(most, joints), points, first, rows)
+        return cls(SolvedCounts(most, len(large), joints), points, first, rows)
 
 
 def _listed(solved: SolvedShapes, row_of_bone: Integers) -> Float64s:
@@ -108,13 +117,12 @@ def _listed(solved: SolvedShapes, row_of_bone: Integers) -> Float64s:
     return found
 
 
-def _slots(blocks: list[ShapeBlock], solved: SolvedShapes) -> list[list[ShapeBlock]]:
-    """The blocks of each slot."""
+def _slots(blocks: Iterable[ShapeBlock], solved: SolvedShapes) -> list[list[ShapeBlock]]:
+    """The blocks of each slot: those of which most shapes act find theirs first."""
     order = sorted(blocks, key=lambda each: (-each.most_acting(solved.hats), -len(each.vertices)))
     found: list[tuple[Booleans, list[ShapeBlock]]] = []
     for block in order:
-        free = (slot for slot in found if not slot[0][block.vertices].any())
-        slot = next(free, None)
+        slot = next((each for each in found if not each[0][block.vertices].any()), None)
         if slot is None:
             slot = np.zeros(solved.vertex_count, np.bool_), []
             found.append(slot)

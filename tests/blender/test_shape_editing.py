@@ -12,6 +12,8 @@ from dq_compensation.errors import UserError
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
+from dq_compensation.ui.joints import DQC_OT_switch_shapes, _listed, _with_shapes
+from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import edit_mode
 from tests.blender.solved_scenes import (
     DEPTH,
@@ -366,3 +368,25 @@ def test_what_another_armature_mixes_in_gets_none(limb: Limb) -> None:
     without = api.evaluate(obj, evaluator="MODIFIER")
     assert apart(found[half], without[half]) == 0.0
     assert apart(found[~half] - without[~half], (wanted - base)[~half]) < EXACT
+
+
+def test_the_list_of_joints_has_a_switch(limb: Limb) -> None:
+    obj, armature = limb
+    limb_with_shapes(obj, armature)
+    enable(obj)
+    settings = obj.dq_compensation
+    api.change_settings(obj, joints_left_out=f"{ELBOW}, {WRIST}")
+    assert {ELBOW, WRIST} <= _listed(obj)
+    assert _with_shapes(obj) == {ELBOW, WRIST}
+    pose(armature, Lower=100, Hand=60)
+    both, base = api.evaluate(obj), plain(obj)
+    select(armature)
+    assert bpy.ops.dqc.switch_shapes(bone=ELBOW) == {"FINISHED"}
+    assert settings.shapes_left_out == ELBOW
+    alone = api.evaluate(obj)
+    assert 0.3 * DEPTH < apart(alone, base) != apart(both, base)
+    assert _with_shapes(obj) == {ELBOW, WRIST}
+    assert bpy.ops.dqc.switch_shapes(bone=ELBOW) == {"FINISHED"}
+    assert settings.shapes_left_out == ""
+    assert apart(api.evaluate(obj), both) == 0.0
+    assert "UNDO" in DQC_OT_switch_shapes.bl_options

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.errors import UserError
 from dq_compensation.scene.binding.kept_shapes import kept_shapes, names_of_shapes
+from human.poses import apply_pose, rotation
+from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable
+from tests.blender.scene_builders import evaluated_positions
 from tests.rigify_human import new_file_with_rigify_human
 
 pytestmark = pytest.mark.usefixtures("addon")
@@ -71,3 +74,41 @@ def test_rigifys_joints_lie_between_bones_that_move_skin() -> None:
     rest = api.evaluate(human)
     api.remove_solved_shapes(human)
     assert np.abs(api.evaluate(human) - rest).max() < 1e-7
+
+
+def test_shapes_of_corrective_smooth_come_back_exactly_at_each_angle(human: Human) -> None:
+    """An elbow and a knee, smoothed by Blender at three angles each, and both together."""
+    obj, rig = human.mesh_object, human.armature_object
+    smooth = obj.modifiers.new("Corrective Smooth", "CORRECTIVE_SMOOTH")
+    smooth.iterations, smooth.show_viewport = 15, False
+    joints = {"lowerarm01.L": (40.0, 70.0, 100.0), "lowerleg01.L": (45.0, 90.0, 125.0)}
+    poses = [{bone: angle} for bone, angles in joints.items() for angle in angles]
+    poses.append({"lowerarm01.L": 100.0, "lowerleg01.L": 90.0})
+    made = []
+    for angles in poses:
+        _bend(rig, angles)
+        smooth.show_viewport = True
+        wanted = evaluated_positions(obj)
+        smooth.show_viewport = False
+        before = api.evaluate(obj)
+        shape = api.add_solved_shape(obj, list(angles), wanted)
+        made.append((angles, wanted))
+        if len(angles) == 1:
+            assert np.abs(wanted - before).max() > 2e-3
+            assert shape.vertices > 100
+        else:
+            assert shape.vertices == 0  # nothing is left: they have no skin in common
+        assert np.abs(api.evaluate(obj) - wanted).max() < EXACT
+    enable(obj)
+    for angles, wanted in made:
+        _bend(rig, angles)
+        # All evaluators promise 1e-4 of the size; node trees are float32.
+        assert np.abs(evaluated_positions(obj) - wanted).max() < 1e-5
+    _bend(rig, {})
+    rest = np.array([vertex.co for vertex in obj.data.vertices])
+    assert np.abs(api.evaluate(obj) - rest).max() < 1e-6
+
+
+def _bend(rig: bpy.types.Object, angles: dict[str, float]) -> None:
+    apply_pose(rig, {bone: rotation(angle) for bone, angle in angles.items()})
+    bpy.context.view_layer.update()

@@ -6,6 +6,7 @@ tenth of the limb's radius, so that a wrong weight of 1 % is seen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import bpy
@@ -19,6 +20,8 @@ from dq_compensation.modifier.base import base_for
 from dq_compensation.modifier.modifier_inputs import get_input, get_inputs
 from dq_compensation.scene.blender.own_objects import SOLVED_POINTS_PROPERTY, is_hidden
 from dq_compensation.scene.stack import record_of_tree
+from human.model import Rig
+from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import (
     check,
     distance,
@@ -82,10 +85,10 @@ def test_nodes_equal_numpy(monkeypatch: pytest.MonkeyPatch, method: str, combine
     assert moved > 0.5 * SIZE
 
 
-def without(obj: bpy.types.Object) -> NDArray[np.float32]:
+def without(obj: bpy.types.Object, joint: str = "Lower") -> NDArray[np.float32]:
     """The vertices without solved shapes."""
     with pytest.MonkeyPatch.context() as patch:
-        give_solved_shapes(patch, {"Lower": True}, 0.0)
+        give_solved_shapes(patch, {joint: True}, 0.0)
         return api.evaluate(obj)
 
 
@@ -297,3 +300,20 @@ def test_duplicates_and_renamed_bones(limb_and_rig: tuple[bpy.types.Object, ...]
     rig.pose.bones["Forearm"].rotation_euler.z = 1.0
     check()
     assert error(obj) <= TOLERANCE
+
+
+def test_fingers_of_a_human_combine(
+    human_with_rig: Callable[[Rig], Human], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four joints in a row; in a slot are blocks of few shapes and of many."""
+    joints = dict.fromkeys(("thigh_l", "index_01_l", "index_02_l", "index_03_l"), True)
+    give_solved_shapes(monkeypatch, joints, 0.005, 4)
+    human = human_with_rig("game_engine")
+    obj = human.mesh_object
+    enable(obj)
+    for bone in joints:
+        turned = human.armature_object.pose.bones[bone]
+        turned.rotation_mode, turned.rotation_euler = "XYZ", (0.7, 0.1, 0.4)
+    bpy.context.view_layer.update()
+    assert error(obj) <= TOLERANCE
+    assert distance(evaluated_positions(obj), without(obj, "thigh_l")) > 0.005

@@ -236,9 +236,12 @@ class _Assembly:
 
         Both are linear in what is added to the vertex, so that can be added behind them.
         """
-        build, shares = self.b, list[Scalar]()
+        build, to_object, shares = self.b, self.to_object, list[Scalar]()
         if self.kind.method == "COMPENSATED":
-            shares.append(self._strength())
+            factor = self.inputs["Factor"]
+            to_object = to_object @ build.diagonal((factor, factor, factor, 1.0))
+            if self.kind.painted:
+                shares.append(self._group("Vertex Group"))
         if self.kind.masked:
             shares.append(self._mask_weight())
         if self.kind.blended:
@@ -246,8 +249,8 @@ class _Assembly:
         read = build.node("GeometryNodeObjectInfo", self.inputs[SOLVED_INPUT])
         part = partial(with_solved_shapes, counts=counts)
         share = reduce(Scalar.__mul__, shares) if shares else None
-        held = Geometry(build, read.outputs["Geometry"])
-        around = (deformed, held, (self.palette, self.to_object), share)
+        held = Geometry(build, read.outputs["Geometry"]).as_points()
+        around = (deformed, held, (self.palette, to_object), share)
         return grouped(build, "DQ Compensation solved shapes", part, *around)
 
     def _place_by_soft_copy(self) -> Vector:

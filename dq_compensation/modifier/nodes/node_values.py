@@ -145,11 +145,16 @@ class Integer(Scalar):
     floats, also where few are wanted.
     """
 
-    def plus(self, number: int) -> Scalar:
+    def plus(self, other: Integer | int) -> Scalar:
         """The sum; from Blender 4.5 on without a float in between."""
         if not hasattr(bpy.types, "FunctionNodeIntegerMath"):
-            return self + number
-        return self.builder.value(Scalar, "FunctionNodeIntegerMath", self, number, operation="ADD")
+            return self + other
+        return self.builder.value(Scalar, "FunctionNodeIntegerMath", self, other, operation="ADD")
+
+    @classmethod
+    def of(cls, number: Scalar) -> Integer:
+        """A whole number, to be captured as an integer."""
+        return cls(number.builder, number.socket)
 
 
 def _vector_math(operation: str) -> Callable[..., Vector]:
@@ -313,6 +318,10 @@ class Geometry(Socket):
         """The cloud of points in it; of an object, without the empty mesh beside the cloud."""
         node = "GeometryNodeSeparateComponents"
         return self.builder.value(Geometry, node, self, output="Point Cloud")
+
+    def as_points(self) -> Geometry:
+        """The vertices of a mesh as a cloud of points."""
+        return self.builder.value(Geometry, "GeometryNodeMeshToPoints", self)
 
     def point_count(self) -> Scalar:
         """The number of its points; a single number, not a field."""

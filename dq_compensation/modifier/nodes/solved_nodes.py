@@ -6,11 +6,12 @@ tables and offsets is described in `solved_points`.
 Few shapes of a block act at once. *Sort Elements* puts those of each block first, so that a vertex
 fetches these alone: for each one its weight, where its offsets begin, and the offset. Blocks are
 in slots: those of one slot share no vertex, so each vertex has one of them at most. A slot all of
-whose blocks rest is left out, and so are vertices whose block rests.
+whose blocks rest is left out, and so are vertices whose large block rests.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial, reduce
 from math import pi
 from operator import add
@@ -27,10 +28,10 @@ from ..attribute_names import (
 from ..solved_points import HEADER_POINTS, POSE_POINTS, SHAPE_POINTS
 from .node_values import (
     Cloud,
+    Field,
     Geometry,
     Integer,
     Matrix,
-    Quaternion,
     Rotation,
     Scalar,
     TreeBuilder,
@@ -58,30 +59,44 @@ def with_solved_shapes(
             what takes armature space to that of the object.
         share: how much of them acts on each vertex; None for all.
     """
+    palette, to_object = posed
+    header: Vector = held.sample(build.position, build.constant(0))
+    of_poses = (held, palette, header)
+    poses = grouped(build, "DQ Compensation listed poses", _listed_poses, *of_poses)
+    acting = poses.geometry.statistic(poses.fields["weight"], "Max")
     part = partial(_shapes, joints=counts.joints)
-    unsorted, shapes = grouped(build, "DQ Compensation shapes", part, held, *posed)
+    of_shapes = (held, palette, poses, header, to_object)
+    unsorted, shapes = grouped(build, "DQ Compensation shapes", part, *of_shapes)
     moved = mesh
     for slot, most in enumerate(counts.slots):
         first: Integer = build.attribute(numbered(SOLVED_FIRST, slot), Integer)
         row: Integer = build.attribute(numbered(SOLVED_ROW, slot), Integer)
         parts: list[Vector] = []
-        for acting in range(most):
-            shape = first.plus(acting) if acting else first
-            offset: Vector = held.sample(build.position, shapes.at("start", shape) + row)
+        for number in range(most):
+            shape = first.plus(number) if number else first
+            start: Integer = shapes.at("start", shape)
+            offset: Vector = held.sample(build.position, start.plus(row))
             parts.append(offset * shapes.at("weight", shape))
         turn: Matrix = shapes.at("turn", first)
         offset = turn.transform_direction(reduce(add, parts))
         if share is not None:
             offset = offset * share
-        with_slot = moved.moved_by(offset, shapes.at("weight", first) > _NOTHING)
+        is_large = slot < counts.large
+        with_slot = moved.moved_by(offset, shapes.at("weight", first) if is_large else first)
         acts = unsorted.at("of_slot", build.constant(slot)) > _NOTHING
         moved = build.choose(acts, moved, with_slot)
-    acting = unsorted.geometry.statistic(unsorted.fields["weight"], "Max")
     return build.choose(acting > _NOTHING, mesh, moved)
 
 
 def _shapes(
-    build: TreeBuilder, held: Geometry, palette: Geometry, to_object: Matrix, *, joints: int
+    build: TreeBuilder,
+    held: Geometry,
+    palette: Geometry,
+    poses: Cloud,
+    header: Vector,
+    to_object: Matrix,
+    *,
+    joints: int,
 ) -> tuple[Cloud, Cloud]:
     """All shapes as points with what vertices fetch, as in the tables and sorted.
 
@@ -89,29 +104,29 @@ def _shapes(
         of both the fields `weight`; `start`, the first of its offsets; `turn`, that of its block,
         into object space; and `of_slot`, of the first shapes the sum of the weights in the slot.
     """
-    counts: Vector = held.sample(build.position, build.constant(0))
-    pose_count, shape_count, _ = counts.components()
-    of_poses = (held, palette, pose_count)
-    poses = grouped(build, "DQ Compensation listed poses", _listed_poses, *of_poses)
-    first = build.index * float(SHAPE_POINTS) + pose_count.times_plus(
-        float(POSE_POINTS), float(HEADER_POINTS)
-    )
+    pose_count, shape_count, _ = header.components()
+    tables = pose_count.times_plus(float(POSE_POINTS), float(HEADER_POINTS))
+    first = build.index.times_plus(float(SHAPE_POINTS), tables)
 
     def at(number: int) -> tuple[Scalar, Scalar, Scalar]:
         of_row: Vector = held.sample(build.position, first + float(number))
         return of_row.components()
 
     block, slot, start = at(0)
-    of_shape = at(1)[: min(joints, 3)]
+    rows = at(1)[: min(joints, 3)]
     if joints > 3:
-        of_shape += at(2)[:1]
-    weight, rotation = poses.at("weight", of_shape[0]), poses.at("turn", of_shape[0])
-    size = poses.at("growth", of_shape[0])
+        rows += at(2)[:1]
+    weight: Scalar = poses.at("weight", rows[0])
+    rotation, growth = _turn_of_joint(build, held, palette, rows[0])
     if joints > 1:
-        weight, rotation, size = _of_all(build, poses, of_shape)
-    turn = to_object @ build.turn(rotation, size + 1.0)
-    fields = {"weight": weight, "start": start, "turn": turn, "block": block, "slot": slot}
-    known = build.points(shape_count).capture(fields)
+        weight = weight * reduce(
+            Scalar.__mul__, (_weight_or_one(build, poses, r) for r in rows[1:])
+        )
+        turns = [_turn_of_joint(build, held, palette, row) for row in rows]
+        rotation, growth = _mean_turn(build, rows, turns)
+    turn = to_object @ build.turn(rotation, growth + 1.0)
+    of_shape: dict[str, Field] = {"weight": weight, "start": Integer.of(start), "turn": turn}
+    known = build.points(shape_count).capture(of_shape | {"block": block, "slot": slot})
     weight, block = known.fields["weight"], known.fields["block"]
     of_slot = build.total(weight, known.fields["slot"])
     with_sums = known.geometry.capture({"of_slot": of_slot})
@@ -120,41 +135,44 @@ def _shapes(
     return Cloud(with_sums.geometry, fields), Cloud(ordered, fields)
 
 
-def _of_all(
-    build: TreeBuilder, poses: Cloud, rows: tuple[Scalar, ...]
-) -> tuple[Scalar, Rotation, Scalar]:
-    """The weight, the turn and the growth of shapes of some joints; rows below 0 are none."""
-    weights: list[Scalar] = []
-    turns: list[Quaternion] = []
-    growths: list[Scalar] = []
-    counted: list[Scalar] = []
-    for number, row in enumerate(rows):
-        weight: Scalar = poses.at("weight", row)
-        growth: Scalar = poses.at("growth", row)
-        rotation: Rotation = poses.at("turn", row)
-        turn = rotation.quaternion()
-        if number:
-            exists = row > -0.5
-            weight = build.choose(exists, 1.0, weight)
-            along = turn.dot(turns[0]) < 0.0
-            turn = turn * (exists - exists * along * 2.0)
-            growth = growth * exists
-            counted.append(exists)
-        weights.append(weight)
-        turns.append(turn)
-        growths.append(growth)
-    total = reduce(add, turns)
-    rotation = build.rotation(total.w, *total.axis.components())
-    count = reduce(add, counted) + 1.0
-    return reduce(Scalar.__mul__, weights), rotation, reduce(add, growths) / count
+def _weight_or_one(build: TreeBuilder, poses: Cloud, row: Scalar) -> Scalar:
+    """The weight of a listed pose; 1 where the row is below 0."""
+    return build.choose(row > -0.5, 1.0, poses.at("weight", row))
 
 
-def _listed_poses(build: TreeBuilder, held: Geometry, palette: Geometry, count: Scalar) -> Cloud:
-    """A point for each listed pose.
+def _turn_of_joint(
+    build: TreeBuilder, held: Geometry, palette: Geometry, row: Scalar
+) -> tuple[Rotation, Scalar]:
+    """The turn of the joint of a listed pose, and its size less 1."""
+    place = row.times_plus(float(POSE_POINTS), float(HEADER_POINTS))
+    bones: Vector = held.sample(build.position, place)
+    before, behind, _ = bones.components()
+    turn, growth = build.attribute(BONE_TURN, Rotation), build.attribute(BONE_GROWTH, Scalar)
+    grown = palette.sample(growth, before) + palette.sample(growth, behind)
+    return palette.sample(turn, before).half_way(palette.sample(turn, behind)), grown * 0.5
 
-    Returns:
-        the fields `weight`; and of its joint `turn`, and `growth`, its size less 1.
-    """
+
+def _mean_turn(
+    build: TreeBuilder, rows: Sequence[Scalar], turns: Sequence[tuple[Rotation, Scalar]]
+) -> tuple[Rotation, Scalar]:
+    """The turn and the growth of some joints; rows below 0 are none, but for the first."""
+    (rotation, growth), *others = turns
+    first = total = rotation.quaternion()
+    count: Scalar | None = None
+    for row, (other, grown) in zip(rows[1:], others, strict=True):
+        exists, turn = row > -0.5, other.quaternion()
+        away = turn.dot(first) < 0.0
+        total = total + turn * (exists - exists * away * 2.0)
+        growth = growth + grown * exists
+        count = exists if count is None else count + exists
+    assert count is not None
+    mean = build.rotation(total.w, *total.axis.components())
+    return mean, growth / (count + 1.0)
+
+
+def _listed_poses(build: TreeBuilder, held: Geometry, palette: Geometry, header: Vector) -> Cloud:
+    """A point for each listed pose, with the field `weight`."""
+    count, _, _ = header.components()
     first = build.index * float(POSE_POINTS)
 
     def at(number: int) -> Vector:
@@ -162,10 +180,10 @@ def _listed_poses(build: TreeBuilder, held: Geometry, palette: Geometry, count: 
 
     before, behind, hinge = at(0).components()
     limb, toward = at(1), at(2)
-    turn, growth = build.attribute(BONE_TURN, Rotation), build.attribute(BONE_GROWTH, Scalar)
-    start, end = palette.sample(turn, before), palette.sample(turn, behind)
-    back = start.inverted()
-    seen = back.rotate(end.rotate(limb))
+    turn = build.attribute(BONE_TURN, Rotation)
+    end, back = palette.sample(turn, behind), palette.sample(turn, before).inverted()
+    between = back.after(end)
+    seen = between.rotate(limb)
     x, y, z = seen.dot(limb), seen.dot(toward), seen.dot(limb.cross(toward))
     bent = y.arctangent(x)
     swung = y.times_plus(y, z * z).square_root().arctangent(x)
@@ -178,13 +196,6 @@ def _listed_poses(build: TreeBuilder, held: Geometry, palette: Geometry, count: 
     azimuth, below, above = at(4).components()
     apart = (z.arctangent(y) - azimuth).wrapped(pi, -pi)
     beside = 1.0 - (apart / above).maximum(apart / (below * -1.0))
-    facing = end.after(back).quaternion().w.absolute()
-    fade = facing.smooth_step(0.0, TURNED_ROUND) * in_plane
-    grown = palette.sample(growth, before) + palette.sample(growth, behind)
-    return build.points(count).capture(
-        {
-            "weight": hat.clamped(0.0, 1.0) * beside.clamped(0.0, 1.0) * fade,
-            "turn": start.half_way(end),
-            "growth": grown * 0.5,
-        }
-    )
+    fade = between.quaternion().w.absolute().smooth_step(0.0, TURNED_ROUND) * in_plane
+    weight = hat.clamped(0.0, 1.0) * beside.clamped(0.0, 1.0) * fade
+    return build.points(count).capture({"weight": weight})

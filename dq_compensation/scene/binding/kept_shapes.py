@@ -295,7 +295,8 @@ class KeptShapes:
                 block.offsets.astype(np.float32),
             )
             for block in self.blocks
-            if None not in [joints[number] for number in block.joints.tolist()]
+            if len(block.vertices)
+            and None not in [joints[number] for number in block.joints.tolist()]
         ]
         return SolvedShapes(PoseHats.of(found), tuple(blocks), self.vertex_count)
 
