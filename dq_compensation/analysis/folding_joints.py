@@ -2,8 +2,8 @@
 
 A limb begins at the first joint off the trunk that turns fully (`ranges_of_motion`), has a bone of
 the same kind on the other side, and ends at a hand, which has digits, or at a foot, which points
-aside. Its hinge is the joint nearest to the middle. Limbs that hang on the trunk's first bone are
-legs, others are arms. A skeleton that is one row of bones has hinges alone.
+aside. Its hinge is the joint nearest to the middle. Limbs that hang lowest on the trunk are legs,
+others are arms. A skeleton that is one row of bones has hinges alone.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _FOOT = 45.0
 NO_DIRECTION = (
     "{bone} does not show which way it bends. Bend it once the way it bends, then press Solve Folds"
 )
+NO_SKIN = "{bone} moves no skin. Select the bone that deforms the mesh"
 NO_JOINT = "{bone}: no bone moves skin before it, so there is no joint at its head"
 
 
@@ -118,6 +119,9 @@ def folding_joints(
     joints, left_out = list[FoldingJoint](), dict[int, str]()
     for bone in wanted:
         name = skin.skeleton.names[bone]
+        if not limbs.moves[bone]:
+            left_out[bone] = NO_SKIN.format(bone=name)
+            continue
         if limbs.parents[bone] < 0:
             left_out[bone] = NO_JOINT.format(bone=name)
             continue
@@ -147,6 +151,7 @@ class _Limbs:
 
     Attributes:
         parents: shape (B,), of `parents_at_joints`.
+        moves: shape (B,), bool; the bones with skin, or with leaves that have some.
         ends: how far the joint at the head of each bone that folds bends, degrees.
         swinging: the first bones of limbs, which swing; True: of legs.
     """
@@ -157,8 +162,12 @@ class _Limbs:
         self.parents: Int32s = parents_at_joints(skin)
         self.partners: Indices = mirrored_bones(self.skeleton.heads, self.skeleton.tails)
         self.forth = LimbJoints.by_parents(self.skeleton, skin.limb_axis, self.parents).forth
+        # Controls of a rig hang on bones with skin, too, and leaves lie on limbs.
+        self.moves = skin.with_whole_limbs.moves
+        is_limb = skin.limbs_of_bones == np.arange(len(self.parents))
+        self._own = np.flatnonzero((self.parents >= 0) & self.moves & is_limb).tolist()
         self.children: dict[int, list[int]] = {}
-        for bone in np.flatnonzero(self.parents >= 0).tolist():
+        for bone in self._own:
             self.children.setdefault(int(self.parents[bone]), []).append(bone)
         self.ends: dict[int, float] = {}
         self.swinging: dict[int, bool] = {}
@@ -168,9 +177,10 @@ class _Limbs:
         self._digit_of: dict[int, list[int]] = {}
         self._feet: list[int] = []
         if all(len(each) == 1 for each in self.children.values()) and self._roots == 1:
-            self.ends = dict.fromkeys(np.flatnonzero(self.parents >= 0).tolist(), _ELBOW)
+            self.ends = dict.fromkeys(self._own, _ELBOW)
             return
-        for first in self._first_bones():
+        self._firsts = self._first_bones()
+        for first in self._firsts:
             self._find(first)
 
     @property
@@ -183,8 +193,8 @@ class _Limbs:
         pairs = shared_pairs(body.influences, skeleton)
         ranges = ranges_of_motion(body.influences, body.positions, skeleton, pairs)
         found = list[int]()
-        for bone in np.flatnonzero((self.parents >= 0) & (self.partners >= 0)).tolist():
-            if ranges.get(bone, 0.0) < _FULL:
+        for bone in self._own:
+            if self.partners[bone] < 0 or ranges.get(bone, 0.0) < _FULL:
                 continue
             above = self._above(bone)
             if not any(self.partners[b] >= 0 and ranges.get(b, 0.0) >= _FULL for b in above):
@@ -212,20 +222,31 @@ class _Limbs:
             if len(chain) > 2 and aside > _FOOT and self._is_leg(first):
                 is_foot = True
                 break
+        if not self.children.get(chain[-1]) and self._is_leg(first) and not is_foot:
+            # A foot below a bone of a toe counts as a leaf on the shin.
+            on_it = np.flatnonzero((self.skin.limbs_of_bones == chain[-1]) & self.skin.moves)
+            way = self.forth[chain[-1]]
+            feet = [bone for bone in on_it.tolist() if _angle(way, self.forth[bone]) > _FOOT]
+            far = np.linalg.norm(self.skeleton.heads[feet] - self.skeleton.heads[chain[-1]], axis=1)
+            chain += [feet[int(far.argmin())]] if feet else []
+            is_foot = bool(feet)
         if len(chain) < 3:
             return
-        heads = self.skeleton.heads[chain]
-        along = np.cumsum(np.linalg.norm(np.diff(heads, axis=0), axis=1))
+        points = self.skeleton.heads[chain]
+        # Without a hand and a foot, a limb ends where its last bone does.
+        is_open = not is_foot and not self.children.get(chain[-1])
+        if is_open:
+            points = np.vstack((points, self.skeleton.tails[chain[-1]]))
+        along = np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))
         middle = 1 + int(np.abs(along[:-1] - 0.5 * along[-1]).argmin())
         hinge, end, is_leg = chain[middle], chain[-1], self._is_leg(first)
         self.swinging[first], self.ends[first] = is_leg, 0.0
         self.ends[hinge] = _KNEE if is_leg else _ELBOW
-        points = self.skeleton.heads
-        self._before[hinge] = points[hinge] - points[first]
-        self._behind[hinge] = points[end] - points[hinge]
+        self._before[hinge] = points[middle] - points[0]
+        self._behind[hinge] = points[-1] - points[middle]
         if is_foot:
             self._feet.append(end)
-        if not is_leg:
+        if not is_leg and not is_open:
             self._before[end] = self._behind[hinge]
             self._digits(end)
 
@@ -253,9 +274,14 @@ class _Limbs:
         return [bone for bone in found if normals.get(bone, last) @ last > 0.0]
 
     def _is_leg(self, first: int) -> bool:
-        """Whether a limb hangs on the trunk's first bone."""
-        trunk = [bone for bone in self._above(first) if self.partners[bone] < 0]
-        return len(trunk) == 1
+        """Whether a limb hangs on the trunk's first bone, or lower on it than others."""
+        depths = {bone: self._depth(bone) for bone in self._firsts}
+        least = min(depths.values())
+        return depths[first] == least and (least == 1 or len(set(depths.values())) > 1)
+
+    def _depth(self, first: int) -> int:
+        """On how many bones of the trunk a limb hangs, one on the other."""
+        return sum(1 for bone in self._above(first) if self.partners[bone] < 0)
 
     def hinge_ways(self, bone: int) -> tuple[FoldWay, ...]:
         """The ways of a hinge; none where nothing shows its direction."""

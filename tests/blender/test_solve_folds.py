@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.analysis.folding_joints import (
     NO_DIRECTION,
+    NO_SKIN,
     FoldingJoint,
     KnownMotion,
     folding_joints,
@@ -28,6 +29,7 @@ from tests.blender.enabled_scenes import select
 from tests.blender.solved_scenes import pose
 from tests.kept_files import new_file
 from tests.limb import build_limb
+from tests.rigify_human import new_file_with_rigify_human
 
 pytestmark = pytest.mark.usefixtures("addon")
 Pair = tuple[bpy.types.Object, bpy.types.Object]
@@ -193,6 +195,21 @@ def test_the_joints_of_the_human_are_found_from_its_limbs(rig: Rig) -> None:
         steps = np.diff((0.0, *way.degrees))
         assert steps == pytest.approx(np.full(len(steps), steps[0]))
         assert steps[0] <= 45.0
+
+
+def test_controls_and_halves_of_limbs_do_not_fold() -> None:
+    """Rigify: bones that deform, with two for each limb; the joint is found between the halves."""
+    obj, armature = new_file_with_rigify_human()
+    skin = skin_of(obj)
+    names = skin.skeleton.names
+    found = folding_joints(skin, known_motion(armature, skin.skeleton))
+    left = {names[joint.bone] for joint in found.joints if names[joint.bone].endswith(".L")}
+    assert {"DEF-upper_arm.L", "DEF-forearm.L", "DEF-hand.L", "DEF-thigh.L", "DEF-shin.L"} <= left
+    assert all(name.startswith("DEF-") for name in left)
+    assert not [name for name in left if name.endswith(".001.L") or ".L." in name]
+    control = names.index("upper_arm_fk.L")
+    (reason,) = folding_joints(skin, KnownMotion(), [control]).left_out.values()
+    assert reason == NO_SKIN.format(bone="upper_arm_fk.L")
 
 
 def test_what_is_finished_stays_when_it_is_stopped(limb: Pair) -> None:
