@@ -22,6 +22,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.joints",
     ".ui.panels",
     ".setup_check.panel",
+    ".folds.operators",
     ".examples.operators",
     ".examples.panel",
     ".painting.panel",

@@ -18,6 +18,7 @@ from ..bake.bake_reports import (
     RangeReport,
 )
 from ..errors import BindingError, PoseError, UserError
+from ..folds.character_folds import FoldFigures, FoldsReport, SolvedJointReport
 from ..folds.shape_editing import ShapePose, SolvedShape
 from ..pipeline.bones.bones_baking import RemovalReport
 from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
@@ -68,7 +69,7 @@ from .evaluating import (
     motion_test,
 )
 from .measuring import Bend, CharacterReport, JointQuality, LeftOut, report
-from .shapes import add_solved_shape, remove_solved_shapes, solved_shapes
+from .shapes import add_solved_shape, remove_solved_shapes, solve_folds, solved_shapes
 
 __all__ = [
     "VERSION",
@@ -86,6 +87,8 @@ __all__ = [
     "Fix",
     "FixError",
     "FixResult",
+    "FoldFigures",
+    "FoldsReport",
     "Issue",
     "JointQuality",
     "JointReport",
@@ -100,6 +103,7 @@ __all__ = [
     "SettingValues",
     "ShapePose",
     "SofteningReport",
+    "SolvedJointReport",
     "SolvedShape",
     "Space",
     "TakeReport",
@@ -133,6 +137,7 @@ __all__ = [
     "settings",
     "skinned_meshes",
     "soften_weights",
+    "solve_folds",
     "solved_shapes",
     "take_bones_for",
 ]

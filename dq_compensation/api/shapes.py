@@ -1,4 +1,4 @@
-"""Solved shapes for scripts, one subject: added, listed, removed. `api` shows it."""
+"""Solved shapes for scripts, one subject: added, solved, listed, removed. `api` shows it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import bpy
 
 from ..arrays import Floats
+from ..folds.character_folds import STOPPED, FoldsReport, solve_character_folds
 from ..folds.shape_editing import (
     JOINT_KINDS,
     JointKind,
@@ -15,12 +16,18 @@ from ..folds.shape_editing import (
     list_shapes,
     remove_shapes,
 )
+from ..session.character import characters_of
 from ..ui_shared.arguments import (
+    OnProgress,
     chosen_depsgraph,
     interrupts_wait,
     mesh_object,
+    meshes_of,
     of_characters,
+    one_or_all,
+    original,
     require_choice,
+    run_steps,
     several_names,
 )
 
@@ -94,3 +101,50 @@ def remove_solved_shapes(obj: bpy.types.Object, joints: Sequence[str] | None = N
     names = None if joints is None else several_names(joints, "joints")
     with interrupts_wait():
         return remove_shapes(mesh_object(obj), names)
+
+
+def solve_folds(
+    obj: bpy.types.Object,
+    bones: Sequence[str] | None = None,
+    *,
+    again: bool = False,
+    progress: OnProgress | None = None,
+    depsgraph: bpy.types.Depsgraph | None = None,
+) -> FoldsReport | list[FoldsReport]:
+    """Solve the skin round joints of a character as flesh on bones, with contact.
+
+    All meshes of the character get solved shapes together. Each joint is solved on the way from
+    rest to where it bends at most, the others at rest; nothing is posed. It stays where the skin
+    gets better, as it is played; its earlier shapes go, those that name other joints besides, too.
+
+    Args:
+        obj: a mesh object with an Armature modifier, or an armature for all its characters.
+        bones: at whose heads joints are solved. None: elbows, knees, hips, shoulders, wrists and
+            digits, as the limbs show them.
+        again: solve those of them that have shapes already. Shapes that were made for another
+            method, or for another number of vertices, go.
+        progress: called after each step, with how much is done, 0 to 1. What it raises stops the
+            work, and the joints that are finished stay.
+        depsgraph: the state that is read; by default the current one.
+
+    Returns:
+        the joints that were solved, those that were left out, and why; of an armature a list, one
+        for each character.
+
+    Raises:
+        BindingError: the object cannot be deformed.
+        UserError: shapes of a mesh cannot be written, a bone is not there, or nothing folds;
+            nothing has changed then.
+    """
+    names = None if bones is None else several_names(bones, "bones")
+    characters = characters_of(meshes_of(obj))
+    depsgraph = chosen_depsgraph(depsgraph)
+    reports = [
+        run_steps(
+            solve_character_folds(each.meshes[0].obj, depsgraph, names, again=again),
+            progress,
+            stopped=STOPPED,
+        )
+        for each in characters
+    ]
+    return one_or_all(original(obj), reports)

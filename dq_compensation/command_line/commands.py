@@ -32,6 +32,7 @@ from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frame_kept, frames_of_range
 from ..scene.settings.addon_preferences import LOOKS
 from ..scene.settings.object_settings import CHARACTER_CHOICES
+from ..session.character import characters_of
 from ..setup_check.catalogue import by_character, said_once
 from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
@@ -327,6 +328,46 @@ _SOFTEN = Command(
 )
 
 
+# `solve`: solves the folds of joints, or removes solved shapes.
+
+
+def _add_solve_options(parser: ArgumentParser) -> None:
+    meaning = "bones at whose heads joints are solved; without it all joints that fold"
+    add_several_option(parser, "bones", "--bones", help=meaning)
+    parser.add_argument(
+        "--again", action="store_true", help="solve those of them that have solved shapes already"
+    )
+    parser.add_argument(
+        "--remove", action="store_true", help="instead, remove solved shapes of them, or all"
+    )
+
+
+def _solve(run: Run, objects: list[Object]) -> list[ObjectFacts]:
+    bones = run.arguments.bones or None
+    if run.arguments.remove:
+        with_shapes = [obj for obj in objects if api.solved_shapes(obj)]
+        for obj in with_shapes:
+            api.remove_solved_shapes(obj, bones)
+        return [{"name": obj.name_full} for obj in with_shapes]
+    meshes = [character.meshes[0].obj for character in characters_of(objects)]
+    again = run.arguments.again
+    reports = [api.solve_folds(m, bones, again=again, progress=run.progress) for m in meshes]
+    return said_facts(run, reports)
+
+
+_SOLVE = Command(
+    "solve",
+    "solve how skin folds at joints, as flesh on bones with contact",
+    (
+        "solve --file hero.blend --output hero_solved.blend",
+        "solve --file hero.blend --bones forearm.L forearm.R --in-place",
+    ),
+    partial(each_saved_file, work=_solve),
+    _add_solve_options,
+    saves=True,
+)
+
+
 # The commands `bake ...`: all change .blend files but `bake cache`, which writes other ones.
 
 
@@ -510,7 +551,16 @@ _EXPORT = Command(
 )
 
 
-COMMANDS: tuple[Command, ...] = (_CHECK, _REPORT, *_SETTINGS, _SOFTEN, _EVALUATE, *_BAKE, _EXPORT)
+COMMANDS: tuple[Command, ...] = (
+    _CHECK,
+    _REPORT,
+    *_SETTINGS,
+    _SOFTEN,
+    _SOLVE,
+    _EVALUATE,
+    *_BAKE,
+    _EXPORT,
+)
 
 _TYPED = f"blender --command {console.PROGRAM}"
 _EXIT_CODES = """\

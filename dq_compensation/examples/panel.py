@@ -8,6 +8,7 @@ from typing import Any
 import bpy
 from bpy.types import Context, Object, UILayout
 
+from ..folds.operators import draw_folds
 from ..scene.blender.armature import armature_of
 from ..scene.blender.own_objects import is_posed_copy
 from ..scene.blender.skinned_object import SkinnedObject
@@ -72,6 +73,7 @@ class ExamplePanel(SubPanel):
             _shaping(layout, context, subject)
             return
         obj, settings = subject, settings_of(subject)
+        draw_folds(layout, context, obj)
         if not Settings.of(obj).by_example:
             text = "The examples show when the method, in Advanced, is By Example."
             draw_sentence(layout, context, text, "INFO")

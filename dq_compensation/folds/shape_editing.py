@@ -134,6 +134,17 @@ def list_shapes(obj: Object) -> list[SolvedShape]:
     return found
 
 
+def joints_with_shapes(obj: Object) -> list[str]:
+    """The bones at whose heads an object has solved shapes.
+
+    Raises:
+        UserError: they cannot be read.
+    """
+    kept, names = kept_shapes(obj), names_of_shapes(obj)
+    rows = [] if kept is None else [row for block in kept.blocks for row in block.joints.tolist()]
+    return sorted({names[kept.joints[row].behind] for row in rows}) if kept is not None else []
+
+
 def remove_shapes(obj: Object, joints: Collection[str] | None = None) -> int:
     """Remove the solved shapes of joints, also those that name other joints besides.
 
@@ -183,8 +194,11 @@ class ShapeEditing:
     blocks: list[KeptBlock]
 
     @classmethod
-    def of(cls, obj: Object, depsgraph: Depsgraph) -> ShapeEditing:
+    def of(cls, obj: Object, depsgraph: Depsgraph, *, anew: bool = False) -> ShapeEditing:
         """Begin with those that an object has.
+
+        Args:
+            anew: begin with none where new ones cannot go with them.
 
         Raises:
             UserError: they cannot be changed, or new ones cannot go with them.
@@ -195,10 +209,14 @@ class ShapeEditing:
         settings = replace(Settings.of(obj), by_example=False, factor=1.0, shapes_left_out="")
         raise_refusal(shapes_refusal(SkinnedObject(obj)))
         kept, count = kept_shapes(obj), binding.vertex_count
-        if kept is None or not kept.blocks:
+        differs = kept is not None and (kept.vertex_count, kept.base) != (
+            count,
+            settings.acting_method,
+        )
+        if kept is None or not kept.blocks or (anew and differs):
             softness = softness_of(SkinnedObject(obj)) if settings.compensates else 0.0
             kept = KeptShapes(settings.acting_method, softness, count, np.zeros((0, 4, 4)), (), ())
-        if kept.vertex_count != count or kept.base != settings.acting_method:
+        elif differs:
             raise UserError(
                 f"The solved shapes of {obj.name} were made for {kept.vertex_count} vertices and "
                 f"the method {kept.base}, not for {count} and {settings.acting_method}. Remove "
@@ -271,6 +289,19 @@ class ShapeEditing:
             float(lengths.max(initial=0.0)),
             acts=_acts(self.kept, joints, self.obj),
         )
+
+    def clear(self, bone: str) -> None:
+        """Remove the joint at the head of a bone with its shapes, those that name others, too."""
+        behind = [self.names[joint.behind] for joint in self.joints]
+        if bone not in behind:
+            return
+        gone = behind.index(bone)
+        del self.joints[gone]
+        left = [block for block in self.blocks if gone not in block.joints]
+        self.blocks = [
+            replace(block, joints=(block.joints - (block.joints > gone)).astype(np.int32))
+            for block in left
+        ]
 
     @property
     def kept(self) -> KeptShapes:

@@ -393,7 +393,10 @@ def require_progress(progress: OnProgress | None) -> None:
 
 
 def run_steps(
-    steps: Generator[Progress, None, _Result], progress: OnProgress | None = None
+    steps: Generator[Progress, None, _Result],
+    progress: OnProgress | None = None,
+    *,
+    stopped: str = NOT_CHECKED,
 ) -> _Result:
     """Run steps to their end.
 
@@ -403,6 +406,7 @@ def run_steps(
 
     Args:
         progress: called after each step.
+        stopped: what it says then.
 
     Returns:
         what the steps return.
@@ -416,7 +420,7 @@ def run_steps(
             while True:
                 done = next(steps)
                 if interrupts:
-                    raise KeyboardInterrupt(NOTHING_CHANGED if done.stoppable else NOT_CHECKED)
+                    raise KeyboardInterrupt(NOTHING_CHANGED if done.stoppable else stopped)
                 if progress is not None:
                     progress(done.share, done.doing)
         except StopIteration as end:

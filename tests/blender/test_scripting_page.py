@@ -147,6 +147,14 @@ def test_solved_shapes_are_added_switched_and_removed() -> None:
 
 
 @pytest.mark.usefixtures("saved")
+def test_folds_are_solved() -> None:
+    names, printed = run("Solve folds")
+    (joint,) = names["report"].solved
+    assert printed.endswith(f"{joint.bone} {joint.poses} {joint.before.crossings} 0\n")
+    assert len(api.solved_shapes(names["human"])) == joint.poses
+
+
+@pytest.mark.usefixtures("saved")
 def test_a_report_has_joints() -> None:
     names, printed = run("Report")
     assert "Joints bent by 90 degrees" in printed

@@ -259,6 +259,9 @@ EXCUSED = {
     "help": "opens a web browser and touches no file",
     "test_motion": "draws in a window and touches no file; `tests/gui` presses it",
     "stop_softness": "stops a timer that only a window has; `test_softness_waits.py` stops it",
+    "solve_folds": "takes too long; `test_solve_folds.py` runs it",
+    "solve_folds_again": "as `solve_folds`",
+    "remove_solved": "removes what `solve_folds` makes",
     "preferences_reset": "changes the user's preferences and no file",
 }
 """Operators that are no action, and why."""

@@ -1,4 +1,4 @@
-"""Solves the skin round joints in poses: flesh on bones, walked from rest, free of crossings."""
+"""Skin round joints in poses, the mathematics: flesh on bones, walked from rest, no crossings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches on a surface by Blender's tree of triangles: for solvers that need NumPy only."""
+"""Searches on a surface by Blender's tree of triangles, apart: solvers need NumPy only."""
 
 from __future__ import annotations
 

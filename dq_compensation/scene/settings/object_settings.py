@@ -569,12 +569,14 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
         **_ACTING,
     )
     # The part of a mesh in the solved shapes of its character, the names of their bones by their
-    # numbers, and the digest of the bytes: see `scene.binding.kept_shapes`.
+    # numbers, and the digest of the bytes: see `scene.binding.kept_shapes`. And what *Solve Folds*
+    # has solved them from: see `folds.character_folds`.
     solved_shapes: bpy.types.Mesh | None = props.PointerProperty(
         type=bpy.types.Mesh, options={"HIDDEN"}
     )
     solved_bones: str = props.StringProperty(options={"HIDDEN"})
     solved_digest: str = props.StringProperty(options={"HIDDEN"})
+    solved_from: str = props.StringProperty(options={"HIDDEN"})
     # See `setup_check.catalogue`.
     ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)

@@ -1,0 +1,436 @@
+"""Which joints of a character fold, which way, and how far: found from limbs, not from names.
+
+A limb begins at the first joint off the trunk that turns fully (`ranges_of_motion`), has a bone of
+the same kind on the other side, and ends at a hand, which has digits, or at a foot, which points
+aside. Its hinge is the joint nearest to the middle. Limbs that hang lowest on the trunk are legs,
+others are arms. A skeleton that is one row of bones has hinges alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import Float64s, Floats, Indices, Int32s
+from ..core.limb_joints import LimbJoints, SkinAtRest
+from ..core.vectors import unit_or
+from .bone_axes import posed_matrices, twist
+from .joint_softness import parents_at_joints
+from .mirror_map import mirrored_bones
+from .ranges_of_motion import LEAST_HINGE, LEAST_REST_BEND, ranges_of_motion, shared_pairs
+
+# How far limbs bend, degrees between them: knee, elbow, digit, and a joint that is none of these.
+_KNEE, _ELBOW, _DIGIT, _OTHER = 135.0, 140.0, 100.0, 90.0
+_WRIST = 70.0
+# How far legs and arms swing from hanging: to which side, degrees from forward to outward, and how
+# far. Diagonals are those of ellipses.
+_LEG = ((0.0, 110.0), (45.0, 59.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
+_ARM = ((0.0, 120.0), (45.0, 120.0), (90.0, 120.0), (135.0, 76.0), (180.0, 60.0))
+# Arms that are farther from hanging at rest are let down, too, degrees.
+_RAISED = 30.0
+# Poses are no farther apart than this, and a way has no turn that is smaller, degrees.
+_STEP, _LEAST_TURN = 45.0, 10.0
+# A limb begins at a joint with this part of the full range.
+_FULL = 0.8
+# Limits of one side that are wider by this than those of the other show where a joint bends.
+_ONE_SIDED = 20.0
+# Cosine of the angle from the bone's own axis up to which a small bend at rest is one about that.
+_SNAP = float(np.cos(np.radians(30.0)))
+# A limb ends at a bone that points aside by more than this, degrees.
+_FOOT = 45.0
+
+NO_DIRECTION = (
+    "{bone} does not show which way it bends. Bend it once the way it bends, then press Solve Folds"
+)
+NO_SKIN = "{bone} moves no skin. Select the bone that deforms the mesh"
+NO_JOINT = "{bone}: no bone moves skin before it, so there is no joint at its head"
+
+
+@dataclass(frozen=True)
+class FoldWay:
+    """A way on which a joint folds, from rest.
+
+    Attributes:
+        axis: unit, armature space at rest: the bone turns about it, by the right-hand rule.
+        degrees: of the poses, above 0, rising evenly from rest to the end.
+    """
+
+    axis: tuple[float, float, float]
+    degrees: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FoldingJoint:
+    """A joint that folds.
+
+    Attributes:
+        bone: behind the joint, at whose head it is.
+        hinge: whether it bends in one plane; else it swings.
+        ways: at least one.
+    """
+
+    bone: int
+    hinge: bool
+    ways: tuple[FoldWay, ...]
+
+
+@dataclass(frozen=True)
+class KnownMotion:
+    """What a rig shows of the motion of its bones, by their indices.
+
+    Attributes:
+        limits: shape (2, 2), degrees: the least and the largest turn about the bone's own X and Z.
+        animated: shape (k, 4), the bone's rotations in actions, unit quaternions in its rest axes.
+        posed: shape (1, 4), likewise, its current rotation.
+    """
+
+    limits: Mapping[int, Floats] = field(default_factory=dict)
+    animated: Mapping[int, Floats] = field(default_factory=dict)
+    posed: Mapping[int, Floats] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FoundJoints:
+    """The joints that fold, parents first.
+
+    Attributes:
+        joints: that can be solved.
+        left_out: the reason why another one cannot, by its bone.
+    """
+
+    joints: tuple[FoldingJoint, ...]
+    left_out: dict[int, str]
+
+
+def folding_joints(
+    skin: SkinAtRest, known: KnownMotion, bones: Sequence[int] | None = None
+) -> FoundJoints:
+    """The joints of a character that fold.
+
+    Args:
+        skin: with limbs; of any mesh of the character.
+        bones: at whose heads joints are wanted; None: all that fold.
+    """
+    limbs = _Limbs(skin, known)
+    wanted = sorted(limbs.ends) if bones is None else sorted(set(bones))
+    joints, left_out = list[FoldingJoint](), dict[int, str]()
+    for bone in wanted:
+        name = skin.skeleton.names[bone]
+        if not limbs.moves[bone]:
+            left_out[bone] = NO_SKIN.format(bone=name)
+            continue
+        if limbs.parents[bone] < 0:
+            left_out[bone] = NO_JOINT.format(bone=name)
+            continue
+        hinge = bone not in limbs.swinging
+        ways = limbs.hinge_ways(bone) if hinge else limbs.swing_ways(bone)
+        if ways:
+            joints.append(FoldingJoint(bone, hinge, ways))
+        else:
+            left_out[bone] = NO_DIRECTION.format(bone=name)
+    return FoundJoints(tuple(joints), left_out)
+
+
+def way_matrices(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Float64s:
+    """D of all bones where one is turned on a way, shape (B, 4, 4), armature space."""
+    x, y, z = (skin.skeleton.rest[bone, :3, :3].T @ np.array(way.axis)).tolist()
+    return posed_matrices(skin.skeleton, {bone: twist(degrees, (x, y, z))})
+
+
+def mirrored_way(way: FoldWay) -> FoldWay:
+    """The way of the joint on the other side of X = 0: M R M turns about (x, -y, -z)."""
+    x, y, z = way.axis
+    return FoldWay((x, -y, -z), way.degrees)
+
+
+class _Limbs:
+    """The limbs of a character.
+
+    Attributes:
+        parents: shape (B,), of `parents_at_joints`.
+        moves: shape (B,), bool; the bones with skin, or with leaves that have some.
+        ends: how far the joint at the head of each bone that folds bends, degrees.
+        swinging: the first bones of limbs, which swing; True: of legs.
+    """
+
+    def __init__(self, skin: SkinAtRest, known: KnownMotion) -> None:
+        self.skin, self.known = skin, known
+        self.skeleton = skin.skeleton
+        self.parents: Int32s = parents_at_joints(skin)
+        self.partners: Indices = mirrored_bones(self.skeleton.heads, self.skeleton.tails)
+        self.forth = LimbJoints.by_parents(self.skeleton, skin.limb_axis, self.parents).forth
+        # Controls of a rig hang on bones with skin, too, and leaves lie on limbs.
+        self.moves = skin.with_whole_limbs.moves
+        is_limb = skin.limbs_of_bones == np.arange(len(self.parents))
+        self._own = np.flatnonzero((self.parents >= 0) & self.moves & is_limb).tolist()
+        self.children: dict[int, list[int]] = {}
+        for bone in self._own:
+            self.children.setdefault(int(self.parents[bone]), []).append(bone)
+        self.ends: dict[int, float] = {}
+        self.swinging: dict[int, bool] = {}
+        self.hands: dict[int, list[int]] = {}
+        self._before: dict[int, Float64s] = {}
+        self._behind: dict[int, Float64s] = {}
+        self._digit_of: dict[int, list[int]] = {}
+        self._feet: list[int] = []
+        if all(len(each) == 1 for each in self.children.values()) and self._roots == 1:
+            self.ends = dict.fromkeys(self._own, _ELBOW)
+            return
+        self._firsts = self._first_bones()
+        for first in self._firsts:
+            self._find(first)
+
+    @property
+    def _roots(self) -> int:
+        """How many bones with others on them hang on none."""
+        return sum(1 for bone in self.children if self.parents[bone] < 0)
+
+    def _first_bones(self) -> list[int]:
+        body, skeleton = self.skin.body.as_painted, self.skeleton
+        pairs = shared_pairs(body.influences, skeleton)
+        ranges = ranges_of_motion(body.influences, body.positions, skeleton, pairs)
+        found = list[int]()
+        for bone in self._own:
+            if self.partners[bone] < 0 or ranges.get(bone, 0.0) < _FULL:
+                continue
+            above = self._above(bone)
+            if not any(self.partners[b] >= 0 and ranges.get(b, 0.0) >= _FULL for b in above):
+                found.append(bone)
+        return found
+
+    def _above(self, bone: int) -> list[int]:
+        found = list[int]()
+        while (bone := int(self.parents[bone])) >= 0:
+            found.append(bone)
+        return found
+
+    def _find(self, first: int) -> None:
+        """Follow a limb from its first bone to the hand or the foot."""
+        chain, is_foot = [first], False
+        while len(behind := self.children.get(chain[-1], [])) in (1, 2):
+            heads = self.skeleton.heads[behind]
+            far = np.linalg.norm(heads - self.skeleton.heads[chain[-1]], axis=1)
+            following = behind[int(far.argmax())]
+            before = self.skeleton.heads[following] - self.skeleton.heads[chain[-1]]
+            aside = _angle(before, self.forth[following])
+            if len(chain) > 1 and len(behind) == 2 and far.min() > 0.3 * far.max():
+                break  # a hand with a thumb and one more digit
+            chain.append(following)
+            if len(chain) > 2 and aside > _FOOT and self._is_leg(first):
+                is_foot = True
+                break
+        if not self.children.get(chain[-1]) and self._is_leg(first) and not is_foot:
+            # A foot below a bone of a toe counts as a leaf on the shin.
+            on_it = np.flatnonzero((self.skin.limbs_of_bones == chain[-1]) & self.skin.moves)
+            way = self.forth[chain[-1]]
+            feet = [bone for bone in on_it.tolist() if _angle(way, self.forth[bone]) > _FOOT]
+            far = np.linalg.norm(self.skeleton.heads[feet] - self.skeleton.heads[chain[-1]], axis=1)
+            chain += [feet[int(far.argmin())]] if feet else []
+            is_foot = bool(feet)
+        if len(chain) < 3:
+            return
+        points = self.skeleton.heads[chain]
+        # Without a hand and a foot, a limb ends where its last bone does.
+        is_open = not is_foot and not self.children.get(chain[-1])
+        if is_open:
+            points = np.vstack((points, self.skeleton.tails[chain[-1]]))
+        along = np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))
+        middle = 1 + int(np.abs(along[:-1] - 0.5 * along[-1]).argmin())
+        hinge, end, is_leg = chain[middle], chain[-1], self._is_leg(first)
+        self.swinging[first], self.ends[first] = is_leg, 0.0
+        self.ends[hinge] = _KNEE if is_leg else _ELBOW
+        self._before[hinge] = points[middle] - points[0]
+        self._behind[hinge] = points[-1] - points[middle]
+        if is_foot:
+            self._feet.append(end)
+        if not is_leg and not is_open:
+            self._before[end] = self._behind[hinge]
+            self._digits(end)
+
+    def _digits(self, hand: int) -> None:
+        digits = list[list[int]]()
+        for bone in self.children.get(hand, []):
+            digit = [bone]
+            while len(behind := self.children.get(digit[-1], [])) == 1:
+                digit.append(behind[0])
+            digits.append(digit)
+        digits = [found for digit in digits if (found := self._out_of_palm(digit))]
+        for digit in digits:
+            for bone in digit:
+                self.ends[bone], self._digit_of[bone] = _DIGIT, digit
+        if digits:
+            self.hands[hand], self.ends[hand] = [bone for each in digits for bone in each], _WRIST
+
+    def _out_of_palm(self, digit: list[int]) -> list[int]:
+        """The last three bones of a digit at most, but for one that is bent against the others."""
+        found = digit[-3:]
+        normals = {bone: n for bone in found if (n := self._normal(bone)) is not None}
+        if not normals:
+            return found
+        last = normals[max(normals, key=found.index)]
+        return [bone for bone in found if normals.get(bone, last) @ last > 0.0]
+
+    def _is_leg(self, first: int) -> bool:
+        """Whether a limb hangs on the trunk's first bone, or lower on it than others."""
+        depths = {bone: self._depth(bone) for bone in self._firsts}
+        least = min(depths.values())
+        return depths[first] == least and (least == 1 or len(set(depths.values())) > 1)
+
+    def _depth(self, first: int) -> int:
+        """On how many bones of the trunk a limb hangs, one on the other."""
+        return sum(1 for bone in self._above(first) if self.partners[bone] < 0)
+
+    def hinge_ways(self, bone: int) -> tuple[FoldWay, ...]:
+        """The ways of a hinge; none where nothing shows its direction."""
+        end = self.ends.get(bone, _OTHER)
+        both = bone in self.hands
+        found = self._own_axis(bone)
+        if found is None and (other := int(self.partners[bone])) >= 0:
+            found = self._own_axis(other)
+            found = None if found is None else (found[0] * (1.0, -1.0, -1.0), found[1])
+        if found is None:
+            return ()
+        axis, most = found
+        at_rest = self._bend_about(bone, axis)
+        ways = [_way(axis, min(most, end - at_rest))]
+        if both:
+            ways.append(_way(-axis, end + at_rest))
+        return tuple(way for way in ways if way is not None)
+
+    def _own_axis(self, bone: int) -> tuple[Float64s, float] | None:
+        """About which axis a hinge bends, and how far from rest at most, by its own side."""
+        axes = self.skeleton.rest[bone, :3, :3]
+        if bone in self.known.limits:
+            least, largest = np.asarray(self.known.limits[bone], np.float64).T
+            sizes = np.stack((-least, largest))
+            row, column = np.unravel_index(sizes.argmax(), sizes.shape)
+            if sizes[row, column] > sizes[1 - row, column] + _ONE_SIDED:
+                axis = axes[:, 2 * int(column)] * (1.0 if row else -1.0)
+                return axis, float(sizes[row, column])
+        if bone in self.hands:
+            of_digits = [
+                axis for each in self.hands[bone] if (axis := self._rest_axis(each)) is not None
+            ]
+            if of_digits:
+                return unit_or(np.sum(of_digits, axis=0), 0.0), 180.0
+        elif (axis := self._rest_axis(bone)) is not None:
+            return axis, 180.0
+        for seen in (self.known.animated, self.known.posed):
+            if bone in seen and (local := _swing_axis(seen[bone])) is not None:
+                return axes @ local, 180.0
+        return None
+
+    def _rest_axis(self, bone: int) -> Float64s | None:
+        """About which axis a bend at rest goes on; of a digit that of the whole digit."""
+        normal = self._normal(bone)
+        if normal is None and bone in self._digit_of:
+            others = [self._normal(each) for each in self._digit_of[bone]]
+            known = [each for each in others if each is not None]
+            normal = np.sum(known, axis=0) if known else None
+        return None if normal is None else self._snapped(bone, unit_or(normal, 0.0))
+
+    def _snapped(self, bone: int, normal: Float64s) -> Float64s:
+        """The bone's own X or Z where a limb that is nearly straight bends about nearly that."""
+        if _angle(*self._limbs_at(bone)) >= LEAST_HINGE:
+            return normal
+        axes = self.skeleton.rest[bone, :3, [0, 2]]
+        along = axes @ normal
+        row = int(np.abs(along).argmax())
+        near = abs(along[row]) > _SNAP
+        return axes[row] * float(np.sign(along[row])) if near else normal
+
+    def _normal(self, bone: int) -> Float64s | None:
+        before, behind = self._limbs_at(bone)
+        if _angle(before, behind) < LEAST_REST_BEND:
+            return None
+        return unit_or(np.cross(before, behind), 0.0)
+
+    def _limbs_at(self, bone: int) -> tuple[Float64s, Float64s]:
+        heads, parent = self.skeleton.heads, int(self.parents[bone])
+        before = self._before.get(bone, heads[bone] - heads[parent])
+        return before, self._behind.get(bone, self.forth[bone])
+
+    def _bend_about(self, bone: int, axis: Float64s) -> float:
+        """The angle between the limbs at rest, seen along an axis, degrees; with a sign."""
+        before, behind = (each - (each @ axis) * axis for each in self._limbs_at(bone))
+        return float(np.degrees(np.arctan2(np.cross(before, behind) @ axis, before @ behind)))
+
+    def swing_ways(self, bone: int) -> tuple[FoldWay, ...]:
+        """The ways of a limb's first joint; none where nothing shows where the front is."""
+        forward = self._forward
+        if forward is None:
+            return ()
+        heads, down = self.skeleton.heads, self._down
+        out = heads[bone] - heads[int(self.partners[bone])]
+        out = unit_or(out - (out @ down) * down, 0.0)
+        forward = unit_or(forward - (forward @ down) * down - (forward @ out) * out, 0.0)
+        is_leg, at_rest = self.swinging[bone], self.forth[bone]
+        sides = list(_LEG if is_leg else _ARM)
+        if not is_leg and _angle(down, at_rest) > _RAISED:
+            sides.append((90.0, 5.0))
+        ways = list[FoldWay]()
+        for side, degrees in np.radians(sides).tolist():
+            toward = np.cos(side) * forward + np.sin(side) * out
+            target = np.cos(degrees) * down + np.sin(degrees) * toward
+            axis = unit_or(np.cross(at_rest, target), 0.0)
+            if (way := _way(axis, _angle(at_rest, target))) is not None:
+                ways.append(way)
+        return tuple(ways)
+
+    def _hinge_of(self, first: int) -> int:
+        heads = self.skeleton.heads
+        hinges = [bone for bone in self._before if bone in self._behind]
+        return next(b for b in hinges if np.allclose(heads[b] - self._before[b], heads[first]))
+
+    @cached_property
+    def _down(self) -> Float64s:
+        """From the arms to the legs, unit; down where there are no both."""
+        heads = self.skeleton.heads
+        legs = [heads[bone] for bone, is_leg in self.swinging.items() if is_leg]
+        arms = [heads[bone] for bone, is_leg in self.swinging.items() if not is_leg]
+        if not legs or not arms:
+            return np.array((0.0, 0.0, -1.0))
+        down = np.mean(legs, axis=0) - np.mean(arms, axis=0)
+        return unit_or(down * (0.0, 1.0, 1.0), 0.0)
+
+    @cached_property
+    def _forward(self) -> Float64s | None:
+        """Where feet point; without feet where thighs go when knees bend; None without either."""
+        if self._feet:
+            return unit_or(np.sum([self.forth[foot] for foot in self._feet], axis=0), 0.0)
+        legs = [bone for bone, is_leg in self.swinging.items() if is_leg]
+        axes = [self._own_axis(self._hinge_of(bone)) for bone in legs]
+        ways = [np.cross(self._down, each[0]) for each in axes if each is not None]
+        return unit_or(np.sum(ways, axis=0), 0.0) if ways else None
+
+
+def _way(axis: Float64s, degrees: float) -> FoldWay | None:
+    """A way with evenly spaced poses; None where it is too short for one."""
+    if degrees < _LEAST_TURN or not axis.any():
+        return None
+    count = max(1, int(np.ceil(degrees / _STEP - 1e-6)))
+    x, y, z = axis.tolist()
+    return FoldWay((x, y, z), tuple((degrees * np.arange(1, count + 1) / count).tolist()))
+
+
+def _swing_axis(rotations: Floats) -> Float64s | None:
+    """The axis in rest axes, across the bone, of the largest swing; None below `_LEAST_TURN`."""
+    q = np.asarray(rotations, np.float64).reshape(-1, 4)
+    q = np.where(q[:, :1] < 0.0, -q, q)
+    w, x, y, z = q.T
+    axes = np.stack((w * x - y * z, w * z + x * y), axis=1)  # of the swing that follows the twist
+    sizes = 2.0 * np.arctan2(np.hypot(x, z), np.hypot(w, y))
+    row = int(sizes.argmax())
+    if np.degrees(sizes[row]) < _LEAST_TURN:
+        return None
+    across = unit_or(axes[row], 0.0)
+    return np.array((across[0], 0.0, across[1]))
+
+
+def _angle(one: Floats, other: Floats) -> float:
+    """The angle between two vectors, degrees."""
+    sine = float(np.linalg.norm(np.cross(one, other)))
+    return float(np.degrees(np.arctan2(sine, float(np.dot(one, other)))))

@@ -1,0 +1,590 @@
+"""Solves the folds of a character: finds joints, solves, proves and keeps them.
+
+All meshes of a character are one skin, at rest as its armature gets it. Nothing is posed in the
+scene: `core.deform` gives the base in each pose.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+from bpy.types import Depsgraph, Object
+
+from ..analysis.flesh.measures import SkinFigures, SkinMeasures
+from ..analysis.flesh.region import FleshRegion
+from ..analysis.flesh.solving import KeptPose, SolvedFolds, solve_folds
+from ..analysis.folding_joints import (
+    FoldingJoint,
+    FoldWay,
+    FoundJoints,
+    folding_joints,
+    mirrored_way,
+    way_matrices,
+)
+from ..analysis.mirror_map import mirrored_bones, partners_by_position
+from ..analysis.seams import seam_points
+from ..arrays import Float64s, Indices, Int64s
+from ..core.influences import Influences
+from ..core.limb_joints import SkinAtRest
+from ..core.pose import Pose
+from ..core.skeleton import Skeleton
+from ..core.vectors import extent, transformed_points
+from ..errors import UserError
+from ..scene.binding.binding import Binding
+from ..scene.binding.kept_shapes import digest_of_shapes
+from ..scene.binding.layers import LayeredSkin, Layers, joined_surface
+from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
+from ..scene.blender.rigging import rig_of
+from ..scene.blender.surface_tree import SurfaceTree
+from ..scene.settings.object_settings import Settings, settings_of
+from ..session.character import character_of
+from ..session.status import status_of
+from ..steps import Progress, part_of, with_progress
+from ..wording import counted, listed
+from .motion import known_motion
+from .shape_editing import ShapeEditing, joints_with_shapes
+
+# A joint stays where one of its figures gets better by this part, and stretch is at most so many
+# times that of the base.
+_BETTER, _MOST_STRETCH = 0.1, 1.15
+# How far the base of a joint may be from the mirror image of the other one's, in parts of the size.
+_ALIKE = 2e-4
+# Of ways that mirror each other: between their axes, and between their angles, degrees.
+_SAME_AXIS, _SAME_ANGLE = 1e-3, 0.1
+
+STOPPED = "Stopped. The joints that are finished keep their shapes."
+NOT_BETTER = "{bone}: solved, its skin is no better than before, so it stays as it was"
+MORE_CROSSINGS = "{bone}: solved, its skin crosses itself more than before, so it stays as it was"
+
+
+@dataclass(frozen=True)
+class FoldFigures:
+    """The skin round a joint in all poses that were looked at.
+
+    Attributes:
+        crossings: pairs of triangles that cross, of all poses together.
+        between: those of them in the poses half way between two that are kept.
+        volume_error: the mean difference of the volume from that at rest, in parts of it.
+        stretch: the largest 99th percentile of the lengths of edges, in parts of those at rest.
+        roughness: the mean of the root mean squares of changed angles between faces, degrees.
+    """
+
+    crossings: int
+    between: int
+    volume_error: float
+    stretch: float
+    roughness: float
+
+    @classmethod
+    def of(cls, figures: Sequence[SkinFigures], is_between: Sequence[bool]) -> FoldFigures:
+        """The figures of several poses as one."""
+        crossings = [each.crossings for each in figures]
+        return cls(
+            sum(crossings),
+            sum(n for n, between in zip(crossings, is_between, strict=True) if between),
+            float(np.mean([abs(each.volume - 1.0) for each in figures])),
+            max(each.stretch for each in figures),
+            float(np.mean([each.roughness for each in figures])),
+        )
+
+
+@dataclass(frozen=True)
+class SolvedJointReport:
+    """A joint that was solved.
+
+    Attributes:
+        bone: behind it.
+        poses: how many are kept.
+        before, after: the base, and with the solved shapes as they are played.
+        seconds: that it took.
+        mirrored: the bone of the other side whose shapes these are; empty: its own.
+    """
+
+    bone: str
+    poses: int
+    before: FoldFigures
+    after: FoldFigures
+    seconds: float
+    mirrored: str = ""
+
+    def sentence(self) -> str:
+        """The figures in a line."""
+        before, after = self.before, self.after
+        return (
+            f"{self.bone}: {counted(self.poses, 'pose')}, crossings {before.crossings} to "
+            f"{after.crossings}, volume off by {before.volume_error:.1%} to "
+            f"{after.volume_error:.1%}, stretch {before.stretch:.2f} to {after.stretch:.2f}"
+        )
+
+
+@dataclass(frozen=True)
+class FoldsReport:
+    """What *Solve Folds* has done to a character.
+
+    Attributes:
+        character: the name of its armature.
+        object_names: of its meshes.
+        solved: the joints that have shapes now.
+        left_out: by bone, why a joint has none.
+        seconds: that it took.
+    """
+
+    character: str
+    object_names: tuple[str, ...]
+    solved: tuple[SolvedJointReport, ...]
+    left_out: dict[str, str]
+    seconds: float
+
+    def sentence(self) -> str:
+        """In a line."""
+        before = sum(each.before.crossings for each in self.solved)
+        after = sum(each.after.crossings for each in self.solved)
+        joints = counted(len(self.solved), "joint")
+        text = (
+            f"{self.character}: solved {joints} in {self.seconds:.0f} s, crossings {before} to "
+            f"{after}."
+        )
+        return text + (f" Left out: {listed(list(self.left_out))}." if self.left_out else "")
+
+    def details(self) -> list[str]:
+        """Joint by joint."""
+        return [each.sentence() for each in self.solved] + list(self.left_out.values())
+
+
+@dataclass
+class _Mesh:
+    """A mesh of the character while its folds are solved.
+
+    Attributes:
+        start: its first vertex among those of all meshes.
+        base: what it was read as, without shapes.
+    """
+
+    editing: ShapeEditing
+    start: int
+    base: Binding
+
+    @property
+    def rows(self) -> slice:
+        """Its vertices among those of all meshes."""
+        return slice(self.start, self.start + self.base.vertex_count)
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """The meshes of a character as one skin of n points: vertices at a seam are one.
+
+    Attributes:
+        point_of_vertex: shape (v,), of the vertices of all meshes.
+        vertices: shape (n,), one vertex of each point.
+        skin: of the points, as painted.
+        triangles: shape (t, 3), points; those of the skin that is solved.
+        layers: what lies on that skin and follows it; None with one mesh.
+    """
+
+    meshes: list[_Mesh]
+    skeleton: Skeleton
+    point_of_vertex: Indices
+    vertices: Indices
+    skin: SkinAtRest
+    triangles: Int64s
+    layers: Layers | None
+
+    @classmethod
+    def of(cls, objects: Sequence[Object], depsgraph: Depsgraph, *, anew: bool) -> _Body:
+        """Read meshes; UserError names those whose shapes cannot be changed.
+
+        Args:
+            anew: of `ShapeEditing.of`.
+        """
+        editings, refused = list[ShapeEditing](), list[str]()
+        for obj in objects:
+            try:
+                editings.append(ShapeEditing.of(obj, depsgraph, anew=anew))
+            except UserError as error:
+                refused.append(str(error))
+        if refused:
+            raise UserError(" ".join(refused))
+        meshes, start = list[_Mesh](), 0
+        for editing in editings:
+            meshes.append(_Mesh(editing, start, replace(editing.binding, solved=None)))
+            start += editing.binding.vertex_count
+        parts = [mesh.editing.binding.part for mesh in meshes]
+        points = seam_points([part.seam_mesh for part in parts])
+        vertices = np.unique(points, return_index=True)[1]
+        painted = Influences.joined([part.painted for part in parts]).at(vertices)
+        first = editings[0]
+        binding, settings = first.binding, first.settings
+        positions = np.concatenate([part.positions for part in parts])[vertices]
+        skin = SkinAtRest(
+            positions,
+            painted,
+            binding.skeleton,
+            settings.limb_axis,
+            sides=binding.bone_sides,
+            kinds=binding.kinds_of(settings.bone_kinds),
+        )
+        triangles = np.concatenate(
+            [points[part.triangles + mesh.start] for part, mesh in zip(parts, meshes, strict=True)]
+        )
+        layers = None
+        if len(parts) > 1:
+            surface = joined_surface([part.seam_mesh for part in parts])
+            influences = Influences.joined([part.influences for part in parts])
+            layers = Layers.of(LayeredSkin.of(parts, surface, influences.at(surface.vertices)))
+            above = np.zeros(len(vertices), np.bool_)
+            above[layers.points] = True
+            triangles = triangles[~above[triangles].any(axis=1)]
+        of_points = points, vertices, skin, _outward(positions, triangles)
+        return cls(meshes, binding.skeleton, *of_points, layers)
+
+    def base(self, matrices: Float64s) -> Float64s:
+        """Where the base has the points in a pose of the bones, (B, 4, 4): shape (n, 3)."""
+        rows = matrices[self.skeleton.bone_of_row]
+        found = np.empty((len(self.point_of_vertex), 3))
+        for mesh in self.meshes:
+            found[mesh.rows] = _posed(mesh, Pose.from_matrices(rows, self.skeleton))
+        return found[self.vertices]
+
+    def played(
+        self, base: Float64s, matrices: Float64s, editings: Sequence[ShapeEditing]
+    ) -> Float64s:
+        """The base with the shapes of the meshes as they act in a pose."""
+        pose = Pose.from_matrices(matrices[self.skeleton.bone_of_row], self.skeleton)
+        moved = np.zeros((len(self.point_of_vertex), 3))
+        for mesh, editing in zip(self.meshes, editings, strict=True):
+            vertices, ways = editing.shapes().displacements(pose)
+            moved[mesh.start + vertices] = ways
+        return base + moved[self.vertices]
+
+    def everywhere(self, points: Indices, offsets: Float64s) -> Float64s:
+        """Offsets (m, 3) of points on all points, those that lie on them too: shape (n, 3)."""
+        found = np.zeros((len(self.vertices), 3))
+        found[points] = offsets
+        if self.layers is not None:
+            above, layers = self.layers.points, self.layers
+            lies = layers.meshes >= 0
+            carried = (found[layers.corners] * layers.shares[:, :, None]).sum(axis=1)
+            found[above[lies]] = carried[lies]
+        return found
+
+
+def _posed(mesh: _Mesh, pose: Pose) -> Float64s:
+    """The base of a mesh in a pose, armature space."""
+    deformer = PosedDeformer(mesh.base, mesh.editing.settings, pose, mesh.base.object_to_armature)
+    return transformed_points(mesh.base.object_to_armature, deformer(mesh.base.rest))
+
+
+def _outward(positions: Float64s, triangles: Int64s) -> Int64s:
+    """Triangles that face outward: all turned round where they enclose less than nothing."""
+    a, b, c = (positions - positions.mean(axis=0))[triangles].swapaxes(0, 1)
+    volume = float((a * np.cross(b, c)).sum())
+    return triangles if volume >= 0.0 else np.ascontiguousarray(triangles[:, ::-1])
+
+
+def solve_character_folds(
+    obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None = None, *, again: bool = False
+) -> Generator[Progress, None, FoldsReport]:
+    """Solve the joints of the character that an object is a mesh of; each that is finished stays.
+
+    Args:
+        bones: at whose heads joints are solved; None: all that fold. Their shapes from before go,
+            those that name other joints besides, too.
+        again: solve those of them that have shapes already. Shapes for another method, or for
+            another number of vertices, go.
+
+    Yields:
+        progress. Closed in between, it keeps the joints that are finished.
+
+    Raises:
+        UserError: a mesh cannot be written, a bone is not there, or nothing folds; nothing has
+            changed.
+    """
+    start = time.perf_counter()
+    yield Progress(0.0, "Read the character")
+    work = _Work.of(obj, depsgraph, bones, again=again)
+    try:
+        yield from work.run()
+    finally:
+        work.keep()
+    left_out = {work.name(bone): reason for bone, reason in work.left_out.items()}
+    names = rig_of(obj).name, tuple(mesh.editing.obj.name_full for mesh in work.body.meshes)
+    return FoldsReport(*names, tuple(work.solved), left_out, time.perf_counter() - start)
+
+
+class _Work:
+    """The joints of a character while they are solved.
+
+    Attributes:
+        solved: reports of those that are finished.
+        left_out: reasons, by bone.
+    """
+
+    def __init__(self, body: _Body, found: FoundJoints) -> None:
+        self.body, self._found = body, found
+        self.solved = list[SolvedJointReport]()
+        self.left_out = dict(found.left_out)
+        # Of the joint that was solved last: that of the other side comes next.
+        self._last: tuple[int, list[_SolvedWay]] | None = None
+        skeleton = body.skeleton
+        self._partners = mirrored_bones(skeleton.heads, skeleton.tails)
+        self._points: Indices | None = None
+
+    @classmethod
+    def of(
+        cls, obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None, *, again: bool
+    ) -> _Work:
+        objects = [mesh.obj for mesh in character_of(cast("Object", obj.original)).meshes]
+        if again:
+            known = {bone for each in objects for bone in joints_with_shapes(each)}
+            bones = sorted(known if bones is None else known.intersection(bones))
+            if not bones:
+                raise UserError(f"{obj.name} has no solved shapes to solve again.")
+        body = _Body.of(objects, depsgraph, anew=again)
+        names = body.skeleton.names
+        if unknown := sorted(set(bones or ()).difference(names)):
+            raise UserError(f"{rig_of(obj).name} has no bone {listed(unknown)}.")
+        editing = body.meshes[0].editing
+        skin = editing.binding.skin(editing.settings)
+        wanted = None if bones is None else [names.index(bone) for bone in bones]
+        found = folding_joints(skin, known_motion(rig_of(obj), body.skeleton), wanted)
+        if not found.joints:
+            reasons = list(found.left_out.values())
+            raise UserError(
+                f"{reasons[0]}."
+                if reasons
+                else f"No joint of {rig_of(obj).name} folds. Select the bones at "
+                "whose heads it does."
+            )
+        return cls(body, found)
+
+    def name(self, bone: int) -> str:
+        """The name of a bone."""
+        return self.body.skeleton.names[bone]
+
+    def run(self) -> Generator[Progress, None, None]:
+        """Solve all joints, one after the other."""
+        joints = self._in_pairs()
+        sizes = [sum(len(way.degrees) for way in joint.ways) for joint in joints]
+        lengths = np.array(sizes) / sum(sizes)
+        starts = np.cumsum(lengths) - lengths
+        each = zip(joints, starts.tolist(), lengths.tolist(), strict=True)
+        for joint, start, length in each:
+            steps = self._solve(joint)
+            doing = f"Solve {self.name(joint.bone)}"
+            stoppable = not self.solved
+            try:
+                yield from with_progress(steps, doing, start, length, stoppable=stoppable)
+            except UserError as error:
+                self.left_out[joint.bone] = str(error).rstrip(".")
+
+    def _in_pairs(self) -> list[FoldingJoint]:
+        """The joints, each followed by that of the other side."""
+        left = {joint.bone: joint for joint in self._found.joints}
+        found = list[FoldingJoint]()
+        for joint in self._found.joints:
+            for bone in (joint.bone, int(self._partners[joint.bone])):
+                if bone in left:
+                    found.append(left.pop(bone))
+        return found
+
+    def keep(self) -> None:
+        """Write what is finished."""
+        if self.solved:
+            for mesh in self.body.meshes:
+                if mesh.editing.blocks != list(mesh.editing.base.blocks):
+                    text = _solved_from(mesh.base, mesh.editing.settings)
+                    settings_of(mesh.editing.obj).solved_from = text
+                    mesh.editing.keep()
+
+    def _solve(self, joint: FoldingJoint) -> Generator[float, None, None]:
+        begin, name = time.perf_counter(), self.name(joint.bone)
+        mirrored = self._mirrored(joint)
+        if mirrored is not None:
+            ways = mirrored
+        else:
+            ways = list[_SolvedWay]()
+            for number, way in enumerate(joint.ways):
+                steps = self._solve_way(joint.bone, way)
+                part = 0.95 / len(joint.ways)
+                found = yield from part_of(steps, number * part, part)
+                ways.append(found)
+        editings = [_copied(mesh.editing) for mesh in self.body.meshes]
+        self._add(joint, ways, editings)
+        yield 0.96
+        before, after = self._figures(joint.bone, ways, editings)
+        self._last = joint.bone, ways
+        if (reason := _refusal(name, before, after)) is not None:
+            self.left_out[joint.bone] = reason
+            return
+        for mesh, editing in zip(self.body.meshes, editings, strict=True):
+            mesh.editing = editing
+        other = "" if mirrored is None else self.name(int(self._partners[joint.bone]))
+        poses, seconds = sum(len(way.matrices) for way in ways), time.perf_counter() - begin
+        self.solved.append(SolvedJointReport(name, poses, before, after, seconds, other))
+
+    def _solve_way(self, bone: int, way: FoldWay) -> Generator[float, None, _SolvedWay]:
+        """Solve the poses of a way."""
+        poses = _Poses.of(self.body, bone, way)
+        kept = [
+            KeptPose(degrees / way.degrees[-1], base)
+            for degrees, base in zip(way.degrees, poses.bases, strict=True)
+        ]
+        body = self.body
+        end = Pose.from_matrices(poses.matrices[-1][body.skeleton.bone_of_row], body.skeleton)
+        found: SolvedFolds = yield from solve_folds(
+            body.skin, body.triangles, [bone], end, kept, SurfaceTree
+        )
+        offsets = [body.everywhere(found.vertices, each) for each in found.offsets]
+        return _SolvedWay(way, poses.matrices, poses.bases, offsets)
+
+    def _mirrored(self, joint: FoldingJoint) -> list[_SolvedWay] | None:
+        """The ways of the other side's joint on this side; None where the sides differ."""
+        if self._last is None or self._last[0] != int(self._partners[joint.bone]):
+            return None
+        solved = self._last[1]
+        if self._points is None:
+            positions = self.body.skin.positions
+            self._points = partners_by_position(positions, _ALIKE * extent(positions))
+        partners, flip = self._points, np.array((-1.0, 1.0, 1.0))
+        size = extent(self.body.skin.positions)
+        ways, left = list[_SolvedWay](), list(solved)
+        for way in joint.ways:
+            image = mirrored_way(way)
+            match = next((each for each in left if _are_same(each.way, image)), None)
+            if match is None:
+                return None
+            left.remove(match)
+            poses = _Poses.of(self.body, joint.bone, way)
+            offsets = list[Float64s]()
+            for base, other, offset in zip(poses.bases, match.bases, match.offsets, strict=True):
+                moved = np.flatnonzero(np.abs(offset).max(axis=1) > 0.0)
+                images = partners[moved]
+                if (images < 0).any():
+                    return None
+                if np.abs(base[images] - other[moved] * flip).max(initial=0.0) > _ALIKE * size:
+                    return None
+                here = np.zeros_like(offset)
+                here[images] = offset[moved] * flip
+                offsets.append(here)
+            ways.append(_SolvedWay(way, poses.matrices, poses.bases, offsets))
+        return ways
+
+    def _add(
+        self, joint: FoldingJoint, ways: Sequence[_SolvedWay], editings: Sequence[ShapeEditing]
+    ) -> None:
+        """Give the meshes the shapes of a joint, in the place of those that it had."""
+        name, points = self.name(joint.bone), self.body.point_of_vertex
+        rows = self.body.skeleton.bone_of_row
+        moved = np.zeros(len(self.body.vertices), np.bool_)
+        for way in ways:
+            for offset in way.offsets:
+                moved |= offset.any(axis=1)
+        for mesh, editing in zip(self.body.meshes, editings, strict=True):
+            editing.clear(name)
+            own = points[mesh.rows]
+            if not moved[own].any():
+                continue
+            back = np.linalg.inv(mesh.base.object_to_armature[:3, :3])
+            depsgraph = editing.depsgraph
+            evaluated = editing.obj.evaluated_get(depsgraph)
+            armature = rig_of(editing.obj).evaluated_get(depsgraph)
+            for way in ways:
+                for matrices, offset in zip(way.matrices, way.offsets, strict=True):
+                    now = evaluate(
+                        mesh.base, editing.settings, evaluated, armature, matrices=matrices[rows]
+                    )
+                    wanted = now.astype(np.float64) + offset[own] @ back.T
+                    kind = "HINGE" if joint.hinge else "BALL"
+                    editing.add([name], wanted, kind, matrices[rows])
+
+    def _figures(
+        self, bone: int, ways: Sequence[_SolvedWay], editings: Sequence[ShapeEditing]
+    ) -> tuple[FoldFigures, FoldFigures]:
+        """The skin round a joint as it was, and as it is played, in kept poses and between them."""
+        body = self.body
+        region = FleshRegion.of(body.skin, body.triangles, [bone])
+        measures = SkinMeasures(region, SurfaceTree)
+        before, after, is_between = list[SkinFigures](), list[SkinFigures](), list[bool]()
+        for way in ways:
+            degrees = (0.0, *way.way.degrees)
+            middles = [0.5 * (a + b) for a, b in pairwise(degrees)]
+            between = [way_matrices(body.skin, bone, way.way, each) for each in middles]
+            bases = [*way.bases, *map(body.base, between)]
+            for number, (matrices, base) in enumerate(
+                zip([*way.matrices, *between], bases, strict=True)
+            ):
+                played = body.played(base, matrices, editings)
+                before.append(measures.of(base[region.vertices]))
+                after.append(measures.of(played[region.vertices]))
+                is_between.append(number >= len(way.matrices))
+        return FoldFigures.of(before, is_between), FoldFigures.of(after, is_between)
+
+
+@dataclass(frozen=True, eq=False)
+class _Poses:
+    """The poses of a way: matrices (B, 4, 4) each, and the base (n, 3) in each."""
+
+    matrices: list[Float64s]
+    bases: list[Float64s]
+
+    @classmethod
+    def of(cls, body: _Body, bone: int, way: FoldWay) -> _Poses:
+        matrices = [way_matrices(body.skin, bone, way, each) for each in way.degrees]
+        return cls(matrices, [body.base(each) for each in matrices])
+
+
+@dataclass(frozen=True, eq=False)
+class _SolvedWay:
+    """A way with its poses and the offsets of all points, (n, 3), armature space, in each."""
+
+    way: FoldWay
+    matrices: list[Float64s]
+    bases: list[Float64s]
+    offsets: list[Float64s]
+
+
+def are_old(obj: Object) -> bool:
+    """Whether something has changed since the folds of an enabled mesh were solved; cheap."""
+    binding, solved_from = status_of(obj).binding, settings_of(obj).solved_from
+    if binding is None or not solved_from or not digest_of_shapes(obj):
+        return False
+    return _solved_from(binding, Settings.of(obj)) != solved_from
+
+
+def _solved_from(binding: Binding, settings: Settings) -> str:
+    """The mesh, the weights that act, the bones at rest and the method, as a text to compare."""
+    content = binding.content
+    method, bones = settings.acting_method, binding.bones_at_rest
+    return f"{content['vertices']} {content['weights']} {bones} {method}"
+
+
+def _copied(editing: ShapeEditing) -> ShapeEditing:
+    """The same shapes, to be changed by themselves."""
+    lists = {"names": list(editing.names), "joints": list(editing.joints)}
+    return replace(editing, **lists, blocks=list(editing.blocks))
+
+
+def _are_same(one: FoldWay, other: FoldWay) -> bool:
+    if len(one.degrees) != len(other.degrees):
+        return False
+    apart = np.abs(np.subtract(one.axis, other.axis)).max()
+    angles = np.abs(np.subtract(one.degrees, other.degrees)).max()
+    return bool(apart < _SAME_AXIS and angles < _SAME_ANGLE)
+
+
+def _refusal(bone: str, before: FoldFigures, after: FoldFigures) -> str | None:
+    """Why a solved joint does not stay, or None."""
+    if after.crossings > before.crossings:
+        return MORE_CROSSINGS.format(bone=bone)
+    names = ("crossings", "volume_error", "stretch", "roughness")
+    pairs = [(getattr(before, name), getattr(after, name)) for name in names]
+    better = any(old > 0.0 and new <= (1.0 - _BETTER) * old for old, new in pairs)
+    if not better or after.stretch > _MOST_STRETCH * before.stretch:
+        return NOT_BETTER.format(bone=bone)
+    return None

@@ -1,0 +1,290 @@
+"""*Solve Folds*: which joints, which way, solved from what is read, proved as it is played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import bpy
+import numpy as np
+import pytest
+from mathutils.bvhtree import BVHTree
+from numpy.typing import NDArray
+
+from dq_compensation import api
+from dq_compensation.analysis.folding_joints import (
+    NO_DIRECTION,
+    NO_SKIN,
+    FoldingJoint,
+    KnownMotion,
+    folding_joints,
+)
+from dq_compensation.core.limb_joints import SkinAtRest
+from dq_compensation.errors import UserError
+from dq_compensation.folds.character_folds import FoldsReport, are_old
+from dq_compensation.folds.motion import known_motion
+from dq_compensation.lifecycle.following import binding_with_current_softness
+from dq_compensation.scene.settings.object_settings import Settings
+from human.model import Rig, build_human
+from tests.blender.enabled_scenes import select
+from tests.blender.solved_scenes import pose
+from tests.kept_files import new_file
+from tests.limb import build_limb
+from tests.rigify_human import new_file_with_rigify_human
+
+pytestmark = pytest.mark.usefixtures("addon")
+Pair = tuple[bpy.types.Object, bpy.types.Object]
+ELBOW = "Lower"
+
+
+@pytest.fixture
+def limb() -> Pair:
+    """A straight limb, enabled, at rest; its bones bend about their Z."""
+    new_file()
+    obj, armature = build_limb()
+    api.enable(obj)
+    return obj, armature
+
+
+def limit(armature: bpy.types.Object, degrees: float) -> None:
+    """Let elbow and wrist bend so far, about their Z: few poses are solved."""
+    for name in (ELBOW, "Hand"):
+        bone = armature.pose.bones[name]
+        bone.use_ik_limit_z, bone.ik_min_z, bone.ik_max_z = True, 0.0, np.radians(degrees)
+        bone.lock_ik_x = True
+
+
+def bend(armature: bpy.types.Object, degrees: float) -> None:
+    pose(armature, Lower=degrees)
+
+
+def skin_of(obj: bpy.types.Object) -> SkinAtRest:
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    return binding_with_current_softness(obj, depsgraph).skin(Settings.of(obj))
+
+
+def elbow_way(obj: bpy.types.Object, known: KnownMotion) -> tuple[NDArray[np.float64], float]:
+    """The axis of the elbow in the bone's rest axes, and how far it bends."""
+    skin = skin_of(obj)
+    bone = skin.skeleton.names.index(ELBOW)
+    (joint,) = folding_joints(skin, known, [bone]).joints
+    (way,) = joint.ways
+    return np.array(way.axis) @ skin.skeleton.rest[bone, :3, :3], way.degrees[-1]
+
+
+def crossings(obj: bpy.types.Object) -> int:
+    """Pairs of triangles of the mesh as Blender shows it that cross and share no vertex."""
+    evaluated = obj.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    mesh = evaluated.data
+    mesh.calc_loop_triangles()
+    triangles = np.array([each.vertices[:] for each in mesh.loop_triangles])
+    places = np.array([vertex.co[:] for vertex in mesh.vertices])
+    tree = BVHTree.FromPolygons(places.tolist(), triangles.tolist(), all_triangles=True)
+    pairs = np.array(tree.overlap(tree), np.int64).reshape(-1, 2)
+    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    both = triangles[pairs[:, 0]][:, :, None] == triangles[pairs[:, 1]][:, None]
+    return int(np.count_nonzero(~both.any(axis=(1, 2))))
+
+
+def test_a_joint_that_shows_no_direction_is_left_out(limb: Pair) -> None:
+    obj, _ = limb
+    with pytest.raises(UserError) as error:
+        api.solve_folds(obj, [ELBOW])
+    assert str(error.value) == f"{NO_DIRECTION.format(bone=ELBOW)}."
+    assert api.solved_shapes(obj) == []
+    with pytest.raises(UserError, match="no bone Knee"):
+        api.solve_folds(obj, ["Knee"])
+    with pytest.raises(UserError, match="no bone moves skin before it"):
+        api.solve_folds(obj, ["Upper"])
+
+
+def test_the_tube_is_solved_as_it_is_bent_and_plays_without_crossings(limb: Pair) -> None:
+    """Stored poses are free of crossings; between them there are fewer than a tenth."""
+    obj, armature = limb
+    bend(armature, 30)
+    before = [tuple(bone.rotation_euler) for bone in armature.pose.bones]
+    report = api.solve_folds(obj, [ELBOW])
+    assert isinstance(report, FoldsReport)
+    assert [tuple(bone.rotation_euler) for bone in armature.pose.bones] == before
+    (solved,) = report.solved
+    assert (solved.bone, report.left_out) == (ELBOW, {})
+    assert solved.before.crossings > 0
+    assert solved.after.crossings == solved.after.between
+    assert solved.after.between < 0.1 * solved.before.between
+    assert solved.after.volume_error < solved.before.volume_error
+    angles = [shape.poses[0].angle for shape in api.solved_shapes(obj)]
+    assert angles == pytest.approx([35.0, 70.0, 105.0, 140.0], abs=1e-3)
+    for angle in angles:
+        bend(armature, angle)
+        assert crossings(obj) == 0
+        api.change_settings(obj, shapes_left_out=ELBOW)
+        without = crossings(obj)
+        api.change_settings(obj, shapes_left_out="")
+    assert without > 0
+
+
+def test_limits_come_before_actions_and_these_before_the_pose(limb: Pair) -> None:
+    obj, armature = limb
+    skeleton, bone = skin_of(obj).skeleton, armature.pose.bones[ELBOW]
+    bend(armature, -40)
+    axis, end = elbow_way(obj, known_motion(armature, skeleton))
+    assert axis == pytest.approx((0.0, 0.0, -1.0), abs=1e-6)
+    assert end == pytest.approx(140.0)
+    bone.rotation_euler = (0.0, 0.0, 1.0)
+    bone.keyframe_insert("rotation_euler", frame=5)
+    bone.rotation_euler = (0.0, 0.0, 0.0)
+    bone.keyframe_insert("rotation_euler", frame=1)
+    bend(armature, -40)
+    axis, _ = elbow_way(obj, known_motion(armature, skeleton))
+    assert axis == pytest.approx((0.0, 0.0, 1.0), abs=1e-6)
+    limit = bone.constraints.new("LIMIT_ROTATION")
+    limit.owner_space, limit.use_limit_x, limit.use_limit_z = "LOCAL", True, True
+    limit.min_x, limit.max_x, limit.min_z, limit.max_z = -1.5, 0.1, 0.0, 0.0
+    axis, end = elbow_way(obj, known_motion(armature, skeleton))
+    assert axis == pytest.approx((-1.0, 0.0, 0.0), abs=1e-6)
+    assert end == pytest.approx(np.degrees(1.5))
+    bone.constraints.remove(limit)
+    control = armature.pose.bones["Hand"]
+    control.use_ik_limit_x, control.ik_min_x, control.ik_max_x = True, -0.1, 1.2
+    control.lock_ik_z = True
+    follow = bone.constraints.new("COPY_ROTATION")
+    follow.target, follow.subtarget = armature, "Hand"
+    axis, end = elbow_way(obj, known_motion(armature, skeleton))
+    assert axis == pytest.approx((1.0, 0.0, 0.0), abs=1e-6)
+    assert end == pytest.approx(np.degrees(1.2))
+
+
+# What folds on the human of each rig, on the left; its right has the same.
+HUMAN: dict[Rig, tuple[str, dict[str, int]]] = {
+    "default": (
+        ".L",
+        {"upperarm01": 6, "lowerarm01": 1, "wrist": 2, "upperleg01": 5, "lowerleg01": 1},
+    ),
+    "game_engine": ("_l", {"upperarm": 6, "lowerarm": 1, "hand": 2, "thigh": 5, "calf": 1}),
+}
+
+
+def joints_of_human(rig: Rig) -> Iterator[tuple[str, FoldingJoint]]:
+    new_file()
+    obj, _ = build_human(rig)
+    skin = skin_of(obj)
+    found = folding_joints(skin, KnownMotion())
+    assert not found.left_out
+    names = skin.skeleton.names
+    yield from ((names[joint.bone], joint) for joint in found.joints)
+
+
+@pytest.mark.parametrize("rig", HUMAN)
+def test_the_joints_of_the_human_are_found_from_its_limbs(rig: Rig) -> None:
+    """Hinges bend as the human's do: digits inward, the shin back, the forearm forward."""
+    ending, expected = HUMAN[rig]
+    found = dict(joints_of_human(rig))
+    left = {
+        name.removesuffix(ending): each for name, each in found.items() if name.endswith(ending)
+    }
+    assert 2 * len(left) == len(found)
+    digits = {name: each for name, each in left.items() if name not in expected}
+    assert {name: len(each.ways) for name, each in left.items() if name in expected} == expected
+    assert len(digits) == 14
+    assert all(each.hinge and len(each.ways) == 1 for each in digits.values())
+    knee, elbow = (left[list(expected)[row]].ways[0] for row in (4, 1))
+    # It faces -Y: what hangs swings back about X, and the forearm forward about -X.
+    assert knee.axis[0] > 0.95
+    assert elbow.axis[0] < -0.7
+    assert knee.degrees[-1] == pytest.approx(127.0, abs=2.0)
+    for way in (knee, elbow):
+        steps = np.diff((0.0, *way.degrees))
+        assert steps == pytest.approx(np.full(len(steps), steps[0]))
+        assert steps[0] <= 45.0
+
+
+def test_controls_and_halves_of_limbs_do_not_fold() -> None:
+    """Rigify: bones that deform, with two for each limb; the joint is found between the halves."""
+    obj, armature = new_file_with_rigify_human()
+    skin = skin_of(obj)
+    names = skin.skeleton.names
+    found = folding_joints(skin, known_motion(armature, skin.skeleton))
+    left = {names[joint.bone] for joint in found.joints if names[joint.bone].endswith(".L")}
+    assert {"DEF-upper_arm.L", "DEF-forearm.L", "DEF-hand.L", "DEF-thigh.L", "DEF-shin.L"} <= left
+    assert all(name.startswith("DEF-") for name in left)
+    assert not [name for name in left if name.endswith(".001.L") or ".L." in name]
+    control = names.index("upper_arm_fk.L")
+    (reason,) = folding_joints(skin, KnownMotion(), [control]).left_out.values()
+    assert reason == NO_SKIN.format(bone="upper_arm_fk.L")
+
+
+def test_what_is_finished_stays_when_it_is_stopped(limb: Pair) -> None:
+    obj, armature = limb
+    limit(armature, 45)
+
+    def stop(share: float, doing: str) -> None:
+        if doing.endswith("Hand") and share > 0.6:
+            raise KeyError(doing)
+
+    with pytest.raises(KeyError):
+        api.solve_folds(obj, progress=stop)
+    assert {shape.poses[0].bone for shape in api.solved_shapes(obj)} == {ELBOW}
+
+
+def test_operators_solve_again_and_remove(limb: Pair) -> None:
+    obj, armature = limb
+    limit(armature, 45)
+    select(obj)
+    assert not bpy.ops.dqc.remove_solved.poll()
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in armature.pose.bones:
+        chosen = bone if hasattr(bone, "select") else bone.bone
+        chosen.select = bone.name == ELBOW
+    assert bpy.ops.dqc.solve_folds() == {"FINISHED"}
+    first = api.solved_shapes(obj)
+    assert {shape.poses[0].bone for shape in first} == {ELBOW}
+    assert not are_old(obj)
+    obj.vertex_groups["Upper"].add(range(380, 420), 0.7, "REPLACE")
+    obj.data.update_tag()
+    bpy.context.view_layer.update()
+    assert are_old(obj)
+    assert bpy.ops.dqc.solve_folds_again() == {"FINISHED"}
+    again = api.solved_shapes(obj)
+    assert not are_old(obj)
+    assert [shape.poses for shape in again] == [shape.poses for shape in first]
+    assert [shape.largest for shape in again] != [shape.largest for shape in first]
+    api.change_settings(obj, method="LINEAR")
+    assert are_old(obj)
+    assert bpy.ops.dqc.solve_folds_again() == {"FINISHED"}
+    assert all(shape.acts for shape in api.solved_shapes(obj))
+    assert not are_old(obj)
+    assert bpy.ops.dqc.remove_solved() == {"FINISHED"}
+    assert api.solved_shapes(obj) == []
+
+
+@pytest.mark.parametrize("bone", ["lowerleg01.L", "lowerarm01.L"])
+def test_joints_of_the_human_play_without_crossings(bone: str) -> None:
+    """None in stored poses, and fewer than a tenth of the base's between them."""
+    new_file()
+    obj, _ = build_human("default")
+    api.enable(obj)
+    report = api.solve_folds(obj, [bone])
+    assert isinstance(report, FoldsReport)
+    (solved,) = report.solved
+    assert solved.after.crossings == solved.after.between
+    assert solved.after.between <= 0.1 * solved.before.between
+    assert solved.after.stretch <= 1.15 * solved.before.stretch
+    assert solved.after.volume_error < solved.before.volume_error
+
+
+def test_the_other_side_gets_the_mirrored_shapes() -> None:
+    new_file()
+    obj, _ = build_human("default")
+    api.enable(obj)
+    report = api.solve_folds(obj, ["finger3-2.L", "finger3-2.R"])
+    assert isinstance(report, FoldsReport)
+    assert [(each.bone, each.mirrored) for each in report.solved] == [
+        ("finger3-2.L", ""),
+        ("finger3-2.R", "finger3-2.L"),
+    ]
+    for each in report.solved:
+        assert each.after.crossings == 0
+        assert each.after.stretch <= 1.15 * each.before.stretch
+    sizes = [shape.largest for shape in api.solved_shapes(obj)]
+    half = len(sizes) // 2
+    assert sizes[:half] == pytest.approx(sizes[half:], rel=1e-3)
