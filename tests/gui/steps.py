@@ -32,6 +32,7 @@ from steps_tools import (
     soften,
     softness,
     softness_and_twist,
+    solve_folds,
     twist,
 )
 
@@ -59,6 +60,7 @@ STEPS: tuple[StepFunction, ...] = (
     bake_to_bones,
     by_example,
     sculpt,
+    solve_folds,
     gpu_display,
     play_take,
     save,

@@ -432,6 +432,40 @@ def sculpt(step: Step) -> Wait:
     step.expect_changed(shaped, before, "The example changes the elbow", 0.001)
 
 
+def solve_folds(step: Step) -> Wait:
+    """Click Solve Folds with the forearm selected: the bent elbow folds; Remove Solved; undo."""
+    window = step.window
+    yield from step.enable()
+    yield from window.open_panel('page="by_example"')
+    rig = step.rig
+    rig.hide_set(False)
+    with bpy.context.temp_override(window=window.window):
+        bpy.context.view_layer.objects.active = rig
+        rig.select_set(True)
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="DESELECT")
+        bone = rig.pose.bones[ELBOW]
+        (bone if hasattr(bone, "select") else bone.bone).select = True
+    window.area.spaces.active.overlay.show_overlays = False
+    before, shown = (yield from step.look("Before")), step.positions()
+    yield from window.press("dqc.solve_folds")
+    yield from window.wait_until(
+        lambda: step.settings.solved_shapes is not None, "Nothing has been solved."
+    )
+    yield from window.wait(40)
+    solved = yield from step.look("Solved")
+    step.expect_changed(solved, before, "The elbow folds", 0.001)
+    farthest = float(np.linalg.norm(step.positions() - shown, axis=1).max())
+    step.expect(0.002 < farthest < 0.05, f"vertices go up to {1000.0 * farthest:.1f} mm elsewhere")
+    yield from window.press("dqc.remove_solved", 0.75)
+    step.expect(step.settings.solved_shapes is None, "Remove Solved removes them")
+    step.expect_same((yield from step.look("Removed")), before, "Removed")
+    yield from step.undo(
+        lambda: step.settings.solved_shapes is not None, "Ctrl Z brings the shapes back"
+    )
+    step.expect_same((yield from step.look("After Ctrl Z")), solved, "Undone")
+
+
 def empty_view(step: Step) -> Generator[None, None, Picture]:
     """The view without the character, and from now on without overlays.
 
