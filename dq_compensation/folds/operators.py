@@ -34,9 +34,11 @@ _reports: dict[int, tuple[str, str]] = {}
 
 
 def _meshes(context: Context) -> list[Object]:
-    """The meshes of the active character."""
+    """The meshes of the active character; what is not enabled is alone."""
     obj = active_character(context)
-    return [] if obj is None else [mesh.obj for mesh in character_of(obj).meshes]
+    if obj is None or not is_enabled(obj):
+        return [] if obj is None else [obj]
+    return [mesh.obj for mesh in character_of(obj).meshes]
 
 
 def _selected_bones(context: Context) -> list[str] | None:

@@ -18,11 +18,13 @@ from dq_compensation.painting.compensation_weights import ensure_group
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.mesh import VertexGroupWeights, read_weights
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
+from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
 from dq_compensation.scene.vertex_groups import PAINTED, kept_record, write_groups
 from human.poses import rotation
 from tests.blender.conftest import Human
 from tests.blender.enabled_scenes import enable, select
 from tests.blender.scene_builders import add_mesh, evaluated_positions, link, save_and_open
+from tests.replaced_functions import replace_everywhere
 from tests.setup_check.plant_weight_transition import cylinder
 
 # Weights are float32, and each is written once.
@@ -255,7 +257,15 @@ def test_a_shirt_follows_its_body(addon: None, human: Human) -> None:
     assert [each.body for each in reports] == [body.name, ""]
     for name, turn in turns.items():
         assert _skin_outside(human, shirt, turn) <= before[name], name
-    # Softened afterwards it gets the same.
+
+
+def test_a_shirt_that_is_softened_after_its_body_gets_the_same(
+    addon: None, human: Human, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no joint acts less: what the test of them finds for both, the body has already."""
+    replace_everywhere(monkeypatch, soft_weights_are_proved, lambda: False)
+    body, shirt = human.mesh_object, _shirt_of(human)
+    api.soften_weights([shirt, body], body=body.name)
     together = matrix_of(shirt)
     api.restore_weights(shirt)
     api.soften_weights(shirt, body=body.name)
