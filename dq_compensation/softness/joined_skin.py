@@ -365,8 +365,14 @@ class JoinedSkin:
         """Shape (B,), the bone that each bone turns with; -1 for none."""
         return parents_at_joints(with_limbs(self._points, use_mesh_joints=True))
 
-    def less_soft(self, row: int, soft: SoftWeights, softness: JointStrengths) -> SoftWeights:
-        """The new weights of a mesh where some joints are less soft; seams with fixed ones stay."""
+    def less_soft(
+        self, row: int, soft: SoftWeights, softness: JointStrengths, most: int
+    ) -> SoftWeights:
+        """The new weights of a mesh where some joints are less soft; seams with fixed ones stay.
+
+        Args:
+            most: influences of a vertex: between two sets of weights there are more of them.
+        """
         if all(value == 1.0 for _, value in softness):
             return soft
         between = softness_between(softness, self.parents_at_joints)
@@ -378,7 +384,7 @@ class JoinedSkin:
             points = self.surface.point_of_vertex[soft.vertices + begin]
             seams = np.flatnonzero(np.isin(points, self.fixed[0]))
             found = found.with_rows(seams, whole.at(seams))
-        return SoftWeights(soft.vertices, found.bones, found.weights)
+        return SoftWeights(soft.vertices, found.bones, found.weights).cut(most)
 
     def _of_mesh(self, row: int, soft: SoftWeights) -> SoftWeights:
         """The new weights of one mesh."""
@@ -491,6 +497,6 @@ def softened_together(
     proved = {each.bone: each.softness for each in less or ()}
     for row, each in enumerate(found):
         chosen = proved | dict(() if joints is None else joints[row])
-        soft = joined.less_soft(row, each.soft, tuple(sorted(chosen.items())))
+        soft = joined.less_soft(row, each.soft, tuple(sorted(chosen.items())), most)
         found[row] = replace(each, soft=soft, less_soft=less)
     return found
