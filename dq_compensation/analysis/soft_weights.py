@@ -300,11 +300,19 @@ class SoftWeights:
     bones: Int32s
     weights: Float32s
 
-    def cut(self, most: int) -> SoftWeights:
-        """With so many influences of a vertex at most, `cut_weights`, and none too weak to see."""
+    def cut(self, most: int, limbs: Integers | None = None) -> SoftWeights:
+        """With so many influences of a vertex at most, `cut_weights`, and none too weak to see.
+
+        Args:
+            limbs: shape (B,), the limb of each bone: so many limbs at most. None: bones.
+        """
         falling = np.argsort(-self.weights, axis=1, kind="stable")
-        weights = cut_weights(np.take_along_axis(self.weights, falling, 1), most)
         bones = np.take_along_axis(self.bones, falling, 1)
+        weights = np.take_along_axis(self.weights, falling, 1)
+        if limbs is None:
+            weights = cut_weights(weights, most)
+        else:
+            weights = _cut_limbs(Influences(bones, weights), most, limbs)
         return SoftWeights(self.vertices, bones, _seen(weights))
 
 

@@ -371,7 +371,7 @@ class JoinedSkin:
         """The new weights of a mesh where some joints are less soft; seams with fixed ones stay.
 
         Args:
-            most: influences of a vertex: between two sets of weights there are more of them.
+            most: limbs that a vertex follows: between two sets of weights there are more.
         """
         if all(value == 1.0 for _, value in softness):
             return soft
@@ -384,7 +384,7 @@ class JoinedSkin:
             points = self.surface.point_of_vertex[soft.vertices + begin]
             seams = np.flatnonzero(np.isin(points, self.fixed[0]))
             found = found.with_rows(seams, whole.at(seams))
-        return SoftWeights(soft.vertices, found.bones, found.weights).cut(most)
+        return SoftWeights(soft.vertices, found.bones, found.weights).cut(most, self.limbs)
 
     def _of_mesh(self, row: int, soft: SoftWeights) -> SoftWeights:
         """The new weights of one mesh."""
