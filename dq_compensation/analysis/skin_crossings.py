@@ -54,7 +54,7 @@ class CrossingSkin:
             rest: shape (n, 3).
         """
         pairs = overlaps(rest, triangles, None)
-        pairs = pairs[~_share_places(places[triangles], pairs)]
+        pairs = pairs[~share_corners(places[triangles], pairs)]
         touched = np.zeros(int(places.max(initial=-1)) + 1, np.bool_)
         touched[places[triangles[pairs]]] = True
         known = touched[places[triangles]].any(axis=1)
@@ -101,10 +101,10 @@ class CrossingSkin:
         pairs = pairs[~self.known[pairs].all(axis=1)]
         ways = self.centres[pairs[:, 0]] - self.centres[pairs[:, 1]]
         pairs = pairs[np.einsum("ki,ki->k", ways, ways) < self.apart**2]
-        return int(np.count_nonzero(~_share_places(self.places[self.triangles], pairs)))
+        return int(np.count_nonzero(~share_corners(self.places[self.triangles], pairs)))
 
 
-def _share_places(places: Indices, pairs: Indices) -> Booleans:
+def share_corners(places: Integers, pairs: Indices) -> Booleans:
     """Shape (k,), the pairs of triangles that have a corner in common.
 
     Args:

@@ -40,7 +40,7 @@ from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.binding.layers import LayeredSkin, Layers, joined_surface
 from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
 from ..scene.blender.rigging import rig_of
-from ..scene.blender.surface_tree import SurfaceTree
+from ..scene.blender.triangle_trees import SurfaceTree
 from ..scene.settings.object_settings import Settings, settings_of
 from ..session.character import character_of
 from ..session.status import status_of

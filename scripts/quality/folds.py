@@ -34,7 +34,7 @@ from dq_compensation.analysis.flesh.solving import KeptPose, SolvedReport, solve
 from dq_compensation.analysis.flesh.way import WayToPose
 from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
-from dq_compensation.scene.blender.surface_tree import SurfaceTree
+from dq_compensation.scene.blender.triangle_trees import SurfaceTree
 from dq_compensation.steps import run_through
 from environments import PROJECT
 from human.model import build_human

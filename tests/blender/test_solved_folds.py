@@ -25,7 +25,7 @@ from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.errors import UserError
-from dq_compensation.scene.blender.surface_tree import SurfaceTree
+from dq_compensation.scene.blender.triangle_trees import SurfaceTree
 from dq_compensation.steps import run_through
 from human.poses import rotation
 from quality.body import triangles_of

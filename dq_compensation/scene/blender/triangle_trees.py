@@ -1,11 +1,12 @@
-"""Trees of triangles: Blender finds what is near, and what crosses."""
+"""Trees of triangles, apart: by Blender, what is near and what crosses; solvers are NumPy only."""
 
 from __future__ import annotations
 
 import numpy as np
 from mathutils.bvhtree import BVHTree
 
-from ...arrays import Floats, Indices, Integers
+from ...analysis.skin_crossings import share_corners
+from ...arrays import Float64s, Floats, Indices, Integers
 
 
 def overlapping_triangles(
@@ -21,9 +22,7 @@ def overlapping_triangles(
     if not len(triangles) or (others is not None and not len(others)):
         return np.zeros((0, 2), np.intp)
     tree = tree_of(positions, triangles)
-    other = tree if others is None else tree_of(positions, others)
-    pairs = np.array(tree.overlap(other), np.intp).reshape(-1, 2)
-    return pairs if others is not None else pairs[pairs[:, 0] < pairs[:, 1]]
+    return _overlaps(tree, None if others is None else tree_of(positions, others))
 
 
 def tree_of(positions: Floats, triangles: Integers) -> BVHTree:
@@ -32,3 +31,29 @@ def tree_of(positions: Floats, triangles: Integers) -> BVHTree:
     is_used[triangles] = True
     corners = (np.cumsum(is_used) - 1)[triangles]
     return BVHTree.FromPolygons(positions[is_used].tolist(), corners.tolist(), all_triangles=True)
+
+
+def _overlaps(tree: BVHTree, other: BVHTree | None = None) -> Indices:
+    """Pairs of triangles (k, 2) of two trees that cross; of one, each once, the lower row first."""
+    pairs = np.array(tree.overlap(other or tree), np.intp).reshape(-1, 2)
+    return pairs if other is not None else pairs[pairs[:, 0] < pairs[:, 1]]
+
+
+class SurfaceTree:
+    """`analysis.flesh.surface_search.SurfaceSearch`, for positions (n, 3) and triangles (t, 3)."""
+
+    def __init__(self, positions: Floats, triangles: Integers) -> None:
+        self._triangles = np.asarray(triangles)
+        self._tree = tree_of(positions, self._triangles)
+
+    def nearest(self, points: Floats) -> tuple[Float64s, Indices]:
+        """The nearest places (m, 3), and their triangles (m,)."""
+        find = self._tree.find_nearest
+        found = [find(point) for point in points.tolist()]
+        places = np.array([each[0] for each in found], np.float64).reshape(-1, 3)
+        return places, np.array([each[2] for each in found], np.intp)
+
+    def crossings(self) -> Indices:
+        """The pairs of triangles that cross and share no vertex, (k, 2), lower index first."""
+        pairs = _overlaps(self._tree)
+        return pairs[~share_corners(self._triangles, pairs)]
