@@ -28,6 +28,7 @@ from demos.before_after import (
 from demos.closeups import Framing
 from demos.drawing import font
 from dq_compensation import api
+from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.scene.binding.bind import bind
 from environments import PROJECT
 from human.model import Rig, build_human
@@ -87,15 +88,20 @@ def sheet(
     return page
 
 
-def main() -> int:
-    start = time.monotonic()
+def lit_human() -> tuple[bpy.types.Object, bpy.types.Object, Skeleton]:
+    """The human with Preserve Volume, its armature and skeleton, in a file with light."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dq_compensation.register()
     body, rig = build_human(RIG)
     light(body)
     armature = cast("bpy.types.ArmatureModifier", body.modifiers["Armature"])
     armature.use_deform_preserve_volume = True
-    skeleton = bind(body, bpy.context.evaluated_depsgraph_get()).skeleton
+    return body, rig, bind(body, bpy.context.evaluated_depsgraph_get()).skeleton
+
+
+def main() -> int:
+    start = time.monotonic()
+    body, rig, skeleton = lit_human()
     wanted = close_ups()
     rows = [pictures(wanted, rig, skeleton)]
     api.soften_weights(body)

@@ -8,18 +8,12 @@ It writes `docs/solved.jpg`: look at it before it is committed.
 from __future__ import annotations
 
 import time
-from typing import cast
 
-import bpy
-
-import dq_compensation
-from demos.before_after import light, pictures
+from demos.before_after import pictures
 from demos.closeups import Framing
-from demos.softened import RIG, sheet
+from demos.softened import lit_human, sheet
 from dq_compensation import api
-from dq_compensation.scene.binding.bind import bind
 from environments import PROJECT
-from human.model import build_human
 from human.poses import NamedPose, rotation
 from leaving import leave
 
@@ -37,13 +31,7 @@ CLOSE_UPS = (
 
 def main() -> int:
     start = time.monotonic()
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    dq_compensation.register()
-    body, rig = build_human(RIG)
-    light(body)
-    armature = cast("bpy.types.ArmatureModifier", body.modifiers["Armature"])
-    armature.use_deform_preserve_volume = True
-    skeleton = bind(body, bpy.context.evaluated_depsgraph_get()).skeleton
+    body, rig, skeleton = lit_human()
     wanted = [
         (label, NamedPose(label, joint, parent, {joint: rotation(degrees)}), framing)
         for label, joint, parent, degrees, framing in CLOSE_UPS
