@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
-from math import pi
 from operator import add
 
-from ...core.solved_shapes import FADE, OFF_PLANE, TURNED_ROUND
 from ..attribute_names import (
     BONE_GROWTH,
     BONE_TURN,
@@ -26,6 +24,7 @@ from ..attribute_names import (
     numbered,
 )
 from ..solved_points import HEADER_POINTS, POSE_POINTS, SHAPE_POINTS
+from .hat_nodes import hat_weight
 from .node_values import (
     Cloud,
     Field,
@@ -178,24 +177,8 @@ def _listed_poses(build: TreeBuilder, held: Geometry, palette: Geometry, header:
     def at(number: int) -> Vector:
         return held.sample(build.position, first + float(HEADER_POINTS + number))
 
-    before, behind, hinge = at(0).components()
-    limb, toward = at(1), at(2)
+    before, behind, kind = at(0).components()
     turn = build.attribute(BONE_TURN, Rotation)
-    end, back = palette.sample(turn, behind), palette.sample(turn, before).inverted()
-    between = back.after(end)
-    seen = between.rotate(limb)
-    x, y, z = seen.dot(limb), seen.dot(toward), seen.dot(limb.cross(toward))
-    bent = y.arctangent(x)
-    swung = y.times_plus(y, z * z).square_root().arctangent(x)
-    in_plane = x.times_plus(x, y * y).smooth_step(0.0, OFF_PLANE)
-    in_plane = in_plane * (pi - bent.absolute()).smooth_step(0.0, FADE)
-    angle, in_plane = build.choose(hinge, swung, bent), build.choose(hinge, 1.0, in_plane)
-
-    low, own, high = at(3).components()
-    hat = ((angle - low) / (own - low)).minimum((high - angle) / (high - own))
-    azimuth, below, above = at(4).components()
-    apart = (z.arctangent(y) - azimuth).wrapped(pi, -pi)
-    beside = 1.0 - (apart / above).maximum(apart / (below * -1.0))
-    fade = between.quaternion().w.absolute().smooth_step(0.0, TURNED_ROUND) * in_plane
-    weight = hat.clamped(0.0, 1.0) * beside.clamped(0.0, 1.0) * fade
+    bones = palette.sample(turn, before), palette.sample(turn, behind)
+    weight = hat_weight(build, bones, (at(1), at(2)), kind, (at(3), at(4)))
     return build.points(count).capture({"weight": weight})
