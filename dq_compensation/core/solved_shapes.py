@@ -227,6 +227,27 @@ class PoseHats:
         beside = 1.0 - np.maximum(apart / self.widths[:, 1], -apart / self.widths[:, 0])
         return np.clip(hats, 0.0, 1.0) * np.clip(beside, 0.0, 1.0) * fades
 
+    def acting_together(self, joint: int) -> Booleans:
+        """The sets of listed poses of a joint that act at once, shape (c, P).
+
+        Each pose acts in a box of angles and azimuths. Half way between the ends of boxes that
+        follow each other every set appears.
+        """
+        own = np.flatnonzero(self.joints == joint)
+        low, high = self.angles[own, 0], self.angles[own, 2]
+        angles = _half_ways(np.concatenate((low, high)))
+        acts = (angles[:, None] > low) & (angles[:, None] < high)
+        if not self.hinges[joint]:
+            ways, widths = self.azimuths[own], self.widths[own]
+            ends = np.mod(np.concatenate((ways - widths[:, 0], ways + widths[:, 1])), 2.0 * np.pi)
+            halves = _half_ways(np.append(ends, ends + 2.0 * np.pi))
+            apart = np.mod(halves[:, None] - ways + np.pi, 2.0 * np.pi) - np.pi
+            beside = (apart < widths[:, 1]) & (apart > -widths[:, 0])
+            acts = (acts[:, None] & beside[None]).reshape(-1, len(own))
+        found = np.zeros((len(acts), self.count), np.bool_)
+        found[:, own] = acts
+        return np.unique(found, axis=0)
+
     def turns(self, pose: Pose) -> tuple[Float64s, Float64s]:
         """The turn of each joint: unit quaternions (J, 4) and sizes (J,)."""
         before, behind = pose.rotations[self.before], pose.rotations[self.behind]
@@ -279,6 +300,12 @@ def spokes(ways: Floats, beside: float = 0.0) -> tuple[Indices, Float64s]:
     return numbers, np.minimum(np.stack((along - below, above - along), axis=1), WIDEST)
 
 
+def _half_ways(numbers: Float64s) -> Float64s:
+    """Half way between numbers that follow each other, without equal ones."""
+    ordered = np.unique(np.round(numbers, 9))
+    return 0.5 * (ordered[1:] + ordered[:-1])
+
+
 def _sum_of_rotations(first: Float64s, second: Float64s) -> Float64s:
     """The rotations half way between two, unit quaternions (m, 4) all."""
     signs = np.where(dots(first, second) < 0.0, -1.0, 1.0)
@@ -315,14 +342,13 @@ class ShapeBlock:
     offsets: Float32s
 
     def most_acting(self, hats: PoseHats) -> int:
-        """How many of its shapes act at once, at most: two poses of a hinge or of a spoke."""
-        most = 1
-        for joint in self.joints.tolist():
-            ways = hats.azimuths[hats.joints == joint]
-            _, counts = np.unique(ways, return_counts=True)
-            # Of a ball those of two neighbouring spokes; whichever they are.
-            most *= int(np.sort(counts.clip(max=2))[-2:].sum())
-        return min(most, len(self.poses))
+        """How many of its shapes act at once, at most, in any pose."""
+        together = np.ones((1, len(self.poses)), np.bool_)
+        for joint, rows in zip(self.joints.tolist(), self.poses.T, strict=True):
+            of_joint = hats.acting_together(joint)[:, rows]
+            both = together[:, None] & of_joint[None]
+            together = np.unique(both.reshape(-1, len(rows)), axis=0)
+        return max(1, int(together.sum(axis=1).max(initial=0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,10 +36,14 @@ from .node_values import (
     TreeBuilder,
     Vector,
     grouped,
+    grouped_again,
 )
 
 # Shapes that act less move no vertex that anyone could see: they are left out.
 _NOTHING = 1e-6
+# So many shapes are fetched in one group of nodes: Blender's time to link nodes grows with the
+# square of those in one tree.
+_FETCHED = 4
 
 
 def with_solved_shapes(
@@ -66,16 +70,24 @@ def with_solved_shapes(
     part = partial(_shapes, joints=counts.joints)
     of_shapes = (held, palette, poses, header, to_object)
     unsorted, shapes = grouped(build, "DQ Compensation shapes", part, *of_shapes)
-    moved = mesh
+    fetched = Cloud(shapes.geometry, {name: shapes.fields[name] for name in ("start", "weight")})
+    moved, group = mesh, None
     for slot, most in enumerate(counts.slots):
         first: Integer = build.attribute(numbered(SOLVED_FIRST, slot), Integer)
         row: Integer = build.attribute(numbered(SOLVED_ROW, slot), Integer)
+        fetch = held, fetched, row
         parts: list[Vector] = []
-        for number in range(most):
-            shape = first.plus(number) if number else first
-            start: Integer = shapes.at("start", shape)
-            offset: Vector = held.sample(build.position, start.plus(row))
-            parts.append(offset * shapes.at("weight", shape))
+        for number in range(0, most - most % _FETCHED, _FETCHED):
+            several = *fetch, first.plus(number) if number else first
+            if group is None:
+                part = partial(_sum_of_shapes, count=_FETCHED)
+                group = grouped(build, "DQ Compensation several shapes", part, *several)
+                parts.append(group)
+            else:
+                parts.append(grouped_again(build, group, *several))
+        if most % _FETCHED:
+            rest = first.plus(most - most % _FETCHED) if most > _FETCHED else first
+            parts.append(_sum_of_shapes(build, *fetch, rest, count=most % _FETCHED))
         turn: Matrix = shapes.at("turn", first)
         offset = turn.transform_direction(reduce(add, parts))
         if share is not None:
@@ -85,6 +97,19 @@ def with_solved_shapes(
         acts = unsorted.at("of_slot", build.constant(slot)) > _NOTHING
         moved = build.choose(acts, moved, with_slot)
     return build.choose(acting > _NOTHING, mesh, moved)
+
+
+def _sum_of_shapes(
+    build: TreeBuilder, held: Geometry, shapes: Cloud, row: Integer, first: Integer, *, count: int
+) -> Vector:
+    """The offsets of so many shapes of a block from `first` on, times their weights."""
+    parts: list[Vector] = []
+    for number in range(count):
+        shape = first.plus(number) if number else first
+        start: Integer = shapes.at("start", shape)
+        offset: Vector = held.sample(build.position, start.plus(row))
+        parts.append(offset * shapes.at("weight", shape))
+    return reduce(add, parts)
 
 
 def _shapes(
