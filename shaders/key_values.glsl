@@ -11,10 +11,13 @@
 //   0  (direction, 0)
 //   1  rotation
 //   2  and on: what its Gaussian adds to the weight of each pose, four to a texel.
+// With linear weights the falloff is above 0, the kind of the joint; rest has (side of the limb, 0) first,
+// and each pose the angles of its hat, then its azimuth and how far the hat reaches below and above it.
 
 #include "items.glsl"
 #include "quaternion.glsl"
 #include "palette.glsl"
+#include "pose_hats.glsl"
 
 vec4 example_texel(int place)
 {
@@ -27,10 +30,14 @@ float example_weight(int place, int pose)
   vec4 limb = example_texel(place + 1);
   int count = int(bone.z);
   int stride = 2 + ((count + 3) >> 2);
-  vec4 turned = bone_rotation(int(bone.x));
-  if (bone.y >= 0.0) {
-    turned = quaternion_product(quaternion_conjugate(bone_rotation(int(bone.y))), turned);
+  vec4 own = bone_rotation(int(bone.x));
+  vec4 parent = bone.y >= 0.0 ? bone_rotation(int(bone.y)) : vec4(1.0, 0.0, 0.0, 0.0);
+  if (limb.w > 0.0) {
+    int first = place + 2 + (pose + 1) * stride;
+    return hat_weight(parent, own, limb.xyz, example_texel(place + 2).xyz, limb.w,
+                      example_texel(first).xyz, example_texel(first + 1).xyz);
   }
+  vec4 turned = quaternion_product(quaternion_conjugate(parent), own);
   vec3 direction = rotate_vector(turned, limb.xyz);
   float found = 0.0;
   float sum = 0.0;

@@ -1,8 +1,8 @@
 // The weights of solved shapes, and the turns of their joints, in the pose of each instance
 // (dq_compensation/core/solved_shapes.py derives it). One invocation for each block of each instance.
 // Quaternions are (w, x, y, z).
-// listed_poses: five texels for each listed pose: (row of the pose before the joint, row behind it, 1 of a
-// hinge, 0), (limb, 0), (its side, 0), (angles of the hat, 0), (azimuth, how far its hat reaches below and
+// listed_poses: five texels for each listed pose: (row of the pose before the joint, row behind it, its
+// kind, 0), (limb, 0), (its side, 0), (angles of the hat, 0), (azimuth, how far its hat reaches below and
 // above, 0).
 // blocks: for each block (place of its weights, number K of shapes, number of joints, place of the
 // first of these texels) and, from there on, for each shape the rows of its listed poses, -1 for none.
@@ -12,8 +12,7 @@
 #include "items.glsl"
 #include "quaternion.glsl"
 #include "palette.glsl"
-
-const float PI = 3.14159265358979;
+#include "pose_hats.glsl"
 
 vec4 pose_texel(int row, int part)
 {
@@ -28,34 +27,8 @@ vec4 block_texel(int place)
 float pose_weight(int row)
 {
   vec4 joint = pose_texel(row, 0);
-  vec4 before = bone_rotation(int(joint.x));
-  vec4 behind = bone_rotation(int(joint.y));
-  vec3 limb = pose_texel(row, 1).xyz;
-  vec3 side = pose_texel(row, 2).xyz;
-  vec3 seen = rotate_vector(quaternion_conjugate(before), rotate_vector(behind, limb));
-  float x = dot(seen, limb);
-  float y = dot(seen, side);
-  float z = dot(seen, cross(limb, side));
-  float fade = smoothstep(0.0, TURNED_ROUND, abs(dot(before, behind)));
-  float angle;
-  float azimuth = 0.0;
-  if (joint.z != 0.0) {
-    angle = x != 0.0 || y != 0.0 ? atan(y, x) : 0.0;
-    fade *= smoothstep(0.0, OFF_PLANE, x * x + y * y) * smoothstep(0.0, FADE, PI - abs(angle));
-  }
-  else {
-    float across = length(vec2(y, z));
-    angle = atan(across, x);
-    azimuth = across > 0.0 ? atan(z, y) : 0.0;
-  }
-  vec3 angles = pose_texel(row, 3).xyz;
-  vec3 way = pose_texel(row, 4).xyz;
-  float hat = min((angle - angles.x) / (angles.y - angles.x),
-                  (angles.z - angle) / (angles.z - angles.y));
-  float apart = azimuth - way.x;
-  apart -= 2.0 * PI * floor(apart / (2.0 * PI) + 0.5);
-  float beside = 1.0 - max(apart / way.z, -apart / way.y);
-  return clamp(hat, 0.0, 1.0) * clamp(beside, 0.0, 1.0) * fade;
+  return hat_weight(bone_rotation(int(joint.x)), bone_rotation(int(joint.y)), pose_texel(row, 1).xyz,
+                    pose_texel(row, 2).xyz, joint.z, pose_texel(row, 3).xyz, pose_texel(row, 4).xyz);
 }
 
 #ifdef SCALED

@@ -3,7 +3,8 @@
 An example pose belongs to one bone. It remembers which way that bone pointed, seen from its parent,
 and how the surface should differ from the deformer's there. In between, Gaussian radial basis
 functions on the sphere of directions say how much of each example acts: all of it at its own pose,
-nothing at the others and at rest.
+nothing at the others and at rest. Where poses are in rows, hats that are linear in the angle can
+take their place: see `poses_in_rows`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from ..errors import UserError
 from .dual_quaternion import concatenate_quaternions, quaternion_conjugate
 from .influences import Influences
 from .pose import Pose
+from .poses_in_rows import BESIDE, ENOUGH, joint_in_rows
 from .skeleton import LimbAxis, Skeleton
+from .solved_shapes import PoseHats, SolvedJoint
 
 # Gaussian radial basis functions of how far apart poses are (Houska 2005, section 5.3).
 #
@@ -106,6 +110,11 @@ class ExampleError(UserError):
     """An example pose is not possible; the message names it and says what to do."""
 
 
+ExampleWeights = Literal["AUTO", "SMOOTH", "LINEAR"]
+"""How the examples of a bone blend. SMOOTH: Gaussians. LINEAR: hats, or Gaussians where poses are
+not in rows. AUTO: LINEAR where `ENOUGH` poses are in one row, else SMOOTH."""
+
+
 @dataclass(frozen=True, eq=False)
 class ExampleBone:
     """The example poses of one bone.
@@ -119,6 +128,7 @@ class ExampleBone:
             parent in each, in armature space: conj(q_parent) q_bone of the skinning transforms.
         sigma: width of the Gaussians, radians.
         twists: measure how far apart two poses are by the full rotation, not by the direction.
+        weights: how they blend.
     """
 
     bone: int
@@ -127,6 +137,23 @@ class ExampleBone:
     rotations: Floats
     sigma: float = SIGMA
     twists: bool = False
+    weights: ExampleWeights = "SMOOTH"
+
+    def joint(self, parent: int, limb: Floats) -> SolvedJoint | None:
+        """The joint whose hats are the weights; None where Gaussians are.
+
+        Args:
+            parent: of the bone; -1 of a root.
+            limb: shape (3,), unit, armature space; where the limb points at rest.
+        """
+        if self.weights == "SMOOTH":
+            return None
+        found = joint_in_rows(
+            self.bone, parent, limb, self.directions, self.rotations, rotates=self.twists
+        )
+        if found is None or (self.weights == "AUTO" and found[1] < ENOUGH):
+            return None
+        return found[0]
 
     def distances(self, directions: Floats, rotations: Floats) -> Floats:
         """Radians from given poses of the bone, shapes (m, 3) and (m, 4), to its examples: (m, P).
@@ -153,7 +180,11 @@ class ExamplePoses:
         falloff: shape (E, P + 1); -1 / sigma^2.
         solution: shape (E, P + 1, P); column p has the weights lambda that make
             sum_j lambda_j exp(falloff r_j^2) one at pose p and zero at rest and the other poses.
+            Of a bone with hats it picks the hat of pose p, which stands in the place of the
+            Gaussian.
         rows: shape (N,); where each pose is in the flattened (E, P).
+        hats: of the bones with linear weights, bone by bone.
+        linear: rising, the places of these bones among the E.
     """
 
     bones: Indices
@@ -166,6 +197,8 @@ class ExamplePoses:
     falloff: Floats
     solution: Floats
     rows: Indices
+    hats: PoseHats
+    linear: Indices
 
     @classmethod
     def of(
@@ -187,11 +220,15 @@ class ExamplePoses:
         directions = np.zeros((count, most + 1, 3))
         rotations = np.zeros((count, most + 1, 4))
         solution = np.zeros((count, most + 1, most))
+        joints: dict[int, SolvedJoint] = {}
         for place, each in enumerate(examples):
             size = len(each.names) + 1
             directions[place, 0], directions[place, 1:size] = limbs[place], each.directions
             rotations[place, 0], rotations[place, 1:size] = (1.0, 0.0, 0.0, 0.0), each.rotations
             coefficients = _solve(each, limbs[place], skeleton.names[each.bone])
+            joint = each.joint(int(parents[place]), limbs[place])
+            if joint is not None:
+                joints[place], coefficients = joint, np.eye(size)[:, 1:]
             solution[place, :size, : size - 1] = coefficients
         sizes = np.array([len(each.names) for each in examples], np.intp)
         return cls(
@@ -207,6 +244,8 @@ class ExamplePoses:
             ),
             solution,
             np.flatnonzero(np.arange(most) < sizes[:, None]),
+            PoseHats.of(list(joints.values()), BESIDE),
+            np.array(list(joints), np.intp),
         )
 
     @property
@@ -241,6 +280,8 @@ class ExamplePoses:
         apart *= apart
         apart *= tables.falloff
         near = np.exp(apart, out=apart)
+        if len(self.linear):
+            near.reshape(-1)[tables.hats] = self.hats.weights(pose)
         alphas = np.add.reduce(tables.solution * near[:, None, :], axis=0)
         np.maximum(alphas, 0.0, out=alphas)
         np.minimum(alphas, 1.0, out=alphas)
@@ -253,12 +294,14 @@ class ExamplePoses:
         bone, column = np.divmod(self.rows, max(most, 1))
         directions = np.einsum("ejr,rks,ek->sje", self.directions, _ROTATING, self.limbs)
         rotations = self.rotations.transpose(2, 1, 0) if self.twists.any() else None
+        of_hats = np.isin(bone, self.linear)
         return _Tables(
             np.ascontiguousarray(directions),
             None if rotations is None else np.ascontiguousarray(rotations),
             np.ascontiguousarray(self.falloff.T),
             np.ascontiguousarray(self.solution.transpose(1, 2, 0)),
             column * count + bone,
+            column[of_hats] * count + bone[of_hats] + count,
             bool(self.is_root.any()),
         )
 
@@ -276,6 +319,7 @@ class _Tables:
         falloff: shape (P + 1, E).
         solution: shape (P + 1, P, E).
         places: shape (N,); where each pose is in the flattened (P, E).
+        hats: where the poses of bones with hats are in the flattened (P + 1, E).
         any_root: whether a bone has no parent.
     """
 
@@ -284,6 +328,7 @@ class _Tables:
     falloff: Floats
     solution: Floats
     places: Indices
+    hats: Indices
     any_root: bool
 
 

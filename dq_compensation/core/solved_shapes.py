@@ -39,8 +39,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s
-from .dual_quaternion import matrices_from_quaternions, quaternion_conjugate, rotate_vectors
+from ..arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
+from .dual_quaternion import (
+    concatenate_quaternions,
+    matrices_from_quaternions,
+    quaternion_conjugate,
+    rotate_vectors,
+)
 from .pose import Pose
 from .vectors import dots, smooth_step, unit_or
 
@@ -53,6 +58,8 @@ FAR = 1e9
 FADE = np.radians(15.0)
 # |q_before . q_behind| up to which a joint fades: the cosine of half of 165 degrees.
 TURNED_ROUND = float(np.sin(FADE / 2.0))
+# How evaluators know the kinds of joints.
+BALL, HINGE, ROTATES = 1, 2, 3
 # Of a hinge, the squared part of the limb's direction in the plane of bending: 60 degrees off it.
 OFF_PLANE = 0.25
 
@@ -68,6 +75,8 @@ class SolvedJoint:
         hinge: whether it bends in one plane; else it is a ball.
         poses: azimuth and angle of each, radians. Of a hinge azimuths are 0 and angles have signs;
             of a ball angles are above 0.
+        rotates: of a hinge, whether its angle is that of the rotation about the third direction of
+            `frame`, wherever the limb points; so a bone can be listed that twists.
     """
 
     before: int
@@ -76,6 +85,7 @@ class SolvedJoint:
     toward: tuple[float, float, float]
     hinge: bool
     poses: tuple[tuple[float, float], ...]
+    rotates: bool = False
 
     @property
     def frame(self) -> Float64s:
@@ -95,11 +105,12 @@ class PoseHats:
     """The hats of P listed poses of J joints, laid out so that a pose takes few calls.
 
     Attributes:
-        before, behind: shape (J,), int32, the bones on either side. Whole bones, also where they
-            are bendy: automatic handles spread a bend over the segments of both, which point the
-            same way where they meet.
+        before, behind: shape (J,), int32, the bones on either side; -1 before the root stands for
+            the armature. Whole bones, also where they are bendy: automatic handles spread a bend
+            over the segments of both, which point the same way where they meet.
         frames: shape (J, 3, 3), `SolvedJoint.frame`.
         hinges: shape (J,), bool.
+        rotates: shape (J,), bool, `SolvedJoint.rotates`.
         joints: shape (P,), int32, whose pose each is.
         angles: shape (P, 3), radians: of the pose before, of the pose itself, of the pose behind;
             rising. Rest counts as a pose, +-FAR stands for none.
@@ -112,14 +123,20 @@ class PoseHats:
     behind: Int32s
     frames: Float64s
     hinges: Booleans
+    rotates: Booleans
     joints: Int32s
     angles: Float64s
     azimuths: Float64s
     widths: Float64s
 
     @classmethod
-    def of(cls, joints: Sequence[SolvedJoint]) -> PoseHats:
+    def of(cls, joints: Sequence[SolvedJoint], beside: float = 0.0) -> PoseHats:
         """The hats of joints, pose after pose, joint after joint.
+
+        Args:
+            beside: radians; azimuths of a ball that are no farther from the next one are on one
+                spoke. Each hat has its own azimuth and ends where the next spoke begins, so
+                weights stay exact at their poses and convex.
 
         Raises:
             ValueError: two poses of a joint, or a pose and rest, are one.
@@ -129,9 +146,10 @@ class PoseHats:
         for each in joints:
             poses = np.array(each.poses, np.float64).reshape(-1, 2)
             ways = np.zeros(len(poses)) if each.hinge else poses[:, 0]
-            angles.append(_neighbours(ways, poses[:, 1]))
+            numbers, gaps = spokes(ways, beside)
+            angles.append(_neighbours(numbers, poses[:, 1]))
             azimuths.append(ways)
-            widths.append(np.full((len(ways), 2), FAR) if each.hinge else _gaps(ways))
+            widths.append(np.full((len(ways), 2), FAR) if each.hinge else gaps)
         before = np.array([each.before for each in joints], np.int32)
         behind = np.array([each.behind for each in joints], np.int32)
         return cls(
@@ -139,6 +157,7 @@ class PoseHats:
             behind,
             np.array([each.frame for each in joints]).reshape(-1, 3, 3),
             np.array([each.hinge for each in joints], np.bool_),
+            np.array([each.rotates for each in joints], np.bool_),
             np.repeat(np.arange(len(joints), dtype=np.int32), counts),
             np.concatenate(angles),
             np.concatenate(azimuths),
@@ -150,17 +169,40 @@ class PoseHats:
         """The number of listed poses, P."""
         return len(self.joints)
 
+    @property
+    def kinds(self) -> Int32s:
+        """The kind of each joint for tables, shape (J,): `BALL`, `HINGE` or `ROTATES`."""
+        kinds = np.where(self.rotates, ROTATES, np.where(self.hinges, HINGE, BALL))
+        return kinds.astype(np.int32)
+
+    def _rotations(self, pose: Pose) -> tuple[Float64s, Float64s]:
+        """The rotations of the bones before and behind the joints, each of shape (J, 4)."""
+        before = pose.rotations[self.before]
+        before[self.before < 0] = (1.0, 0.0, 0.0, 0.0)
+        return before, pose.rotations[self.behind]
+
     def measured(self, pose: Pose) -> tuple[Float64s, Float64s, Float64s]:
-        """The angle, the azimuth and the fade of each joint in a pose, each of shape (J,).
+        """The angle, the azimuth and the fade of each joint in a pose, each of shape (J,)."""
+        return self._measured(*self._rotations(pose))
+
+    def _measured(self, before: Floats, behind: Floats) -> tuple[Float64s, Float64s, Float64s]:
+        """The angle, the azimuth and the fade of each joint, each of shape (J,).
 
         With d the direction of the limb as the bone before the joint sees it, and x, y, z its parts
         along the frame: of a hinge the angle of (x, y), of a ball that between (1, 0, 0) and d, and
-        the azimuth of (y, z).
+        the azimuth of (y, z). Where rotations count, (x, y) = (w^2 - s^2, 2 w s), with s the part
+        of conj(q_before) q_behind along the third direction.
+
+        Args:
+            before, behind: unit quaternions, shape (J, 4).
         """
-        before, behind = pose.rotations[self.before], pose.rotations[self.behind]
         seen = rotate_vectors(behind, self.frames[:, 0])
         seen = rotate_vectors(quaternion_conjugate(before), seen)
         x, y, z = np.einsum("jki,ji->kj", self.frames, seen)
+        if self.rotates.any():
+            between = concatenate_quaternions(quaternion_conjugate(before), behind)
+            w, s = between[:, 0], dots(between[:, 1:], self.frames[:, 2])
+            x, y = np.where(self.rotates, w * w - s * s, x), np.where(self.rotates, 2.0 * w * s, y)
         bent, swung = np.arctan2(y, x), np.arctan2(np.hypot(y, z), x)
         fades = smooth_step(np.abs(dots(before, behind)), 0.0, TURNED_ROUND)
         in_plane = smooth_step(x * x + y * y, 0.0, OFF_PLANE)
@@ -173,13 +215,38 @@ class PoseHats:
 
     def weights(self, pose: Pose) -> Float64s:
         """The weight of each listed pose in a pose, shape (P,), 0 to 1."""
-        angles, azimuths, fades = (each[self.joints] for each in self.measured(pose))
+        return self.weights_between(*self._rotations(pose))
+
+    def weights_between(self, before: Floats, behind: Floats) -> Float64s:
+        """The weight of each listed pose, shape (P,), for bones turned by quaternions (J, 4)."""
+        angles, azimuths, fades = (each[self.joints] for each in self._measured(before, behind))
         low, own, high = self.angles.T
         hats = np.minimum((angles - low) / (own - low), (high - angles) / (high - own))
         apart = azimuths - self.azimuths
         apart -= 2.0 * np.pi * np.round(apart / (2.0 * np.pi))
         beside = 1.0 - np.maximum(apart / self.widths[:, 1], -apart / self.widths[:, 0])
         return np.clip(hats, 0.0, 1.0) * np.clip(beside, 0.0, 1.0) * fades
+
+    def acting_together(self, joint: int) -> Booleans:
+        """The sets of listed poses of a joint that act at once, shape (c, P).
+
+        Each pose acts in a box of angles and azimuths. Half way between the ends of boxes that
+        follow each other every set appears.
+        """
+        own = np.flatnonzero(self.joints == joint)
+        low, high = self.angles[own, 0], self.angles[own, 2]
+        angles = _half_ways(np.concatenate((low, high)))
+        acts = (angles[:, None] > low) & (angles[:, None] < high)
+        if not self.hinges[joint]:
+            ways, widths = self.azimuths[own], self.widths[own]
+            ends = np.mod(np.concatenate((ways - widths[:, 0], ways + widths[:, 1])), 2.0 * np.pi)
+            halves = _half_ways(np.append(ends, ends + 2.0 * np.pi))
+            apart = np.mod(halves[:, None] - ways + np.pi, 2.0 * np.pi) - np.pi
+            beside = (apart < widths[:, 1]) & (apart > -widths[:, 0])
+            acts = (acts[:, None] & beside[None]).reshape(-1, len(own))
+        found = np.zeros((len(acts), self.count), np.bool_)
+        found[:, own] = acts
+        return np.unique(found, axis=0)
 
     def turns(self, pose: Pose) -> tuple[Float64s, Float64s]:
         """The turn of each joint: unit quaternions (J, 4) and sizes (J,)."""
@@ -191,11 +258,11 @@ class PoseHats:
         return _sum_of_rotations(before, behind), sizes
 
 
-def _neighbours(ways: Float64s, angles: Float64s) -> Float64s:
-    """The angles before, at and behind each of k poses with these azimuths: shape (k, 3)."""
+def _neighbours(numbers: Integers, angles: Float64s) -> Float64s:
+    """The angles before, at and behind each of k poses on these spokes: shape (k, 3)."""
     found = np.stack((np.full(len(angles), -FAR), angles, np.full(len(angles), FAR)), axis=1)
-    for way in np.unique(ways):
-        rows = np.flatnonzero(ways == way)
+    for number in np.unique(numbers):
+        rows = np.flatnonzero(numbers == number)
         stops = np.unique(np.append(angles[rows], 0.0))
         if len(stops) != len(rows) + 1:
             raise ValueError("PoseHats: two poses of a joint, or a pose and rest, are one")
@@ -205,13 +272,38 @@ def _neighbours(ways: Float64s, angles: Float64s) -> Float64s:
     return found
 
 
-def _gaps(ways: Float64s) -> Float64s:
-    """How far below and above the azimuth of each of k poses the next spoke is: shape (k, 2)."""
-    spokes = np.unique(ways)
-    gaps = np.diff(spokes, append=spokes[:1] + 2.0 * np.pi)
-    gaps = np.minimum(gaps, WIDEST)
-    place = np.searchsorted(spokes, ways)
-    return np.stack((gaps[place - 1], gaps[place]), axis=1)
+def spokes(ways: Floats, beside: float = 0.0) -> tuple[Indices, Float64s]:
+    """The spoke of each of k poses by its azimuth, and how far the spokes beside it are.
+
+    Args:
+        ways: shape (k,), radians.
+        beside: poses no farther than this from the next one are on one spoke.
+
+    Returns:
+        the numbers of the spokes, shape (k,), and how far below and above each azimuth the hat of
+        the pose ends, shape (k, 2): at the next spoke's, at most `WIDEST`.
+    """
+    if not len(ways):
+        return np.zeros(0, np.intp), np.zeros((0, 2))
+    round_once = np.mod(ways, 2.0 * np.pi)
+    ordered = np.sort(round_once)
+    first = ordered[np.argmax(np.diff(ordered, prepend=ordered[-1] - 2.0 * np.pi))]
+    along = np.mod(round_once - first, 2.0 * np.pi)
+    order = np.argsort(along, kind="stable")
+    begins = np.diff(along[order], prepend=along[order[:1]]) > beside
+    numbers = np.empty(len(ways), np.intp)
+    numbers[order] = np.cumsum(begins)
+    count = int(numbers.max()) + 1
+    ends = np.array([(along[numbers == n].min(), along[numbers == n].max()) for n in range(count)])
+    below = np.concatenate((ends[-1:, 1] - 2.0 * np.pi, ends[:-1, 1]))[numbers]
+    above = np.concatenate((ends[1:, 0], ends[:1, 0] + 2.0 * np.pi))[numbers]
+    return numbers, np.minimum(np.stack((along - below, above - along), axis=1), WIDEST)
+
+
+def _half_ways(numbers: Float64s) -> Float64s:
+    """Half way between numbers that follow each other, without equal ones."""
+    ordered = np.unique(np.round(numbers, 9))
+    return 0.5 * (ordered[1:] + ordered[:-1])
 
 
 def _sum_of_rotations(first: Float64s, second: Float64s) -> Float64s:
@@ -250,14 +342,13 @@ class ShapeBlock:
     offsets: Float32s
 
     def most_acting(self, hats: PoseHats) -> int:
-        """How many of its shapes act at once, at most: two poses of a hinge or of a spoke."""
-        most = 1
-        for joint in self.joints.tolist():
-            ways = hats.azimuths[hats.joints == joint]
-            _, counts = np.unique(ways, return_counts=True)
-            # Of a ball those of two neighbouring spokes; whichever they are.
-            most *= int(np.sort(counts.clip(max=2))[-2:].sum())
-        return min(most, len(self.poses))
+        """How many of its shapes act at once, at most, in any pose."""
+        together = np.ones((1, len(self.poses)), np.bool_)
+        for joint, rows in zip(self.joints.tolist(), self.poses.T, strict=True):
+            of_joint = hats.acting_together(joint)[:, rows]
+            both = together[:, None] & of_joint[None]
+            together = np.unique(both.reshape(-1, len(rows)), axis=0)
+        return max(1, int(together.sum(axis=1).max(initial=0)))
 
 
 @dataclass(frozen=True, eq=False)

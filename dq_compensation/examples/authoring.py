@@ -79,6 +79,8 @@ def bone_settings(obj: Object, bone: str) -> DQCompensationExampleBone:
             return known
     made = bones.add()
     made.name = bone
+    with writing_settings():
+        made.weights = "AUTO"
     return made
 
 
@@ -419,9 +421,12 @@ def _item_for(
         # Without a namespace such as mixamorig: all names of a list would begin alike.
         name, number = f"{bone.rpartition(':')[2]} {number}", number + 1
     known = [item for item in example_items(obj) if item.bone == bone]
-    sigma, twists = (known[0].sigma, known[0].twists) if known else (1.0, False)
     key = key_name(bone, name)
-    return ExampleItem(name, bone, key, direction, rotation, 1.0, sigma, twists)
+    made = ExampleItem(name, bone, key, direction, rotation, 1.0, 1.0, False, "AUTO")
+    if not known:
+        return made
+    sigma, twists, weights = known[0].sigma, known[0].twists, known[0].weights
+    return made._replace(sigma=sigma, twists=twists, weights=weights)
 
 
 # Mirrors example poses to the other side of the body: bones by their names, the shape by X.
@@ -470,6 +475,7 @@ def mirror_example(obj: Object, index: int, *, by_topology: bool = False) -> str
     written.made_on = examples[index].made_on
     source, target = bone_settings(obj, item.bone), bone_settings(obj, mirrored.bone)
     target.sigma, target.twists = source.sigma, source.twists
+    target.weights = source.weights
     target.support_kind = source.support_kind
     if source.support and not target.support:
         flipped = flipped_name(source.support)
@@ -540,24 +546,25 @@ _SEEN = 0.005
 _LOOK_AGAIN_AFTER = 0.3
 
 
-def _current_values(obj: Object, depsgraph: Depsgraph) -> tuple[float, ...]:
+def _current_values(obj: Object, depsgraph: Depsgraph) -> tuple[tuple[float, ...], frozenset[str]]:
     """The current weight of each example of an object, 0 to 1, in the order of the list.
 
     Without the factors that the artist gave: it says how near the pose is. -1 for an example that
-    cannot act; empty where nothing is known.
+    cannot act; empty where nothing is known. And the bones whose examples blend linearly.
     """
     binding, skinned = status_of(obj).binding, SkinnedObject(obj)
     if binding is None or len(binding.example_items) != len(skinned.settings.examples):
-        return ()
+        return (), frozenset()
     examples = binding.examples(skinned.settings.limb_axis)
     try:
         matrices = binding.pose_matrices(skinned.rig.evaluated_get(depsgraph))
         pose = Pose.from_matrices(matrices, binding.skeleton)
     except (BindingError, PoseError):
-        return ()
+        return (), frozenset()
+    bones = examples.poses.bones[examples.poses.linear].tolist()
     values = np.full(len(binding.example_items), -1.0)
     values[examples.items] = examples.poses.alphas(pose)
-    return tuple(values.tolist())
+    return tuple(values.tolist()), frozenset(binding.skeleton.names[bone] for bone in bones)
 
 
 def _deformed_by_example() -> list[bpy.types.Object]:
@@ -576,8 +583,11 @@ def look() -> bool:
     changed = False
     for obj in objects:
         status = status_of(obj)
-        values = _current_values(obj, depsgraph)
+        values, linear = _current_values(obj, depsgraph)
         known = status.example_values
+        if linear != status.linear_bones:
+            status.linear_bones = linear
+            changed = True
         if len(values) != len(known) or not np.allclose(values, known, rtol=0.0, atol=_SEEN):
             status.example_values = values
             changed = True

@@ -191,7 +191,13 @@ def _active_example(
     shared = settings.example_bones.get(item.bone)
     if shared is not None:
         column.label(text=shortened(context, item.bone, "All examples of "))
-        column.prop(shared, "sigma")
+        column.prop(shared, "weights")
+        linear = item.bone in status_of(obj).linear_bones
+        if shared.weights != "SMOOTH":
+            column.label(text="They blend linearly" if linear else "They blend smoothly")
+        row = column.row()
+        row.active = not linear
+        row.prop(shared, "sigma")
         column.prop(shared, "twists")
 
 

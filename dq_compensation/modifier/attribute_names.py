@@ -71,13 +71,18 @@ EXAMPLE_OFFSETS = f"{PREFIX}example_offsets"
 # Tables with a row for rest, then one for each pose of a bone, for every bone with examples: the
 # limb at rest; the direction; the palette rows of the bone and its parent, and the falloff; what
 # the row counts for the poses of its bone, three in each; and where rotations count for any bone,
-# the rotation, and 1 where it counts, 0 where the direction does.
+# the rotation, and 1 where it counts, 0 where the direction does. Where weights of any bone are
+# linear: the kind of its joint, 0 of a bone with Gaussians; the angles of the hat of the row; its
+# azimuth, and how far the hat reaches below and above it. Its direction is the side of the limb.
 EXAMPLE_LIMB = f"{PREFIX}example_limb"
 EXAMPLE_DIRECTION = f"{PREFIX}example_direction"
 EXAMPLE_BONES = f"{PREFIX}example_bones"
 EXAMPLE_SOLUTION = f"{PREFIX}example_solution"
 EXAMPLE_ROTATION = f"{PREFIX}example_rotation"
 EXAMPLE_TWISTS = f"{PREFIX}example_twists"
+EXAMPLE_KIND = f"{PREFIX}example_kind"
+EXAMPLE_ANGLES = f"{PREFIX}example_angles"
+EXAMPLE_WAY = f"{PREFIX}example_way"
 
 # Of the palette, row by row: of each bone its own axes at rest and where its first point is,
 PALETTE_REST = f"{PREFIX}palette_rest"
@@ -138,7 +143,7 @@ def numbered(name: str, number: int) -> str:
 
 
 # Bump it when trees or attributes of older versions of the add-on have to be made anew.
-TREE_VERSION = 37
+TREE_VERSION = 38
 
 Base = Literal["ARMATURE", "SOFT", "OWN"]
 """What the tree adds to. ARMATURE: the Armature modifier stays on, and the tree adds the offset of
@@ -163,12 +168,14 @@ class ExampleCounts:
         most: poses of one bone.
         reach: bones whose poses move one vertex, at most.
         twisting: whether full rotations count for any bone.
+        linear: whether any bone has linear weights.
     """
 
     bones: int
     most: int
     reach: int
     twisting: bool
+    linear: bool
 
     @classmethod
     def of(cls, examples: Examples, offsets: Float32s) -> ExampleCounts:
@@ -176,13 +183,13 @@ class ExampleCounts:
         poses = examples.poses
         bones, _, most = poses.solution.shape
         reach = int(examples.reached(offsets).sum(axis=0).max(initial=0))
-        return cls(bones, most, reach, bool(poses.twists.any()))
+        return cls(bones, most, reach, bool(poses.twists.any()), len(poses.linear) > 0)
 
     @property
     def key(self) -> str:
         """Their part in the key of a tree."""
-        twisting = " twisting" * self.twisting
-        return f" examples {self.bones} {self.most} {self.reach}{twisting}"
+        options = " twisting" * self.twisting + " linear" * self.linear
+        return f" examples {self.bones} {self.most} {self.reach}{options}"
 
     @property
     def threes(self) -> int:

@@ -5,7 +5,7 @@ It is a hidden mesh of points, and all it has are their positions: three numbers
 | points | what they are |
 |---|---|
 | 1 | how many poses are listed; how many shapes there are |
-| 5 for each listed pose | palette rows of the bones before and behind the joint, 1 of a hinge; |
+| 5 for each listed pose | palette rows of the bones before and behind the joint, its kind; |
 | | the limb; its side; the angles of the hat; the azimuth, and how far its hat reaches |
 | 3 for each shape | its block, its slot, the first of its offsets; |
 | | the rows of its poses, -1 for none; the fourth of them |
@@ -110,7 +110,7 @@ def _listed(solved: SolvedShapes, row_of_bone: Integers) -> Float64s:
     found = np.zeros((hats.count, POSE_POINTS, 3))
     found[:, 0, 0] = row_of_bone[hats.before[joint]]
     found[:, 0, 1] = row_of_bone[hats.behind[joint]]
-    found[:, 0, 2] = hats.hinges[joint]
+    found[:, 0, 2] = hats.kinds[joint]
     found[:, 1:3] = hats.frames[joint, :2]
     found[:, 3] = hats.angles
     found[:, 4, 0], found[:, 4, 1:] = hats.azimuths, hats.widths

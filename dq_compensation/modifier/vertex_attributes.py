@@ -8,16 +8,17 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Float32s, Float64s, Int32s, Integers
+from ..arrays import Float32s, Float64s, Floats, Int32s, Integers
 from ..core.compensation import PublishedCompensation
 from ..core.deform import Deformation
+from ..core.example_poses import ExamplePoses
 from ..core.influences import Influences
 from ..core.measured_joints import MeasuredJoints, distances_at_rest
 from ..core.skeleton import Skeleton
 from ..core.skinning import JointSets
 from ..core.swing_joints import SwingJoints
 from ..core.twist_limbs import TwistLimbs
-from ..core.vectors import transformed_points
+from ..core.vectors import places_in_rows, transformed_points
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import digest
 from ..scene.binding.shape_key_offsets import Examples
@@ -25,14 +26,17 @@ from ..scene.blender.mesh import mesh_of, write_attribute
 from ..scene.blender.own_objects import record_in
 from .attribute_names import (
     AMOUNT,
+    EXAMPLE_ANGLES,
     EXAMPLE_BONE,
     EXAMPLE_BONES,
     EXAMPLE_DIRECTION,
+    EXAMPLE_KIND,
     EXAMPLE_LIMB,
     EXAMPLE_OFFSETS,
     EXAMPLE_ROTATION,
     EXAMPLE_SOLUTION,
     EXAMPLE_TWISTS,
+    EXAMPLE_WAY,
     EXAMPLES_REACH,
     JOINT_DISTANCE,
     JOINT_ROWS,
@@ -85,11 +89,7 @@ def _example_tables(
     rows[:, :, 0] = row_of_bone[poses.bones][:, None]
     rows[:, :, 1] = np.where(poses.is_root, IDENTITY_ROW, row_of_bone[poses.parents])[:, None]
     rows[:, :, 2] = poses.falloff
-    tables = {
-        EXAMPLE_LIMB: np.repeat(poses.limbs, size, axis=0),
-        EXAMPLE_DIRECTION: poses.directions,
-        EXAMPLE_BONES: rows,
-    }
+    tables = {EXAMPLE_BONES: rows, **_blending_tables(poses)}
     if counts.twisting:
         exists = poses.rotations.any(axis=2, keepdims=True)
         tables[EXAMPLE_ROTATION] = np.where(exists, poses.rotations, (1.0, 0.0, 0.0, 0.0))
@@ -118,6 +118,25 @@ def _example_tables(
     for name, table in tables.items():
         values[name] = table.astype(np.float32).reshape(count * size, -1)
     return values
+
+
+def _blending_tables(poses: ExamplePoses) -> dict[str, Floats]:
+    """The tables of limbs and directions, or of hats, by bones and their rest and poses."""
+    count, size, _ = poses.solution.shape
+    limbs, directions = np.repeat(poses.limbs[:, None], size, axis=1), poses.directions.copy()
+    tables = {EXAMPLE_LIMB: limbs, EXAMPLE_DIRECTION: directions}
+    if not len(poses.linear):
+        return tables
+    hats, bone = poses.hats, poses.linear[poses.hats.joints]
+    row = places_in_rows(bone, np.bincount(bone, minlength=count)) + 1
+    limbs[poses.linear] = hats.frames[:, None, 0]
+    directions[poses.linear] = hats.frames[:, None, 1]
+    kinds, angles = np.zeros((count, size)), np.tile((-1.0, 0.0, 1.0), (count, size, 1))
+    ways = np.tile((0.0, 1.0, 1.0), (count, size, 1))
+    kinds[poses.linear] = hats.kinds[:, None]
+    angles[bone, row] = hats.angles
+    ways[bone, row] = np.column_stack((hats.azimuths, hats.widths))
+    return tables | {EXAMPLE_KIND: kinds, EXAMPLE_ANGLES: angles, EXAMPLE_WAY: ways}
 
 
 # Writes the attributes of a mesh that do not change with the pose, for the node trees.

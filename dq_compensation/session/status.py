@@ -68,6 +68,7 @@ class Status:
         twists: along which limbs twists are spread, sentences; empty where none is.
         example_values: how much of each example pose acts now, 0 to 1, in the order of the list;
             -1 for one that cannot act. Empty before the first look.
+        linear_bones: the bones whose example poses blend linearly.
         example_result: what came of the shape that was applied last, a sentence for the panel.
         key_values: shape (m,), the shape keys' values at the last check.
         signature: of the object and of its mesh, as `scene.binding.content` has them, at the last
@@ -94,6 +95,7 @@ class Status:
     notes: list[str] = field(default_factory=list)
     twists: str = ""
     example_values: tuple[float, ...] = ()
+    linear_bones: frozenset[str] = frozenset()
     example_result: str | None = None
     key_values: Float32s | None = None
     signature: tuple[int, int] = (0, 0)

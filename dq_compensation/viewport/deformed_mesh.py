@@ -342,7 +342,7 @@ def _example_rows(examples: ExamplePoses) -> tuple[Floats, Indices]:
     """Texels of `examples` in `key_values.glsl`, shape (t, 4); each bone's place in them, (E,)."""
     rows: list[Floats] = []
     places, place = np.zeros(len(examples.bones), np.intp), 0
-    most = examples.solution.shape[2]
+    most, hats, joints = examples.solution.shape[2], examples.hats, examples.linear.tolist()
     counts = np.bincount(examples.rows // max(most, 1), minlength=len(places))
     for bone, count in enumerate(counts.tolist()):
         weights = -(-count // 4)
@@ -356,6 +356,13 @@ def _example_rows(examples: ExamplePoses) -> tuple[Floats, Indices]:
         solution = points[:, 2:].reshape(count + 1, 4 * weights)
         solution[:, :count] = examples.solution[bone, : count + 1, :count]
         points[:, 2:] = solution.reshape(count + 1, weights, 4)
+        if bone in joints:
+            joint = joints.index(bone)
+            of_joint = hats.joints == joint
+            texels[1] = (*hats.frames[joint, 0], hats.kinds[joint])
+            points[0, 0, :3] = hats.frames[joint, 1]
+            points[1:, 0, :3] = hats.angles[of_joint]
+            points[1:, 1, 0], points[1:, 1, 1:3] = hats.azimuths[of_joint], hats.widths[of_joint]
         places[bone] = place
         place += len(texels)
         rows.append(texels)

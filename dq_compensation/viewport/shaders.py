@@ -15,7 +15,7 @@ from ..core.dual_quaternion import ALIKE, FACING_TOLERANCE
 from ..core.limb_joints import BENT_AS_TURNED, LEAST_TURN, LOOSENED, SHORTEST_RAY
 from ..core.pose import CURVED, NO_LENGTH, NOT_ORTHONORMAL, STRAIGHT
 from ..core.skinning import CENTRE_DAMPING
-from ..core.solved_shapes import FADE, OFF_PLANE, TURNED_ROUND
+from ..core.solved_shapes import BALL, FADE, HINGE, OFF_PLANE, ROTATES, TURNED_ROUND
 from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
 from ..core.twist_limbs import SWUNG_FAR
 from .gpu_objects import LOCAL_SIZE, compile_shader, new_stage_interface
@@ -92,6 +92,9 @@ SHARED_CONSTANTS = {
     "CURVED": f"{CURVED}",
     "STRAIGHT": f"{STRAIGHT}",
     "SWUNG_BACK": f"{SWUNG_BACK}",
+    "BALL": f"{BALL:.1f}",
+    "HINGE": f"{HINGE:.1f}",
+    "ROTATES": f"{ROTATES:.1f}",
     "FADE": f"{FADE}",
     "OFF_PLANE": f"{OFF_PLANE}",
     "TURNED_ROUND": f"{TURNED_ROUND}",

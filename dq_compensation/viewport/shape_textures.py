@@ -51,7 +51,7 @@ def _weight_textures(deformation: Deformation) -> tuple[Floats, ...]:
     hats, joint = solved.hats, solved.hats.joints
     poses = np.zeros((hats.count, 5, 4))
     poses[:, 0, 0], poses[:, 0, 1] = hats.before[joint], hats.behind[joint]
-    poses[:, 0, 2] = hats.hinges[joint]
+    poses[:, 0, 2] = hats.kinds[joint]
     poses[:, 1:3, :3] = hats.frames[joint, :2]
     poses[:, 3, :3] = hats.angles
     poses[:, 4, 0], poses[:, 4, 1:3] = hats.azimuths, hats.widths

@@ -93,6 +93,23 @@ def add_examples(human: Human, *, twists: bool = False) -> None:
     turn(human, SHOULDER, 0.0)
 
 
+def add_rows(human: Human, twists: bool = False) -> None:
+    """Poses with linear weights: three of the elbow in a row, two rows of the shoulder."""
+    bone = ELBOW["default"]
+    bone_settings(human.mesh_object, bone).twists = twists
+    for number, degrees in enumerate((45.0, 90.0, 125.0)):
+        turn(human, bone, degrees)
+        wanted, _ = bulged(human, bone, (0.02, -0.01, 0.015)[number])
+        add_example(human, bone, f"X{degrees:.0f}", wanted)
+    turn(human, bone, 0.0)
+    bone_settings(human.mesh_object, SHOULDER).weights = "LINEAR"
+    for degrees, axis in ((40.0, "Z"), (80.0, "Z"), (60.0, "X")):
+        turn(human, SHOULDER, degrees, axis)
+        wanted, _ = bulged(human, SHOULDER, 0.0002 * degrees)
+        add_example(human, SHOULDER, f"{axis}{degrees:.0f}", wanted)
+    turn(human, SHOULDER, 0.0)
+
+
 def size_of(human: Human) -> float:
     return float(np.ptp(human.arrays.vertices, axis=0).max())
 

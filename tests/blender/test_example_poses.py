@@ -33,6 +33,7 @@ from tests.blender.example_scenes import (
     SHOULDER,
     add_example,
     add_examples,
+    add_rows,
     bulged,
     flexing,
     largest,
@@ -285,6 +286,41 @@ def test_the_modifier_shows_what_numpy_computes(
         computed = api.evaluate(obj)
         # As of the other methods: single precision in nodes, a ten-thousandth of the size.
         assert largest(human.evaluated_positions(), computed) < 1e-4 * size_of(human)
+
+
+@pytest.mark.parametrize("twists", [False, True])
+def test_the_modifier_shows_linear_weights(addon: None, human: Human, twists: bool) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "COMPENSATED")
+    add_rows(human, twists)
+    assert len(bind(obj).examples().poses.linear) == 2
+    enable(obj)
+    for elbow, axis, shoulder in (*IN_AND_BETWEEN, (170.0, "X", -30.0), (45.0, "X", 80.0)):
+        turn(human, bone, elbow, axis)
+        turn(human, SHOULDER, shoulder, "X" if elbow == 50.0 else "Z")
+        # As above.
+        assert largest(human.evaluated_positions(), api.evaluate(obj)) < 1e-4 * size_of(human)
+    linear = human.evaluated_positions()
+    obj.dq_compensation.example_bones[SHOULDER].weights = "SMOOTH"
+    turn(human, SHOULDER, 60.0, "Z")
+    smooth = human.evaluated_positions()
+    assert largest(smooth, api.evaluate(obj)) < 1e-4 * size_of(human) < largest(linear, smooth)
+
+
+def test_files_from_before_linear_weights_keep_their_look(addon: None, human: Human) -> None:
+    bone, obj = ELBOW["default"], human.mesh_object
+    settings_for(human, "COMPENSATED")
+    add_rows(human)
+    turn(human, bone, 65.0)
+    shared = obj.dq_compensation.example_bones[bone]
+    assert shared.weights == "AUTO"
+    new = api.evaluate(obj)
+    shared.weights = "SMOOTH"
+    smooth = api.evaluate(obj)
+    shared.property_unset("weights")
+    assert np.array_equal(api.evaluate(obj), smooth)
+    # Half a millimetre, and no vertex moved above.
+    assert largest(new, smooth) > 0.0003
 
 
 @pytest.mark.parametrize("bone", [ELBOW["default"], SHOULDER])

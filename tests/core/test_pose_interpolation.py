@@ -11,7 +11,7 @@ from dq_compensation.core.dual_quaternion import (
     matrices_from_quaternions,
     rotate_vectors,
 )
-from dq_compensation.core.example_poses import ExampleBone, ExamplePoses
+from dq_compensation.core.example_poses import ExampleBone, ExamplePoses, ExampleWeights
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.pipeline.correctives.corrective_joints import (
@@ -191,15 +191,24 @@ def test_a_twist_does_not_fire_a_bend_nor_a_bend_a_twist() -> None:
     assert wrist.weights(both) == pytest.approx(np.array([[0.0, 1.0]]), abs=1e-7)
 
 
+@pytest.mark.parametrize("weights", ["SMOOTH", "AUTO", "LINEAR"])
 @pytest.mark.parametrize("limb", [None, (0.0, 1.0, 0.0), (0.6, 0.0, 0.8)])
 def test_an_example_joint_weighs_like_the_example_poses_that_it_stands_for(
-    limb: tuple[float, float, float] | None,
+    limb: tuple[float, float, float] | None, weights: ExampleWeights
 ) -> None:
     rng = np.random.default_rng(3)
     rotations = rng.normal(size=(4, 4)) + (2.0, 0.0, 0.0, 0.0)
+    if weights != "SMOOTH":
+        # In a row, and of directions one aside: about axes at right angles to the limb.
+        first = np.cross(limb or (0.0, 1.0, 0.0), (0.8, 0.1, -0.6))
+        first /= np.linalg.norm(first)
+        last = first if limb is None else np.cross(limb, first)
+        axes, half = np.stack((first, first, first, last)), np.radians((15.0, 35.0, 55.0, -25.0))
+        rotations = np.hstack((np.cos(half)[:, None], np.sin(half)[:, None] * axes))
     rotations /= np.linalg.norm(rotations, axis=1, keepdims=True)
     poses = tuple(JointPose(str(row), tuple(q)) for row, q in enumerate(rotations.tolist()))
-    joint = ExampleJoint("Arm", poses, sigma=0.9, limb=limb)
+    joint = ExampleJoint("Arm", poses, 0.9, limb, weights)
+    assert (joint.hats is None) == (weights == "SMOOTH")
     along = np.array(limb or (0.0, 1.0, 0.0))
     # A root whose rest axes are the armature's, and a child that says where its limb points.
     rest = np.tile(np.eye(4), (2, 1, 1))
@@ -208,7 +217,7 @@ def test_an_example_joint_weighs_like_the_example_poses_that_it_stands_for(
     skeleton = Skeleton(("Arm", "Hand"), np.array([-1, 0], np.int32), rest, tails)
     directions = rotate_vectors(rotations, np.tile(along, (4, 1)))
     names = tuple(pose.label for pose in poses)
-    example = ExampleBone(0, names, directions, rotations, 0.9, limb is None)
+    example = ExampleBone(0, names, directions, rotations, 0.9, limb is None, weights)
     solved = ExamplePoses.of([example], skeleton)
     for turn in rng.normal(size=(30, 4)):
         unit = turn / np.linalg.norm(turn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -232,6 +233,39 @@ def test_no_weight_jumps_on_random_ways() -> None:
         assert found.min() >= 0.0
         for joint in (0, 1):
             assert found[:, hats.joints == joint].sum(axis=1).max() <= 1.0 + EXACT
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_as_many_shapes_act_at_once_as_poses_show(seed: int) -> None:
+    """What evaluators provide for, against a fine grid of what the joints can do."""
+    random = np.random.default_rng(seed)
+    ball = _ball((0, 35), (0, 70), (10, 50), (90, 70), (200, 40))
+    hats = PoseHats.of([_hinge(-30, 45, 90, 125), ball])
+    every = np.array(list(product(range(4), range(4, 9))), np.int32)
+    listed = every if seed == 0 else every[np.sort(random.choice(20, 3 + seed, replace=False))]
+    block = ShapeBlock(
+        np.array([0, 1], np.int32), listed, np.zeros(0, np.intp), np.zeros((len(listed), 0, 3))
+    )
+    identity = np.array([1.0, 0.0, 0.0, 0.0])
+    of_hinge = [_swing_quaternion(0.0, angle) for angle in (-50, -20, 20, 60, 100, 150)]
+    ways = [(way, angle) for way in range(0, 360, 2) for angle in (20, 37, 45, 60, 90)]
+    of_ball = [_swing_quaternion(*each) for each in ways]
+    still = np.stack((identity, identity))
+
+    def acting(first: Array, second: Array) -> NDArray[np.bool_]:
+        return hats.weights_between(still, np.stack((first, second))) > 0.0
+
+    by_hinge = np.array([acting(each, identity)[:4] for each in of_hinge])
+    by_ball = np.array([acting(identity, each)[4:] for each in of_ball])
+    both = by_hinge[:, None, listed[:, 0]] & by_ball[None][:, :, listed[:, 1] - 4]
+    assert block.most_acting(hats) == both.sum(axis=2).max()
+
+
+def _swing_quaternion(azimuth: float, degrees: float) -> Array:
+    half, way = np.radians(degrees) / 2, np.radians(azimuth)
+    third = np.cross(UP, BACK)
+    axis = np.cross(UP, np.cos(way) * np.array(BACK) + np.sin(way) * third)
+    return np.append(np.cos(half), np.sin(half) * axis)
 
 
 def test_a_turn_never_flips_where_a_shape_acts() -> None:

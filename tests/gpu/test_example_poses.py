@@ -18,6 +18,7 @@ from tests.blender.example_scenes import (
     IN_AND_BETWEEN,
     SHOULDER,
     add_examples,
+    add_rows,
     largest,
     settings_for,
     size_of,
@@ -54,6 +55,22 @@ def test_equals_numpy_in_and_between_the_examples(human: Human, base: str, twist
         if elbow == 100.0:
             # What the examples add is a hundred times what is forgiven.
             assert largest(found, api.evaluate(obj, method=base)) > 100 * TOLERANCE * size
+
+
+@pytest.mark.parametrize("twists", [False, True])
+def test_linear_weights_equal_numpy(human: Human, twists: bool) -> None:
+    settings_for(human, "COMPENSATED")
+    add_rows(human, twists)
+    size = size_of(human)
+    for elbow, axis, shoulder in (*IN_AND_BETWEEN, (170.0, "X", -30.0), (45.0, "X", 80.0)):
+        turn(human, BONE, elbow, axis)
+        turn(human, SHOULDER, shoulder, "X" if elbow == 50.0 else "Z")
+        found = api.evaluate(human.mesh_object, evaluator="GPU")
+        assert largest(found, api.evaluate(human.mesh_object)) <= TOLERANCE * size
+        if elbow == 45.0:
+            # What the examples add is a hundred times what is forgiven.
+            plain = api.evaluate(human.mesh_object, method="COMPENSATED")
+            assert largest(found, plain) > 100 * TOLERANCE * size
 
 
 def test_only_numbers_go_to_the_gpu_while_the_examples_come_and_go(

@@ -280,7 +280,8 @@ def test_given_poses_equal_core(humans: dict[str, Any], make_pose: Any) -> None:
             assert error <= TOLERANCE, f"{name}: {error:.2e}"
 
 
-def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
+@pytest.mark.parametrize("weights", ["SMOOTH", "LINEAR"])
+def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any], weights: Any) -> None:
     """A key follows a take that has it, another one is given, the others are example poses."""
     human = humans["cmu_mb"]
     skeleton, rng = human.skeleton, np.random.default_rng(6)
@@ -292,14 +293,19 @@ def test_shape_keys_of_takes_and_example_poses(humans: dict[str, Any]) -> None:
         np.array([0.4, 0.0, 1.3, -0.2], np.float32),
     )
     limbs = skeleton.limb_directions()
-    turned = [quaternions_from_axis_angle(np.eye(3)[:2], np.array([0.7, 1.1])) for _ in range(2)]
+    # The first bone twists about one axis: full rotations in a row.
+    axes = np.eye(3)[[0, 0] if weights == "LINEAR" else [0, 1]], np.eye(3)[:2]
+    turned = [quaternions_from_axis_angle(each, np.array([0.7, 1.1])) for each in axes]
     examples = ExamplePoses.of(
         [
-            ExampleBone(bone, ("a", "b"), rotate_vectors(turns, limbs[bone]), turns, twists=twists)
+            ExampleBone(
+                bone, ("a", "b"), rotate_vectors(turns, limbs[bone]), turns, 1.0, twists, weights
+            )
             for bone, turns, twists in zip((0, 7), turned, (True, False), strict=True)
         ],
         skeleton,
     )
+    assert len(examples.linear) == (2 if weights == "LINEAR" else 0)
     assert skeleton.parents[0] < 0
     takes = [make_take(skeleton, seed, 0.9, values=values) for seed in (7, 8)]
     instances = instances_of(*takes)

@@ -408,6 +408,12 @@ def by_example(step: Step) -> Wait:
     step.expect(is_applied(step), "leaving the mode applies the shape")
     shaped = yield from step.look("Applied")
     step.expect_changed(shaped, before, "The example changes the elbow")
+    shared = step.settings.example_bones[ELBOW]
+    step.expect(shared.weights == "AUTO", "a new bone chooses its weights itself")
+    yield from window.turn(".weights", lambda: shared.weights == "LINEAR")
+    yield from window.wait(60)
+    # In its own pose the example acts fully either way.
+    step.expect_same((yield from step.look("Linear")), shaped, "Linear")
     yield from step.undo(lambda: not len(step.settings.examples), "Ctrl Z removes the example")
     step.expect_same((yield from step.look("After Ctrl Z")), before, "Undone")
 

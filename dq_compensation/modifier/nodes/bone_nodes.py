@@ -19,14 +19,17 @@ from ..attribute_names import (
     BONE_GROWTH,
     BONE_MATRIX,
     BONE_TURN,
+    EXAMPLE_ANGLES,
     EXAMPLE_BONE,
     EXAMPLE_BONES,
     EXAMPLE_DIRECTION,
+    EXAMPLE_KIND,
     EXAMPLE_LIMB,
     EXAMPLE_OFFSETS,
     EXAMPLE_ROTATION,
     EXAMPLE_SOLUTION,
     EXAMPLE_TWISTS,
+    EXAMPLE_WAY,
     EXAMPLES_REACH,
     PALETTE_END,
     PALETTE_LENGTH,
@@ -38,6 +41,7 @@ from ..attribute_names import (
     numbered,
 )
 from ..palette_points import OFF_ALL_AXES
+from .hat_nodes import hat_weight
 from .node_values import (
     Cloud,
     Geometry,
@@ -350,7 +354,10 @@ def _example_alphas(
 def _nearness(
     build: TreeBuilder, held: Geometry, palette: Geometry, counts: ExampleCounts
 ) -> Scalar:
-    """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest."""
+    """exp(-(r / sigma)^2) of every row: r from where its bone is to the row's example or rest.
+
+    Of the poses of bones with linear weights: their hats.
+    """
 
     def of_row(name: str, kind: type[Scalar | Vector | Rotation]) -> Any:
         return held.sample(build.attribute(name, kind), build.index)
@@ -358,10 +365,19 @@ def _nearness(
     bone_row, parent_row, falloff = of_row(EXAMPLE_BONES, Vector).components()
     turn = build.attribute(BONE_TURN, Rotation)
     bone, parent = palette.sample(turn, bone_row), palette.sample(turn, parent_row)
-    example = parent.rotate(of_row(EXAMPLE_DIRECTION, Vector))
-    apart = bone.rotate(of_row(EXAMPLE_LIMB, Vector)).dot(example).arccosine()
+    limb, direction = of_row(EXAMPLE_LIMB, Vector), of_row(EXAMPLE_DIRECTION, Vector)
+    apart = bone.rotate(limb).dot(parent.rotate(direction)).arccosine()
     if counts.twisting:
         example = parent.after(of_row(EXAMPLE_ROTATION, Rotation))
         turned = example.inverted().after(bone).quaternion().w.absolute().arccosine() * 2.0
         apart = apart + (turned - apart) * of_row(EXAMPLE_TWISTS, Scalar)
-    return (apart * apart * falloff).exponential()
+    near = (apart * apart * falloff).exponential()
+    if not counts.linear:
+        return near
+    kind, hat = (
+        of_row(EXAMPLE_KIND, Scalar),
+        (of_row(EXAMPLE_ANGLES, Vector), of_row(EXAMPLE_WAY, Vector)),
+    )
+    frame = limb, direction
+    weight = hat_weight(build, (parent, bone), frame, kind, hat, rotates=counts.twisting)
+    return build.choose(kind > 0.5, near, weight)

@@ -582,6 +582,14 @@ def grouped(build: TreeBuilder, name: str, part: Callable[..., Any], *arguments:
     return _with_sockets(result, build, iter(group.outputs))
 
 
+def grouped_again(build: TreeBuilder, result: Any, *arguments: Any) -> Any:
+    """What `grouped` has given, with the same group and other arguments of the same kinds."""
+    known: Any = _sockets_in(result)[0].socket.node
+    inputs = _sockets_in(arguments)
+    group = build.node("GeometryNodeGroup", *inputs, node_tree=known.node_tree)
+    return _with_sockets(result, build, iter(group.outputs))
+
+
 def _sockets_in(value: Any) -> list[Socket]:
     """The sockets in a structure, in order."""
     if isinstance(value, Socket):

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
-from math import pi
 from operator import add
 
-from ...core.solved_shapes import FADE, OFF_PLANE, TURNED_ROUND
 from ..attribute_names import (
     BONE_GROWTH,
     BONE_TURN,
@@ -26,6 +24,7 @@ from ..attribute_names import (
     numbered,
 )
 from ..solved_points import HEADER_POINTS, POSE_POINTS, SHAPE_POINTS
+from .hat_nodes import hat_weight
 from .node_values import (
     Cloud,
     Field,
@@ -37,10 +36,14 @@ from .node_values import (
     TreeBuilder,
     Vector,
     grouped,
+    grouped_again,
 )
 
 # Shapes that act less move no vertex that anyone could see: they are left out.
 _NOTHING = 1e-6
+# So many shapes are fetched in one group of nodes: Blender's time to link nodes grows with the
+# square of those in one tree.
+_FETCHED = 4
 
 
 def with_solved_shapes(
@@ -67,16 +70,24 @@ def with_solved_shapes(
     part = partial(_shapes, joints=counts.joints)
     of_shapes = (held, palette, poses, header, to_object)
     unsorted, shapes = grouped(build, "DQ Compensation shapes", part, *of_shapes)
-    moved = mesh
+    fetched = Cloud(shapes.geometry, {name: shapes.fields[name] for name in ("start", "weight")})
+    moved, group = mesh, None
     for slot, most in enumerate(counts.slots):
         first: Integer = build.attribute(numbered(SOLVED_FIRST, slot), Integer)
         row: Integer = build.attribute(numbered(SOLVED_ROW, slot), Integer)
+        fetch = held, fetched, row
         parts: list[Vector] = []
-        for number in range(most):
-            shape = first.plus(number) if number else first
-            start: Integer = shapes.at("start", shape)
-            offset: Vector = held.sample(build.position, start.plus(row))
-            parts.append(offset * shapes.at("weight", shape))
+        for number in range(0, most - most % _FETCHED, _FETCHED):
+            several = *fetch, first.plus(number) if number else first
+            if group is None:
+                part = partial(_sum_of_shapes, count=_FETCHED)
+                group = grouped(build, "DQ Compensation several shapes", part, *several)
+                parts.append(group)
+            else:
+                parts.append(grouped_again(build, group, *several))
+        if most % _FETCHED:
+            rest = first.plus(most - most % _FETCHED) if most > _FETCHED else first
+            parts.append(_sum_of_shapes(build, *fetch, rest, count=most % _FETCHED))
         turn: Matrix = shapes.at("turn", first)
         offset = turn.transform_direction(reduce(add, parts))
         if share is not None:
@@ -86,6 +97,19 @@ def with_solved_shapes(
         acts = unsorted.at("of_slot", build.constant(slot)) > _NOTHING
         moved = build.choose(acts, moved, with_slot)
     return build.choose(acting > _NOTHING, mesh, moved)
+
+
+def _sum_of_shapes(
+    build: TreeBuilder, held: Geometry, shapes: Cloud, row: Integer, first: Integer, *, count: int
+) -> Vector:
+    """The offsets of so many shapes of a block from `first` on, times their weights."""
+    parts: list[Vector] = []
+    for number in range(count):
+        shape = first.plus(number) if number else first
+        start: Integer = shapes.at("start", shape)
+        offset: Vector = held.sample(build.position, start.plus(row))
+        parts.append(offset * shapes.at("weight", shape))
+    return reduce(add, parts)
 
 
 def _shapes(
@@ -178,24 +202,8 @@ def _listed_poses(build: TreeBuilder, held: Geometry, palette: Geometry, header:
     def at(number: int) -> Vector:
         return held.sample(build.position, first + float(HEADER_POINTS + number))
 
-    before, behind, hinge = at(0).components()
-    limb, toward = at(1), at(2)
+    before, behind, kind = at(0).components()
     turn = build.attribute(BONE_TURN, Rotation)
-    end, back = palette.sample(turn, behind), palette.sample(turn, before).inverted()
-    between = back.after(end)
-    seen = between.rotate(limb)
-    x, y, z = seen.dot(limb), seen.dot(toward), seen.dot(limb.cross(toward))
-    bent = y.arctangent(x)
-    swung = y.times_plus(y, z * z).square_root().arctangent(x)
-    in_plane = x.times_plus(x, y * y).smooth_step(0.0, OFF_PLANE)
-    in_plane = in_plane * (pi - bent.absolute()).smooth_step(0.0, FADE)
-    angle, in_plane = build.choose(hinge, swung, bent), build.choose(hinge, 1.0, in_plane)
-
-    low, own, high = at(3).components()
-    hat = ((angle - low) / (own - low)).minimum((high - angle) / (high - own))
-    azimuth, below, above = at(4).components()
-    apart = (z.arctangent(y) - azimuth).wrapped(pi, -pi)
-    beside = 1.0 - (apart / above).maximum(apart / (below * -1.0))
-    fade = between.quaternion().w.absolute().smooth_step(0.0, TURNED_ROUND) * in_plane
-    weight = hat.clamped(0.0, 1.0) * beside.clamped(0.0, 1.0) * fade
+    bones = palette.sample(turn, before), palette.sample(turn, behind)
+    weight = hat_weight(build, bones, (at(1), at(2)), kind, (at(3), at(4)))
     return build.points(count).capture({"weight": weight})

@@ -23,6 +23,7 @@ import bpy
 import numpy as np
 
 from ...arrays import Floats
+from ...core.solved_shapes import FADE, FAR, OFF_PLANE, TURNED_ROUND, PoseHats
 from ...scene.blender.animation_curves import (
     PROPERTY,
     SHARES,
@@ -105,6 +106,9 @@ def _drive_by_example(
 ) -> None:
     """Gaussians in one property, what they give for each pose in another, at most 1 in the keys."""
     bone, count = joint.bone, len(joint.poses)
+    if joint.hats is not None:
+        _drive_by_hats(obj, armature, joint, joint.hats, names)
+        return
     if joint.limb is None:
         _fill_scattered_property(obj, armature, bone, joint.centres, joint.sigma)
     else:
@@ -122,6 +126,63 @@ def _drive_by_example(
             curve = _driven_key(obj, name)
             drive_by_property(curve, obj, bone, {"total": 0}, "", TOTAL)
             drive_by_property(curve, obj, bone, {"share": place}, "share/max(1,total)", SHARES)
+
+
+def _drive_by_hats(
+    obj: bpy.types.Object,
+    armature: bpy.types.Object,
+    joint: ExampleJoint,
+    hats: PoseHats,
+    names: Sequence[str | None],
+) -> None:
+    """`PoseHats`: its x, y, z and w in one property, what is measured of them in another.
+
+    These are the angle, the fade, and for each pose of a ball its hat of the azimuth.
+    """
+    bone, is_hinge = joint.bone, bool(hats.hinges[0])
+    expressions = (*(_products(form) or "0" for form in joint.hat_forms), "w")
+    for curve, expression in zip(driven_property(obj, bone, 4, SUMS), expressions, strict=True):
+        _read(curve, armature, bone, expression, "QUATERNION")
+    fade = f"smoothstep(0,{TURNED_ROUND:.7g},fabs(w))"
+    if is_hinge:
+        angle = "atan2(y,x)"
+        fade += f"*smoothstep(0,{OFF_PLANE:.7g},x*x+y*y)*smoothstep(0,{FADE:.7g},pi-fabs({angle}))"
+        beside = []
+    else:
+        angle = "atan2(sqrt(y*y+z*z),x)"
+        ways = zip(hats.azimuths.tolist(), hats.widths.tolist(), strict=True)
+        beside = [_beside(azimuth, *widths) for azimuth, widths in ways]
+    measured = (angle, fade, *beside)
+    curves = driven_property(obj, bone, len(measured))
+    for curve, expression in zip(curves, measured, strict=True):
+        places = {name: place for place, name in enumerate("xyzw") if name in _names(expression)}
+        drive_by_property(curve, obj, bone, places, expression, SUMS)
+    for kind in (SHARES, TOTAL):
+        driven_property(obj, bone, 0, kind)
+    for place, (name, angles) in enumerate(zip(names, hats.angles.tolist(), strict=True)):
+        if name is not None:
+            curve, expression = _driven_key(obj, name), f"f*clamp({_hat(*angles)})"
+            read = {"f": 1, "a": 0}
+            if not is_hinge:
+                expression, read = f"{expression}*b", {**read, "b": 2 + place}
+            drive_by_property(curve, obj, bone, read, expression)
+
+
+def _hat(low: float, own: float, high: float) -> str:
+    """The hat of an angle `a`, not yet cut off."""
+    sides = []
+    if low > -FAR:
+        sides.append(f"(a-({low:.7g}))/{own - low:.7g}")
+    if high < FAR:
+        sides.append(f"({high:.7g}-a)/{high - own:.7g}")
+    return f"min({','.join(sides)})" if len(sides) > 1 else sides[0]
+
+
+def _beside(azimuth: float, below: float, above: float) -> str:
+    """The hat of the azimuth of (y, z)."""
+    c, s = f"{np.cos(azimuth):.7f}", f"{np.sin(azimuth):.7f}"
+    apart = f"atan2({c}*z-({s})*y,{c}*y+({s})*z)"
+    return f"clamp(1-max({apart}/{above:.7g},-{apart}/{below:.7g}))"
 
 
 def _read_sums(
@@ -197,9 +258,13 @@ def _read(
     Args:
         mode: of the rotation that is read.
     """
-    names = sorted(set(re.findall(r"\b[wxyz]\b", expression)))
+    names = sorted(_names(expression))
     rotations(curve.driver, armature, bone, names, mode)
     curve.driver.expression = expression
+
+
+def _names(expression: str) -> set[str]:
+    return set(re.findall(r"\b[wxyz]\b", expression))
 
 
 def _draw(curve: Any, shape: SmoothCurve) -> None:

@@ -14,12 +14,20 @@ import numpy as np
 from ...analysis.bone_axes import OWN_AXIS, Axis, Quaternion, swing, twist
 from ...arrays import Float64s, Floats
 from ...core.dual_quaternion import rotate_vectors
-from ...core.example_poses import RadialBasis, rotation_distances
+from ...core.example_poses import (
+    ExampleBone,
+    ExampleWeights,
+    RadialBasis,
+    rotation_distances,
+)
+from ...core.poses_in_rows import BESIDE
+from ...core.solved_shapes import PoseHats
 
 # The weight of each pose in a bone's rotation: smooth curves of its swing and of its twist.
 #
 # Every pose has a weight that is 1 in it and 0 in the other poses and at rest. Two ways to fill
-# what lies between; `core.example_poses.RadialBasis` has a third, for poses anywhere:
+# what lies between; `core.example_poses.RadialBasis` has a third, for poses anywhere, and
+# `core.solved_shapes.PoseHats` a fourth, for examples in rows:
 #
 # - along one axis, `cardinal_curves`: cubic in between, held beyond the last pose;
 # - on a sphere, where a bone swings in every direction: a curve of the swing's size times one of
@@ -290,9 +298,22 @@ class ExampleJoint(ScatteredJoint):
     Attributes:
         limb: the unit direction of the limb in the bone's rest axes; None where the full rotation
             counts, not only the direction in which the limb points.
+        blend: how the poses blend.
     """
 
     limb: tuple[float, float, float] | None = None
+    blend: ExampleWeights = "SMOOTH"
+
+    @cached_property
+    def hats(self) -> PoseHats | None:
+        """The weights where they are linear, of a bone 0 without a parent; else None."""
+        rotations, limb = self.centres[1:], np.array(self.limb or OWN_AXIS)
+        directions = rotate_vectors(rotations, np.tile(limb, (len(rotations), 1)))
+        names = tuple(pose.label for pose in self.poses)
+        twists = self.limb is None
+        bone = ExampleBone(0, names, directions, rotations, self.sigma, twists, self.blend)
+        joint = bone.joint(-1, limb)
+        return None if joint is None else PoseHats.of([joint], BESIDE)
 
     @cached_property
     def forms(self) -> Float64s:
@@ -306,6 +327,18 @@ class ExampleJoint(ScatteredJoint):
         towards = rotate_vectors(self.centres, np.tile(limb, (len(self.centres), 1)))
         return np.array([_cosine_form(direction, limb) for direction in towards])
 
+    @cached_property
+    def hat_forms(self) -> Float64s:
+        """Shape (3, 4, 4), symmetric: q^T F q are the x, y, z that `PoseHats` measures."""
+        assert self.hats is not None
+        limb, toward, third = self.hats.frames[0]
+        if not self.hats.rotates[0]:
+            return np.array([_cosine_form(each, limb) for each in (limb, toward, third)])
+        forms = np.zeros((3, 4, 4))
+        forms[0, 0, 0], forms[0, 1:, 1:] = 1.0, -np.outer(third, third)
+        forms[1, 0, 1:] = forms[1, 1:, 0] = third
+        return forms
+
     def distances(self, rotations: Floats) -> Float64s:
         """Radians from rotations (m, 4) to rest and the poses: shape (m, k + 1)."""
         if self.limb is None:
@@ -315,6 +348,9 @@ class ExampleJoint(ScatteredJoint):
 
     def weights(self, rotations: Floats) -> Float64s:
         """The weights of the k poses, shape (m, k), at rotations (m, 4); together at most 1."""
+        if self.hats is not None:
+            rest = np.array([[1.0, 0.0, 0.0, 0.0]])
+            return np.array([self.hats.weights_between(rest, each[None]) for each in rotations])
         shares = np.clip(super().weights(rotations), 0.0, 1.0)
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
 

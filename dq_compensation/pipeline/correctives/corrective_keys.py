@@ -469,7 +469,7 @@ def _items(
     skeleton, limb_axis = binding.skeleton, Settings.of(obj).limb_axis
     bone = skeleton.names.index(found[0].bone)
     limb = skeleton.limb_directions(limb_axis)[bone]
-    sigma = known[0].sigma if known else SIGMA
+    sigma, weights = (known[0].sigma, known[0].weights) if known else (SIGMA, "AUTO")
     items: dict[str, ExampleItem] = {}
     close: list[str] = []
     for each in found:
@@ -478,7 +478,7 @@ def _items(
         direction, rotation = (tuple(row.tolist()) for row in placement)
         name = _free_name(each.keys[0], {item.name for item in (*known, *items.values())})
         key = authoring.key_name(each.bone, name)
-        item = ExampleItem(name, each.bone, key, direction, rotation, 1.0, sigma, twists)
+        item = ExampleItem(name, each.bone, key, direction, rotation, 1.0, sigma, twists, weights)
         example = example_bone(bone, [*known, *items.values(), item], skeleton)
         pair = too_close(example, limb)
         if pair is None:

@@ -390,7 +390,8 @@ def example_joints(obj: bpy.types.Object, binding: Binding) -> list[CorrectiveJo
         bone = skeleton.names.index(name)
         x, y, z = (skeleton.rest[bone, :3, :3].T @ limbs[bone]).tolist()
         limb = None if items[0].twists else (x, y, z)
-        joints.append(ExampleJoint(name, _poses(bone, items, skeleton), items[0].sigma, limb))
+        poses, first = _poses(bone, items, skeleton), items[0]
+        joints.append(ExampleJoint(name, poses, first.sigma, limb, first.weights))
     return joints
 
 

@@ -18,7 +18,7 @@ from ...core.dual_quaternion import (
     quaternions_from_matrices,
     rotate_vectors,
 )
-from ...core.example_poses import ExampleBone, ExampleError, ExamplePoses
+from ...core.example_poses import ExampleBone, ExampleError, ExamplePoses, ExampleWeights
 from ...core.pose import Pose
 from ...core.skeleton import LimbAxis, Skeleton
 from ...errors import BindingError
@@ -240,6 +240,7 @@ class ExampleItem(NamedTuple):
     factor: float
     sigma: float
     twists: bool
+    weights: ExampleWeights
 
 
 def example_items(obj: bpy.types.Object) -> tuple[ExampleItem, ...]:
@@ -258,6 +259,7 @@ def example_items(obj: bpy.types.Object) -> tuple[ExampleItem, ...]:
             item.factor,
             bones[item.bone].sigma if item.bone in bones else 1.0,
             bones[item.bone].twists if item.bone in bones else False,
+            bones[item.bone].weights if item.bone in bones else "SMOOTH",
         )
         for item in settings.examples
     )
@@ -393,6 +395,7 @@ def example_bone(bone: int, items: list[ExampleItem], skeleton: Skeleton) -> Exa
         turned,
         items[0].sigma,
         items[0].twists,
+        items[0].weights,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from bpy.types import PropertyGroup
 
+from ...core.example_poses import ExampleWeights
 from .declaration import (
     EXAMPLE_BONE_CHOSEN,
     FACTOR,
@@ -31,6 +32,27 @@ _SUPPORT_KINDS = (
         "PARENT",
         "Parent Only",
         "Vertices that follow the bone's parent but not the bone above the parent (Houska 2005)",
+    ),
+)
+
+_WEIGHTS = (
+    (
+        "AUTO",
+        "Automatic",
+        "Linear where three poses or more are in a row: the bone bends the same way from rest, or, "
+        "with Use Twist, turns about the same axis. Else Smooth",
+    ),
+    (
+        "SMOOTH",
+        "Smooth",
+        "Gaussian functions of how far apart poses are. With three poses or more in a row they "
+        "swing: between poses the shape may go too far",
+    ),
+    (
+        "LINEAR",
+        "Linear",
+        "In proportion to the angle, between one pose and the next. Poses that are not in rows "
+        "blend smoothly",
     ),
 )
 
@@ -102,10 +124,18 @@ class DQCompensationExamplePose(PropertyGroup):
 class DQCompensationExampleBone(PropertyGroup):
     """The settings of all example poses of one bone; its name is the bone's."""
 
+    # Files from before it stay as they are; new bones get AUTO.
+    weights: ExampleWeights = props.EnumProperty(
+        name="Weights",
+        description="How the examples of this bone blend between their poses",
+        items=_WEIGHTS,
+        default="SMOOTH",
+        update=_changed,
+    )
     sigma: float = props.FloatProperty(
         name="Falloff Angle",
         description="The angle over which the examples of this bone blend with each other and with "
-        "the rest pose",
+        "the rest pose, where their weights are smooth",
         default=1.0,
         min=0.1,
         max=6.283185,
