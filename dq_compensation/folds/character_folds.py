@@ -33,6 +33,7 @@ from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
+from ..core.solved_shapes import SolvedShapes
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError
 from ..scene.binding.binding import Binding
@@ -212,7 +213,7 @@ class _Body:
             raise UserError(" ".join(refused))
         meshes, start = list[_Mesh](), 0
         for editing in editings:
-            meshes.append(_Mesh(editing, start, replace(editing.binding, solved=None)))
+            meshes.append(_Mesh(editing, start, editing.binding.with_shapes(None)))
             start += editing.binding.vertex_count
         parts = [mesh.editing.binding.part for mesh in meshes]
         points = seam_points([part.seam_mesh for part in parts])
@@ -252,13 +253,13 @@ class _Body:
         return found[self.vertices]
 
     def played(
-        self, base: Float64s, matrices: Float64s, editings: Sequence[ShapeEditing]
+        self, base: Float64s, matrices: Float64s, shapes: Sequence[SolvedShapes]
     ) -> Float64s:
         """The base with the shapes of the meshes as they act in a pose."""
         pose = Pose.from_matrices(matrices[self.skeleton.bone_of_row], self.skeleton)
         moved = np.zeros((len(self.point_of_vertex), 3))
-        for mesh, editing in zip(self.meshes, editings, strict=True):
-            vertices, ways = editing.shapes().displacements(pose)
+        for mesh, of_mesh in zip(self.meshes, shapes, strict=True):
+            vertices, ways = of_mesh.displacements(pose)
             moved[mesh.start + vertices] = ways
         return base + moved[self.vertices]
 
@@ -363,6 +364,7 @@ class _Work:
         self.left_out = dict(found.left_out)
         # Of the joint that was solved last: that of the other side comes next.
         self._last: tuple[int, list[_SolvedWay]] | None = None
+        self._last_figures: tuple[FoldFigures, FoldFigures]
         skeleton = body.skeleton
         self.partners = mirrored_bones(skeleton.heads, skeleton.tails)
         self._points: Indices | None = None
@@ -449,7 +451,10 @@ class _Work:
         editings = [_copied(mesh.editing) for mesh in self.body.meshes]
         self._add(joint, ways, editings)
         yield 0.96
-        before, after = self._figures(joint.bone, ways, editings)
+        if mirrored is None:
+            self._last_figures = self._figures(joint.bone, ways, editings)
+        # Mirrored skin has the same figures.
+        before, after = self._last_figures
         self._last = joint.bone, ways
         if (reason := _refusal(name, before, after)) is not None:
             self.left_out[joint.bone] = reason
@@ -542,6 +547,7 @@ class _Work:
         body = self.body
         region = FleshRegion.of(body.skin, body.triangles, [bone])
         measures = SkinMeasures(region, SurfaceTree)
+        shapes = [editing.shapes() for editing in editings]
         before, after, is_between = list[SkinFigures](), list[SkinFigures](), list[bool]()
         for way in ways:
             degrees = (0.0, *way.way.degrees)
@@ -551,7 +557,7 @@ class _Work:
             for number, (matrices, base) in enumerate(
                 zip([*way.matrices, *between], bases, strict=True)
             ):
-                played = body.played(base, matrices, editings)
+                played = body.played(base, matrices, shapes)
                 before.append(measures.of(base[region.vertices]))
                 after.append(measures.of(played[region.vertices]))
                 is_between.append(number >= len(way.matrices))

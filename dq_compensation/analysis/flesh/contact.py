@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s
 from ...core.vectors import cell_keys, cross, dots, unit_or
+from .block_solver import StiffWays
 from .lattice import Lattice, barycentric
 
 # All lengths are in edges of a cube of the lattice.
@@ -177,16 +178,14 @@ class ContactSurface:
         at_points = unit_or(_summed(fine, normals, len(places)), 0.0)
         of_patches = unit_or(normals.reshape(*self.triangles.shape[:2], 3).sum(axis=1), 0.0)
         normals = unit_or(normals, 0.0)
-        middles = corners.mean(axis=1)
-        radii = np.linalg.norm(corners - middles[:, None], axis=2).max(axis=1)
+        middles, radii = _balls(corners)
 
         first, second = self._patches_near(places, of_patches, alone)
         points, triangles = self._points_and_triangles(first, second)
+        near = _squares(places, points, middles, triangles) < (_NEAR + radii[triangles]) ** 2
+        points, triangles = points[near], triangles[near]
         facing = dots(at_points[points], normals[triangles]) < _FACING
         points, triangles = points[facing], triangles[facing]
-        squares = ((places[points] - middles[triangles]) ** 2).sum(axis=1)
-        near = squares < (_NEAR + radii[triangles]) ** 2
-        points, triangles = points[near], triangles[near]
         if not len(points):
             return None
         nearest, shares = closest_on_triangles(places[points], corners[triangles])
@@ -232,20 +231,18 @@ class ContactSurface:
         self, places: Float64s, normals: Float64s, alone: Booleans
     ) -> tuple[Indices, Indices]:
         """Pairs of patches that face each other and are near, but were not at rest; both ways."""
-        corners = places[self.patches[:, :3]]
-        middles = corners.mean(axis=1)
-        radii = np.linalg.norm(corners - middles[:, None], axis=2).max(axis=1)
+        middles, radii = _balls(places[self.patches[:, :3]])
         known = self._candidates
         if known is None or known.farthest_way(middles, radii) > _MARGIN:
             pairs = self._candidate_patches(middles, radii, alone)
             known = self._candidates = _Candidates(*pairs, middles, radii)
         first, second = known.first, known.second
+        near = (
+            _squares(middles, first, middles, second) < (_NEAR + radii[first] + radii[second]) ** 2
+        )
+        first, second = first[near], second[near]
         facing = dots(normals[first], normals[second]) < 0.0
         first, second = first[facing], second[facing]
-        near = ((middles[first] - middles[second]) ** 2).sum(axis=1) < (
-            _NEAR + radii[first] + radii[second]
-        ) ** 2
-        first, second = first[near], second[near]
         return np.concatenate((first, second)), np.concatenate((second, first))
 
     def _candidate_patches(
@@ -256,12 +253,13 @@ class ContactSurface:
         widest = float(radii[used].max(initial=0.0))
         first, second = pairs_within(middles[used], _NEAR + 2.0 * (_MARGIN + widest))
         first, second = used[first], used[second]
-        near = ((middles[first] - middles[second]) ** 2).sum(axis=1) < (
-            _NEAR + 2.0 * _MARGIN + radii[first] + radii[second]
-        ) ** 2
+        near = (
+            _squares(middles, first, middles, second)
+            < (_NEAR + 2.0 * _MARGIN + radii[first] + radii[second]) ** 2
+        )
         first, second = first[near], second[near]
         at_rest = self.rest[self.patches[:, :3]].mean(axis=1)
-        apart = ((at_rest[first] - at_rest[second]) ** 2).sum(axis=1) > _APART**2
+        apart = _squares(at_rest, first, at_rest, second) > _APART**2
         return first[apart], second[apart]
 
 
@@ -313,18 +311,30 @@ class Contact:
         of_vertices = _summed(pairs.rows, each.reshape(-1, 3), len(pairs.used))
         return 0.5 * float(forces @ dips), self._to_nodes(of_vertices)
 
-    def weights(self, places: Float64s, near: float) -> Float64s | None:
-        """Shape (N,), how stiff contact holds nodes, for gaps below `near`; None for nothing."""
+    def stiff_ways(self, places: Float64s, near: float) -> StiffWays | None:
+        """What contact holds, for gaps below `near`; None for nothing.
+
+        Pairs between the same two cubes are taken together: their number is that of cubes that
+        touch, however fine the mesh is.
+        """
         if self._pairs is None:
             return None
         pairs = self._pairs
-        stiffness = pairs.stiffness * (pairs.gaps(self._used(places)) < near)
-        if not stiffness.any():
+        touching = pairs.gaps(self._used(places)) < near
+        if not touching.any():
             return None
-        each = 0.5 * stiffness[:, None] * np.abs(pairs.shares)
-        of_vertices = np.bincount(pairs.rows.ravel(), each.ravel(), len(pairs.used))
-        of_nodes = self._shares * of_vertices[:, None]
-        return np.bincount(self._carriers.ravel(), of_nodes.ravel(), self._count)
+        rows, stiffness = pairs.rows[touching], pairs.stiffness[touching]
+        shares, cubes = pairs.shares[touching], self._carriers[:, 0]
+        other = np.take_along_axis(rows, 2 + shares[:, 2:].argmin(axis=1)[:, None], axis=1)[:, 0]
+        keys = cubes[rows[:, 0]] * self._count + cubes[other]
+        of_pair = np.unique(keys, return_inverse=True)[1].reshape(-1)
+        total = np.bincount(of_pair, stiffness)
+        normals = _summed(of_pair, stiffness[:, None] * pairs.normals[touching], len(total))
+        part = stiffness / total[of_pair]
+        places_in = of_pair[:, None, None] * self._count + self._carriers[rows]
+        each = (part[:, None] * shares)[:, :, None] * self._shares[rows]
+        of_nodes = np.bincount(places_in.ravel(), each.ravel(), len(total) * self._count)
+        return StiffWays(of_nodes.reshape(len(total), -1), unit_or(normals, 0.0), total)
 
     def _used(self, places: Float64s) -> Float64s:
         return np.stack(
@@ -390,6 +400,21 @@ def closest_on_triangles(points: Floats, corners: Floats) -> tuple[Float64s, Flo
     rows = np.arange(len(points))
     chosen = np.where((inside >= 0.0).all(axis=1)[:, None], inside, shares[rows, nearest])
     return np.einsum("ms,msk->mk", chosen, corners), chosen
+
+
+def _balls(corners: Floats) -> tuple[Float64s, Float64s]:
+    """The middles (m, 3) of triangles (m, 3, 3), and how far they reach from there, (m,)."""
+    middles = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
+    ways = corners - middles[:, None]
+    return middles, np.sqrt(np.einsum("msk,msk->ms", ways, ways).max(axis=1))
+
+
+def _squares(points: Floats, first: Indices, others: Floats, second: Indices) -> Float64s:
+    """Shape (m,), the squares of the distances of some points from others; axis by axis is fast."""
+    found = np.zeros(len(first))
+    for one, other in zip(points.T, others.T, strict=True):
+        found += (one.take(first) - other.take(second)) ** 2
+    return found
 
 
 def _normals(corners: Floats) -> Floats:
