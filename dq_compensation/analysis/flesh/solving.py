@@ -28,7 +28,7 @@ from .way import WayToPose
 # A step of the walk turns a bone by this at most, degrees.
 _TURN, _TURN_TOUCHING = 18.0, 10.0
 # Steps of the minimiser for a step of the walk, and for one that is kept.
-_STEPS, _STEPS_KEPT = 40, 300
+_STEPS, _STEPS_KEPT = 40, 240
 # Contact is found anew after so many, later after this part of all that were made: where it never
 # settles, as at the end of a crease, the rest does in between. Also after such a way of a node, in
 # cells.
@@ -49,17 +49,14 @@ class _AtRest:
 
     Attributes:
         step: none moves farther in a step of the minimiser.
-        drift: nor from one search for contact to the next one.
-        steps: the most steps.
+        drift: nor in eight of them, from one search for contact to the next one.
     """
 
     step: float
     drift: float
-    steps: int
 
 
-_BETWEEN = _AtRest(1e-2, 5e-2, _STEPS)
-_KEPT = _AtRest(1e-3, 1e-2, _STEPS_KEPT)
+_BETWEEN, _KEPT = _AtRest(1e-2, 5e-2), _AtRest(1e-3, 1e-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,13 +241,14 @@ class _Walk:
         known, known_size = self._lacked
         places[:, free] += min(1.0, size / known_size) * known
         self._contact.forget()
-        converged = yield from self._minimise(places, part, _KEPT if is_kept else _BETWEEN)
+        limits = (_KEPT, _STEPS_KEPT) if is_kept else (_BETWEEN, _STEPS)
+        converged = yield from self._minimise(places, part, *limits)
         self._lacked = (places - taken)[:, free], size
         self._places = places
         return converged
 
     def _minimise(
-        self, places: Float64s, part: float, at_rest: _AtRest
+        self, places: Float64s, part: float, at_rest: _AtRest, steps: int
     ) -> Generator[float, None, bool]:
         """Let the free nodes come to rest, in place; returns whether they did."""
         free = self._free
@@ -264,33 +262,33 @@ class _Walk:
             return value + pushed, slope[:, free]
 
         minimiser = Minimiser(places[:, free], _LONGEST)
-        due, factored, way, known, converged = 0, -_FACTORED, 0.0, minimiser.places, False
         system = hard = self._plain
-        for step in range(at_rest.steps):
-            if (is_due := step == due) or way > _CONTACT_WAY:
-                drifted = longest_way(minimiser.places - known)
-                if is_due and step and (converged := drifted < at_rest.drift):
+        before, known, due, factored = 0, minimiser.places, 0, -_FACTORED
+        looked = known
+        for step in range(steps):
+            if step == due:
+                drift = at_rest.drift * (step - before) / _CONTACT_STEPS
+                if step and longest_way(minimiser.places - known) < drift:
                     break
-                places[:, free], way = minimiser.places, 0.0
-                if is_due:
-                    due, known = (
-                        step + max(_CONTACT_STEPS, int(_CONTACT_PART * step)),
-                        places[:, free],
-                    )
-                    if step >= factored + _FACTORED:
-                        factored, hard = step, self._factored(self._flesh.hardness(places))
+                before, known = step, minimiser.places
+                due = step + max(_CONTACT_STEPS, int(_CONTACT_PART * step))
+                if step >= factored + _FACTORED:
+                    places[:, free] = known
+                    factored, hard = step, self._factored(self._flesh.hardness(places))
+            if step == before or longest_way(minimiser.places - looked) > _CONTACT_WAY:
+                places[:, free] = looked = minimiser.places
                 self._contact.update(places)
                 system = self._stiffened(hard, places)
                 minimiser.energy_changed()
                 yield part
             moved = minimiser.step(energy, system.solve)
-            way += moved
             self.iterations += 1
             if moved < at_rest.step and step > _CONTACT_STEPS:
-                converged = True
                 break
+        else:
+            step = steps
         places[:, free] = minimiser.places
-        return converged
+        return step < steps
 
     def _taken_along(self, targets: Float64s) -> Float64s:
         """The ways (3, N) of all nodes where those that are held go to their targets.
