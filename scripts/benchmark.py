@@ -29,6 +29,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("benchmarks.bones", (NEWEST,), ()),
     ("benchmarks.characters", ALL_VERSIONS, ("human", "body", "pieces")),
     ("benchmarks.checks", ALL_VERSIONS, ()),
+    ("benchmarks.folds", (NEWEST,), ("--all",)),
     ("benchmarks.graphics", (NEWEST,), ()),
     ("benchmarks.playback", (NEWEST,), ()),
     ("benchmarks.python", (NEWEST,), ()),

@@ -33,6 +33,7 @@ from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.pose import Pose
 from ..core.skeleton import Skeleton
+from ..core.solved_shapes import SolvedShapes
 from ..core.vectors import extent, transformed_points
 from ..errors import UserError
 from ..scene.binding.binding import Binding
@@ -212,7 +213,7 @@ class _Body:
             raise UserError(" ".join(refused))
         meshes, start = list[_Mesh](), 0
         for editing in editings:
-            meshes.append(_Mesh(editing, start, replace(editing.binding, solved=None)))
+            meshes.append(_Mesh(editing, start, editing.binding.with_shapes(None)))
             start += editing.binding.vertex_count
         parts = [mesh.editing.binding.part for mesh in meshes]
         points = seam_points([part.seam_mesh for part in parts])
@@ -252,13 +253,13 @@ class _Body:
         return found[self.vertices]
 
     def played(
-        self, base: Float64s, matrices: Float64s, editings: Sequence[ShapeEditing]
+        self, base: Float64s, matrices: Float64s, shapes: Sequence[SolvedShapes]
     ) -> Float64s:
         """The base with the shapes of the meshes as they act in a pose."""
         pose = Pose.from_matrices(matrices[self.skeleton.bone_of_row], self.skeleton)
         moved = np.zeros((len(self.point_of_vertex), 3))
-        for mesh, editing in zip(self.meshes, editings, strict=True):
-            vertices, ways = editing.shapes().displacements(pose)
+        for mesh, of_mesh in zip(self.meshes, shapes, strict=True):
+            vertices, ways = of_mesh.displacements(pose)
             moved[mesh.start + vertices] = ways
         return base + moved[self.vertices]
 
@@ -317,12 +318,44 @@ def solve_character_folds(
     return FoldsReport(*names, tuple(work.solved), left_out, time.perf_counter() - start)
 
 
+@dataclass(frozen=True, eq=False)
+class FoldsPlan:
+    """What *Solve Folds* would solve, before it does.
+
+    Attributes:
+        skin: n points, all meshes as one.
+        triangles: shape (t, 3), points.
+        joints: each is followed by that of the other side.
+        partners: of each joint whose other side comes before it, the bone of that.
+    """
+
+    skin: SkinAtRest
+    triangles: Int64s
+    joints: list[FoldingJoint]
+    partners: dict[int, int]
+
+
+def folds_to_solve(
+    obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None = None
+) -> FoldsPlan:
+    """What `solve_character_folds` would solve; its arguments, and what it raises."""
+    work = _Work.of(obj, depsgraph, bones, again=False)
+    joints = work.in_pairs()
+    partners = {
+        after.bone: before.bone
+        for before, after in pairwise(joints)
+        if work.partners[after.bone] == before.bone
+    }
+    return FoldsPlan(work.body.skin, work.body.triangles, joints, partners)
+
+
 class _Work:
     """The joints of a character while they are solved.
 
     Attributes:
         solved: reports of those that are finished.
         left_out: reasons, by bone.
+        partners: shape (B,), the bone of the other side of each, or -1.
     """
 
     def __init__(self, body: _Body, found: FoundJoints) -> None:
@@ -331,8 +364,9 @@ class _Work:
         self.left_out = dict(found.left_out)
         # Of the joint that was solved last: that of the other side comes next.
         self._last: tuple[int, list[_SolvedWay]] | None = None
+        self._last_figures: tuple[FoldFigures, FoldFigures]
         skeleton = body.skeleton
-        self._partners = mirrored_bones(skeleton.heads, skeleton.tails)
+        self.partners = mirrored_bones(skeleton.heads, skeleton.tails)
         self._points: Indices | None = None
 
     @classmethod
@@ -369,7 +403,7 @@ class _Work:
 
     def run(self) -> Generator[Progress, None, None]:
         """Solve all joints, one after the other."""
-        joints = self._in_pairs()
+        joints = self.in_pairs()
         sizes = [sum(len(way.degrees) for way in joint.ways) for joint in joints]
         lengths = np.array(sizes) / sum(sizes)
         starts = np.cumsum(lengths) - lengths
@@ -383,12 +417,12 @@ class _Work:
             except UserError as error:
                 self.left_out[joint.bone] = str(error).rstrip(".")
 
-    def _in_pairs(self) -> list[FoldingJoint]:
+    def in_pairs(self) -> list[FoldingJoint]:
         """The joints, each followed by that of the other side."""
         left = {joint.bone: joint for joint in self._found.joints}
         found = list[FoldingJoint]()
         for joint in self._found.joints:
-            for bone in (joint.bone, int(self._partners[joint.bone])):
+            for bone in (joint.bone, int(self.partners[joint.bone])):
                 if bone in left:
                     found.append(left.pop(bone))
         return found
@@ -417,14 +451,17 @@ class _Work:
         editings = [_copied(mesh.editing) for mesh in self.body.meshes]
         self._add(joint, ways, editings)
         yield 0.96
-        before, after = self._figures(joint.bone, ways, editings)
+        if mirrored is None:
+            self._last_figures = self._figures(joint.bone, ways, editings)
+        # Mirrored skin has the same figures.
+        before, after = self._last_figures
         self._last = joint.bone, ways
         if (reason := _refusal(name, before, after)) is not None:
             self.left_out[joint.bone] = reason
             return
         for mesh, editing in zip(self.body.meshes, editings, strict=True):
             mesh.editing = editing
-        other = "" if mirrored is None else self.name(int(self._partners[joint.bone]))
+        other = "" if mirrored is None else self.name(int(self.partners[joint.bone]))
         poses, seconds = sum(len(way.matrices) for way in ways), time.perf_counter() - begin
         self.solved.append(SolvedJointReport(name, poses, before, after, seconds, other))
 
@@ -445,7 +482,7 @@ class _Work:
 
     def _mirrored(self, joint: FoldingJoint) -> list[_SolvedWay] | None:
         """The ways of the other side's joint on this side; None where the sides differ."""
-        if self._last is None or self._last[0] != int(self._partners[joint.bone]):
+        if self._last is None or self._last[0] != int(self.partners[joint.bone]):
             return None
         solved = self._last[1]
         if self._points is None:
@@ -510,6 +547,7 @@ class _Work:
         body = self.body
         region = FleshRegion.of(body.skin, body.triangles, [bone])
         measures = SkinMeasures(region, SurfaceTree)
+        shapes = [editing.shapes() for editing in editings]
         before, after, is_between = list[SkinFigures](), list[SkinFigures](), list[bool]()
         for way in ways:
             degrees = (0.0, *way.way.degrees)
@@ -519,7 +557,7 @@ class _Work:
             for number, (matrices, base) in enumerate(
                 zip([*way.matrices, *between], bases, strict=True)
             ):
-                played = body.played(base, matrices, editings)
+                played = body.played(base, matrices, shapes)
                 before.append(measures.of(base[region.vertices]))
                 after.append(measures.of(played[region.vertices]))
                 is_between.append(number >= len(way.matrices))

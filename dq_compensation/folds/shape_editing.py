@@ -270,9 +270,7 @@ class ShapeEditing:
         self._remove_shape(rows, poses)
         shapes = self.shapes()
         read = ReadShapes("", binding.vertex_count, self.base.base, shapes)
-        now = evaluate(
-            replace(binding, solved=read), settings, evaluated, armature, matrices=matrices
-        )
+        now = evaluate(binding.with_shapes(read), settings, evaluated, armature, matrices=matrices)
         missing = np.asarray(positions, np.float64) - now
         missing = missing @ deformer.object_to_armature[:3, :3].T
         turn = mean_turn(rows, *shapes.hats.turns(deformer.pose))

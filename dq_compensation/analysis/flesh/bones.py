@@ -66,7 +66,8 @@ class HeldNodes:
         body: shape (N,), of each node.
         border: shape (N,), bool.
         held: shape (N,), bool; of the cores and of the border.
-        telling: shape (N, 4), vertices of the region, and `told`, how much each says of a node.
+        telling: shape (k, 4), vertices of the region, and `told`, how much each says of the k
+            nodes of the border.
         depth: shape (N,), 0 at the bone to 1 at the skin.
     """
 
@@ -89,12 +90,13 @@ class HeldNodes:
         posed = _relative_to(way.matrices(1.0), reference)
         of_bone, bodies = _bodies(posed, lattice)
         skin_body = _strongest(region, of_bone, len(bodies))
-        nearest, squares = _nearest_vertices(lattice)
+        places = lattice.to_armature(lattice.nodes)
+        border = (region.relative(places) > BORDER) | lattice.of_others
+        nearest = _nearest_vertices(lattice, lattice.nodes, 1)[0]
         body = _of_most(lattice, skin_body[nearest[:, 0]], len(bodies))
-
+        telling, squares = _nearest_vertices(lattice, lattice.nodes[border], _TELLING)
         told = 1.0 / (squares + _SMALLEST**2)
         told /= told.sum(axis=1, keepdims=True)
-        places = lattice.to_armature(lattice.nodes)
         cores = core_bones(region)
         own, other, core = _from_bones(region.skin.skeleton, cores, of_bone, body, places, None)
         moved = np.empty_like(places)
@@ -108,9 +110,8 @@ class HeldNodes:
         thickness = _thickness(region, cores)
         held = (share < thickness[core]) & (lattice.depths < 0.0)
         held &= (own < _OWN * other) & (own_posed < _OWN * other_posed)
-        border = (region.relative(places) > BORDER) | lattice.of_others
         held |= border
-        return cls(lattice, way, reference, bodies, body, border, held, nearest, told, share)
+        return cls(lattice, way, reference, bodies, body, border, held, telling, told, share)
 
     def to_reference(self, share: float) -> Float64s:
         """The matrix (4, 4) from armature space to where the reference stands still."""
@@ -145,7 +146,7 @@ class HeldNodes:
             places[of_body] = transformed_points(posed[bone], rest[of_body])
         at, skinned = np.flatnonzero(self.border), self._skinning(posed)
         with_skin = np.zeros((len(at), 3))
-        for told, vertices in zip(self.told[at].T, self.telling[at].T, strict=True):
+        for told, vertices in zip(self.told.T, self.telling.T, strict=True):
             matrices = skinned[vertices]
             moved = np.einsum("nij,nj->ni", matrices[:, :3, :3], rest[at]) + matrices[:, :3, 3]
             with_skin += told[:, None] * (moved + base_ways[vertices])
@@ -202,19 +203,24 @@ def _strongest(region: FleshRegion, of_bone: Int64s, count: int) -> Int64s:
     return sums.argmax(axis=1)
 
 
-def _nearest_vertices(lattice: Lattice) -> tuple[Indices, Float64s]:
-    """The nearest vertices of each node, nearest first, and their squared distances, in cells."""
+def _nearest_vertices(lattice: Lattice, places: Float64s, most: int) -> tuple[Indices, Float64s]:
+    """The nearest vertices of places (m, 3), nearest first, and their squared distances, in cells.
+
+    Both have the shape (m, most), or as many columns as there are vertices.
+    """
     skin = lattice.from_armature(lattice.region.rest)
-    nodes = lattice.nodes
-    most = min(_TELLING, len(skin))
-    found = np.zeros((len(nodes), most), np.intp)
-    distances = np.zeros((len(nodes), most))
+    most = min(most, len(skin))
+    found = np.zeros((len(places), most), np.intp)
+    distances = np.zeros((len(places), most))
     rows = max(1, _MOST_NUMBERS // len(skin))
     lengths = (skin**2).sum(axis=1)
-    for start in range(0, len(nodes), rows):
+    for start in range(0, len(places), rows):
         at = slice(start, start + rows)
-        squares = (nodes[at] ** 2).sum(axis=1)[:, None] + lengths - 2.0 * (nodes[at] @ skin.T)
-        near = np.argpartition(squares, most - 1, axis=1)[:, :most]
+        squares = (places[at] ** 2).sum(axis=1)[:, None] + lengths - 2.0 * (places[at] @ skin.T)
+        if most == 1:
+            near = squares.argmin(axis=1)[:, None]
+        else:
+            near = np.argpartition(squares, most - 1, axis=1)[:, :most]
         of_near = np.take_along_axis(squares, near, axis=1)
         order = np.argsort(of_near, axis=1, kind="stable")
         found[at] = np.take_along_axis(near, order, axis=1)
@@ -249,11 +255,19 @@ def _from_bones(
     """
     own, other = np.full(len(points), np.inf), np.full(len(points), np.inf)
     nearest = np.zeros(len(points), np.intp)
-    for row, bone in enumerate(bones.tolist()):
-        head, tail = skeleton.heads[bone], skeleton.tails[bone]
-        if posed is not None:
-            head, tail = transformed_points(posed[bone], np.stack((head, tail)))
-        distances = distances_from_segments(points, head, tail)
+    heads, tails = skeleton.heads[bones], skeleton.tails[bones]
+    if posed is not None:
+        linear, moved = posed[bones, :3, :3], posed[bones, :3, 3]
+        heads, tails = (np.einsum("bij,bj->bi", linear, at) + moved for at in (heads, tails))
+    # Bones of a body that are farther from all points than another one of it are left out.
+    middle = points.mean(axis=0)
+    away = distances_from_segments(middle, heads, tails)
+    radius = float(np.linalg.norm(points - middle, axis=1).max(initial=0.0))
+    least = np.full(int(of_bone.max()) + 1, np.inf)
+    np.minimum.at(least, of_bone[bones], away + radius)
+    for row in np.flatnonzero(away - radius <= least[of_bone[bones]]).tolist():
+        bone = bones[row]
+        distances = distances_from_segments(points, heads[row], tails[row])
         is_own = body == of_bone[bone]
         nearer = is_own & (distances < own)
         own[nearer], nearest[nearer] = distances[nearer], row

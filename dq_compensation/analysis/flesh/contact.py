@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Indices, Int64s
 from ...core.vectors import cell_keys, cross, dots, unit_or
+from .block_solver import StiffWays
 from .lattice import Lattice, barycentric
 
 # All lengths are in edges of a cube of the lattice.
@@ -28,6 +29,10 @@ _MARGIN = 0.5
 # How far behind a triangle a point can be that met it, in parts of how far they are apart at rest:
 # what is farther is round the end of a crease.
 _DEEPEST = 0.5
+# And one that begins to meet it.
+_NEW_DEEPEST = 0.2
+# The product of the mean normals of groups that may have patches that face each other, soon.
+_MAY_FACE = 0.5
 # Edges longer than this get a point in their middle.
 _LONG = 1.0
 
@@ -111,6 +116,12 @@ class ContactSurface:
     triangles: Int64s
     areas: Float64s
     _candidates: _Candidates | None = None
+    # Shape (p,), the points that met a triangle when it was asked last.
+    _met: Booleans | None = None
+
+    def forget(self) -> None:
+        """The skin has been moved far: any point may be behind a triangle that it meets."""
+        self._met = None
 
     @classmethod
     def of(cls, rest: Float64s, triangles: Int64s) -> ContactSurface:
@@ -155,12 +166,24 @@ class ContactSurface:
     def pairs(self, skin: Floats) -> Pairs | None:
         """The points of the skin, vertices at (v, 3), that meet triangles; None without any.
 
-        Each point meets the nearest triangle that faces it and was somewhere else at rest.
+        Each point meets the nearest triangle that faces it and was somewhere else at rest. One that
+        met none when it was asked before is not far behind its triangle: else it is another one's.
         """
         found = self._meeting(skin, self._alone)
         if found is None:
             return None
         points, triangles, shares, normals = found
+        if self._met is not None:
+            places = skin[self.ends].mean(axis=1)
+            fine = places[self.triangles.reshape(-1, 3)[triangles]]
+            gaps = dots(places[points] - np.einsum("ms,msk->mk", shares, fine), normals)
+            known = self._met[points] | (gaps > -_NEW_DEEPEST)
+            points, triangles = points[known], triangles[known]
+            shares, normals = shares[known], normals[known]
+        self._met = np.zeros(len(self.ends), np.bool_)
+        self._met[points] = True
+        if not len(points):
+            return None
         corners = self.ends[self.triangles.reshape(-1, 3)[triangles]]
         vertices = np.concatenate((self.ends[points], corners.reshape(-1, 6)), axis=1)
         halves = np.concatenate((np.full((len(points), 2), 0.5), -0.5 * np.repeat(shares, 2, 1)), 1)
@@ -177,16 +200,14 @@ class ContactSurface:
         at_points = unit_or(_summed(fine, normals, len(places)), 0.0)
         of_patches = unit_or(normals.reshape(*self.triangles.shape[:2], 3).sum(axis=1), 0.0)
         normals = unit_or(normals, 0.0)
-        middles = corners.mean(axis=1)
-        radii = np.linalg.norm(corners - middles[:, None], axis=2).max(axis=1)
+        middles, radii = _balls(corners)
 
         first, second = self._patches_near(places, of_patches, alone)
         points, triangles = self._points_and_triangles(first, second)
+        near = _squares(places, points, middles, triangles) < (_NEAR + radii[triangles]) ** 2
+        points, triangles = points[near], triangles[near]
         facing = dots(at_points[points], normals[triangles]) < _FACING
         points, triangles = points[facing], triangles[facing]
-        squares = ((places[points] - middles[triangles]) ** 2).sum(axis=1)
-        near = squares < (_NEAR + radii[triangles]) ** 2
-        points, triangles = points[near], triangles[near]
         if not len(points):
             return None
         nearest, shares = closest_on_triangles(places[points], corners[triangles])
@@ -232,37 +253,81 @@ class ContactSurface:
         self, places: Float64s, normals: Float64s, alone: Booleans
     ) -> tuple[Indices, Indices]:
         """Pairs of patches that face each other and are near, but were not at rest; both ways."""
-        corners = places[self.patches[:, :3]]
-        middles = corners.mean(axis=1)
-        radii = np.linalg.norm(corners - middles[:, None], axis=2).max(axis=1)
+        middles, radii = _balls(places[self.patches[:, :3]])
         known = self._candidates
         if known is None or known.farthest_way(middles, radii) > _MARGIN:
-            pairs = self._candidate_patches(middles, radii, alone)
+            pairs = self._candidate_patches(middles, normals, radii, alone)
             known = self._candidates = _Candidates(*pairs, middles, radii)
         first, second = known.first, known.second
+        near = (
+            _squares(middles, first, middles, second) < (_NEAR + radii[first] + radii[second]) ** 2
+        )
+        first, second = first[near], second[near]
         facing = dots(normals[first], normals[second]) < 0.0
         first, second = first[facing], second[facing]
-        near = ((middles[first] - middles[second]) ** 2).sum(axis=1) < (
-            _NEAR + radii[first] + radii[second]
-        ) ** 2
-        first, second = first[near], second[near]
         return np.concatenate((first, second)), np.concatenate((second, first))
 
     def _candidate_patches(
-        self, middles: Float64s, radii: Float64s, alone: Booleans
+        self, middles: Float64s, normals: Float64s, radii: Float64s, alone: Booleans
     ) -> tuple[Indices, Indices]:
-        """Pairs of patches, once, that are near or may be soon, but were not at rest."""
+        """Pairs of patches, once, that may meet soon, but were not near at rest.
+
+        Groups are compared first: there are as many of them however fine the mesh is.
+        """
         used = np.flatnonzero(~alone)
-        widest = float(radii[used].max(initial=0.0))
-        first, second = pairs_within(middles[used], _NEAR + 2.0 * (_MARGIN + widest))
-        first, second = used[first], used[second]
-        near = ((middles[first] - middles[second]) ** 2).sum(axis=1) < (
-            _NEAR + 2.0 * _MARGIN + radii[first] + radii[second]
-        ) ** 2
+        groups, count = self._groups
+        of_used = groups[used]
+        weights = np.maximum(np.bincount(of_used, minlength=count), 1)[:, None]
+        centres = _summed(of_used, middles[used], count) / weights
+        towards = _summed(of_used, normals[used], count) / weights
+        ways = middles[used] - centres[of_used]
+        reaches = np.zeros(count)
+        np.maximum.at(reaches, of_used, np.sqrt(dots(ways, ways)) + radii[used])
+
+        widest = float(reaches.max(initial=0.0))
+        present = np.flatnonzero(np.bincount(of_used, minlength=count))
+        first, second = pairs_within(centres[present], _NEAR + 2.0 * (_MARGIN + widest))
+        own = np.arange(len(present))
+        first, second = present[np.append(first, own)], present[np.append(second, own)]
+        apart = _NEAR + 2.0 * _MARGIN + reaches[first] + reaches[second]
+        near = _squares(centres, first, centres, second) < apart**2
+        near &= dots(towards[first], towards[second]) < _MAY_FACE
+        first, second = self._patches_of(first[near], second[near], alone)
+        apart = _NEAR + 2.0 * _MARGIN + radii[first] + radii[second]
+        near = _squares(middles, first, middles, second) < apart**2
         first, second = first[near], second[near]
         at_rest = self.rest[self.patches[:, :3]].mean(axis=1)
-        apart = ((at_rest[first] - at_rest[second]) ** 2).sum(axis=1) > _APART**2
+        apart = _squares(at_rest, first, at_rest, second) > _APART**2
         return first[apart], second[apart]
+
+    @cached_property
+    def _groups(self) -> tuple[Indices, int]:
+        """The group of each patch, shape (t,), and how many there are.
+
+        They are in one cube at rest, and face the same of eight ways.
+        """
+        corners = self.rest[self.patches[:, :3]]
+        cubes = np.floor(corners.mean(axis=1)).astype(np.int64)
+        keys = np.concatenate((cubes, _normals(corners) > 0.0), axis=1)
+        groups = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+        return groups, int(groups.max(initial=-1)) + 1
+
+    def _patches_of(
+        self, first: Indices, second: Indices, alone: Booleans
+    ) -> tuple[Indices, Indices]:
+        """Every patch of the first group with every one of the second, of pairs of groups, once."""
+        groups, count = self._groups
+        used = np.flatnonzero(~alone)
+        order = used[np.argsort(groups[used], kind="stable")]
+        starts = np.searchsorted(groups[order], np.arange(count + 1))
+        others = np.diff(starts)[second]
+        counts = np.diff(starts)[first] * others
+        row = np.repeat(np.arange(len(first)), counts)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        one = order[starts[first[row]] + place // others[row]]
+        other = order[starts[second[row]] + place % others[row]]
+        once = (first[row] != second[row]) | (one < other)
+        return one[once], other[once]
 
 
 class Contact:
@@ -296,6 +361,7 @@ class Contact:
     def forget(self) -> None:
         """Nothing meets."""
         self._pairs = None
+        self._surface.forget()
 
     def energy(self, places: Float64s) -> tuple[float, Float64s | None]:
         """The energy of nodes (3, N), and its gradient; None where it is 0."""
@@ -313,18 +379,30 @@ class Contact:
         of_vertices = _summed(pairs.rows, each.reshape(-1, 3), len(pairs.used))
         return 0.5 * float(forces @ dips), self._to_nodes(of_vertices)
 
-    def weights(self, places: Float64s, near: float) -> Float64s | None:
-        """Shape (N,), how stiff contact holds nodes, for gaps below `near`; None for nothing."""
+    def stiff_ways(self, places: Float64s, near: float) -> StiffWays | None:
+        """What contact holds, for gaps below `near`; None for nothing.
+
+        Pairs between the same two cubes are taken together: their number is that of cubes that
+        touch, however fine the mesh is.
+        """
         if self._pairs is None:
             return None
         pairs = self._pairs
-        stiffness = pairs.stiffness * (pairs.gaps(self._used(places)) < near)
-        if not stiffness.any():
+        touching = (pairs.gaps(self._used(places)) < near) & (pairs.stiffness > 0.0)
+        if not touching.any():
             return None
-        each = 0.5 * stiffness[:, None] * np.abs(pairs.shares)
-        of_vertices = np.bincount(pairs.rows.ravel(), each.ravel(), len(pairs.used))
-        of_nodes = self._shares * of_vertices[:, None]
-        return np.bincount(self._carriers.ravel(), of_nodes.ravel(), self._count)
+        rows, stiffness = pairs.rows[touching], pairs.stiffness[touching]
+        shares, cubes = pairs.shares[touching], self._carriers[:, 0]
+        other = np.take_along_axis(rows, 2 + shares[:, 2:].argmin(axis=1)[:, None], axis=1)[:, 0]
+        keys = cubes[rows[:, 0]] * self._count + cubes[other]
+        of_pair = np.unique(keys, return_inverse=True)[1].reshape(-1)
+        total = np.bincount(of_pair, stiffness)
+        normals = _summed(of_pair, stiffness[:, None] * pairs.normals[touching], len(total))
+        part = stiffness / total[of_pair]
+        places_in = of_pair[:, None, None] * self._count + self._carriers[rows]
+        each = (part[:, None] * shares)[:, :, None] * self._shares[rows]
+        of_nodes = np.bincount(places_in.ravel(), each.ravel(), len(total) * self._count)
+        return StiffWays(of_nodes.reshape(len(total), -1), unit_or(normals, 0.0), total)
 
     def _used(self, places: Float64s) -> Float64s:
         return np.stack(
@@ -390,6 +468,21 @@ def closest_on_triangles(points: Floats, corners: Floats) -> tuple[Float64s, Flo
     rows = np.arange(len(points))
     chosen = np.where((inside >= 0.0).all(axis=1)[:, None], inside, shares[rows, nearest])
     return np.einsum("ms,msk->mk", chosen, corners), chosen
+
+
+def _balls(corners: Floats) -> tuple[Float64s, Float64s]:
+    """The middles (m, 3) of triangles (m, 3, 3), and how far they reach from there, (m,)."""
+    middles = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
+    ways = corners - middles[:, None]
+    return middles, np.sqrt(np.einsum("msk,msk->ms", ways, ways).max(axis=1))
+
+
+def _squares(points: Floats, first: Indices, others: Floats, second: Indices) -> Float64s:
+    """Shape (m,), the squares of the distances of some points from others; axis by axis is fast."""
+    found = np.zeros(len(first))
+    for one, other in zip(points.T, others.T, strict=True):
+        found += (one.take(first) - other.take(second)) ** 2
+    return found
 
 
 def _normals(corners: Floats) -> Floats:

@@ -56,12 +56,12 @@ class Minimiser:
             self._value, self._slope = energy(self.places)
         slope, value = self._slope, self._value
         direction = self._direction(slope, solve)
-        falls = float((direction * slope).sum())
+        falls = _product(direction, slope)
         if not falls < 0.0:
             self._steps.clear()
             direction = -_FIRST * solve(slope)
-            falls = float((direction * slope).sum())
-        way = float(np.sqrt((direction**2).sum(axis=0).max(initial=0.0)))
+            falls = _product(direction, slope)
+        way = longest_way(direction)
         if not way > 0.0:
             return 0.0
         part = min(1.0, self.longest / way)
@@ -74,7 +74,7 @@ class Minimiser:
         else:
             return 0.0
         moved, turned = places - self.places, new_slope - slope
-        product = float((moved * turned).sum())
+        product = _product(moved, turned)
         if product > 0.0:
             self._steps.append((moved, turned, 1.0 / product))
         self.places, self._value, self._slope = places, found, new_slope
@@ -84,14 +84,23 @@ class Minimiser:
         """The two loops of L-BFGS (Nocedal 1980)."""
         left, amounts = slope.copy(), []
         for moved, turned, scale in reversed(self._steps):
-            amount = scale * float((moved * left).sum())
+            amount = scale * _product(moved, left)
             left -= amount * turned
             amounts.append(amount)
         if not self._steps:
             return -_FIRST * solve(left)
         _, turned, scale = self._steps[-1]
         found, of_turned = np.split(solve(np.concatenate((left, turned))), 2)
-        found /= scale * float((turned * of_turned).sum())
+        found /= scale * _product(turned, of_turned)
         for (moved, turned, scale), amount in zip(self._steps, reversed(amounts), strict=True):
-            found += (amount - scale * float((turned * found).sum())) * moved
+            found += (amount - scale * _product(turned, found)) * moved
         return -found
+
+
+def longest_way(ways: Float64s) -> float:
+    """The longest of ways (3, n)."""
+    return float(np.sqrt((ways**2).sum(axis=0).max(initial=0.0)))
+
+
+def _product(one: Float64s, other: Float64s) -> float:
+    return float(np.vdot(one, other))

@@ -14,30 +14,49 @@ from ...core.pose import Pose
 from ...core.vectors import smooth_step, transformed_points
 from ...errors import UserError
 from ..limbs import Limbs
-from .block_solver import SlicedSystem
+from .block_solver import SlicedSystem, StiffenedSystem
 from .bones import BORDER, HeldNodes
 from .contact import Contact, carried
 from .elasticity import Flesh
 from .lattice import Lattice
 from .measures import SkinFigures, SkinMeasures
-from .minimiser import Minimiser
+from .minimiser import Minimiser, longest_way
 from .region import FleshRegion
 from .surface_search import SearchOf
 from .way import WayToPose
 
 # A step of the walk turns a bone by this at most, degrees.
 _TURN, _TURN_TOUCHING = 18.0, 10.0
-# Steps of the minimiser for a step of the walk, and for one that is kept; contact is found anew
-# after so many, or after such a way of a node, in cells.
-_STEPS, _STEPS_KEPT, _CONTACT_STEPS, _CONTACT_WAY = 40, 300, 8, 0.6
-# The preconditioner is made anew each time up to so many steps, then once in so many.
-_FACTORED_OFTEN = 40
-# At rest when no node moves farther in a step; the farthest way in a step. In cells.
-_AT_REST, _LONGEST = 1e-3, 0.6
+# Steps of the minimiser for a step of the walk, and for one that is kept.
+_STEPS, _STEPS_KEPT = 40, 240
+# Contact is found anew after so many, later after this part of all that were made: where it never
+# settles, as at the end of a crease, the rest does in between. Also after such a way of a node, in
+# cells.
+_CONTACT_STEPS, _CONTACT_PART, _CONTACT_WAY = 8, 0.5, 0.6
+# The preconditioner is made anew after so many.
+_FACTORED = 40
+# The longest way in a step, in cells.
+_LONGEST = 0.6
 # Contact stiffens the preconditioner for gaps up to this, in cells.
 _TOUCHING = 0.05
 # Offsets are whole up to `BORDER`, about, and nothing from here on, in reaches.
 _FADED, _WHOLE = 0.98, BORDER - 0.02
+
+
+@dataclass(frozen=True)
+class _AtRest:
+    """When nodes are at rest, in cells.
+
+    Attributes:
+        step: none moves farther in a step of the minimiser.
+        drift: nor in eight of them, from one search for contact to the next one.
+    """
+
+    step: float
+    drift: float
+
+
+_BETWEEN, _KEPT = _AtRest(1e-2, 5e-2), _AtRest(1e-3, 1e-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +194,7 @@ class _Walk:
 
     def __init__(self, lattice: Lattice, held: HeldNodes, kept: Sequence[KeptPose]) -> None:
         self._lattice, self._held, self._kept = lattice, held, kept
-        self._flesh, self._contact = Flesh(lattice), Contact(lattice)
+        self._flesh, self._contact = Flesh(lattice, np.float32), Contact(lattice)
         self._places = lattice.nodes.T.copy()
         self._free = np.flatnonzero(~held.held)
         self._fixed = np.flatnonzero(held.held)
@@ -183,7 +202,10 @@ class _Walk:
         self._ways = [np.zeros((len(vertices), 3))]
         self._ways += [held.base_ways(each.share, each.base[vertices]) for each in kept]
         self._shares = np.array([0.0, *(each.share for each in kept)])
-        self._system = self._plain = self._factored(None)
+        self._plain = self._factored()
+        self._share = 0.0
+        # What was missing in the step before, shape (3, f), and how large that step was.
+        self._lacked = np.zeros((3, len(self._free))), 1.0
         self.iterations = 0
 
     def skin(self) -> Float64s:
@@ -209,16 +231,26 @@ class _Walk:
         self, number: int, share: float, part: float, is_kept: bool
     ) -> Generator[float, None, bool]:
         """Move what is held, and let the rest come to rest."""
-        self._share = share
+        size, self._share = share - self._share, share
         first, last = self._shares[number : number + 2]
         between = (share - first) / (last - first)
         ways = (1.0 - between) * self._ways[number] + between * self._ways[number + 1]
-        targets = self._held.places(share, ways)
-        change = np.zeros_like(self._places)
-        change[:, self._fixed] = (targets - self._places)[:, self._fixed]
-        pull = self._flesh.stiffness(change)[:, self._free]
-        change[:, self._free] = -self._plain.solve(pull)
-        places = self._places + change
+        free, taken = self._free, self._places + self._taken_along(self._held.places(share, ways))
+        places = taken.copy()
+        # What the step before lacked, this one lacks, too.
+        known, known_size = self._lacked
+        places[:, free] += min(1.0, size / known_size) * known
+        self._contact.forget()
+        limits = (_KEPT, _STEPS_KEPT) if is_kept else (_BETWEEN, _STEPS)
+        converged = yield from self._minimise(places, part, *limits)
+        self._lacked = (places - taken)[:, free], size
+        self._places = places
+        return converged
+
+    def _minimise(
+        self, places: Float64s, part: float, at_rest: _AtRest, steps: int
+    ) -> Generator[float, None, bool]:
+        """Let the free nodes come to rest, in place; returns whether they did."""
         free = self._free
 
         def energy(of_free: Float64s) -> tuple[float, Float64s]:
@@ -229,32 +261,58 @@ class _Walk:
                 slope += force
             return value + pushed, slope[:, free]
 
-        self._contact.forget()
         minimiser = Minimiser(places[:, free], _LONGEST)
-        converged, steps, way = False, _STEPS_KEPT if is_kept else _STEPS, np.inf
+        system = hard = self._plain
+        before, known, due, factored = 0, minimiser.places, 0, -_FACTORED
+        looked = known
         for step in range(steps):
-            is_due = step % _CONTACT_STEPS == 0
-            if is_due or way > _CONTACT_WAY:
-                places[:, free] = minimiser.places
+            if step == due:
+                drift = at_rest.drift * (step - before) / _CONTACT_STEPS
+                if step and longest_way(minimiser.places - known) < drift:
+                    break
+                before, known = step, minimiser.places
+                due = step + max(_CONTACT_STEPS, int(_CONTACT_PART * step))
+                if step >= factored + _FACTORED:
+                    places[:, free] = known
+                    factored, hard = step, self._factored(self._flesh.hardness(places))
+            if step == before or longest_way(minimiser.places - looked) > _CONTACT_WAY:
+                places[:, free] = looked = minimiser.places
                 self._contact.update(places)
-                if is_due and (step < _FACTORED_OFTEN or step % _FACTORED_OFTEN == 0):
-                    weights = self._contact.weights(places, _TOUCHING)
-                    self._system = self._factored(weights, self._flesh.hardness(places))
+                system = self._stiffened(hard, places)
                 minimiser.energy_changed()
-                way = 0.0
                 yield part
-            moved = minimiser.step(energy, self._system.solve)
-            way += moved
+            moved = minimiser.step(energy, system.solve)
             self.iterations += 1
-            if moved < _AT_REST and step > _CONTACT_STEPS:
-                converged = True
+            if moved < at_rest.step and step > _CONTACT_STEPS:
                 break
+        else:
+            step = steps
         places[:, free] = minimiser.places
-        self._places = places
-        return converged
+        return step < steps
 
-    def _factored(self, weights: Float64s | None, hardness: Float64s | None = None) -> SlicedSystem:
-        """The preconditioner: the Laplacian of the free nodes, stiffer where skin touches."""
+    def _taken_along(self, targets: Float64s) -> Float64s:
+        """The ways (3, N) of all nodes where those that are held go to their targets.
+
+        The others follow by the Laplacian of the flesh; what touches goes on touching.
+        """
+        free, fixed, system = self._free, self._fixed, self._plain
+        change = np.zeros_like(self._places)
+        change[:, fixed] = (targets - self._places)[:, fixed]
+        pull = self._flesh.stiffness(change)
+        ways = self._contact.stiff_ways(self._places, _TOUCHING)
+        if ways is not None:
+            pull += ways.pull(change)
+            system = StiffenedSystem(system, ways.of(free))
+        change[:, free] = -system.solve(pull[:, free])
+        return change
+
+    def _stiffened(self, system: SlicedSystem, places: Float64s) -> SlicedSystem | StiffenedSystem:
+        """A system of the free nodes with what touches."""
+        ways = self._contact.stiff_ways(places, _TOUCHING)
+        return system if ways is None else StiffenedSystem(system, ways.of(self._free))
+
+    def _factored(self, hardness: Float64s | None = None) -> SlicedSystem:
+        """The Laplacian of the free nodes, factored."""
         lattice, free = self._lattice, self._free
         place = np.full(len(lattice.nodes), -1)
         place[free] = np.arange(len(free))
@@ -264,8 +322,6 @@ class _Walk:
         )
         inner = (place[rows] >= 0) & (place[columns] >= 0)
         rows, columns, values = rows[inner], columns[inner], values[inner]
-        if weights is not None:
-            values = values + np.where(rows == columns, weights[rows], 0.0)
         axis = int(np.ptp(lattice.nodes, axis=0).argmax())
         slices = lattice.nodes[free, axis].astype(np.int64)
         return SlicedSystem(slices, place[rows], place[columns], values)

@@ -478,6 +478,14 @@ class Binding:
         found = self._shapes[acting]
         return found if found.blocks else None
 
+    def with_shapes(self, read: ReadShapes | None) -> Binding:
+        """The same with other solved shapes, or none; all else that was found is true of both."""
+        found = copy(self)
+        for name in ("as_painted", "bones_with_shapes"):
+            vars(found).pop(name, None)
+        vars(found).update(solved=read, _shapes={}, _written=[])
+        return found
+
     @cached_property
     def bones_with_shapes(self) -> frozenset[str]:
         """The bones at whose heads the mesh has solved shapes, whether they act or not."""
