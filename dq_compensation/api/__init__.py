@@ -20,7 +20,7 @@ from ..bake.bake_reports import (
 from ..errors import BindingError, PoseError, UserError
 from ..folds.character_folds import FoldFigures, FoldsReport, SolvedJointReport
 from ..folds.shape_editing import ShapePose, SolvedShape
-from ..pipeline.bones.bones_baking import RemovalReport
+from ..pipeline.bones.bakes_removal import RemovalReport
 from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
 from ..pipeline.files.files import CacheReport
 from ..pipeline.files.plain_export import PlainExportReport

@@ -11,7 +11,7 @@ from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, Range
 from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from ..bake.shape_key_bakes import bake_current_pose, bake_range
 from ..errors import UserError
-from ..pipeline.bones.bones_baking import RemovalReport, remove_bakes
+from ..pipeline.bones.bakes_removal import RemovalReport, remove_bakes
 from ..pipeline.bones.bones_baking import bake_bones as bones_steps
 from ..pipeline.bones.bones_options import BonesOptions
 from ..pipeline.correctives.corrective_baking import bake_correctives as corrective_steps

@@ -27,7 +27,8 @@ from ...ui_shared.reporting import (
     with_option_properties,
 )
 from ..correctives.panel import BONES, ChoosesJoints, draw_with_dry_run
-from .bones_baking import bake_bones, removal_refusal, remove_bakes
+from .bakes_removal import removal_refusal, remove_bakes
+from .bones_baking import bake_bones
 from .bones_options import BonesOptions
 
 
