@@ -23,7 +23,7 @@ from ...scene.settings.object_settings import is_enabled
 from ...scene.stack import find_rig
 from ...scene.vertex_groups import kept_record, restore_refusal, restore_weights
 from ...wording import counted
-from ..correctives.corrective_drivers import baked_keys, remove_properties
+from ..correctives.baked_keys import baked_keys, remove_properties
 from .bones_refusals import writing_bones_refusal
 from .helper_rig import gauges_of, helper_names, remove_helpers
 

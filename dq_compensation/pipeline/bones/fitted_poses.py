@@ -20,7 +20,7 @@ from ...errors import UserError
 from ...scene.binding.binding import Binding
 from ...scene.blender.animation_curves import PlayedAction, all_actions, bone_curves, played_actions
 from ...scene.blender.scenes import frame_kept, spread_frames
-from ..correctives.corrective_poses import keyed_frames
+from ..correctives.action_joints import keyed_frames
 from ..correctives.random_poses import (
     CHECKED,
     CHOOSING,

@@ -30,24 +30,20 @@ from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, write
 from ...scene.settings.object_settings import Settings
 from ...steps import Progress, with_progress
 from ...wording import listed
-from .corrective_drivers import corrective_keys, drive_keys
+from .action_joints import action_joints, example_joints, local_rotations, mirrored_poses
+from .baked_keys import corrective_keys
+from .corrective_drivers import drive_keys
 from .corrective_joints import CorrectiveJoint
 from .corrective_poses import (
-    Rotations,
-    action_joints,
     blending_joints,
     chosen_joints,
     deforming_names,
-    example_joints,
-    local_rotations,
-    mirrored_poses,
     names_of_joints,
-    poses_at_once,
-    poses_of_joint,
     with_mirrored,
 )
 from .key_budget import Spending, within_key_budget
 from .random_poses import motion_range
+from .verified_poses import Rotations, poses_at_once, poses_of_joint
 
 # The part of the bake's time that the poses take; the rest is the check.
 _READING = 0.6

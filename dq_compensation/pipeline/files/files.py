@@ -25,7 +25,7 @@ from ...scene.blender.scenes import frame_kept, frames_of_range
 from ...scene.settings.object_settings import is_enabled
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
-from ..correctives.baked_keys_check import acting_keys_refusal
+from ..correctives.baked_keys import acting_keys_refusal
 
 # Writes a file completely or not at all: a stop half-way leaves the old file.
 

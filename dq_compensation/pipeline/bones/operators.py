@@ -1,4 +1,4 @@
-"""The feature's panel: *Bake to Bones*, and *Remove Bake*, which takes back other bakes, too."""
+"""The feature's operators: *Bake to Bones*, and *Remove Bake*, which takes back other bakes, too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ...ui_shared.reporting import (
     reports_errors,
     with_option_properties,
 )
-from ..correctives.panel import BONES, ChoosesJoints, draw_with_dry_run
+from ..correctives.operators import BONES, ChoosesJoints, draw_with_dry_run
 from .bakes_removal import removal_refusal, remove_bakes
 from .bones_baking import bake_bones
 from .bones_options import BonesOptions
