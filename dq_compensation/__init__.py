@@ -34,7 +34,9 @@ MODULE_NAMES: tuple[str, ...] = (
     ".pipeline.bones.baked_bones_check",
     ".pipeline.bones.operators",
     ".pipeline.files.operators",
+    ".pipeline.takes.operators",
     ".pipeline.takes.panel",
+    ".pipeline.crowds.operators",
     ".pipeline.crowds.panel",
     ".session.changes",
     ".pipeline.crowds.crowd_figures",
@@ -45,7 +47,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".examples.authoring",
     ".setup_check.findings",
     ".pipeline.takes.take_checks",
-    ".pipeline.takes.caching",
+    ".pipeline.takes.known_takes",
     # The last of those that follow changes: it removes data-blocks that others still look at.
     ".lifecycle.app_handlers",
     ".command_line.blender_command",

@@ -20,14 +20,9 @@ from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
 from ..errors import UserError
 from ..pipeline.bones.bones_options import BonesOptions
 from ..pipeline.crowds.command import BAKE_CROWD
-from ..pipeline.files.files import (
-    REFUSAL_NOT_ENABLED,
-    SUFFIXES,
-    beside,
-    object_files,
-    written_whole,
-)
+from ..pipeline.files.files import REFUSAL_NOT_ENABLED, SUFFIXES, object_files
 from ..pipeline.files.plain_export import EXPORTERS
+from ..pipeline.files.whole_files import beside, written_whole
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frame_kept, frames_of_range
 from ..scene.settings.addon_preferences import LOOKS

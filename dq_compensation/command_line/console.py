@@ -20,7 +20,7 @@ from types import FrameType
 from typing import TextIO
 
 from ..errors import FileError, UserError
-from ..pipeline.files.files import may_write, read_only_refusal
+from ..pipeline.files.whole_files import may_write, read_only_refusal
 from ..wording import listed
 
 

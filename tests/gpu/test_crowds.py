@@ -20,9 +20,11 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.pipeline.crowds import crowd_cast
-from dq_compensation.pipeline.crowds.crowd_display import Crowds, FigureMesh, failure_of
-from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, Role, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_display import Crowds, failure_of
+from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_roles import Role
 from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.crowds.crowd_stage import FigureMesh
 from dq_compensation.pipeline.crowds.crowds import Program, program_times
 from dq_compensation.pipeline.crowds.figure_bounds import ProgramBounds, spheres_in_view
 from dq_compensation.pipeline.crowds.known_crowds import all_crowds, forget_crowds

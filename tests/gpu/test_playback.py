@@ -26,6 +26,7 @@ from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.vectors import transformed_points
+from dq_compensation.pipeline.takes.local_poses import LocalPoses
 from dq_compensation.pipeline.takes.played_takes import (
     Instances,
     Playback,
@@ -35,7 +36,6 @@ from dq_compensation.pipeline.takes.played_takes import (
 )
 from dq_compensation.pipeline.takes.takes import (
     Keys,
-    LocalPoses,
     Take,
     TakeValues,
     node_names,

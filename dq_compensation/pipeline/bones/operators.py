@@ -1,4 +1,4 @@
-"""The feature's operators: *Bake to Bones*, and *Remove Bake*, which takes back other bakes, too."""
+"""The feature's operators: *Bake to Bones*; *Remove Bake*, which takes other bakes back, too."""
 
 from __future__ import annotations
 

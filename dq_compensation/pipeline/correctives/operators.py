@@ -167,7 +167,7 @@ def draw_with_dry_run(layout: UILayout, name: str, icon: str) -> None:
     dry.dry_run = True
 
 
-def draw_bake_rows(layout: UILayout) -> None:
+def _draw_bake_rows(layout: UILayout) -> None:
     draw_with_dry_run(layout, "dqc.bake_correctives", "DRIVER")
 
 
