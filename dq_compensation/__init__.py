@@ -21,7 +21,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui.operators",
     ".ui.joints",
     ".ui.panels",
-    ".setup_check.panel",
+    ".setup_check.operators",
     ".folds.operators",
     ".examples.operators",
     ".examples.panel",

@@ -28,7 +28,7 @@ from ..scene.blender.scenes import frame_kept, frames_of_range
 from ..scene.settings.addon_preferences import LOOKS
 from ..scene.settings.object_settings import CHARACTER_CHOICES
 from ..session.character import characters_of
-from ..setup_check.catalogue import by_character, said_once
+from ..setup_check.joined_issues import by_character, said_once
 from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
 from . import console

@@ -20,8 +20,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.pipeline.crowds import crowd_cast
-from dq_compensation.pipeline.crowds.crowd_display import Crowds, failure_of
-from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_display import Crowds
+from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, failure_of, figures_of_crowd
 from dq_compensation.pipeline.crowds.crowd_roles import Role
 from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
 from dq_compensation.pipeline.crowds.crowd_stage import FigureMesh

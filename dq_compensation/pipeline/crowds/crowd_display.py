@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from bpy.types import Context, Depsgraph, Object
@@ -23,7 +22,7 @@ from ...viewport.look import (
     wire_colour,
 )
 from .crowd_cast import ShownCrowd
-from .crowd_figures import CrowdState, figures_of_crowd
+from .crowd_figures import CrowdState, Failure, failure_of, figures_of_crowd
 from .crowd_settings import crowd_of
 from .crowd_stage import CrowdStage, FigureMesh
 from .known_crowds import crowds_of_layer
@@ -35,20 +34,6 @@ FAILED = "Drawing {crowd} failed: {error}. Change the crowd to try again; the co
 _log = logging.getLogger(__name__)
 
 _Drawn = tuple[Object, bool, CrowdState]
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """The state in which a crowd could not be drawn, and the reason as a sentence."""
-
-    state: CrowdState
-    text: str
-
-
-def failure_of(crowd: Object, state: CrowdState | None) -> str | None:
-    """The reason why a crowd cannot be drawn in a state, a sentence; None where it can be."""
-    failed = memories(_Failure).get(crowd.session_uid)
-    return failed.text if failed is not None and failed.state is state else None
 
 
 class Crowds:
@@ -122,7 +107,7 @@ class Crowds:
     def free(self) -> None:
         """Free all stages; crowds that have failed are tried again."""
         self._stages.clear()
-        memories(_Failure).clear()
+        memories(Failure).clear()
 
 
 def _draw_figures(figures: FigureMesh, view: ViewUniforms, context: Context) -> None:
@@ -170,7 +155,7 @@ def _without_broken(
             crowd, _, state = drawn[number]
             _log.error("Drawing %s failed", crowd.name, exc_info=failure)
             text = FAILED.format(crowd=crowd.name, error=str(failure).rstrip("."))
-            memories(_Failure)[crowd.session_uid] = _Failure(state, text)
+            memories(Failure)[crowd.session_uid] = Failure(state, text)
     return [alone for number, alone in enumerate(drawn) if number not in errors]
 
 

@@ -17,7 +17,7 @@ from ...scene.settings.addon_preferences import PREFERENCES_RESET
 from ...scene.settings.declaration import FOLLOWED_SETTING_CHANGED, only_with
 from ...session.changes import EDIT, LOADED, RESTORED, Changes
 from ...session.delayed_calls import DelayedCall
-from ...session.memory import keep_only, memory_of
+from ...session.memory import keep_only, memories, memory_of
 from ...session.status import NEEDS_BINDING, RECONCILED, check_soon, tag_redraw
 from ...wording import counted, sized
 from ..takes.known_takes import TAKE_HAS_NEW_NAME, TAKES_CHANGED
@@ -106,6 +106,20 @@ def figures_of_crowd(crowd: Object) -> CrowdState:
 def known_state(crowd: Object) -> CrowdState | None:
     """The last state of a crowd; None before it was drawn or asked for."""
     return memory_of(crowd, _CrowdMemory).state
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The state in which a crowd could not be drawn, and the reason as a sentence."""
+
+    state: CrowdState
+    text: str
+
+
+def failure_of(crowd: Object, state: CrowdState | None) -> str | None:
+    """The reason why a crowd cannot be drawn in a state, a sentence; None where it can be."""
+    failed = memories(Failure).get(crowd.session_uid)
+    return failed.text if failed is not None and failed.state is state else None
 
 
 def role_objects(crowd: Object, state: CrowdState) -> list[tuple[Object, tuple[Object, ...]]]:

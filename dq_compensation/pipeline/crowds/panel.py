@@ -14,8 +14,7 @@ from ...wording import counted, listed, sized
 from ..takes.operators import armature_with_takes
 from ..takes.panel import PLAYBACK_PANELS
 from .crowd_baking import has_changed
-from .crowd_display import failure_of
-from .crowd_figures import known_state, meshes_inside
+from .crowd_figures import failure_of, known_state, meshes_inside
 from .crowd_settings import crowd_of, is_crowd, linked_crowd_refusal
 from .known_crowds import active_crowd, baked_crowd, is_baked_crowd
 
