@@ -25,6 +25,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".folds.operators",
     ".examples.operators",
     ".examples.panel",
+    ".painting.operators",
     ".painting.panel",
     ".softness.operators",
     ".bake.motion_test",

@@ -16,9 +16,10 @@ import numpy as np
 from bpy.types import Object
 
 from .. import api
-from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..bake.key_options import PoseOptions, RangeOptions
 from ..errors import UserError
 from ..pipeline.bones.bones_options import BonesOptions
+from ..pipeline.correctives.corrective_options import CorrectiveOptions
 from ..pipeline.crowds.command import BAKE_CROWD
 from ..pipeline.files.files import REFUSAL_NOT_ENABLED, SUFFIXES, object_files
 from ..pipeline.files.plain_export import EXPORTERS
@@ -58,6 +59,7 @@ from .options import (
     said_facts,
     setting_values,
 )
+from .target_files import target_refusal
 
 
 def _enable(run: Run, objects: list[Object]) -> list[ObjectFacts]:
@@ -595,7 +597,7 @@ def _run(arguments: Namespace, output: TextIO) -> console.ExitCode:
     try:
         with console.stoppable(run.progress):
             if arguments.json not in {None, "-"} and (
-                reason := console.target_refusal(Path(arguments.json))
+                reason := target_refusal(Path(arguments.json))
             ):
                 raise reason
             arguments.command.run(run)

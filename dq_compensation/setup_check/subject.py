@@ -50,7 +50,7 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import deformed_meshes
 from ..scene.settings.bone_texts import kinds_by_index
 from ..scene.settings.object_settings import Settings, armature_with_settings
-from ..session.character import is_behind
+from ..session.known_bindings import is_behind
 from ..session.status import status_of
 from .misplacement import Misplacement, plain_places
 

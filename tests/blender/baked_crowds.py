@@ -15,7 +15,7 @@ from dq_compensation.pipeline.crowds.crowds import Program, program_times
 from dq_compensation.pipeline.takes.fitted_takes import fitted
 from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer, shape_key_values
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session.character import current_binding
+from dq_compensation.session.known_bindings import current_binding
 from tests.limb import build_limb, pose_limb
 
 

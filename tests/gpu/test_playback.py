@@ -46,8 +46,8 @@ from dq_compensation.pipeline.takes.takes import (
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.viewport.array_textures import empty_texture, run_pass, texture_from_array
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.gpu_objects import empty_texture, run_pass, texture_from_array
 from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList
 from dq_compensation.viewport.kernels import PosePaletteLayout, wanted_layout
 from tests.gpu.one_instance import deform_in, read_normals

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import bpy
 
-from ...bake.bake_reports import BonesReport, remember_report
+from ...bake.bake_reports import remember_report
 from ...bake.rig_source import RigSource, bones_refusal
 from ...errors import raise_refusal
 from ...scene.blender.rigging import rig_of
@@ -21,6 +21,7 @@ from ...wording import counted
 from .bones_fitting import Fitted, fit_bones, pairs_to_help
 from .bones_options import BonesOptions
 from .bones_refusals import writing_bones_refusal
+from .bones_reports import BonesReport
 from .bones_rest import bake_rest, require_rest
 from .bones_writing import Written, write_bones
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...analysis.ranges_of_motion import shared_pairs
 from ...arrays import Float64s, Floats, Int32s, Integers
-from ...bake.bake_reports import BonesReport
 from ...bake.rig_source import RigSource
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
@@ -28,6 +27,7 @@ from ..correctives.random_poses import MotionPoses, other_sides
 from .bakes_removal import helpers_without
 from .bones_check import check_bones, distances, shared
 from .bones_options import BonesOptions
+from .bones_reports import BonesReport
 from .fitted_poses import read_poses
 from .helper_bones import HelperSkinning
 from .helper_fitting import FitOptions, FittedHelpers, fit_helpers

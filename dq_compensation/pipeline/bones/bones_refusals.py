@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from ...bake.bake_source import BakeOnto
+from ...bake.bake_targets import BakeOnto
 from ...scene.blender.armature import armature_of, deforming_bones
 from ...scene.blender.mesh import mesh_of, other_users
 from ...scene.blender.own_objects import linked_refusal

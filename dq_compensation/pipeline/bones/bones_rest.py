@@ -10,9 +10,8 @@ import numpy as np
 
 from ...analysis.ranges_of_motion import BEND, TWIST
 from ...arrays import Float32s, Float64s
-from ...bake.bake_reports import BonesReport, remember_report
+from ...bake.bake_reports import remember_report
 from ...bake.bake_source import Source
-from ...bake.key_options import CorrectiveOptions
 from ...bake.rig_source import RigSource, original_binding
 from ...core.influences import Influences
 from ...scene.binding.bind import bind
@@ -20,7 +19,9 @@ from ...scene.binding.binding import Binding
 from ...scene.vertex_groups import add_to_record
 from ...steps import Progress
 from ..correctives.corrective_baking import bake_correctives_of, require_correctives
+from ..correctives.corrective_options import CorrectiveOptions
 from .bones_options import BonesOptions
+from .bones_reports import BonesReport
 from .bones_writing import Written
 from .helper_bones import helper_transforms
 

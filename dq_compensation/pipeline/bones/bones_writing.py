@@ -11,8 +11,8 @@ import bpy
 import numpy as np
 
 from ...arrays import Float64s, Floats, Integers
-from ...bake.bake_reports import BonesReport, remember_report
-from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
+from ...bake.bake_reports import remember_report
+from ...bake.bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
 from ...holding import look_again
 from ...modifier.base import preserves_volume
 from ...scene.blender.armature import armature_of, deforming_bones
@@ -26,6 +26,7 @@ from .bakes_removal import remove_bones_bake
 from .bones_check import helps
 from .bones_fitting import Fitted
 from .bones_options import BonesOptions
+from .bones_reports import BonesReport
 from .helper_bones import Helper, helper_heads
 from .helper_naming import helper_name
 from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from ...bake.key_options import MAX_BYTES
+from ...bake.key_names import MAX_BYTES
 from ...scene.blender.armature import flipped_name
 
 # Before the letters of a side at the end of a name.

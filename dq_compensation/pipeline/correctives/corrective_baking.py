@@ -16,10 +16,12 @@ import numpy as np
 from ...analysis.bone_axes import Quaternion, posed_matrices
 from ...analysis.ranges_of_motion import ranges_of_motion
 from ...arrays import Booleans, Float32s
-from ...bake.bake_reports import CorrectiveReport, Deviation, Verdict, deviation, remember_report
+from ...bake.bake_memory import needed_bytes, require_memory
+from ...bake.bake_reports import remember_report
 from ...bake.bake_source import Source
-from ...bake.key_options import CorrectiveOptions, corrective_name
-from ...bake.shape_key_bakes import CharacterBake, bake_characters, needed_bytes, require_memory
+from ...bake.deviations import Deviation, deviation
+from ...bake.key_names import corrective_name
+from ...bake.shape_key_bakes import CharacterBake, bake_characters
 from ...core.example_poses import PosesTooClose
 from ...core.vectors import transformed_points
 from ...errors import UserError, raise_refusal
@@ -34,6 +36,7 @@ from .action_joints import action_joints, example_joints, local_rotations, mirro
 from .baked_keys import corrective_keys
 from .corrective_drivers import drive_keys
 from .corrective_joints import CorrectiveJoint
+from .corrective_options import CorrectiveOptions
 from .corrective_poses import (
     blending_joints,
     chosen_joints,
@@ -41,6 +44,7 @@ from .corrective_poses import (
     names_of_joints,
     with_mirrored,
 )
+from .corrective_reports import CorrectiveReport, Verdict
 from .key_budget import Spending, within_key_budget
 from .random_poses import motion_range
 from .verified_poses import Rotations, poses_at_once, poses_of_joint

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...analysis.bone_axes import OWN_AXIS, Axis
 from ...analysis.ranges_of_motion import LEAST_HINGE, limb_bend, limb_lengths
-from ...bake.key_options import CorrectiveOptions
 from ...core.influences import Influences
 from ...core.skeleton import Skeleton
 from ...core.twist_limbs import TwistLimbs
@@ -21,6 +20,7 @@ from ...scene.blender.armature import deforming_bones, flipped_name
 from ...scene.blender.rigging import rig_of
 from ...wording import listed
 from .corrective_joints import AxisJoint, CorrectiveJoint, ball_joint, hinge_joint, twist_joint
+from .corrective_options import CorrectiveOptions
 from .random_poses import bones_at_body
 
 # Within this of the bone's own axis, that is the axis of its twist.

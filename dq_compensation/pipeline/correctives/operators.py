@@ -12,7 +12,7 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, Operator, UILayout
 
-from ...bake.key_options import CorrectiveOptions, KeyOptions
+from ...bake.key_options import KeyOptions
 from ...bake.panel import (
     BAKE_ROWS,
     KEY_OPTIONS,
@@ -44,6 +44,7 @@ from ...ui_shared.reporting import (
 from ...wording import counted, listed, rounded
 from .corrective_baking import bake_correctives
 from .corrective_keys import TakenOver, examples_from_correctives
+from .corrective_options import CorrectiveOptions
 from .corrective_poses import read_angles
 from .driver_bones import driven_keys
 

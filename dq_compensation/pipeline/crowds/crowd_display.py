@@ -13,14 +13,8 @@ from ...session.memory import memories
 from ...session.status import check_soon
 from ...viewport.draw_handler import EXTRA_DRAWERS, draw_as_shown, has_wire, is_visible
 from ...viewport.gpu_objects import drawing_refusal
-from ...viewport.look import (
-    DrawnFigures,
-    ViewUniforms,
-    draw_solid,
-    draw_wire,
-    surface_materials,
-    wire_colour,
-)
+from ...viewport.look import DrawnFigures, ViewUniforms, draw_solid, draw_wire
+from ...viewport.shading import surface_materials, wire_colour
 from .crowd_cast import ShownCrowd
 from .crowd_figures import CrowdState, Failure, failure_of, figures_of_crowd
 from .crowd_settings import crowd_of

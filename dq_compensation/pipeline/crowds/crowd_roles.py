@@ -18,7 +18,7 @@ from ...scene.blender.own_objects import is_hidden
 from ...scene.stack import find_rig
 from ...session.known_objects import enabled_objects
 from ...session.status import status_of
-from ...viewport.gpu_objects import TEXTURE_WIDTH, row_count
+from ...viewport.array_textures import TEXTURE_WIDTH, row_count
 from ...wording import counted
 from ..takes.known_takes import read_take, take_problem
 from ..takes.take_settings import find_take

@@ -8,9 +8,9 @@ import bpy
 from bpy.props import EnumProperty
 from bpy.types import Context, Event, Object, Operator
 
+from ...bake.bake_memory import MUCH_MEMORY
 from ...bake.key_options import MemoryOptions
 from ...bake.panel import draw_properties
-from ...bake.shape_key_bakes import MUCH_MEMORY
 from ...errors import UserError
 from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.selected_characters import NOTHING_SELECTED, meshes_of_characters

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Float32s, Floats
 from ...scene.binding.binding import Binding, equality_digest
-from ...viewport.gpu_objects import empty_texture, run_pass, texture_from_array
+from ...viewport.array_textures import empty_texture, run_pass, texture_from_array
 from ...viewport.instance_poses import InstanceGroup, InstanceList, PlayedPoses, rest_rows
 from ...viewport.kernels import (
     BONE_STRIDE,
