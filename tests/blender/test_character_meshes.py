@@ -22,7 +22,7 @@ from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.binding.content import read_soft_weights
 from dq_compensation.scene.blender.mesh import read_mesh_arrays, read_weights
-from dq_compensation.session import known_bindings
+from dq_compensation.session import character
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status, mesh_edited, status_of
 from human.dressed import HAND, HEAD, LEG, begins_with, garment
@@ -297,7 +297,7 @@ def test_meshes_that_are_enabled_together_are_joined_once(monkeypatch: pytest.Mo
     """Their soft weights are there by then."""
     new_file()
     parts, _ = dressed_limb()
-    calls = count_calls(monkeypatch, CharacterSkin, within=known_bindings)
+    calls = count_calls(monkeypatch, CharacterSkin, within=character)
     api.enable(parts, **(PLAIN | {"softness": 0.5}))
     assert [len(joined) for joined, *_ in calls.arguments] == [len(parts)]
 
@@ -351,7 +351,7 @@ def test_meshes_that_come_together_are_joined_once(monkeypatch: pytest.MonkeyPat
     """And where they are read anew, and nothing has changed, they are joined as before."""
     parts, _ = limb_in_two(0.52)
     api.enable(parts, **PLAIN)
-    calls = count_calls(monkeypatch, CharacterSkin, within=known_bindings)
+    calls = count_calls(monkeypatch, CharacterSkin, within=character)
     for number in range(6):
         _linked_duplicate(parts[number % 2], f"Twin {number}")
     check()
