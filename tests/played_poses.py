@@ -5,14 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dq_compensation.pipeline.takes.local_poses import LocalPoses, cross_faded
 from dq_compensation.pipeline.takes.played_takes import Playing, TakeTiming
-from dq_compensation.pipeline.takes.takes import (
-    LocalPoses,
-    chained,
-    cross_faded,
-    interpolated,
-    take_times,
-)
+from dq_compensation.pipeline.takes.takes import chained, interpolated, take_times
 
 
 def pose_at(playing: Playing, frame: float, fps: float | None = None) -> NDArray[np.float64]:

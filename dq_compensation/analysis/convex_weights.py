@@ -1,23 +1,24 @@
-"""Convex weights by least squares, for many small problems at once: not negative, their sum 1."""
+"""Convex weights by least squares, for many small problems at once: not negative, their sum 1.
+
+The weights w of a point that should be at b, from candidates a_k, minimise
+
+    |sum w_k a_k - b|^2 = w^T G w,    G_jk = (a_j - b) . (a_k - b),
+
+since the sum of w is 1. Up to their sum they are the solution u of
+
+    min 1/2 u^T G u - sum u,    u >= 0,    w = u / sum u
+
+(both have the same conditions of optimality: (G w)_k is the same number wherever w_k > 0, and not
+smaller elsewhere). That is a problem of non-negative least squares; the active set method is
+Lawson and Hanson's (1974) on the matrix G, as Bro and de Jong (1997) do it, for all problems in
+step.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Booleans, Float64s, Floats, Indices
-
-# The weights w of a point that should be at b, from candidates a_k, minimise
-#
-#     |sum w_k a_k - b|^2 = w^T G w,    G_jk = (a_j - b) . (a_k - b),
-#
-# since the sum of w is 1. Up to their sum they are the solution u of
-#
-#     min 1/2 u^T G u - sum u,    u >= 0,    w = u / sum u
-#
-# (both have the same conditions of optimality: (G w)_k is the same number wherever w_k > 0, and not
-# smaller elsewhere). That is a problem of non-negative least squares; the active set method is
-# Lawson and Hanson's (1974) on the matrix G, as Bro and de Jong (1997) do it, for all problems in
-# step.
+from ..arrays import Booleans, Float64s, Floats, Indices, Integers
 
 # What is added to the diagonal of G, in its mean: far below what can be seen, far above rounding.
 _RIDGE = 1e-10
@@ -119,3 +120,53 @@ def losses(gram: Floats, weights: Float64s) -> Float64s:
     diagonal += np.where(used, 1e-9 * np.maximum(mean, 1e-30)[:, None], 1.0)
     inverse = np.einsum("nkk->nk", np.linalg.inv(systems))
     return np.where(used, weights**2 / np.maximum(inverse, 1e-300), np.inf)
+
+
+def fitted_weights(
+    matrices: Floats,
+    candidates: Integers,
+    rest: Floats,
+    live: Floats,
+    pose_weights: Floats,
+    *,
+    before: Floats,
+    pull: float,
+    most: int,
+) -> Float64s:
+    """Weights of the least squares of distances in all poses.
+
+    Args:
+        matrices: shape (P, M, 3, 4), skinning matrices of everything that can move a vertex.
+        candidates: shape (m, k), what may move each vertex, rows of the matrices.
+        rest, live: shapes (m, 3), (P, m, 3); where vertices are and where they should go.
+        pose_weights: shape (P,).
+        before: shape (m, k), weights near which they stay where the poses do not decide.
+        pull: metres; what a weight that is 1 off costs.
+        most: the largest number of weights of a vertex; 0 for any.
+
+    Returns:
+        shape (m, k), not negative, with the sum 1.
+    """
+    gram = gram_matrices(matrices, candidates, rest, live, pose_weights)
+    return sparse_convex_weights(gram + pulled_matrices(before, pull), most)
+
+
+def gram_matrices(
+    matrices: Floats, candidates: Integers, rest: Floats, live: Floats, pose_weights: Floats
+) -> Float64s:
+    """G of `convex_weights`, the sum over all poses, shape (m, k, k); see `fitted_weights`."""
+    count, width = candidates.shape
+    gram = np.zeros((count, width, width))
+    points = np.concatenate((rest, np.ones((count, 1))), axis=1)[:, :, None]
+    rows = (3 * candidates[:, :, None] + np.arange(3)).reshape(count, -1)
+    for each, wanted, weight in zip(matrices, live, pose_weights, strict=True):
+        missed = (each.reshape(-1, 4)[rows] @ points).reshape(count, width, 3)
+        missed -= wanted[:, None]
+        gram += weight * (missed @ missed.transpose(0, 2, 1))
+    return gram
+
+
+def pulled_matrices(before: Floats, pull: float) -> Float64s:
+    """What G gains to keep weights, whose sum is 1, near others: pull^2 |w - before|^2."""
+    away = np.eye(before.shape[1]) - before[:, None, :]
+    return pull**2 * (away @ away.transpose(0, 2, 1))

@@ -9,18 +9,14 @@ operators report; nothing has changed then. No function adds an undo step.
 
 from __future__ import annotations
 
-from ..bake.bake_reports import (
-    BonesReport,
-    CorrectiveReport,
-    Deviation,
-    JointReport,
-    PoseReport,
-    RangeReport,
-)
+from ..bake.bake_reports import PoseReport, RangeReport
+from ..bake.deviations import Deviation
 from ..errors import BindingError, PoseError, UserError
 from ..folds.character_folds import FoldFigures, FoldsReport, SolvedJointReport
 from ..folds.shape_editing import ShapePose, SolvedShape
-from ..pipeline.bones.bones_baking import RemovalReport
+from ..pipeline.bones.bakes_removal import RemovalReport
+from ..pipeline.bones.bones_reports import BonesReport, JointReport
+from ..pipeline.correctives.corrective_reports import CorrectiveReport
 from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
 from ..pipeline.files.files import CacheReport
 from ..pipeline.files.plain_export import PlainExportReport

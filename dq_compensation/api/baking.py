@@ -7,15 +7,19 @@ from typing import Any
 
 import bpy
 
-from ..bake.bake_reports import BonesReport, CorrectiveReport, PoseReport, RangeReport
-from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
-from ..bake.shape_key_bakes import bake_current_pose, bake_range
+from ..bake.bake_reports import PoseReport, RangeReport
+from ..bake.key_options import PoseOptions, RangeOptions
+from ..bake.pose_bake import bake_current_pose
+from ..bake.range_bake import bake_range
 from ..errors import UserError
-from ..pipeline.bones.bones_baking import RemovalReport, remove_bakes
+from ..pipeline.bones.bakes_removal import RemovalReport, remove_bakes
 from ..pipeline.bones.bones_baking import bake_bones as bones_steps
 from ..pipeline.bones.bones_options import BonesOptions
+from ..pipeline.bones.bones_reports import BonesReport
 from ..pipeline.correctives.corrective_baking import bake_correctives as corrective_steps
+from ..pipeline.correctives.corrective_options import CorrectiveOptions
 from ..pipeline.correctives.corrective_poses import checked_angles
+from ..pipeline.correctives.corrective_reports import CorrectiveReport
 from ..pipeline.files.files import SUFFIXES, CacheReport, FileFormat
 from ..pipeline.files.files import bake_cache as cache_steps
 from ..pipeline.files.plain_export import PlainExportReport

@@ -42,15 +42,11 @@ from ..scene.settings.object_settings import (
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.status import status_of
-from ..setup_check import catalogue, fixing
-from ..setup_check.catalogue import (
-    CHECKS,
-    find_issues,
-    issues_of_character,
-    judged,
-    said_once,
-)
+from ..setup_check import fixing, ignoring
+from ..setup_check.catalogue import CHECKS, find_issues, issues_of_character
+from ..setup_check.ignoring import judged
 from ..setup_check.issue import Fix, FixError, Issue
+from ..setup_check.joined_issues import said_once
 from ..softness import softening
 from ..softness.softening import SofteningOptions, SofteningReport
 from ..ui_shared.arguments import (
@@ -476,7 +472,7 @@ def ignore(obj: bpy.types.Object, check: str, key: str, *, ignored: bool = True)
     if not found:
         raise UserError(f"{obj.name} has no issue {key} of the check {check}.")
     for mesh, issue in found:
-        catalogue.ignore(mesh, issue, ignored=ignored)
+        ignoring.ignore(mesh, issue, ignored=ignored)
 
 
 def fix(

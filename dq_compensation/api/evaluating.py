@@ -13,9 +13,9 @@ import gpu
 import numpy as np
 
 from ..arrays import Float32s, Float64s, Floats
+from ..bake.bake_memory import offsets_memory
 from ..bake.bake_source import REFUSAL_REST
 from ..bake.motion_test import MotionPose, MotionTest
-from ..bake.shape_key_bakes import offsets_memory
 from ..core.deform import RULES
 from ..core.pose import Pose
 from ..core.skinning import dual_quaternion_skinning

@@ -8,10 +8,8 @@ the sliders moves them before and after the bake alike: the bake is ours minus n
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import cast
 
 import bpy
 import numpy as np
@@ -22,18 +20,15 @@ from ..core.pose import Pose
 from ..core.rest_offsets import Target, rest_offsets
 from ..core.vectors import extent, transformed_points
 from ..errors import raise_refusal
-from ..lifecycle.enabling import disable
 from ..lifecycle.following import binding_with_current_softness
 from ..modifier.base import mixing_refusal
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import evaluate
 from ..scene.blender.armature import object_to_armature
 from ..scene.blender.mesh import mesh_of, read_property
-from ..scene.blender.own_objects import link_beside
 from ..scene.blender.rigging import deformation_refusal
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.key_writing import leave_action, own_action
-from ..scene.settings.object_settings import Settings, is_enabled
+from ..scene.settings.object_settings import Settings
 
 # A vertex is reached when no more than this part of the object's extent is missing.
 _REACHED = 1e-4
@@ -219,87 +214,3 @@ class Source:
             matrices: shape (B, 4, 4), D_b of the skeleton's bones.
         """
         return self.binding.as_painted.skinning_of(shape, to_armature), matrices
-
-
-# The objects that get the shape keys of a bake: the characters themselves, or copies of them.
-
-
-BakeOnto = Literal["THIS", "COPY"]
-"""THIS: the object itself. COPY: a duplicate of it, with a mesh of its own."""
-
-
-@contextmanager
-def bake_targets(
-    objects: Sequence[bpy.types.Object], onto: BakeOnto
-) -> Generator[list[bpy.types.Object]]:
-    """The objects that get the keys; copies are removed again when the block fails."""
-    copies = [add_copy(obj) for obj in objects] if onto == "COPY" else []
-    try:
-        for copy in copies:
-            _disable(copy)
-        yield copies or list(objects)
-    except BaseException:
-        for copy in copies:
-            remove_copy(copy)
-        raise
-
-
-def add_copy(obj: bpy.types.Object) -> bpy.types.Object:
-    """Copy an object with its mesh, shape keys and key action, or its bones; beside the object.
-
-    The copy has the same place, parent, modifiers and animation; it is not selected.
-    """
-    copy = cast("bpy.types.Object", obj.copy())
-    copy.name = f"{obj.name} Baked"
-    data: Any = obj.data
-    copy.data = data = data.copy()
-    data.name = copy.name
-    own_action(getattr(data, "shape_keys", None))
-    link_beside(obj, copy)
-    # It comes with the state of the object, also whether that is selected.
-    copy.select_set(False)
-    return copy
-
-
-def remove_copy(copy: bpy.types.Object) -> None:
-    """Remove a copy from the file, with the mesh or bones and the actions that only it has."""
-    data = cast("bpy.types.ID", copy.data)
-    leave_action(copy)
-    leave_action(getattr(data, "shape_keys", None))
-    bpy.data.objects.remove(copy)
-    bpy.data.batch_remove([data])
-
-
-def show_copy(obj: bpy.types.Object, copy: bpy.types.Object) -> None:
-    """Hide an object in the viewport and give its selection to its copy, which is at its place.
-
-    An armature may be outside of the view layer: deleted, but still used by its meshes.
-    """
-    layer = bpy.context.view_layer
-    if obj not in layer.objects.values():
-        return
-    copy.select_set(obj.select_get())
-    if layer.objects.active == obj and obj.mode == "OBJECT":
-        layer.objects.active = copy
-    obj.hide_set(True)
-
-
-def let_armature_deform(obj: bpy.types.Object, target: Target) -> None:
-    """Disable an object and show its Armature modifier, set as the keys need it.
-
-    Args:
-        obj: a mesh object with an Armature modifier.
-        target: whether the modifier preserves volume.
-    """
-    _disable(obj)
-    modifier = SkinnedObject(obj).find_modifier()
-    if modifier is None:
-        return
-    modifier.use_deform_preserve_volume = target == "DUAL_QUATERNION"
-    modifier.show_viewport = True
-    modifier.show_render = True
-
-
-def _disable(obj: bpy.types.Object) -> None:
-    if is_enabled(obj):
-        disable(obj)

@@ -111,9 +111,6 @@ class MotionTest:
         return int(np.flatnonzero(self._place == joint)[0])
 
 
-# Draws the copy in viewports, in place of the character.
-
-
 class _PosedCopy:
     """The copy of a character in the pose that is shown.
 

@@ -41,11 +41,14 @@ from ..ui_shared.reporting import (
 from ..ui_shared.sidebar import SubPanel
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import sized
+from .bake_memory import MUCH_MEMORY, memory_needed
 from .bake_reports import last_report
 from .bake_source import source_refusal
-from .key_options import PoseOptions, RangeOptions, frame_names
+from .key_names import frame_names
+from .key_options import PoseOptions, RangeOptions
 from .motion_test import MotionTest, posed_copy
-from .shape_key_bakes import MUCH_MEMORY, bake_current_pose, bake_range, memory_needed
+from .pose_bake import bake_current_pose
+from .range_bake import bake_range
 
 # Bakes the selected characters to shape keys: a pose, or a range of frames.
 

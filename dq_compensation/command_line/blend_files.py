@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import bpy
 
 from ..errors import FileError, UserError
-from ..pipeline.files.files import beside, cannot_write
+from ..pipeline.files.whole_files import beside, cannot_write
 from ..wording import listed
 
 # Recognises from its own structure whether all of a .blend file is there.

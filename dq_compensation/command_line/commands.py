@@ -16,24 +16,20 @@ import numpy as np
 from bpy.types import Object
 
 from .. import api
-from ..bake.key_options import CorrectiveOptions, PoseOptions, RangeOptions
+from ..bake.key_options import PoseOptions, RangeOptions
 from ..errors import UserError
 from ..pipeline.bones.bones_options import BonesOptions
+from ..pipeline.correctives.corrective_options import CorrectiveOptions
 from ..pipeline.crowds.command import BAKE_CROWD
-from ..pipeline.files.files import (
-    REFUSAL_NOT_ENABLED,
-    SUFFIXES,
-    beside,
-    object_files,
-    written_whole,
-)
+from ..pipeline.files.files import REFUSAL_NOT_ENABLED, SUFFIXES, object_files
 from ..pipeline.files.plain_export import EXPORTERS
+from ..pipeline.files.whole_files import beside, written_whole
 from ..scene.blender.animation_curves import animated_paths
 from ..scene.blender.scenes import frame_kept, frames_of_range
 from ..scene.settings.addon_preferences import LOOKS
 from ..scene.settings.object_settings import CHARACTER_CHOICES
 from ..session.character import characters_of
-from ..setup_check.catalogue import by_character, said_once
+from ..setup_check.joined_issues import by_character, said_once
 from ..softness.softening import SofteningOptions, restoring_refusal
 from ..wording import counted, listed
 from . import console
@@ -63,6 +59,7 @@ from .options import (
     said_facts,
     setting_values,
 )
+from .target_files import target_refusal
 
 
 def _enable(run: Run, objects: list[Object]) -> list[ObjectFacts]:
@@ -600,7 +597,7 @@ def _run(arguments: Namespace, output: TextIO) -> console.ExitCode:
     try:
         with console.stoppable(run.progress):
             if arguments.json not in {None, "-"} and (
-                reason := console.target_refusal(Path(arguments.json))
+                reason := target_refusal(Path(arguments.json))
             ):
                 raise reason
             arguments.command.run(run)

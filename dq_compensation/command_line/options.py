@@ -39,15 +39,11 @@ from .console import (
     PrintedProgress,
     StoppedError,
     UsageError,
-    blend_targets,
     code_of,
     complain,
     complain_of_bug,
-    file_targets,
-    input_files,
-    is_done,
-    target_refusal,
 )
+from .target_files import blend_targets, file_targets, input_files, is_done, target_refusal
 
 _METAVARS = {"mm": "MM", "°": "DEGREES"}
 _FRAMES = re.compile(r"(-?\d+)(?:-(-?\d+)(?:x([1-9]\d*))?)?")

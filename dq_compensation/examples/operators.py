@@ -12,7 +12,7 @@ from bpy.types import Context, Event, Object, Operator, OperatorProperties
 from ..core.example_poses import CLOSEST, ExampleError
 from ..errors import UserError
 from ..lifecycle.enabling import share_settings
-from ..painting.panel import enter_weight_paint
+from ..painting.operators import enter_weight_paint
 from ..scene.binding.bind import bind
 from ..scene.binding.binding import Binding
 from ..scene.binding.numpy_evaluator import support_of, support_weights
@@ -25,12 +25,7 @@ from ..scene.settings.object_settings import Settings, is_enabled, settings_of
 from ..scene.stack import find_rig
 from ..session.changes import writing_settings
 from ..session.known_objects import has_examples
-from ..ui_shared.reporting import (
-    OperatorResult,
-    Outcome,
-    Refusing,
-    reports_errors,
-)
+from ..ui_shared.reporting import OperatorResult, Outcome, Refusing, reports_errors
 from ..viewport.gpu_objects import drawing_refusal
 from ..wording import listed
 from . import authoring, posed_copy

@@ -44,7 +44,8 @@ from ..session.changes import (
     was_edited_before,
     writing_settings,
 )
-from ..session.character import discard_binding, meshes_beside
+from ..session.character import meshes_beside
+from ..session.known_bindings import discard_binding
 from ..session.known_objects import enabled, enabled_objects
 from ..session.status import forget_status, mesh_edited, status_of, tag_redraw
 from ..softness.softening import forget_soft_weights

@@ -30,7 +30,8 @@ from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.object_settings import is_enabled, settings_of
 from ..scene.stack import find_rig, modifiers_with, stack_of
 from ..session.changes import Changes, Update, forget_removed
-from ..session.character import characters_of, in_character
+from ..session.character import characters_of
+from ..session.known_bindings import in_character
 from ..session.known_objects import enabled_meshes, enabled_objects
 from ..session.memory import keep_only, memories
 from ..session.status import (
@@ -44,11 +45,7 @@ from ..session.status import (
     tag_redraw,
 )
 from ..softness.softening import ReadSkins, softness_refusal, with_softness
-from .following_softness import (
-    SOFTNESS_IS_OLD,
-    unproved_objects,
-    waiting_objects,
-)
+from .following_softness import SOFTNESS_IS_OLD, unproved_objects, waiting_objects
 from .moving import is_changed_by_frame
 from .posing import only_posed
 from .reconcile import Reconciled, follow_native_display, reconcile

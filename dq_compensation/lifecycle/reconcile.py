@@ -76,7 +76,8 @@ from ..scene.settings.object_settings import Settings, rename_bones
 from ..scene.stack import BEFORE, find_rig
 from ..scene.vertex_groups import rename_kept
 from ..session.changes import writing_settings
-from ..session.character import Character, read, read_if_old, skin_for
+from ..session.character import Character
+from ..session.known_bindings import read, read_if_old, skin_for
 from ..session.known_objects import with_examples
 from ..session.memory import memories
 from ..session.status import (
@@ -88,8 +89,8 @@ from ..session.status import (
     note_reconciled,
     status_of,
 )
+from ..viewport.camera_rays import hidden_from_camera_rays
 from ..viewport.gpu_objects import drawing_refusal
-from ..viewport.look import hidden_from_camera_rays
 from .character_settings import begin_character, follow_armature
 from .following_softness import awaits_first, follow_softness, is_unproved, soften_now
 from .moving import has_moved_since, is_being_edited, is_object_animated, key_values

@@ -1,4 +1,9 @@
-"""The findings of the checks for each character, and whether they may be outdated."""
+"""The findings of the checks for each character, and whether they may be outdated.
+
+What was touched is only noted. In a session with a window a timer looks at it when nothing has
+changed for a moment: whether anything has that the checks depend on. It checks again where that is
+quick; a character whose check takes long waits for the Check button.
+"""
 
 from __future__ import annotations
 
@@ -9,115 +14,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import bpy
-import numpy as np
 
-from ..scene.binding.content import digest, less_soft_joints
-from ..scene.blender.animation_curves import animated_paths, key_points, played_actions
-from ..scene.blender.mesh import mesh_of, read_edges, read_positions, read_property, read_weights
-from ..scene.blender.rna_properties import plain_values
+from ..scene.binding.content import digest
+from ..scene.blender.mesh import mesh_of
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.settings.addon_preferences import check_follows_edits
 from ..scene.settings.declaration import CHARACTER_SETTING_CHANGED, SETTING_CHANGED, only_with
-from ..scene.settings.object_settings import FOLLOWED_SETTINGS, settings_of
-from ..scene.vertex_groups import group_users
 from ..session.activity import final_render_runs
 from ..session.changes import EDIT, PLAYED, RESTORED, Changes
 from ..session.delayed_calls import DelayedCall
 from ..session.memory import keep_only, memories
 from ..session.status import compared, tag_redraw
 from . import catalogue
+from .fingerprints import read_by_checks
 from .issue import Issue
 from .subject import Subject
-
-# Whether a datablock has changed in what the checks read.
-#
-# Selection is no part of it, nor are rotations and locations of pose bones: no check reads them,
-# and while an animator poses, the findings stay as they are.
-
-
-# Channels that may be animated as anyone likes: what counts is that they are.
-_FREE_CHANNELS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle")
-# Properties that only say what is selected and shown.
-_NOT_READ = ("select", "hide", "is_", "show_expanded", "show_wire", "color", "active", "overlay")
-_TRANSFORMS = ("matrix_basis", "matrix_parent_inverse", "delta_location", "delta_scale")
-
-
-def _read_by_checks(block: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
-    """Everything in a datablock that the checks read, for a fingerprint.
-
-    Args:
-        block: a mesh, an armature, an object with its animation, or shape keys with theirs;
-            original, and not in Edit Mode.
-    """
-    if isinstance(block, bpy.types.Mesh):
-        weights = read_weights(block)
-        yield from (weights.vertices, weights.groups, weights.weights, read_positions(block))
-        yield len(block.polygons), read_property(block.loops, "vertex_index", np.int32)
-        yield read_edges(block), block.users, block.shape_keys and block.shape_keys.session_uid
-    elif isinstance(block, bpy.types.Armature):
-        yield from (list(_values(bone)) for bone in block.bones)
-        yield block.pose_position, [bone.parent and bone.parent.name for bone in block.bones]
-        yield read_property(block.bones, "matrix_local", np.float32, (4, 4))
-        yield read_property(block.bones, "tail_local", np.float32, (3,))
-    elif isinstance(block, bpy.types.Object):
-        yield from _of_object(block, depsgraph)
-    elif isinstance(block, bpy.types.Key):
-        yield from _of_keys(block)
-
-
-def _of_object(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
-    yield obj.name, obj.type, obj.parent_type, obj.parent_bone, obj.show_only_shape_key
-    yield [id_ and id_.session_uid for id_ in (obj.data, obj.parent)]
-    yield [np.array(getattr(obj, name)).tolist() for name in _TRANSFORMS]
-    yield [list(_values(each)) for each in (*obj.modifiers, *obj.constraints)]
-    yield from _of_animation(obj)
-    if obj.type == "MESH":
-        yield [(group.name, group.lock_weight) for group in obj.vertex_groups]
-        yield sorted(group_users(obj).items()), obj.active_shape_key_index
-        # No check reads what drivers of our modifier read, nor what the user ignores.
-        settings = _values(settings_of(obj))
-        yield [each for each in settings if each[0] not in {*FOLLOWED_SETTINGS, "ignored"}]
-        yield less_soft_joints(SkinnedObject(obj))
-    if obj.pose is not None and len(obj.pose.bones):
-        yield read_property(obj.pose.bones, "scale", np.float32, (3,))
-        yield [list(_values(each)) for bone in obj.pose.bones for each in bone.constraints]
-        posed: Any = obj.evaluated_get(depsgraph).pose
-        matrices = read_property(posed.bones, "matrix_channel", np.float32, (4, 4))[:, :3, :3]
-        yield np.abs(np.linalg.norm(matrices, axis=2) - 1.0) > 1e-3  # scaled by a constraint
-
-
-def _of_keys(keys: bpy.types.Key) -> Iterator[object]:
-    animated = animated_paths(keys)
-    yield from _of_animation(keys)
-    yield keys.use_relative, keys.eval_time if "eval_time" not in animated else 0.0
-    for block in keys.key_blocks:
-        is_free = block.path_from_id("value") in animated
-        yield block.name, block.relative_key.name, block.mute, block.vertex_group, block.frame
-        yield block.interpolation, None if is_free else block.value
-        yield read_property(block.points, "co", np.float32, (3,))
-
-
-def _of_animation(owner: bpy.types.ID) -> Iterator[object]:
-    yield sorted(animated_paths(owner).items())
-    for played in played_actions(owner):
-        yield played.action.session_uid, played.strips
-        for curve in played.curves:
-            yield curve.data_path, curve.array_index
-            if not curve.data_path.endswith(_FREE_CHANNELS):
-                yield key_points(curve)
-
-
-def _values(owner: Any) -> Iterator[tuple[str, object]]:
-    """The plain properties of a struct that can be written, and the datablocks it points to."""
-    yield from (each for each in plain_values(owner) if not each[0].startswith(_NOT_READ))
-    if isinstance(owner, bpy.types.PropertyGroup):
-        for prop in owner.bl_rna.properties:
-            if prop.type == "COLLECTION":
-                name = prop.identifier
-                yield name, [list(_values(each)) for each in getattr(owner, name)]
-
-
-# The findings of the checks for each character, and whether they may be outdated.
 
 
 @dataclass
@@ -163,7 +74,7 @@ def run(
     others |= set(subject.beside if subject.reads_other_meshes else ())
     beside = frozenset(each.obj.session_uid for each in others)
     blocks = _watched_blocks(obj, beside)
-    watched = {uid: digest(*_read_by_checks(each, depsgraph)) for uid, each in blocks.items()}
+    watched = {uid: digest(*read_by_checks(each, depsgraph)) for uid, each in blocks.items()}
     found = Findings(issues, len(catalogue.CHECKS), seconds, beside, watched)
     memories(Findings)[obj.session_uid] = found
     return found
@@ -188,7 +99,7 @@ def compare(obj: bpy.types.Object, found: Findings, depsgraph: bpy.types.Depsgra
         found.outdated
         or blocks.keys() != found.watched.keys()
         or any(
-            digest(*_read_by_checks(blocks[uid], depsgraph)) != found.watched[uid]
+            digest(*read_by_checks(blocks[uid], depsgraph)) != found.watched[uid]
             for uid in found.touched
         )
     )
@@ -229,13 +140,6 @@ def _watched_blocks(obj: bpy.types.Object, beside: AbstractSet[int]) -> dict[int
         if other.session_uid in beside and other.data is not None:
             found[other.session_uid], found[other.data.session_uid] = other, other.data
     return found
-
-
-# Notices changes of checked characters, and checks again where that is quick.
-#
-# What was touched is only noted. In a session with a window a timer looks at it when nothing has
-# changed for a moment: whether anything has that the checks depend on. A character whose check
-# takes long waits for the Check button then.
 
 
 # Seconds without a change until a character is checked again.

@@ -16,9 +16,10 @@ from ..scene.stack import find_rig
 from ..session.known_objects import enabled_objects
 from ..wording import counted
 from . import catalogue
-from .catalogue import judged
 from .findings import Findings, run
+from .ignoring import judged
 from .issue import Check, Fix, FixError, Issue
+from .joined_issues import said_by_first
 from .subject import Subject
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def fix_all(
         tried = {(result.check, result.key) for result in outcome.results}
         issues = filter(counts, judged(obj, run(obj, depsgraph, subjects).issues))
         left[obj] = [each for each in issues if (each.check, each.key) not in tried]
-    for obj, issues in catalogue.said_by_first(left).items():
+    for obj, issues in said_by_first(left).items():
         outcomes[obj].results.extend(map(_untouched, issues))
     return list(outcomes.values())
 

@@ -33,7 +33,7 @@ from ..ui_shared.reporting import (
     last_report,
 )
 from ..ui_shared.sidebar import SidebarPanel, SubPanel, own_panels
-from ..viewport.look import display_hints
+from ..viewport.see_through import display_hints
 from ..wording import listed
 from .joints import JointsPanel
 from .operators import (

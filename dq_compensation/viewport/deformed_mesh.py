@@ -21,15 +21,15 @@ from ..core.solved_shapes import SolvedShapes
 from ..core.topology import Topology
 from ..scene.binding.binding import Binding
 from ..scene.binding.shape_key_offsets import Examples
-from .gpu_objects import (
+from .array_textures import (
     TEXTURE_WIDTH,
     array_from_texture,
     empty_texture,
-    indexed_batch,
     row_count,
     run_pass,
     texture_from_array,
 )
+from .gpu_objects import indexed_batch
 from .instance_poses import InstanceGroup, InstancePoses, ListPart, PosedGroup
 from .kernels import (
     JOINT_STRIDE,

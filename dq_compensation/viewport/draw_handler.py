@@ -20,22 +20,14 @@ from ..scene.settings.object_settings import Settings, settings_of
 from ..session.known_objects import enabled_objects
 from ..session.status import check_soon, fail, fail_overlay, is_coloured, is_drawn, status_of
 from .batches import Batch, Batches, leave_alone
+from .camera_rays import camera_visibility_is_current
 from .gpu_objects import drawing_refusal
-from .look import (
-    DrawnRun,
-    Rgb,
-    ViewUniforms,
-    camera_visibility_is_current,
-    draw_solid,
-    draw_wire,
-    drawing_state,
-    studio_lights,
-    surface_alpha,
-    surface_materials,
-    wire_colour,
-)
-from .overlay import ColouredObject, Legend, colour_block, draw_legends, reference_settings
+from .legends import Legend, draw_legends
+from .look import DrawnRun, ViewUniforms, draw_solid, draw_wire, drawing_state
+from .overlay import ColouredObject, colour_block, reference_settings
+from .see_through import surface_alpha
 from .shaders import free_shaders
+from .shading import Rgb, studio_lights, surface_materials, wire_colour
 
 Look = TypeVar("Look")
 

@@ -15,7 +15,8 @@ from ..core.dual_quaternion import quaternions_from_matrices
 from ..core.pose import is_scaled
 from ..core.skeleton import Skeleton
 from ..core.vectors import unit_or
-from .gpu_objects import empty_texture, run_pass, set_ints, texture_from_array
+from .array_textures import empty_texture, run_pass, texture_from_array
+from .gpu_objects import set_ints
 from .kernels import BONE_STRIDE, INSTANCE_STRIDE, PosePaletteLayout
 from .shaders import chain_bones_shader, pass_shader
 

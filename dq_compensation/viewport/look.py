@@ -1,38 +1,25 @@
-"""Draws surfaces and wires in a viewport's shading mode: light, colours, X-ray, camera rays."""
+"""Draws surfaces and wires in a viewport's shading mode.
+
+The caller sets depth test and blending, with `drawing_state`.
+"""
 
 from __future__ import annotations
 
-import math
-import zlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import bpy
 import gpu
 import numpy as np
-from bpy.types import Context, Object, View3DShading
 from gpu.types import GPUShader, GPUTexture
-from mathutils import Color, Matrix, Vector
 
 from ..arrays import Float64s, Floats
-from ..scene.settings.object_settings import settings_of
-from ..scene.stack import find_rig
-from ..session.activity import final_render_runs
-from ..session.status import is_coloured, is_drawn
+from .array_textures import texture_from_array
 from .deformed_mesh import DeformedMesh
-from .gpu_objects import (
-    new_uniform_buffer,
-    set_ints,
-    set_matrix,
-    texture_from_array,
-    update_uniform_buffer,
-)
+from .gpu_objects import new_uniform_buffer, set_ints, set_matrix, update_uniform_buffer
 from .instance_poses import ListPart
 from .shaders import VIEW_TEXELS, surface_shader, wire_shader
-
-# The caller sets depth test and blending, with `drawing_state`.
 
 _MAX_LIGHTS = 4
 # In units of normalised depth: as little as keeps edges in front of their own surface.
@@ -253,179 +240,3 @@ def _bind(
     shader.uniform_sampler("placements", placements)
     set_ints(shader, {"mesh_rows": deformed.mesh_rows})
     drawn.bind(shader)
-
-
-# Reads the lights and colours of Solid shading in a viewport, as far as Python can.
-
-
-Rgb = tuple[float, float, float]
-
-_GREY: Rgb = (0.8, 0.8, 0.8)
-
-
-def studio_lights(shading: View3DShading, view_matrix: Matrix) -> tuple[Sequence[StudioLight], Rgb]:
-    """The lamps and the ambient colour of a viewport.
-
-    Flat is ambient light alone. Matcaps are pictures that Python cannot reach; they get the studio
-    light of the Preferences instead.
-
-    Args:
-        view_matrix: world to view.
-    """
-    if shading.light == "FLAT":
-        return (), (1.0, 1.0, 1.0)
-    system = bpy.context.preferences.system
-    lamps, ambient, turn = system.solid_lights, system.light_ambient, Matrix.Identity(3)
-    if shading.light == "STUDIO":
-        studio = shading.selected_studio_light
-        if studio is not None and studio.type == "STUDIO":
-            lamps, ambient = studio.solid_lights, studio.light_ambient
-        if shading.use_world_space_lighting:
-            turn = view_matrix.to_3x3() @ Matrix.Rotation(-shading.studiolight_rotate_z, 3, "Z")
-            # World lights are defined as seen from the front: their Y is the world's Z.
-            turn = turn @ Matrix.Rotation(1.5707963267948966, 3, "X")
-    lights = [
-        StudioLight(
-            _triple((turn @ Vector(lamp.direction[:])).normalized()),
-            _triple(lamp.diffuse_color),
-            _triple(lamp.specular_color),
-            lamp.smooth,
-        )
-        for lamp in lamps
-        if lamp.use
-    ]
-    return lights, _triple(ambient)
-
-
-def surface_materials(obj: Object, shading: View3DShading, alpha: float) -> list[SurfaceMaterial]:
-    """The surface of each material slot by the viewport's Color setting, with X-ray's alpha.
-
-    Args:
-        obj: evaluated.
-    """
-    kind = shading.color_type
-    if kind == "OBJECT":
-        return [_plain(_triple(obj.color), alpha)]
-    if kind == "SINGLE":
-        return [_plain(_triple(shading.single_color), alpha)]
-    if kind == "RANDOM":
-        return [_plain(_random_colour(obj.name), alpha)]
-    materials = []
-    for slot in obj.material_slots:
-        material = slot.material
-        if material is None:
-            materials.append(_plain(_GREY, alpha))
-        else:
-            colour = (*_triple(material.diffuse_color), alpha)
-            # Solid shading takes the root, as EEVEE's roughness is the square of what shows.
-            roughness = math.sqrt(material.roughness)
-            materials.append(SurfaceMaterial(colour, material.metallic, roughness))
-    return materials or [_plain(_GREY, alpha)]
-
-
-def wire_colour(obj: Object, shading: View3DShading, *, active: bool, selected: bool) -> Rgb:
-    """The colour of an evaluated object's wire, linear."""
-    if selected:
-        theme = bpy.context.preferences.themes[0].view_3d
-        return linear(theme.object_active if active else theme.object_selected)
-    if shading.wireframe_color_type == "OBJECT":
-        return _triple(obj.color)
-    if shading.wireframe_color_type == "RANDOM":
-        return _random_colour(obj.name)
-    return linear(bpy.context.preferences.themes[0].view_3d.wire)
-
-
-def linear(colour: Any) -> Rgb:
-    """The linear colour of a theme's colour, which is stored as sRGB."""
-    return _triple(Color(_triple(colour)).from_srgb_to_scene_linear())
-
-
-def _triple(values: Any) -> Rgb:
-    """The first three numbers of a Blender colour, vector or array."""
-    return (values[0], values[1], values[2])
-
-
-def _plain(colour: Rgb, alpha: float) -> SurfaceMaterial:
-    return SurfaceMaterial((*colour, alpha))
-
-
-def _random_colour(name: str) -> Rgb:
-    """A colour of the object's own, the same in every session."""
-    colour = Color()
-    colour.hsv = (zlib.crc32(name.encode()) % 997 / 997.0, 0.5, 0.8)
-    return linear(colour)
-
-
-# X-ray of the surfaces that we draw, and the hints in the panel of a viewport.
-
-
-def surface_alpha(space: Any, mode: str) -> float:
-    """The opacity of a surface in a 3D viewport; 1 without X-ray.
-
-    Args:
-        space: the viewport (SpaceView3D).
-        mode: of the context. In Pose Mode, Bone X-Ray counts as well.
-    """
-    shading, overlay = space.shading, space.overlay
-    xray = shading.type == "SOLID" and shading.show_xray
-    bone_xray = mode == "POSE" and overlay.show_overlays and overlay.show_xray_bone
-    # Bone X-Ray has an opacity of its own, but that is 0 in new files: Blender draws bones on top.
-    return shading.xray_alpha if xray or bone_xray else 1.0
-
-
-def display_hints(obj: Object, context: Context) -> list[str]:
-    """Hints for the panel: what this viewport hides of an enabled object, and what to do."""
-    space: Any = context.space_data
-    if space is None or space.type != "VIEW_3D":
-        return []
-    hints = []
-    rendered = space.shading.type in {"MATERIAL", "RENDERED"}
-    drawn = settings_of(obj).native.hidden and is_drawn(obj)
-    if drawn and rendered:
-        hints.append(
-            f"The GPU display shows {obj.name} without its materials here. Choose the display "
-            "Modifier to see them."
-        )
-    rig = find_rig(obj)
-    covers = space.shading.type != "WIREFRAME" and (drawn or is_coloured(obj))
-    posing = context.mode == "POSE"
-    if rig is None or not rig.show_in_front or not rig.visible_get():
-        return hints
-    if not covers or (rendered and not posing):
-        return hints
-    if surface_alpha(space, context.mode) == 1.0:
-        xray = "Bone X-Ray" if posing else "X-ray"
-        picture = "GPU picture" if drawn else "overlay"
-        hints.append(
-            f"{rig.name} is set to In Front, but the {picture} covers its bones. Turn on {xray} "
-            "(Alt Z) to see them through the surface."
-        )
-    return hints
-
-
-# Tells when the objects that we draw must be hidden from camera rays.
-#
-# Material Preview and Rendered show objects that are displayed as bounds, unless camera rays do not
-# see them. But camera rays make the final renders, too, so they must see the objects there.
-
-
-def hidden_from_camera_rays() -> bool:
-    """Whether the objects that we draw should be hidden from camera rays now."""
-    return not final_render_runs() and rendering_viewport_open()
-
-
-def camera_visibility_is_current(obj: Object) -> bool:
-    """Whether the visibility of an object for camera rays is as it must be now."""
-    if hidden_from_camera_rays():
-        return not obj.visible_camera
-    return not settings_of(obj).native.hidden_from_camera
-
-
-def rendering_viewport_open() -> bool:
-    """Whether some 3D viewport shows a render, in Material Preview or Rendered."""
-    return any(
-        space.type == "VIEW_3D" and space.shading.type in {"MATERIAL", "RENDERED"}
-        for window in bpy.context.window_manager.windows
-        for area in window.screen.areas
-        for space in area.spaces
-    )

@@ -18,7 +18,8 @@ from ..core.skinning import CENTRE_DAMPING
 from ..core.solved_shapes import BALL, FADE, HINGE, OFF_PLANE, ROTATES, TURNED_ROUND
 from ..core.swing_joints import MOST_SWUNG, SWUNG_BACK
 from ..core.twist_limbs import SWUNG_FAR
-from .gpu_objects import LOCAL_SIZE, compile_shader, new_stage_interface
+from .array_textures import LOCAL_SIZE
+from .gpu_objects import compile_shader, new_stage_interface
 from .kernels import (
     BONE_STRIDE,
     INSTANCE_STRIDE,

@@ -29,11 +29,11 @@ from dq_compensation.core.dual_quaternion import (
     concatenate_quaternions,
     quaternions_from_axis_angle,
 )
-from dq_compensation.pipeline.takes.known_takes import packed
+from dq_compensation.pipeline.takes.local_poses import LocalPoses
 from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing, TakeTiming
+from dq_compensation.pipeline.takes.stored_takes import packed
 from dq_compensation.pipeline.takes.takes import (
     Keys,
-    LocalPoses,
     Take,
     TakeValues,
     node_names,

@@ -30,8 +30,8 @@ from dq_compensation.core.twist_limbs import TwistLimbs
 from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.viewport import shaders
+from dq_compensation.viewport.array_textures import TEXTURE_WIDTH, array_from_texture
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.gpu_objects import TEXTURE_WIDTH, array_from_texture
 from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList, InstancePoses
 from dq_compensation.viewport.kernels import PosePaletteLayout, swings_of, wanted_layout
 from dq_compensation.viewport.overlay import ColouredObject

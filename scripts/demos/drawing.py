@@ -18,8 +18,8 @@ from dq_compensation.viewport.look import (
     draw_solid,
     drawing_state,
     placements_texture,
-    studio_lights,
 )
+from dq_compensation.viewport.shading import studio_lights
 
 # Every pixel of a picture is the mean of this many, squared.
 SUPERSAMPLING = 3

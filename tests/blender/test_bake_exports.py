@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.bake.shape_key_bakes import RangeBake
+from dq_compensation.bake.range_bake import RangeBake
 from dq_compensation.errors import UserError
-from dq_compensation.pipeline.correctives.corrective_drivers import played_keys
+from dq_compensation.pipeline.correctives.baked_keys import played_keys
 from dq_compensation.scene.key_writing import remove_curves
 from tests.blender.bake_scenes import LAST_FRAME, curves_of
 from tests.blender.enabled_scenes import datablocks, enable, select

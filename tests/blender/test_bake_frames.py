@@ -11,11 +11,13 @@ import pytest
 from bpy.types import Object
 
 from dq_compensation import api
-from dq_compensation.bake import shape_key_bakes
-from dq_compensation.bake.bake_reports import RangeReport, last_report, only_armature_shown
-from dq_compensation.bake.key_options import RangeOptions, frame_names, keys_of_pattern
+from dq_compensation.bake import bake_memory
+from dq_compensation.bake.bake_reports import RangeReport, last_report
+from dq_compensation.bake.deviations import only_armature_shown
+from dq_compensation.bake.key_names import frame_names, keys_of_pattern
+from dq_compensation.bake.key_options import RangeOptions
 from dq_compensation.bake.panel import selected_characters
-from dq_compensation.bake.shape_key_bakes import bake_range, kept_frames
+from dq_compensation.bake.range_bake import bake_range, kept_frames
 from dq_compensation.errors import UserError
 from dq_compensation.scene.blender.scenes import frames_of_range
 from dq_compensation.scene.stack import armature_modifier
@@ -354,7 +356,7 @@ def test_much_memory_is_asked_for_first(
     moving_grid: Object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = datablocks()
-    monkeypatch.setattr(shape_key_bakes, "MUCH_MEMORY", 1000.0)
+    monkeypatch.setattr(bake_memory, "MUCH_MEMORY", 1000.0)
     with pytest.raises(RuntimeError, match=r"8 frames need about \d+ KB of memory"):
         bpy.ops.dqc.bake_range()
     assert datablocks() == before

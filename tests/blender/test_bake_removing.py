@@ -14,7 +14,7 @@ from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.errors import UserError
 from dq_compensation.pipeline.bones.helper_rig import helper_names
-from dq_compensation.pipeline.bones.panel import DQC_OT_bake_bones
+from dq_compensation.pipeline.bones.operators import DQC_OT_bake_bones
 from dq_compensation.ui_shared.reporting import last_report as shown_report
 from dq_compensation.ui_shared.reporting import reports_errors
 from tests.blender.bake_scenes import native

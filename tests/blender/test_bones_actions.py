@@ -11,8 +11,8 @@ from mathutils import Quaternion
 
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
-from dq_compensation.pipeline.bones.action_poses import frames_of_all_actions, matrices_of_actions
-from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
+from dq_compensation.pipeline.bones.bakes_removal import remove_bones_bake
+from dq_compensation.pipeline.bones.fitted_poses import frames_of_all_actions, matrices_of_actions
 from dq_compensation.pipeline.bones.helper_rig import helper_names
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.blender.armature import pose_matrices, pose_order

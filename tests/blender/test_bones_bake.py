@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 
 from dq_compensation import api
 from dq_compensation.core.pose import Pose
-from dq_compensation.pipeline.bones.bones_baking import remove_bakes
-from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
-from dq_compensation.pipeline.bones.helper_bones import (
-    Helper,
-    TwistHelper,
-    helper_heads,
-    helper_transforms,
-    twist_axes,
-    twist_transforms,
-)
+from dq_compensation.pipeline.bones.bakes_removal import remove_bakes, remove_bones_bake
+from dq_compensation.pipeline.bones.helper_bones import Helper, helper_heads, helper_transforms
 from dq_compensation.pipeline.bones.helper_rig import (
     COLLECTION,
     HelperBone,
@@ -30,6 +22,7 @@ from dq_compensation.pipeline.bones.helper_rig import (
     add_helpers,
     helper_names,
 )
+from dq_compensation.pipeline.bones.twist_bones import TwistHelper, twist_axes, twist_transforms
 from dq_compensation.scene.blender.armature import (
     edited_bones,
     pose_matrices,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dq_compensation import api
 from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.errors import UserError
-from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
+from dq_compensation.pipeline.bones.bakes_removal import remove_bones_bake
 from dq_compensation.pipeline.bones.helper_rig import helper_names
 from human.model import build_human
 from human.poses import apply_pose, random_pose, twist_about_parent

@@ -10,10 +10,10 @@ from mathutils import Matrix
 from dq_compensation.analysis.ranges_of_motion import BEND, TWIST, ranges_of_motion
 from dq_compensation.bake.bake_reports import last_report
 from dq_compensation.bake.rig_source import RigSource
+from dq_compensation.pipeline.bones.bakes_removal import remove_bones_bake
 from dq_compensation.pipeline.bones.bones_baking import bake_bones
 from dq_compensation.pipeline.bones.bones_fitting import pairs_to_help
 from dq_compensation.pipeline.bones.bones_options import BonesOptions
-from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
 from dq_compensation.pipeline.correctives.random_poses import motion_range
 from tests.blender.bake_scenes import native
 from tests.blender.test_bones_bake import bake, rig

@@ -18,7 +18,7 @@ from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
 from dq_compensation.scene.blender.mesh import read_positions
 from dq_compensation.scene.blender.rigging import object_named
-from dq_compensation.session.character import current_binding
+from dq_compensation.session.known_bindings import current_binding
 from dq_compensation.ui.panels import said_once
 from human.dressed import HAND, LEG
 from human.poses import Rotations, rotation

@@ -18,7 +18,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.command_line.commands import main
 from dq_compensation.errors import UserError
-from dq_compensation.pipeline.files.files import beside, written_whole
+from dq_compensation.pipeline.files.whole_files import beside, written_whole
 from tests.blender.command_runs import CommandLine, save_limb
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such names or owners")

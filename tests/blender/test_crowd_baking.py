@@ -381,7 +381,7 @@ def test_an_absurd_tolerance_is_refused(crowd: Object) -> None:
 
 
 def test_much_memory_has_to_be_allowed(crowd: Object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dq_compensation.pipeline.crowds.panel.MUCH_MEMORY", 1e4)
+    monkeypatch.setattr("dq_compensation.pipeline.crowds.operators.MUCH_MEMORY", 1e4)
     with pytest.raises(RuntimeError, match="Allow over 1 GB of Memory"):
         bpy.ops.dqc.bake_crowd(tolerance=20.0)
     bake(much_memory=True)

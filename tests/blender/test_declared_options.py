@@ -13,14 +13,9 @@ import bpy
 import pytest
 
 from dq_compensation import api
-from dq_compensation.bake.key_options import (
-    CorrectiveOptions,
-    KeyOptions,
-    MemoryOptions,
-    PoseOptions,
-    RangeOptions,
-)
+from dq_compensation.bake.key_options import KeyOptions, MemoryOptions, PoseOptions, RangeOptions
 from dq_compensation.pipeline.bones.bones_options import BonesOptions
+from dq_compensation.pipeline.correctives.corrective_options import CorrectiveOptions
 from dq_compensation.pipeline.crowds.crowd_baking import CrowdBakeOptions
 from dq_compensation.pipeline.takes.caching import TakeOptions
 from dq_compensation.scene.settings.declaration import Declared, declared_in

@@ -20,7 +20,7 @@ from dq_compensation.scene.binding.binding import Binding
 from dq_compensation.scene.binding.character_skin import CharacterSkin
 from dq_compensation.scene.blender.armature import object_to_armature
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session.character import current_binding
+from dq_compensation.session.known_bindings import current_binding
 from dq_compensation.session.memory import memories
 from human.dressed import HAND, HEAD, LEG
 from human.model import Rig

@@ -23,7 +23,7 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.content import digest_of_bones
 from dq_compensation.scene.blender.armature import read_skeleton
 from dq_compensation.scene.settings.object_settings import Settings, armature_with_settings
-from dq_compensation.session.character import current_binding
+from dq_compensation.session.known_bindings import current_binding
 from tests.blender.enabled_scenes import check, distance, enable, error, ours, seen, select
 from tests.blender.scene_builders import evaluated_positions, new_file
 from tests.limb import build_limb, pose_limb

@@ -23,7 +23,10 @@ from dq_compensation.session import known_objects
 from dq_compensation.session.activity import set_final_render_runs
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
-from dq_compensation.viewport.look import camera_visibility_is_current, rendering_viewport_open
+from dq_compensation.viewport.camera_rays import (
+    camera_visibility_is_current,
+    rendering_viewport_open,
+)
 from human.poses import apply_pose, named_poses
 from tests.blender.enabled_scenes import ours, select, without_addon
 from tests.blender.libraries import load_objects

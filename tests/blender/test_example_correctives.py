@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 
 from dq_compensation import api
-from dq_compensation.bake.key_options import CorrectiveOptions
 from dq_compensation.core.example_poses import ExampleError
 from dq_compensation.core.pose import Pose
 from dq_compensation.pipeline.correctives.corrective_baking import bake_correctives
@@ -23,6 +22,7 @@ from dq_compensation.pipeline.correctives.corrective_keys import (
     TakenOver,
     examples_from_correctives,
 )
+from dq_compensation.pipeline.correctives.corrective_options import CorrectiveOptions
 from dq_compensation.scene.binding.bind import bind
 from human.model import Rig
 from tests.blender.conftest import Human

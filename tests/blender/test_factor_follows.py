@@ -15,9 +15,9 @@ from dq_compensation.lifecycle.reconcile import State
 from dq_compensation.scene.binding import bind
 from dq_compensation.scene.blender.skinned_object import SkinnedObject
 from dq_compensation.scene.settings.object_settings import Settings
-from dq_compensation.session import changes, character, status
+from dq_compensation.session import changes, known_bindings, status
 from dq_compensation.session.changes import Changes
-from dq_compensation.session.character import in_character
+from dq_compensation.session.known_bindings import in_character
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status, status_of
 from tests.blender.enabled_scenes import enable, error, ours
@@ -56,7 +56,7 @@ def calls(limb: tuple[Object, Object], monkeypatch: pytest.MonkeyPatch) -> Count
         monkeypatch.setattr(owner, name, counted)
 
     count(reconcile, "compare_with_file")
-    count(character, "bind")
+    count(known_bindings, "bind")
     return found
 
 

@@ -23,7 +23,7 @@ from dq_compensation import api
 from dq_compensation.command_line.blend_files import is_whole
 from dq_compensation.command_line.console import Console
 from dq_compensation.errors import FileError
-from dq_compensation.pipeline.files.files import size_at_most
+from dq_compensation.pipeline.files.alembic_files import size_at_most
 from tests.blender.command_runs import CommandLine, save_limb
 
 resource = pytest.importorskip("resource", reason="Windows has no limit for the size of files")

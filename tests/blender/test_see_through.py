@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import bpy
 import pytest
 
-from dq_compensation.viewport.look import display_hints, surface_alpha
+from dq_compensation.viewport.see_through import display_hints, surface_alpha
 from tests.blender.enabled_scenes import enable
 from tests.limb import build_limb
 

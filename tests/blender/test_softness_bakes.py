@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dq_compensation import api
-from dq_compensation.pipeline.bones.bones_source import remove_bones_bake
+from dq_compensation.pipeline.bones.bakes_removal import remove_bones_bake
 from tests.blender.command_runs import CommandLine
 from tests.blender.enabled_scenes import disable, distance
 from tests.blender.scene_builders import evaluated_positions

@@ -19,7 +19,7 @@ from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.binding import equality_digest
 from dq_compensation.scene.blender.mesh import mesh_of, read_weights, write_first_weights
 from dq_compensation.scene.settings.addon_preferences import soft_weights_are_proved
-from dq_compensation.session.character import current_binding
+from dq_compensation.session.known_bindings import current_binding
 from dq_compensation.session.memory import memories
 from dq_compensation.softness.softening import ReadSkins
 from tests.blender.enabled_scenes import check, disable, error

@@ -8,7 +8,7 @@ import pytest
 from mathutils import Matrix
 
 from dq_compensation.bake.key_options import RangeOptions
-from dq_compensation.bake.shape_key_bakes import bake_range
+from dq_compensation.bake.range_bake import bake_range
 from dq_compensation.scene.blender.scenes import object_millimetres, world_millimetres
 from tests.blender.enabled_scenes import enable
 from tests.blender.scene_builders import add_mesh, character

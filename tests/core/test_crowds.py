@@ -20,12 +20,12 @@ from dq_compensation.pipeline.crowds.crowds import (
     point_places,
     program_times,
 )
+from dq_compensation.pipeline.takes.local_poses import cross_faded
 from dq_compensation.pipeline.takes.takes import (
     Keys,
     Take,
     TakeValues,
     chained,
-    cross_faded,
     interpolated,
     take_times,
 )

@@ -19,13 +19,15 @@ from dq_compensation.pipeline.correctives.corrective_joints import (
     ExampleJoint,
     JointPose,
     ScatteredJoint,
-    SmoothCurve,
     ball_joint,
+    hinge_joint,
+    twist_joint,
+)
+from dq_compensation.pipeline.correctives.pose_curves import (
+    SmoothCurve,
     cardinal_curves,
     direction_curve,
-    hinge_joint,
     swing_and_twist,
-    twist_joint,
 )
 
 # Rounding of float64 through a few dozen operations; a wrong formula is off by hundredths.

@@ -11,23 +11,15 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.dual_quaternion import normalized_quaternions, quaternions_from_axis_angle
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.pipeline.takes.fitted_takes import scales_of_keys
+from dq_compensation.pipeline.takes.local_poses import Interpolation, LocalPoses, chained_poses
 from dq_compensation.pipeline.takes.take_reduction import (
     ReducedPoses,
     reduce_poses,
     reduced_values,
     skin_boxes,
 )
-from dq_compensation.pipeline.takes.takes import (
-    Interpolation,
-    LocalPoses,
-    Take,
-    TakeValues,
-    chained,
-    chained_poses,
-    interpolated,
-    levels_of,
-    scales_of_keys,
-)
+from dq_compensation.pipeline.takes.takes import Take, TakeValues, chained, interpolated, levels_of
 
 FRAMES = 400
 TOLERANCE = 0.01  # of bones of length 1

@@ -15,18 +15,15 @@ from dq_compensation.core.dual_quaternion import (
 )
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
+from dq_compensation.pipeline.takes.fitted_takes import fitted, with_common_parents
+from dq_compensation.pipeline.takes.local_poses import LocalPoses, blended_poses, cross_faded
 from dq_compensation.pipeline.takes.takes import (
     Keys,
-    LocalPoses,
     Take,
     TakeValues,
-    blended_poses,
     chained,
-    cross_faded,
-    fitted,
     interpolated,
     take_times,
-    with_common_parents,
 )
 
 # Keys are float32; chains of three bones add a few roundings of that.

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from dq_compensation.core.deform import Deformation
 from dq_compensation.core.pose import Pose
+from dq_compensation.viewport.array_textures import TEXTURE_WIDTH, array_from_texture
 from dq_compensation.viewport.deformed_mesh import DeformedMesh
-from dq_compensation.viewport.gpu_objects import TEXTURE_WIDTH, array_from_texture
 from dq_compensation.viewport.instance_poses import GivenPoses
 from dq_compensation.viewport.kernels import wanted_layout
 

@@ -23,7 +23,9 @@ from dq_compensation.scene.binding.numpy_evaluator import PosedDeformer
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.status import status_of
+from dq_compensation.viewport.array_textures import run_pass, texture_from_array
 from dq_compensation.viewport.batches import Batch, Batches, _twins
+from dq_compensation.viewport.camera_rays import camera_visibility_is_current
 from dq_compensation.viewport.deformed_mesh import gpu_mesh_of
 from dq_compensation.viewport.draw_handler import (
     _is_shown,
@@ -31,8 +33,6 @@ from dq_compensation.viewport.draw_handler import (
     _keep_only_drawn,
     draw_batch,
 )
-from dq_compensation.viewport.gpu_objects import run_pass, texture_from_array
-from dq_compensation.viewport.look import camera_visibility_is_current
 from human.model import build_human, load_human_arrays
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import ELBOW, add_examples, settings_for, turn

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dq_compensation.core.deform import Deformation
-from dq_compensation.pipeline.crowds.crowd_figures import figure_bytes
+from dq_compensation.pipeline.crowds.crowd_roles import figure_bytes
 from dq_compensation.pipeline.takes.played_takes import Instances, Playback, Playing, TakeTiming
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
 from dq_compensation.viewport.kernels import wanted_layout

@@ -20,9 +20,11 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.vectors import transformed_points
 from dq_compensation.examples.authoring import add_example, give_shape
 from dq_compensation.pipeline.crowds import crowd_cast
-from dq_compensation.pipeline.crowds.crowd_display import Crowds, FigureMesh, failure_of
-from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, Role, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_display import Crowds
+from dq_compensation.pipeline.crowds.crowd_figures import CrowdState, failure_of, figures_of_crowd
+from dq_compensation.pipeline.crowds.crowd_roles import Role
 from dq_compensation.pipeline.crowds.crowd_settings import crowd_of
+from dq_compensation.pipeline.crowds.crowd_stage import FigureMesh
 from dq_compensation.pipeline.crowds.crowds import Program, program_times
 from dq_compensation.pipeline.crowds.figure_bounds import ProgramBounds, spheres_in_view
 from dq_compensation.pipeline.crowds.known_crowds import all_crowds, forget_crowds
@@ -37,6 +39,7 @@ from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.session.known_objects import enabled, enabled_objects
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import draw_handler
+from dq_compensation.viewport.array_textures import array_from_texture, empty_texture, run_pass
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, gpu_mesh_of
 from dq_compensation.viewport.draw_handler import (
     EXTRA_DRAWERS,
@@ -44,19 +47,9 @@ from dq_compensation.viewport.draw_handler import (
     _is_shown_coloured,
     is_visible,
 )
-from dq_compensation.viewport.gpu_objects import (
-    array_from_texture,
-    drawing_refusal,
-    empty_texture,
-    run_compute,
-    run_pass,
-)
-from dq_compensation.viewport.look import (
-    draw_solid,
-    drawing_state,
-    placements_texture,
-    surface_materials,
-)
+from dq_compensation.viewport.gpu_objects import drawing_refusal, run_compute
+from dq_compensation.viewport.look import draw_solid, drawing_state, placements_texture
+from dq_compensation.viewport.shading import surface_materials
 from tests.gpu.one_instance import deform_in
 from tests.gpu.regions import picture, region
 from tests.gpu.test_playback import make_take

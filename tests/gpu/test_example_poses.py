@@ -9,8 +9,8 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
+from dq_compensation.viewport.array_textures import empty_texture, texture_from_array
 from dq_compensation.viewport.batches import Batches
-from dq_compensation.viewport.gpu_objects import empty_texture, texture_from_array
 from human.model import build_from
 from tests.blender.conftest import Human
 from tests.blender.example_scenes import (

@@ -23,9 +23,11 @@ from dq_compensation.scene.settings.addon_preferences import ADDON_ID, ColourMap
 from dq_compensation.scene.settings.object_settings import Overlay, Settings
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport import draw_handler, overlay
+from dq_compensation.viewport.array_textures import run_pass, texture_from_array
 from dq_compensation.viewport.batches import Batch, Batches
 from dq_compensation.viewport.draw_handler import is_visible
-from dq_compensation.viewport.gpu_objects import drawing_refusal, run_pass, texture_from_array
+from dq_compensation.viewport.gpu_objects import drawing_refusal
+from dq_compensation.viewport.legends import MAX_LEGENDS, Legend, titled_legends
 from dq_compensation.viewport.look import (
     SurfaceMaterial,
     ViewUniforms,
@@ -35,15 +37,12 @@ from dq_compensation.viewport.look import (
 )
 from dq_compensation.viewport.overlay import (
     COLOURS_SRGB,
-    MAX_LEGENDS,
     MEASURE_EVERY,
     AutomaticMaximum,
     ColouredObject,
-    Legend,
     colour_block,
     reference_settings,
     step_above,
-    titled_legends,
 )
 from human.model import build_from
 from human.poses import apply_pose, named_poses

@@ -26,6 +26,7 @@ from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.vectors import transformed_points
+from dq_compensation.pipeline.takes.local_poses import LocalPoses
 from dq_compensation.pipeline.takes.played_takes import (
     Instances,
     Playback,
@@ -35,7 +36,6 @@ from dq_compensation.pipeline.takes.played_takes import (
 )
 from dq_compensation.pipeline.takes.takes import (
     Keys,
-    LocalPoses,
     Take,
     TakeValues,
     node_names,
@@ -46,8 +46,8 @@ from dq_compensation.pipeline.takes.takes import (
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.shape_key_offsets import Examples
 from dq_compensation.scene.settings.object_settings import Settings
+from dq_compensation.viewport.array_textures import empty_texture, run_pass, texture_from_array
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.gpu_objects import empty_texture, run_pass, texture_from_array
 from dq_compensation.viewport.instance_poses import GivenPoses, InstanceList
 from dq_compensation.viewport.kernels import PosePaletteLayout, wanted_layout
 from tests.gpu.one_instance import deform_in, read_normals

@@ -22,12 +22,8 @@ from dq_compensation.core.pose import Pose
 from dq_compensation.core.skeleton import Skeleton
 from dq_compensation.core.skinning import joint_sets
 from dq_compensation.viewport import deformed_mesh
+from dq_compensation.viewport.array_textures import TEXTURE_WIDTH, array_from_texture, row_count
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh
-from dq_compensation.viewport.gpu_objects import (
-    TEXTURE_WIDTH,
-    array_from_texture,
-    row_count,
-)
 from dq_compensation.viewport.instance_poses import GivenPoses
 from dq_compensation.viewport.kernels import wanted_layout
 from tests.gpu.one_instance import deform_in, read_normals

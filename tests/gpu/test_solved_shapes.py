@@ -16,7 +16,7 @@ from dq_compensation.core.limb_joints import SkinAtRest
 from dq_compensation.core.measured_joints import MeasuredJoints
 from dq_compensation.core.pose import Pose
 from dq_compensation.core.skinning import joint_sets
-from dq_compensation.pipeline.crowds.crowd_display import CrowdMesh
+from dq_compensation.pipeline.crowds.crowd_stage import CrowdMesh
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.session.status import status_of
 from dq_compensation.viewport.deformed_mesh import DeformedMesh, GpuMesh

@@ -58,7 +58,8 @@ DOORS = frozenset({BEHIND_THE_WALL, "ui", "api", "command_line"})
 MATHEMATICS = frozenset(
     (
         *("helper_bones", "helper_budget", "helper_fitting", "twist_bones"),
-        *("corrective_joints", "key_budget", "takes", "take_reduction"),
+        *("corrective_joints", "pose_curves", "key_budget"),
+        *("takes", "fitted_takes", "local_poses", "take_reduction"),
         *("crowds", "figure_bounds", "pose_choice"),
     )
 )

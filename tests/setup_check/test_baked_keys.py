@@ -10,8 +10,8 @@ import pytest
 
 from dq_compensation import api
 from dq_compensation.lifecycle.enabling import notes_of
+from dq_compensation.pipeline.correctives.baked_keys import corrective_keys, played_keys
 from dq_compensation.pipeline.correctives.baked_keys_check import BAKED_KEYS
-from dq_compensation.pipeline.correctives.corrective_drivers import corrective_keys, played_keys
 from dq_compensation.setup_check.subject import Subject
 from tests.blender.enabled_scenes import check, enable, select
 from tests.setup_check.plant_baked_keys import ball, hinge, played

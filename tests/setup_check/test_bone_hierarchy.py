@@ -12,7 +12,7 @@ import pytest
 from dq_compensation import api
 from dq_compensation.scene.blender.animation_curves import played_actions
 from dq_compensation.setup_check.checks.bone_hierarchy import CHECK
-from dq_compensation.setup_check.fixes.bone_dependents import BoneMotion
+from dq_compensation.setup_check.fixes.bone_motion import BoneMotion
 from dq_compensation.setup_check.issue import FixError
 from human.model import RIGS, Rig
 from tests.blender.scene_builders import add_mesh, edit_mode, link

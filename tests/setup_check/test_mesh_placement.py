@@ -17,7 +17,7 @@ from dq_compensation.scene.vertex_groups import write_groups
 from dq_compensation.setup_check import findings
 from dq_compensation.setup_check.checks import bone_hierarchy
 from dq_compensation.setup_check.checks.mesh_placement import CHECK
-from dq_compensation.setup_check.fixes import bone_dependents
+from dq_compensation.setup_check.fixes import followers
 from dq_compensation.setup_check.fixes.bone_dependents import all_constraints
 from human.model import RIGS, Rig
 from tests.blender.enabled_scenes import enabled_limb, error, select
@@ -241,7 +241,7 @@ def test_the_file_is_searched_for_what_follows_once_for_all_meshes(
         if obj != placed:
             obj.location.x = 1.0
             add_child(obj).name = f"Child of {obj.name}"
-    calls = count_calls(monkeypatch, all_constraints, within=bone_dependents)
+    calls = count_calls(monkeypatch, all_constraints, within=followers)
     select(human.armature_object)
     assert bpy.ops.dqc.check() == {"FINISHED"}
     assert calls == {"all_constraints": 1}

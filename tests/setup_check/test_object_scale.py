@@ -12,7 +12,7 @@ from dq_compensation import api
 from dq_compensation.modifier.modifier_inputs import set_inputs
 from dq_compensation.scene.blender.animation_curves import bone_curves, played_actions
 from dq_compensation.setup_check.checks.object_scale import CHECK
-from dq_compensation.setup_check.fixes.bone_dependents import modifiers_by_object
+from dq_compensation.setup_check.fixes.followers import modifiers_by_object
 from dq_compensation.setup_check.issue import FixError
 from tests.blender.conftest import Human
 from tests.blender.scene_builders import add_armature, add_grid, link

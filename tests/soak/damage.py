@@ -15,7 +15,7 @@ import bpy
 import numpy as np
 
 from dq_compensation.modifier.attribute_names import PREFIX
-from dq_compensation.pipeline.takes.known_takes import TAKE_PROPERTY
+from dq_compensation.pipeline.takes.stored_takes import TAKE_PROPERTY
 from dq_compensation.scene.blender.own_objects import is_hidden, text_in
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.scene.stack import record_of_tree

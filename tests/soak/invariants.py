@@ -43,12 +43,9 @@ from dq_compensation.scene.settings.object_settings import (
     armature_with_settings,
     settings_of,
 )
-from dq_compensation.scene.stack import (
-    find_rig,
-    own_modifiers,
-    record_of_tree,
-)
-from dq_compensation.session.character import character_of, current_binding, in_character
+from dq_compensation.scene.stack import find_rig, own_modifiers, record_of_tree
+from dq_compensation.session.character import character_of
+from dq_compensation.session.known_bindings import current_binding, in_character
 from dq_compensation.session.known_objects import enabled_objects
 from dq_compensation.session.memory import memories
 from dq_compensation.session.status import Status

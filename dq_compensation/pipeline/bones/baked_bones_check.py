@@ -7,10 +7,12 @@ one that was enabled again. Bones get lost where a rig is generated anew, as by 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import bpy
 
 from ...lifecycle.enabling import disable
+from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.vertex_groups import kept_record, restore_refusal
 from ...session.status import NOTES
 from ...setup_check.catalogue import CHECKS
@@ -19,8 +21,8 @@ from ...setup_check.fixes.requirements import require_editable, require_editable
 from ...setup_check.issue import Check, Fix, FixError, Issue, Repair
 from ...setup_check.subject import Subject
 from ...wording import counted, listed, verb
-from .bones_source import remove_bones_bake
-from .helper_rig import HelperBone, acting_helpers, add_helpers, missing_helpers
+from .bakes_removal import remove_bones_bake
+from .helper_rig import HelperBone, Limb, Turn, add_helpers, helper_names
 
 _WARNING_TWICE = (
     "{obj} is corrected twice: helper bones of a bake move it, too: {names}. Press Check and "
@@ -118,6 +120,40 @@ def _disable_for_bones(subject: Subject, _issue: Issue) -> Repair:
     yield
     disable(subject.obj)
     return f"The Armature modifier and its helper bones deform {subject.obj.name} again."
+
+
+def acting_helpers(obj: bpy.types.Object) -> list[str]:
+    """The helper bones that a mesh object has weights for."""
+    if kept_record(obj) is None:
+        return []
+    rig = SkinnedObject(obj).find_rig()
+    return [] if rig is None else [name for name in helper_names(rig) if name in obj.vertex_groups]
+
+
+def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:
+    """The helper bones that a mesh object has weights for and its armature does not have."""
+    rig = SkinnedObject(obj).find_rig()
+    if rig is None or rig.pose is None:
+        return []
+    known, groups = rig.pose.bones, obj.vertex_groups
+    return [each for each in kept_helpers(obj) if each.name not in known and each.name in groups]
+
+
+def kept_helpers(obj: bpy.types.Object) -> list[HelperBone]:
+    """The helper bones that a mesh object got from a bake, as its mesh remembers them."""
+    record = kept_record(obj) or {"helpers": []}
+    found = [HelperBone(**each) for each in record["helpers"]]
+    return [
+        replace(
+            each,
+            axes=tuple(each.axes),
+            turns=tuple(Turn(*turn) for turn in each.turns),
+            gauge_axes=tuple(each.gauge_axes),
+            offset=tuple(each.offset),
+            limb=None if each.limb is None else Limb(*each.limb),
+        )
+        for each in found
+    ]
 
 
 BAKED_BONES = Check(

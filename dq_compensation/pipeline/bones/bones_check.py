@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...arrays import Booleans, Float64s, Floats, Integers
-from ...bake.bake_reports import BonesReport, Deviation, HelperErrors, JointReport
+from ...bake.deviations import Deviation
 from ...bake.rig_source import RigSource
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
@@ -18,6 +18,7 @@ from ...scene.blender.scenes import object_millimetres
 from ...wording import rounded
 from ..correctives.random_poses import MotionPoses
 from .bones_options import BonesOptions
+from .bones_reports import BonesReport, HelperErrors, JointReport
 from .helper_bones import HelperSkinning, helper_transforms, skinned
 from .twist_bones import TwistedRig
 

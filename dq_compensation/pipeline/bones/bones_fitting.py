@@ -2,115 +2,37 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
 import numpy as np
 
-from ...analysis.ranges_of_motion import BEND, TWIST, ranges_of_motion, shared_pairs
+from ...analysis.ranges_of_motion import shared_pairs
 from ...arrays import Float64s, Floats, Int32s, Integers
-from ...bake.bake_reports import BonesReport
-from ...bake.key_options import MAX_BYTES
 from ...bake.rig_source import RigSource
 from ...core.pose import Pose
 from ...core.skinning import linear_blend
 from ...core.vectors import extent
 from ...errors import UserError
-from ...scene.blender.armature import armature_of, flipped_name
+from ...scene.blender.armature import armature_of
 from ...scene.blender.scenes import object_millimetres
 from ...scene.settings.object_settings import Settings
 from ...steps import Progress, part_of, with_progress
 from ...wording import listed
 from ..correctives.corrective_poses import deforming_names, with_mirrored
 from ..correctives.key_budget import Spending
-from ..correctives.random_poses import MotionPoses, motion_range, other_sides, small_bends
-from .action_poses import (
-    action_frames,
-    frames_of_all_actions,
-    matrices_of_actions,
-    matrices_of_frames,
-)
+from ..correctives.random_poses import MotionPoses, other_sides
+from .bakes_removal import helpers_without
 from .bones_check import check_bones, distances, shared
 from .bones_options import BonesOptions
-from .bones_source import helpers_without
+from .bones_reports import BonesReport
+from .fitted_poses import read_poses
 from .helper_bones import HelperSkinning
 from .helper_fitting import FitOptions, FittedHelpers, fit_helpers
+from .helper_naming import in_mirrored_order
 from .twist_bones import TwistedRig
-
-# Names of helper bones: after the joint and its side, so that Blender finds the other side's.
-
-
-# Before the letters of a side at the end of a name.
-_SEPARATORS = "._- "
-_SIDE_BEFORE = re.compile(r"^(left|right|[lr](?=[._ -]))[._ -]?", re.IGNORECASE)
-# Of Rigify's bones: what has such a prefix counts as Rigify's own.
-_RIG_PREFIXES = re.compile("^(DEF-)?(ORG-)?(MCH-)?")
-
-
-def helper_name(bones: tuple[str, ...], ending: str, taken: Container[str]) -> str:
-    """The name of a helper: `forearm_helper1.L` at `forearm.L`.
-
-    The side stays where the name has it: `LeftForeArm_helper1` at `LeftForeArm`. Of two bones the
-    side is that of the first one that has any; between the sides there is none.
-
-    Args:
-        bones: one name; or two names, of a helper that is not at a joint of a bone and the next.
-        ending: `helper1` there.
-        taken: names that cannot be used.
-    """
-    names = [_RIG_PREFIXES.sub("", bone) for bone in bones]
-    names.sort(key=lambda name: name == flipped_name(name))
-    stem, side = split_side(names[0])
-    others = names[1:]
-    if [name for name in others if name == flipped_name(names[0])]:
-        stem, side = _without_side(names[0]), ""
-    stem = "_".join((stem, *map(_without_side, others)))
-    count = 0
-    while True:
-        tail = f"_{ending}{f'_{count}' if count else ''}".encode()
-        room = MAX_BYTES - len(tail) - len(side.encode())
-        name = stem.encode()[:room].decode(errors="ignore") + tail.decode() + side
-        if name not in taken:
-            return name
-        count += 1
-
-
-def _in_mirrored_order(one: str, other: str) -> tuple[str, str]:
-    """Two bones in an order by which the other side's bones are ordered alike."""
-    first, second = sorted((one, other), key=lambda name: (min(name, flipped_name(name)), name))
-    return first, second
-
-
-def _without_side(name: str) -> str:
-    """A name without its side, at the start or the end."""
-    stem, side = split_side(name)
-    if side or name == flipped_name(name):
-        return stem
-    return _SIDE_BEFORE.sub("", name) or name
-
-
-def split_side(name: str) -> tuple[str, str]:
-    """A name as stem and the ending that says its side; empty for sides elsewhere, or none.
-
-    The other side's bone has the stem and the other ending: `arm` and `.L` of `arm.L`.
-    """
-    flipped = flipped_name(name)
-    same = 0
-    while same < min(len(name), len(flipped)) and name[same] == flipped[same]:
-        same += 1
-    # The letters of the side and the separator before them, at the end of the name.
-    start = max(same - 1, 0)
-    stem, side = name[:start], name[start:]
-    if name == flipped or not stem or side[0] not in _SEPARATORS or flipped_name(stem) != stem:
-        return name, ""
-    return stem, side
-
-
-# Fits helper bones to the deformation of the characters on one armature; changes nothing.
-
 
 _REFUSAL_NO_JOINT = (
     "No vertex of {obj} follows two deforming bones of {armature}, one below the other, so there "
@@ -165,7 +87,7 @@ def pairs_to_help(source: RigSource, options: BonesOptions) -> Int32s:
     pairs[below] = pairs[below, ::-1]
     for (above, bone), related in zip(pairs.tolist(), (kinship != 0).tolist(), strict=True):
         one, other = skeleton.names[above], skeleton.names[bone]
-        if not related and (one, other) != _in_mirrored_order(one, other):
+        if not related and (one, other) != in_mirrored_order(one, other):
             above, bone = bone, above  # noqa: PLW2901
         if other in chosen and (related or one in chosen):
             found.append((above, bone))
@@ -215,7 +137,7 @@ def fit_bones(
         begin += share * length
         return result
 
-    reading = _read_poses(source, pairs, options)
+    reading = read_poses(source, pairs, options)
     motions = yield from part(reading, "Reading Poses of", _READING)
     fitted, choosing = (
         np.concatenate([getattr(motion, name) for motion in motions])
@@ -377,51 +299,6 @@ def twisted_rig(source: RigSource, pairs: Integers) -> TwistedRig:
     chosen = set(pairs.ravel().tolist())
     rig = TwistedRig.of(source.limbs, source.influences, source.rest, spreads, chosen)
     return replace(rig, plain=source.skeleton)
-
-
-def _read_poses(
-    source: RigSource, pairs: Int32s, options: BonesOptions
-) -> Generator[float, None, list[MotionPoses]]:
-    """The poses of each motion."""
-    armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
-    if options.poses == "FRAMES":
-        fitted, between = action_frames(armature)
-        choosing = between[1::3]
-        parts = (fitted, choosing, [each for each in between if each not in choosing])
-        every = sorted(frame for some in parts for frame in some)
-        matrices = yield from matrices_of_frames(armature, binding, scene, every)
-        first, second, third = (matrices[np.searchsorted(every, some)] for some in parts)
-        return [MotionPoses(first, second, third)]
-    motions = _range_of_motion(source, pairs)
-    of_each = frames_of_all_actions(armature)
-    every_frame = [frame for some in of_each for frame in some]
-    of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
-    if len(of_actions):
-        ends = np.cumsum([len(some) for some in of_each])[:-1]
-        first, second, third = np.split(of_actions, ends)
-        motions.append(MotionPoses(first, second, third))
-    return motions
-
-
-def _range_of_motion(source: RigSource, pairs: Int32s) -> list[MotionPoses]:
-    """Random poses in which joints turn, far and a little, as poses of the armature's bones."""
-    joined, place = source.joined
-    influences = replace(source.influences, bones=place[source.influences.bones])
-    ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
-    balls = place[source.ball_joints()].tolist()
-    both = (
-        motion_range(joined, ranges, BEND, TWIST, balls),
-        small_bends(joined, ranges, BEND),
-    )
-    return [
-        replace(
-            poses,
-            fitted=poses.fitted[:, place],
-            choosing=poses.choosing[:, place],
-            checked=poses.checked[:, place],
-        )
-        for poses in both
-    ]
 
 
 def _require_turned(source: RigSource, pairs: Int32s, poses: Float64s) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Literal
 
-from ...bake.bake_source import BakeOnto
-from ...bake.key_options import JointOptions
+from ...bake.bake_targets import BakeOnto
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
+from ..correctives.corrective_options import JointOptions
 
 PoseSource = Literal["ALL", "FRAMES"]
 """ALL: random poses within a range of motion, and frames of all actions of the armature. FRAMES:

@@ -11,8 +11,8 @@ import bpy
 import numpy as np
 
 from ...arrays import Float64s, Floats, Integers
-from ...bake.bake_reports import BonesReport, remember_report
-from ...bake.bake_source import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
+from ...bake.bake_reports import remember_report
+from ...bake.bake_targets import BakeOnto, add_copy, let_armature_deform, remove_copy, show_copy
 from ...holding import look_again
 from ...modifier.base import preserves_volume
 from ...scene.blender.armature import armature_of, deforming_bones
@@ -22,14 +22,64 @@ from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.stack import armature_modifier, find_rig
 from ...scene.vertex_groups import group_users, keep_weights, write_entries
 from ..correctives.corrective_poses import blending_joints
+from .bakes_removal import remove_bones_bake
 from .bones_check import helps
-from .bones_fitting import Fitted, helper_name
+from .bones_fitting import Fitted
 from .bones_options import BonesOptions
-from .bones_source import remove_bones_bake
-from .helper_bones import Helper, TwistHelper, helper_heads
+from .bones_reports import BonesReport
+from .helper_bones import Helper, helper_heads
+from .helper_naming import helper_name
 from .helper_rig import HELPER_LENGTH, HelperBone, Limb, Turn, add_helpers
+from .twist_bones import TwistHelper
 
-# The armature and the meshes that get helper bones: the characters themselves, or copies.
+# How many uses of changed weights a report names.
+_USES_SHOWN = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A bake to bones after it was written, or was not.
+
+    Attributes:
+        names: of the rows of the skinning: bones and twist bones, then helpers.
+    """
+
+    found: Fitted
+    report: BonesReport
+    names: tuple[str, ...] = ()
+
+
+def write_bones(found: Fitted, options: BonesOptions) -> Written:
+    """Write the helper bones and the weights."""
+    source, skinning, report = found.source, found.skinning, found.report
+    if not helps(found.rig, skinning):
+        return Written(found, report)
+    with _bones_targets(source.objects, options.onto) as (armature, objects):
+        if options.overwrite:
+            remove_bones_bake(objects)
+        names, helpers = _named(found, armature)
+        add_helpers(armature, helpers)
+        rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
+        used: list[str] = []
+        for obj, (numbers, weights) in zip(objects, rows, strict=True):
+            used += _other_uses(obj)
+            _write_weights(obj, names, helpers, numbers, weights)
+    for obj in objects:
+        let_armature_deform(obj, "LINEAR")
+    if options.onto == "COPY":
+        for obj, copy in zip(source.objects, objects, strict=True):
+            show_copy(obj, copy)
+        # One that is being posed stays.
+        if source.armature.mode == "OBJECT":
+            show_copy(source.armature, armature)
+    report = replace(
+        report,
+        used=" ".join(used),
+        onto_names=tuple(obj.name for obj in objects),
+    )
+    for obj in objects:
+        remember_report(obj, report.sentence(), of_bones=True)
+    return Written(found, report, tuple(names))
 
 
 @contextmanager
@@ -93,59 +143,6 @@ def _redirect(owner: Any, replaced: dict[Any, Any]) -> None:
             for target in variable.targets:
                 if target.id in replaced:
                     target.id = replaced[target.id]
-
-
-# Writes fitted helper bones and weights to the characters on one armature, at once.
-
-
-# How many uses of changed weights a report names.
-_USES_SHOWN = 2
-
-
-@dataclass(frozen=True, eq=False)
-class Written:
-    """A bake to bones after it was written, or was not.
-
-    Attributes:
-        names: of the rows of the skinning: bones and twist bones, then helpers.
-    """
-
-    found: Fitted
-    report: BonesReport
-    names: tuple[str, ...] = ()
-
-
-def write_bones(found: Fitted, options: BonesOptions) -> Written:
-    """Write the helper bones and the weights."""
-    source, skinning, report = found.source, found.skinning, found.report
-    if not helps(found.rig, skinning):
-        return Written(found, report)
-    with _bones_targets(source.objects, options.onto) as (armature, objects):
-        if options.overwrite:
-            remove_bones_bake(objects)
-        names, helpers = _named(found, armature)
-        add_helpers(armature, helpers)
-        rows = zip(source.split(skinning.indices), source.split(skinning.weights), strict=True)
-        used: list[str] = []
-        for obj, (numbers, weights) in zip(objects, rows, strict=True):
-            used += _other_uses(obj)
-            _write_weights(obj, names, helpers, numbers, weights)
-    for obj in objects:
-        let_armature_deform(obj, "LINEAR")
-    if options.onto == "COPY":
-        for obj, copy in zip(source.objects, objects, strict=True):
-            show_copy(obj, copy)
-        # One that is being posed stays.
-        if source.armature.mode == "OBJECT":
-            show_copy(source.armature, armature)
-    report = replace(
-        report,
-        used=" ".join(used),
-        onto_names=tuple(obj.name for obj in objects),
-    )
-    for obj in objects:
-        remember_report(obj, report.sentence(), of_bones=True)
-    return Written(found, report, tuple(names))
 
 
 def _named(found: Fitted, armature: bpy.types.Object) -> tuple[list[str], list[HelperBone]]:

@@ -14,7 +14,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ...analysis.convex_weights import losses, sparse_convex_weights
+from ...analysis.convex_weights import (
+    fitted_weights,
+    gram_matrices,
+    losses,
+    pulled_matrices,
+    sparse_convex_weights,
+)
 from ...analysis.ranges_of_motion import LEAST_WEIGHT
 from ...arrays import Booleans, Float64s, Floats, Indices, Int32s, Integers
 from ...core.influences import Influences
@@ -24,61 +30,6 @@ from ...steps import part_of
 from ..correctives.key_budget import Spending
 from .helper_bones import SIDES, Helper, HelperSkinning, Side, helper_transforms
 from .helper_budget import Candidates, within_budget
-
-# The weights of vertices on bones and helpers that fit positions in many poses best.
-
-
-def _fitted_weights(
-    matrices: Floats,
-    candidates: Integers,
-    rest: Floats,
-    live: Floats,
-    pose_weights: Floats,
-    *,
-    before: Floats,
-    pull: float,
-    most: int,
-) -> Float64s:
-    """Weights of the least squares of distances in all poses.
-
-    Args:
-        matrices: shape (P, M, 3, 4), skinning matrices of everything that can move a vertex.
-        candidates: shape (m, k), what may move each vertex, rows of the matrices.
-        rest, live: shapes (m, 3), (P, m, 3); where vertices are and where they should go.
-        pose_weights: shape (P,).
-        before: shape (m, k), weights near which they stay where the poses do not decide.
-        pull: metres; what a weight that is 1 off costs.
-        most: the largest number of weights of a vertex; 0 for any.
-
-    Returns:
-        shape (m, k), not negative, with the sum 1.
-    """
-    gram = gram_matrices(matrices, candidates, rest, live, pose_weights)
-    return sparse_convex_weights(gram + pulled_matrices(before, pull), most)
-
-
-def gram_matrices(
-    matrices: Floats, candidates: Integers, rest: Floats, live: Floats, pose_weights: Floats
-) -> Float64s:
-    """G of `convex_weights`, the sum over all poses, shape (m, k, k); see `_fitted_weights`."""
-    count, width = candidates.shape
-    gram = np.zeros((count, width, width))
-    points = np.concatenate((rest, np.ones((count, 1))), axis=1)[:, :, None]
-    rows = (3 * candidates[:, :, None] + np.arange(3)).reshape(count, -1)
-    for each, wanted, weight in zip(matrices, live, pose_weights, strict=True):
-        missed = (each.reshape(-1, 4)[rows] @ points).reshape(count, width, 3)
-        missed -= wanted[:, None]
-        gram += weight * (missed @ missed.transpose(0, 2, 1))
-    return gram
-
-
-def pulled_matrices(before: Floats, pull: float) -> Float64s:
-    """What G gains to keep weights, whose sum is 1, near others: pull^2 |w - before|^2."""
-    away = np.eye(before.shape[1]) - before[:, None, :]
-    return pull**2 * (away @ away.transpose(0, 2, 1))
-
-
-# Which helpers a pair of bones gets: how many, and how they move.
 
 _MOST_HELPERS = 4
 
@@ -209,7 +160,7 @@ class Fitting:
         pose_weights: shape (P,), how much each pose counts.
         balls: the bones whose swing takes skin along chords and whose twist takes it on arcs.
         most: influences of a vertex; 0 for any number.
-        pull: metres; see `_fitted_weights`.
+        pull: metres; see `fitted_weights`.
         pieces: shape (n,), the rigid piece of each vertex, -1 for none; None: there are none. All
             vertices of a piece get the same weights.
     """
@@ -641,7 +592,7 @@ def fit_weights(
             rows, ids = of_number[start : start + size], chosen[start : start + size]
             own = ids < count
             before = np.where(own, bones[rows[:, None], np.where(own, ids, 0)], 0.0)
-            found = _fitted_weights(
+            found = fitted_weights(
                 matrices,
                 ids,
                 fitting.rest[rows],

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import bpy
 from mathutils import Matrix, Vector
 
 from ...scene.blender.armature import HELPER_PROPERTY, armature_of, edited_bones, is_helper_bone
-from ...scene.blender.skinned_object import SkinnedObject
-from ...scene.vertex_groups import kept_record
 from .helper_bones import GAUGE_SHARE, MOST_BEND, Side
 
 COLLECTION = "DQ Compensation Helpers"
@@ -334,40 +332,3 @@ def _measured(
     setattr(found, f"from_min_{axis}_rot", min(angles))
     setattr(found, f"from_max_{axis}_rot", max(angles))
     return found
-
-
-# Finds the helper bones of a bake that move a mesh, and those that it has lost.
-
-
-def acting_helpers(obj: bpy.types.Object) -> list[str]:
-    """The helper bones that a mesh object has weights for."""
-    if kept_record(obj) is None:
-        return []
-    rig = SkinnedObject(obj).find_rig()
-    return [] if rig is None else [name for name in helper_names(rig) if name in obj.vertex_groups]
-
-
-def missing_helpers(obj: bpy.types.Object) -> list[HelperBone]:
-    """The helper bones that a mesh object has weights for and its armature does not have."""
-    rig = SkinnedObject(obj).find_rig()
-    if rig is None or rig.pose is None:
-        return []
-    known, groups = rig.pose.bones, obj.vertex_groups
-    return [each for each in kept_helpers(obj) if each.name not in known and each.name in groups]
-
-
-def kept_helpers(obj: bpy.types.Object) -> list[HelperBone]:
-    """The helper bones that a mesh object got from a bake, as its mesh remembers them."""
-    record = kept_record(obj) or {"helpers": []}
-    found = [HelperBone(**each) for each in record["helpers"]]
-    return [
-        replace(
-            each,
-            axes=tuple(each.axes),
-            turns=tuple(Turn(*turn) for turn in each.turns),
-            gauge_axes=tuple(each.gauge_axes),
-            offset=tuple(each.offset),
-            limb=None if each.limb is None else Limb(*each.limb),
-        )
-        for each in found
-    ]

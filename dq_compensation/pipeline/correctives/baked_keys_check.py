@@ -6,14 +6,13 @@ finds one that was enabled again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 
 import bpy
-import numpy as np
 
 from ...bake.shape_key_bakes import FRAME_REFUSALS
 from ...lifecycle.enabling import disable
-from ...scene.blender.mesh import mesh_of, other_users
+from ...scene.blender.mesh import other_users
 from ...session.status import NOTES
 from ...setup_check.catalogue import CHECKS
 from ...setup_check.checks.refusal import STALE_BINDING
@@ -21,50 +20,18 @@ from ...setup_check.fixes.requirements import require_editable
 from ...setup_check.issue import Check, Fix, Issue, Repair
 from ...setup_check.subject import Subject
 from ...wording import counted, listed, verb
-from .corrective_drivers import baked_keys, played_keys
+from .baked_keys import acting_keys, acting_keys_refusal
 
-_REFUSAL_ACTING = (
-    "Shape keys of an earlier bake act on {obj}: {names}. A bake would correct the same twice. "
-    "Mute or remove them, or bake the object that they were baked from."
-)
 _WARNING_TWICE = (
     "{obj} is corrected twice: shape keys of a bake act on it, too: {names}. Mute them, or press "
     "Check and Mute Baked Keys."
 )
 
 
-def acting_keys(obj: bpy.types.Object) -> list[str]:
-    """The correctives and the keys of ranges that are not muted, in their order."""
-    key = mesh_of(obj).shape_keys
-    if key is None or key.animation_data is None:
-        return []
-    baked = set(baked_keys(obj))
-    return [block.name for block in key.key_blocks if block.name in baked and not block.mute]
-
-
 def acting_keys_warning(obj: bpy.types.Object) -> str | None:
     """The warning for an enabled object with baked keys that act, or None."""
     names = acting_keys(obj)
     return _WARNING_TWICE.format(obj=obj.name, names=listed(names)) if names else None
-
-
-def acting_keys_refusal(
-    obj: bpy.types.Object, frames: Sequence[float], replaced: Collection[str] = ()
-) -> str | None:
-    """Why frames cannot be baked, or None: keys that act already would be corrected once more.
-
-    Args:
-        frames: rising; keys of ranges that are off from the first to the last do no harm.
-        replaced: the keys that the new bake replaces.
-    """
-    always, names = (-np.inf, np.inf), acting_keys(obj)
-    spans = played_keys(obj) if names else {}
-    names = [
-        name
-        for name, (start, end) in ((name, spans.get(name, always)) for name in names)
-        if name not in replaced and start < frames[-1] and frames[0] < end
-    ]
-    return _REFUSAL_ACTING.format(obj=obj.name, names=listed(names)) if names else None
 
 
 def _find_baked_keys(subject: Subject) -> Iterator[Issue]:

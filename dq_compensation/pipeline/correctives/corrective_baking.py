@@ -16,10 +16,12 @@ import numpy as np
 from ...analysis.bone_axes import Quaternion, posed_matrices
 from ...analysis.ranges_of_motion import ranges_of_motion
 from ...arrays import Booleans, Float32s
-from ...bake.bake_reports import CorrectiveReport, Deviation, Verdict, deviation, remember_report
+from ...bake.bake_memory import needed_bytes, require_memory
+from ...bake.bake_reports import remember_report
 from ...bake.bake_source import Source
-from ...bake.key_options import CorrectiveOptions, corrective_name
-from ...bake.shape_key_bakes import CharacterBake, bake_characters, needed_bytes, require_memory
+from ...bake.deviations import Deviation, deviation
+from ...bake.key_names import corrective_name
+from ...bake.shape_key_bakes import CharacterBake, bake_characters
 from ...core.example_poses import PosesTooClose
 from ...core.vectors import transformed_points
 from ...errors import UserError, raise_refusal
@@ -30,24 +32,22 @@ from ...scene.key_writing import keys_refusal, remove_curves, remove_keys, write
 from ...scene.settings.object_settings import Settings
 from ...steps import Progress, with_progress
 from ...wording import listed
-from .corrective_drivers import corrective_keys, drive_keys
+from .action_joints import action_joints, example_joints, local_rotations, mirrored_poses
+from .baked_keys import corrective_keys
+from .corrective_drivers import drive_keys
 from .corrective_joints import CorrectiveJoint
+from .corrective_options import CorrectiveOptions
 from .corrective_poses import (
-    Rotations,
-    action_joints,
     blending_joints,
     chosen_joints,
     deforming_names,
-    example_joints,
-    local_rotations,
-    mirrored_poses,
     names_of_joints,
-    poses_at_once,
-    poses_of_joint,
     with_mirrored,
 )
+from .corrective_reports import CorrectiveReport, Verdict
 from .key_budget import Spending, within_key_budget
 from .random_poses import motion_range
+from .verified_poses import Rotations, poses_at_once, poses_of_joint
 
 # The part of the bake's time that the poses take; the rest is the check.
 _READING = 0.6

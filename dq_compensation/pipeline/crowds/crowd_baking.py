@@ -1,4 +1,7 @@
-"""Bakes a crowd to posed meshes, as many as a tolerance asks for, and a node tree."""
+"""Bakes a crowd to posed meshes, as many as a tolerance asks for, and a node tree.
+
+A generator, as the other bakes: closed before it begins to write, it leaves everything as it was.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +27,15 @@ from ...scene.stack import find_rig
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
 from ..takes.takes import Take
-from .baked_crowd import (
-    PosedRole,
-    RoleMotion,
-    copied_bytes,
-    left_out,
-    modifiers_after,
-    remove_baked,
-    role_motion,
-    write_crowd,
-)
-from .crowd_figures import CrowdState, Role, enabled_meshes, figures_of_crowd, role_objects
+from .baked_crowd import PosedRole, remove_baked, write_crowd
+from .crowd_figures import CrowdState, figures_of_crowd, role_objects
+from .crowd_roles import Role, enabled_meshes
 from .crowd_settings import roles_of
 from .crowds import Figures
 from .known_crowds import CROWD_BAKE_PROPERTY, baked_crowd, change_count, forget_bakes
 from .pose_choice import ChosenPoses, choose_poses
+from .posed_meshes import copied_bytes, left_out, modifiers_after
+from .role_motion import RoleMotion, role_motion
 
 # By the session_uid of the crowd: from what the digest was made last, and the digest.
 _Source = tuple[ReferenceType[CrowdState], int, float, tuple[str, ...]]
@@ -96,8 +93,6 @@ def _relative_place_digest(obj: Object) -> str:
     # Without the rounding of float32; adding 0 makes 0 of -0.
     return digest(np.round(place, 6) + 0.0)
 
-
-# A generator, as the other bakes: closed before it begins to write, it leaves everything as it was.
 
 _MOST_MESHES = 20_000
 """More posed meshes than this are not made: Blender's own lists get slow."""

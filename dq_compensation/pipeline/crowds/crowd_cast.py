@@ -13,7 +13,8 @@ from ...arrays import Float64s, Floats, Indices
 from ...scene.binding.binding import Binding, equality_digest
 from ..takes.played_takes import INSTANCE, Instances, PlaysTakes, faded_takes, fitted_take
 from ..takes.takes import Take
-from .crowd_figures import CrowdState, Role
+from .crowd_figures import CrowdState
+from .crowd_roles import Role
 from .crowd_settings import FarFigures
 from .crowds import Figures, Program, program_times
 from .figure_bounds import ProgramBounds, frustum_planes, spheres_in_view
@@ -161,8 +162,6 @@ def _rows(entry: Entry, numbers: Mapping[Take, int], fps: float) -> NDArray[np.v
     rows["fade_frames"] = program.fade / rates
     return rows
 
-
-# Finds the figures of crowds that a region sees, and the figures to be skinned for it.
 
 # Figures at half rate wait for a frame that is no farther than this from theirs.
 _WAIT = 2.0

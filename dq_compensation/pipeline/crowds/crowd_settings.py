@@ -9,17 +9,11 @@ from math import pi
 from typing import Any, Literal
 
 import bpy
-from bpy.types import PropertyGroup
+from bpy.types import Object, PropertyGroup
 
+from ...scene.blender.own_objects import linked_refusal
 from ...scene.settings.addon_preferences import preferences
-from ...scene.settings.declaration import (
-    FACTOR,
-    Declaration,
-    Event,
-    calls,
-    property_group,
-    props,
-)
+from ...scene.settings.declaration import FACTOR, Declaration, Event, calls, property_group, props
 from ...scene.settings.example_settings import Items
 from ...scene.settings.object_settings import add_settings, written_settings
 
@@ -254,3 +248,8 @@ def crowd_limits() -> tuple[int, int]:
     chosen = preferences()
     megabytes = getattr(chosen, "max_crowd_memory", MAX_MEGABYTES)
     return getattr(chosen, "max_figures", MAX_FIGURES), megabytes * 1_000_000
+
+
+def linked_crowd_refusal(crowd: Object) -> str | None:
+    """Why a crowd cannot be changed in this file, or None."""
+    return linked_refusal(crowd.name, [crowd], "Make a library override of it to change it.")

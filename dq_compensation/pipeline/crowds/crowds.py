@@ -15,7 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Float64s, Floats, Indices
-from ..takes.takes import Take, chained, cross_faded, interpolated, with_common_parents
+from ..takes.fitted_takes import with_common_parents
+from ..takes.local_poses import cross_faded
+from ..takes.takes import Take, chained, interpolated
 
 # Numbers that are drawn for each figure: role, role again, phase, speed, scale, turn, place.
 _DRAWS = 8

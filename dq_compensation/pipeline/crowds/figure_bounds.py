@@ -1,4 +1,9 @@
-"""Spheres around the skin of figures that play a program, and the spheres in a view."""
+"""Spheres around the skin of figures that play a program, and the spheres in a view.
+
+Each row of a pose gets a ball about its head, as large as the skin that it moves. Linear skinning
+stays among the balls of a vertex; turning about a joint, as dual quaternions and SPHERICAL_JOINT
+do, keeps the distance from the joint, which is the head of one of the two bones.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +17,6 @@ from ...arrays import Booleans, Float64s, Floats
 from ...core.influences import Influences
 from ..takes.takes import Take
 from .crowds import Program
-
-# Each row of a pose gets a ball about its head, as large as the skin that it moves. Linear skinning
-# stays among the balls of a vertex; turning about a joint, as dual quaternions and SPHERICAL_JOINT
-# do, keeps the distance from the joint, which is the head of one of the two bones.
 
 # For joints that are beside the heads of their bones.
 _MARGIN = 1.05
@@ -198,9 +199,6 @@ def _within(program: Program, times: Floats) -> Float64s:
     if not loop:
         return np.minimum(times, end)
     return np.where(times > end, end + np.mod(times - end, loop), times)
-
-
-# Which spheres a view can see.
 
 
 def frustum_planes(to_clip: Floats) -> Float64s:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bpy
+from bpy.types import Context, Object
 
 from ...scene.blender.own_objects import text_in
 from ...session.known_objects import KnownObjects
@@ -80,3 +81,11 @@ def follow_name(owner: bpy.types.Object, former: str, name: str) -> None:
                 role.take = name if role.take == former else role.take
                 role.then = name if role.then == former else role.then
     note_change()
+
+
+def active_crowd(context: Context) -> Object | None:
+    """The active crowd, or the crowd of an active bake; None without one."""
+    active = context.active_object
+    if is_baked_crowd(active) and active is not None:
+        active = active.parent
+    return active if is_crowd(active) else None

@@ -25,7 +25,8 @@ from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import written_settings
 from ...session.changes import unfollowed
 from ...wording import listed
-from .files import cannot_write, read_only_refusal, selected_alone
+from .alembic_files import selected_alone
+from .whole_files import cannot_write, read_only_refusal
 
 
 @dataclass(frozen=True)

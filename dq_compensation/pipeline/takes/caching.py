@@ -1,4 +1,4 @@
-"""Takes are cached here: sampled, reduced, kept in the file, copied to other armatures, renamed."""
+"""Takes of an armature: sampled, reduced, kept in the file; removed, copied to other armatures."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import json
 from collections.abc import Generator
 from dataclasses import KW_ONLY, dataclass, replace
 
-import bpy
 import numpy as np
-from bpy.types import Context, Depsgraph, Object, Scene, ViewLayer
+from bpy.types import Context, Object, ViewLayer
 
-from ...arrays import Float64s, Indices, Int32s
 from ...bake.bake_source import REFUSAL_REST
-from ...core.skeleton import Skeleton
-from ...core.vectors import transformed_points
 from ...errors import UserError, raise_refusal
-from ...lifecycle.following import binding_with_current_softness
-from ...scene.binding.binding import Binding
-from ...scene.binding.shape_key_offsets import ShapeKeys, written_by_drivers
+from ...scene.binding.shape_key_offsets import written_by_drivers
 from ...scene.blender.animation_curves import bone_curves, bone_drivers, played_actions
 from ...scene.blender.armature import (
     armature_of,
@@ -28,243 +22,21 @@ from ...scene.blender.armature import (
 )
 from ...scene.blender.mesh import mesh_of
 from ...scene.blender.own_objects import linked_refusal
-from ...scene.blender.scenes import frame_kept, frames_of_range, object_millimetres
+from ...scene.blender.scenes import frames_of_range, object_millimetres
 from ...scene.selected_characters import deformed_meshes
 from ...scene.settings.declaration import TOLERANCE, frozen_values, props
-from ...session.changes import COMPARE_OTHER_FRAMES
 from ...steps import Progress, with_progress
 from ...wording import counted, listed, sized
-from .known_takes import (
-    TAKE_HAS_NEW_NAME,
-    has_takes,
-    note_changed,
-    note_other_takes,
-    read_take,
-    remove_unused_take,
-    store_take,
-    stored_bytes,
-    with_takes,
-)
-from .take_checks import motion_digests, watch_takes
-from .take_reduction import reduce_poses, reduced_values, skin_boxes
-from .take_settings import (
-    INTERPOLATIONS,
-    NAME_CHANGED,
-    DQCompensationTake,
-    find_take,
-    take_settings_of,
-    takes_of,
-)
-from .takes import (
-    Interpolation,
-    Take,
-    TakeValues,
-    fitted,
-    node_names,
-    node_parents,
-    node_rest,
-    scales_of_keys,
-)
-
-# Samples the motion of an armature: through Blender's own evaluation, frame by frame.
-
-
-@dataclass(frozen=True, eq=False)
-class KeyedMesh:
-    """A mesh with shape keys.
-
-    Attributes:
-        rows: shape (V,), the keys whose values are sampled.
-        reach: shape (V,), how far each moves a vertex at most at the value 1, armature units.
-    """
-
-    obj: Object
-    keys: ShapeKeys
-    rows: Indices
-    reach: Float64s
-
-
-@dataclass(frozen=True, eq=False)
-class MotionSource:
-    """An armature and the meshes that it deforms, read once.
-
-    Attributes:
-        nodes: shape (N,), the rows of a pose that are sampled: what skin, joints and example poses
-            need.
-        names, parents, rest: of these nodes; see `Take`.
-        boxes: shape (N, 8, 3), around the skin that follows them; see `skin_boxes`.
-        keyed: the meshes with shape keys.
-    """
-
-    armature: Object
-    binding: Binding
-    nodes: Indices
-    names: tuple[str, ...]
-    parents: Int32s
-    rest: Float64s
-    boxes: Float64s
-    keyed: tuple[KeyedMesh, ...]
-
-    @classmethod
-    def of(cls, armature: Object, meshes: list[Object], depsgraph: Depsgraph) -> MotionSource:
-        """Read an armature object and at least one mesh that it deforms.
-
-        Raises:
-            BindingError: a mesh cannot be deformed by it.
-        """
-        bindings = [binding_with_current_softness(mesh, depsgraph) for mesh in meshes]
-        skeleton = bindings[0].skeleton
-        nodes = _needed_nodes(armature, bindings, skeleton)
-        parents, rest = _parents_among(nodes, node_parents(skeleton)), node_rest(skeleton)[nodes]
-        names = node_names(skeleton)
-        lengths = np.linalg.norm(skeleton.tails - skeleton.heads, axis=1)
-        lengths = lengths[skeleton.bone_of_row[nodes]]
-        return cls(
-            armature,
-            bindings[0],
-            nodes,
-            tuple(names[node] for node in nodes.tolist()),
-            parents,
-            rest,
-            skin_boxes(rest, lengths, *_skin(bindings, nodes, skeleton.row_count)),
-            tuple(
-                KeyedMesh(mesh, keys, *_sampled_keys(binding, keys))
-                for mesh, binding in zip(meshes, bindings, strict=True)
-                if (keys := binding.shape_keys) is not None
-            ),
-        )
-
-    @property
-    def value_names(self) -> tuple[tuple[str, str], ...]:
-        """The mesh and the key of each value."""
-        return tuple(
-            (mesh_of(each.obj).name, each.keys.key_names[row])
-            for each in self.keyed
-            for row in each.rows.tolist()
-        )
-
-    @property
-    def value_reach(self) -> Float64s:
-        """The largest distance by which each value moves a vertex, shape (V,), armature units."""
-        return np.concatenate([np.zeros(0), *(each.reach for each in self.keyed)])
-
-
-@dataclass(frozen=True, eq=False)
-class SampledMotion:
-    """The motion of the nodes of a `MotionSource` in F frames.
-
-    Attributes:
-        poses: shape (F, N, 4, 4), float64, armature space.
-        values: shape (F, V), float64, of shape keys.
-        travels: whether the armature object itself moves.
-    """
-
-    poses: Float64s
-    values: Float64s
-    travels: bool
-
-
-def _sample_motion(
-    source: MotionSource, scene: Scene, frames: tuple[int, ...]
-) -> Generator[float, None, SampledMotion]:
-    """Read every frame; yields the part that is done. Changes nothing.
-
-    Closed before its end, or at it, it leaves the scene in the frame that it was in.
-
-    Raises:
-        BindingError: the set-up changes meanwhile.
-        UserError: a bone's matrix is not finite, or memory does not suffice.
-    """
-    try:
-        poses = np.empty((len(frames), len(source.nodes), 4, 4))
-        values = np.empty((len(frames), len(source.value_names)))
-    except MemoryError as error:
-        raise UserError("There is not enough memory for so many frames.") from error
-    places = np.empty((len(frames), 4, 4))
-    with frame_kept(scene):
-        for done, frame in enumerate(frames):
-            scene.frame_set(frame)
-            depsgraph = bpy.context.evaluated_depsgraph_get()
-            evaluated = source.armature.evaluated_get(depsgraph)
-            poses[done] = source.binding.pose_matrices(evaluated)[source.nodes] @ source.rest
-            values[done] = _values(source, depsgraph)
-            places[done] = evaluated.matrix_world
-            yield (done + 1) / len(frames)
-    if not np.isfinite(poses).all():
-        broken = np.flatnonzero(~np.isfinite(poses).all(axis=(0, 2, 3)))
-        raise UserError(f"The bone {source.names[broken[0]]} has no place in some of the frames.")
-    travels = bool(np.abs(places - places[0]).max(initial=0.0) > 1e-5)
-    return SampledMotion(poses, values, travels)
-
-
-def _values(source: MotionSource, depsgraph: Depsgraph) -> Float64s:
-    """The current values of all shape keys that are sampled, shape (V,)."""
-    found = (
-        each.keys.values(each.obj.evaluated_get(depsgraph))[each.rows] for each in source.keyed
-    )
-    return np.concatenate([np.zeros(0), *found]).astype(np.float64)
-
-
-def _needed_nodes(armature: Object, bindings: list[Binding], skeleton: Skeleton) -> Indices:
-    """The rows of bones that deform or have example poses, of their parents, and of segments."""
-    names = deforming_bones(armature) | {
-        item.bone for binding in bindings for item in binding.example_items
-    }
-    needed = np.array([name in names for name in skeleton.names], np.bool_)
-    needed[skeleton.parents[needed & (skeleton.parents >= 0)]] = True
-    segments = np.ones(skeleton.row_count - skeleton.bone_count, np.bool_)
-    return np.flatnonzero(np.concatenate((needed, segments)))
-
-
-def _parents_among(nodes: Indices, parents: Int32s) -> Int32s:
-    """The nearest ancestor of each node that is a node, too; -1 without one."""
-    place = np.full(len(parents) + 1, -1)
-    place[nodes] = np.arange(len(nodes))
-    above = parents[nodes]
-    while (skipped := (above >= 0) & (place[above] < 0)).any():
-        above = np.where(skipped, parents[above], above)
-    return place[above].astype(np.int32)
-
-
-def _skin(bindings: list[Binding], nodes: Indices, row_count: int) -> tuple[Float64s, Indices]:
-    """The vertices in armature space, shape (m, 3), once for each node that moves them.
-
-    With shape keys a vertex counts where each of them takes it, too.
-    """
-    place = np.full(row_count, -1)
-    place[nodes] = np.arange(len(nodes))
-    points, followed = [np.zeros((0, 3))], [np.zeros(0, np.intp)]
-    for binding in bindings:
-        influences = binding.segments()
-        vertices, slots = np.nonzero(influences.weights > 0.0)
-        rows = place[influences.bones[vertices, slots]]
-        shapes = [(binding.rest, slice(None))]
-        if binding.shape_keys is not None:
-            for offsets in binding.shape_keys.offsets:
-                moves = offsets[vertices].any(axis=1)
-                shapes += [(binding.rest + offsets, moves)] if moves.any() else []
-        for shape, which in shapes:
-            there = transformed_points(binding.object_to_armature, shape)
-            points.append(there[vertices[which]])
-            followed.append(rows[which])
-    kept = np.concatenate(followed) >= 0
-    return np.concatenate(points)[kept], np.concatenate(followed)[kept]
-
-
-def _sampled_keys(binding: Binding, keys: ShapeKeys) -> tuple[Indices, Float64s]:
-    """The rows of keys that move vertices, example poses left out; how far each moves one."""
-    examples = {item.key for item in binding.example_items}
-    to_armature = binding.object_to_armature[:3, :3].T
-    rows, reach = [], []
-    for row, name in enumerate(keys.key_names):
-        farthest = np.linalg.norm(keys.offsets[row] @ to_armature, axis=1).max(initial=0.0)
-        if farthest > 0.0 and name not in examples:
-            rows.append(row)
-            reach.append(float(farthest))
-    return np.array(rows, np.intp), np.array(reach)
-
-
-# Caches takes: samples an armature, reduces the keys, keeps the result in the file.
+from .fitted_takes import fitted, scales_of_keys
+from .known_takes import note_changed, note_other_takes, read_take
+from .local_poses import Interpolation
+from .motion_digests import motion_digests
+from .motion_sampling import MotionSource, SampledMotion, sample_motion
+from .stored_takes import remove_unused_take, store_take, stored_bytes
+from .take_checks import watch_takes
+from .take_reduction import reduce_poses, reduced_values
+from .take_settings import INTERPOLATIONS, DQCompensationTake, find_take, take_settings_of, takes_of
+from .takes import Take, TakeValues, node_names
 
 _ADVICE_LINKED = "Make a library override of it, or cache the take in its own file."
 _REFUSAL_LINKED_TAKE = "The take {take} belongs to the linked file of {armature}. {instead}"
@@ -428,7 +200,7 @@ def cache_take(
         )
     source = MotionSource.of(armature, meshes, context.evaluated_depsgraph_get())
     sampled = yield from with_progress(
-        _sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
+        sample_motion(source, scene, frames), f"Sampling {armature.name}", 0.0, 0.5
     )
     unit = object_millimetres(armature, scene)
     rate = scene.render.fps / scene.render.fps_base
@@ -554,8 +326,6 @@ def _size(keys: int, sampled_keys: int, count: int) -> str:
     return f"{keys:,} of {counted(sampled_keys, 'key')}, {sized(count)}"
 
 
-# Gives takes to another armature: bones are matched by name.
-
 _COPIED = ("name", "stored", "frame_start", "frame_end", "tolerance", "interpolation")
 _COPIED += ("error", "sampled_keys", "keys")
 _REFUSAL_NO_BONES = "{armature} has no bone of the take {take} of {source}."
@@ -611,38 +381,3 @@ def differences(name: str, take: Take, source: Object, armature: Object) -> list
         text = f"{bones} of {name} {verb} not in {armature.name}: {listed(found.lost)}."
         sentences.append(text)
     return sentences
-
-
-# Lets playback follow the new name of a take: it knows takes by their names.
-
-
-def _on_renamed(item: DQCompensationTake, _context: Context) -> None:
-    """Each take has a name of its own."""
-    owner = item.id_data
-    if not isinstance(owner, Object):
-        return
-    if not item.name and item.former_name:
-        item.name = item.former_name
-        return  # which calls this again
-    others = [each.name for each in takes_of(owner) if each != item]
-    name = item.name
-    if name in others:
-        item.name = next(
-            f"{name}.{number:03}"
-            for number in range(1, len(others) + 2)
-            if f"{name}.{number:03}" not in others
-        )
-        return  # which calls this again
-    playback = take_settings_of(owner).playback
-    for field in ("take", "second_take"):
-        if item.former_name and getattr(playback, field) == item.former_name:
-            setattr(playback, field, name)
-    if not item.former_name:  # it is new
-        with_takes.forget()
-    else:
-        for follower in TAKE_HAS_NEW_NAME:
-            follower(owner, item.former_name, name)
-    item.former_name = name
-
-
-FOLLOWS = ((NAME_CHANGED, _on_renamed), (COMPARE_OTHER_FRAMES, has_takes))

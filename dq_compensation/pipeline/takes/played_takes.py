@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Float32s, Floats
 from ...scene.binding.binding import Binding, equality_digest
-from ...viewport.gpu_objects import empty_texture, run_pass, texture_from_array
+from ...viewport.array_textures import empty_texture, run_pass, texture_from_array
 from ...viewport.instance_poses import InstanceGroup, InstanceList, PlayedPoses, rest_rows
 from ...viewport.kernels import (
     BONE_STRIDE,
@@ -31,11 +31,10 @@ from ...viewport.kernels import (
 )
 from ...viewport.members import MOTION_SOURCES
 from ...viewport.shaders import chain_bones_shader, pass_shader
+from .fitted_takes import fitted, with_common_parents
 from .known_takes import take_named
 from .take_settings import take_settings_of
-from .takes import Take, fitted, with_common_parents
-
-# Says which takes instances play and when, for one instance or as arrays for many.
+from .takes import Take
 
 # What Blender appends to the name of a copy.
 _COPY_NUMBER = re.compile(r"\.\d{3,}$")
@@ -195,8 +194,6 @@ def fitted_take(take: Take, binding: Binding) -> Take:
         by_bones[bones] = fitted(take, binding.skeleton).take
     return by_bones[bones]
 
-
-# Packs takes into arrays for the passes of playback: instances, tracks, keys and bones.
 
 _REPEATS, _BY_DUAL_QUATERNIONS = 1, 2
 # Axes at rest that are off the length 1, or off right angles, by more than rounding.

@@ -21,9 +21,8 @@ import numpy as np
 
 from ...arrays import Booleans, Float32s, Float64s, Floats, Indices, Int32s, Integers
 from ...core.vectors import dots
-from .takes import Interpolation, Keys, LocalPoses, blended_poses, levels_of
-
-# Boxes around the skin of each node: how far an error of the node moves the skin.
+from .local_poses import Interpolation, LocalPoses, blended_poses
+from .takes import Keys, levels_of
 
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
 
@@ -58,11 +57,6 @@ def _box_reach(off: Float64s, corners: Float64s) -> Float64s:
     return np.sqrt(np.einsum("...ij,...ij->...j", moved, moved).max(axis=-1))
 
 
-# Finds the frames of tracks that need keys, by the method of Ramer, Douglas and Peucker.
-#
-# A track is anything that has a value in each of F frames: a bone, the value of a shape key. All
-# tracks are worked on at once. Each round looks only between the keys that the last one has added.
-
 # A tolerance of 0 keeps every frame of what moves by more than rounding.
 _SMALLEST = 1e-12
 
@@ -90,8 +84,10 @@ Errors = Callable[[Places], Float64s]
 def _keyed_frames(frame_count: int, track_count: int, errors: Errors) -> Booleans:
     """The frames with keys, shape (F, T): few, and with every error at 1 or below.
 
-    A track that stays near its first frame has no other key; any other one also has one in the
-    last frame. Each round adds the worst frame between any two keys.
+    By the method of Ramer, Douglas and Peucker, for all tracks at once. A track is anything that
+    has a value in each of F frames: a bone, the value of a shape key. One that stays near its first
+    frame has no other key; any other one also has one in the last frame. Each round adds the worst
+    frame between any two keys.
     """
     keyed = np.zeros((frame_count, track_count), np.bool_)
     keyed[:1] = True

@@ -20,7 +20,7 @@ from ...scene.settings.declaration import (
 )
 from ...scene.settings.example_settings import Items
 from ...scene.settings.object_settings import add_settings, written_settings
-from .takes import Interpolation
+from .local_poses import Interpolation
 
 INTERPOLATIONS = (
     (

@@ -577,7 +577,7 @@ class DQCompensationSettings(_ShownChoices, PropertyGroup):
     solved_bones: str = props.StringProperty(options={"HIDDEN"})
     solved_digest: str = props.StringProperty(options={"HIDDEN"})
     solved_from: str = props.StringProperty(options={"HIDDEN"})
-    # See `setup_check.catalogue`.
+    # See `setup_check.ignoring`.
     ignored: str = props.StringProperty(options={"HIDDEN"}, override={"LIBRARY_OVERRIDABLE"})
     native: DQCompensationNativeState = props.PointerProperty(type=DQCompensationNativeState)
 

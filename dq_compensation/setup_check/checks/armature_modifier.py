@@ -1,4 +1,4 @@
-"""Check: the number of Armature modifiers, their armatures, and which of them acts."""
+"""Checks on Armature modifiers: how many, with which armatures, which act, and which are mixed."""
 
 from __future__ import annotations
 
@@ -21,145 +21,6 @@ from ...scene.stack import add_modifier, drop_modifier, is_own_modifier
 from ...wording import counted, listed
 from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
-
-# Part of the check armature_modifier: where our modifier and the Armature modifier act.
-
-
-# By whether it is about the viewport, and about renders.
-_PLACES = {
-    (True, True): "in the viewport and in renders",
-    (True, False): "in the viewport",
-    (False, True): "in renders",
-}
-
-
-def _find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Iterator[Issue]:
-    """The problems of the visibility of the deforming modifiers.
-
-    Args:
-        modifier: its Armature modifier, with an armature.
-    """
-    replaced = _replaced(subject)
-    native = subject.before_enable
-    meant = native.base_left_on or native.passing or native.passing_in_renders
-    if replaced is not None and not meant and acts(replaced):
-        yield _twice(subject.obj.name, replaced)
-    if replaced is not None and (said := other_renders_warning(subject.obj)) is not None:
-        yield Issue("other_in_renders", "WARNING", said)
-    off = _first_turned_off(subject)
-    # What is animated is turned off by intention.
-    if off is not None and not what_animates(subject.obj, off, VISIBILITY):
-        yield _turned_off(subject, off)
-    animated = what_animates(subject.obj, modifier, ["use_deform_preserve_volume"])
-    if replaced is not None and not animated and preserves_volume(subject):
-        yield _preserve_volume(subject.obj.name, modifier)
-
-
-def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
-    """The Armature modifier that ours works with; None where ours is not there."""
-    modifier = subject.find_modifier()
-    is_there = subject.settings.is_enabled and subject.ours is not None
-    return modifier if is_there and replaced_modifier(subject.obj) == modifier else None
-
-
-def _twice(name: str, replaced: bpy.types.ArmatureModifier) -> Issue:
-    where = _PLACES[replaced.show_viewport, replaced.show_render]
-    message = (
-        f"{name} is deformed twice {where}: by DQ Compensation and by "
-        f"{replaced.name}, which is turned on as well."
-    )
-    fix = Fix(
-        "turn_off",
-        f"Turn Off {replaced.name}",
-        f"Turn {replaced.name} off in the viewport and in renders; exporters still find it",
-        f"Turns {replaced.name} off: DQ Compensation alone deforms {name}, and its look changes "
-        "where it is posed.",
-    )
-    return Issue("twice", "ERROR", message, fixes=(fix,))
-
-
-def _turn_off(subject: Subject, _issue: Issue) -> Repair:
-    replaced = _replaced(subject)
-    assert replaced is not None  # it was found just now
-    yield
-    replaced.show_viewport = replaced.show_render = False
-    return f"{replaced.name} of {subject.obj.name} is off: DQ Compensation alone deforms it"
-
-
-def _turned_off(subject: Subject, deforming: bpy.types.Modifier) -> Issue:
-    """The deforming modifier is on in the viewport and off in renders, or the reverse."""
-    obj, where = subject.obj, _PLACES[not deforming.show_viewport, not deforming.show_render]
-    name = name_in_sentences(deforming)
-    on_base = deforming == subject.ours and subject.before_enable.base_left_on
-    message = (
-        f"{name} is turned off {where}: {obj.name} is not "
-        f"{'compensated' if on_base else 'deformed'} there."
-    )
-    fix = Fix(
-        "turn_on",
-        f"Turn On {name}",
-        f"Turn {name} on {where}",
-        f"Turns {name} on: {obj.name} is deformed {where}, too, and looks otherwise there.",
-    )
-    return Issue("turned_off", "WARNING", message, fixes=(fix,))
-
-
-def _first_turned_off(subject: Subject) -> bpy.types.Modifier | None:
-    """The first deforming modifier that is off in viewports or renders; None without one."""
-    armature, ours, settings = subject.find_modifier(), subject.ours, subject.settings
-    deforming: list[bpy.types.Modifier | None] = [armature]
-    if settings.is_enabled:
-        # With the GPU display it is hidden in the viewport for as long as we draw.
-        if ours is None or settings.display == "GPU" or settings.native.passing_in_renders:
-            return None
-        if settings.native.replaced_modifier:  # else ours does not fit, and is off for that
-            deforming = [armature, ours] if settings.native.base_left_on else [ours]
-    elif ours is not None and base_of(ours) != "ARMATURE" and ours.show_viewport:
-        return None  # a clean-up has removed its settings, and ours alone deforms it
-    off = (m for m in deforming if m is not None and not (m.show_viewport and m.show_render))
-    return next(off, None)
-
-
-def _turn_on(subject: Subject, _issue: Issue) -> Repair:
-    modifier = _first_turned_off(subject)
-    assert modifier is not None  # it was found just now
-    yield
-    modifier.show_viewport = modifier.show_render = True
-    return f"{modifier.name} of {subject.obj.name} is on in the viewport and in renders"
-
-
-def _preserve_volume(name: str, modifier: bpy.types.ArmatureModifier) -> Issue:
-    message = (
-        f"Preserve Volume of {modifier.name} makes no difference while DQ Compensation deforms "
-        f"{name}. It counts again after Disable; game engines and exported files know the plain "
-        "deformation only, and shape keys are best baked for that."
-    )
-    fix = Fix(
-        "preserve_volume_off",
-        "Turn Off Preserve Volume",
-        f"Turn Preserve Volume of {modifier.name} off",
-        f"{name} looks as it does now, but after Disable {modifier.name} will deform it without "
-        "Preserve Volume.",
-    )
-    return Issue("preserve_volume", "INFORMATION", message, fixes=(fix,))
-
-
-def _preserve_volume_off(subject: Subject, _issue: Issue) -> Repair:
-    yield
-    choose_preserve_volume(subject, preserved=False)
-    return f"Preserve Volume of {subject.modifier.name} is off; {subject.obj.name} looks the same"
-
-
-_DISPLAY_FIXES: dict[str, Callable[[Subject, Issue], Repair]] = {
-    "turn_off": _turn_off,
-    "turn_on": _turn_on,
-    "preserve_volume_off": _preserve_volume_off,
-}
-"""The functions that carry out the fixes of these issues."""
-
-
-# Check: the number of Armature modifiers, their armatures, and which of them acts.
-
 
 # What two modifiers have in common when the second is a double of the first.
 _SAME_IN_DOUBLES = ("object", "vertex_group", "invert_vertex_group", "use_vertex_groups")
@@ -373,6 +234,139 @@ def _remove_doubles(subject: Subject, _issue: Issue) -> Repair:
     return f"{done}: {subject.modifier.name} deforms it alone now"
 
 
+# By whether it is about the viewport, and about renders.
+_PLACES = {
+    (True, True): "in the viewport and in renders",
+    (True, False): "in the viewport",
+    (False, True): "in renders",
+}
+
+
+def _find_in_display(subject: Subject, modifier: bpy.types.ArmatureModifier) -> Iterator[Issue]:
+    """The problems of the visibility of the deforming modifiers.
+
+    Args:
+        modifier: its Armature modifier, with an armature.
+    """
+    replaced = _replaced(subject)
+    native = subject.before_enable
+    meant = native.base_left_on or native.passing or native.passing_in_renders
+    if replaced is not None and not meant and acts(replaced):
+        yield _twice(subject.obj.name, replaced)
+    if replaced is not None and (said := other_renders_warning(subject.obj)) is not None:
+        yield Issue("other_in_renders", "WARNING", said)
+    off = _first_turned_off(subject)
+    # What is animated is turned off by intention.
+    if off is not None and not what_animates(subject.obj, off, VISIBILITY):
+        yield _turned_off(subject, off)
+    animated = what_animates(subject.obj, modifier, ["use_deform_preserve_volume"])
+    if replaced is not None and not animated and preserves_volume(subject):
+        yield _preserve_volume(subject.obj.name, modifier)
+
+
+def _replaced(subject: Subject) -> bpy.types.ArmatureModifier | None:
+    """The Armature modifier that ours works with; None where ours is not there."""
+    modifier = subject.find_modifier()
+    is_there = subject.settings.is_enabled and subject.ours is not None
+    return modifier if is_there and replaced_modifier(subject.obj) == modifier else None
+
+
+def _twice(name: str, replaced: bpy.types.ArmatureModifier) -> Issue:
+    where = _PLACES[replaced.show_viewport, replaced.show_render]
+    message = (
+        f"{name} is deformed twice {where}: by DQ Compensation and by "
+        f"{replaced.name}, which is turned on as well."
+    )
+    fix = Fix(
+        "turn_off",
+        f"Turn Off {replaced.name}",
+        f"Turn {replaced.name} off in the viewport and in renders; exporters still find it",
+        f"Turns {replaced.name} off: DQ Compensation alone deforms {name}, and its look changes "
+        "where it is posed.",
+    )
+    return Issue("twice", "ERROR", message, fixes=(fix,))
+
+
+def _turn_off(subject: Subject, _issue: Issue) -> Repair:
+    replaced = _replaced(subject)
+    assert replaced is not None  # it was found just now
+    yield
+    replaced.show_viewport = replaced.show_render = False
+    return f"{replaced.name} of {subject.obj.name} is off: DQ Compensation alone deforms it"
+
+
+def _turned_off(subject: Subject, deforming: bpy.types.Modifier) -> Issue:
+    """The deforming modifier is on in the viewport and off in renders, or the reverse."""
+    obj, where = subject.obj, _PLACES[not deforming.show_viewport, not deforming.show_render]
+    name = name_in_sentences(deforming)
+    on_base = deforming == subject.ours and subject.before_enable.base_left_on
+    message = (
+        f"{name} is turned off {where}: {obj.name} is not "
+        f"{'compensated' if on_base else 'deformed'} there."
+    )
+    fix = Fix(
+        "turn_on",
+        f"Turn On {name}",
+        f"Turn {name} on {where}",
+        f"Turns {name} on: {obj.name} is deformed {where}, too, and looks otherwise there.",
+    )
+    return Issue("turned_off", "WARNING", message, fixes=(fix,))
+
+
+def _first_turned_off(subject: Subject) -> bpy.types.Modifier | None:
+    """The first deforming modifier that is off in viewports or renders; None without one."""
+    armature, ours, settings = subject.find_modifier(), subject.ours, subject.settings
+    deforming: list[bpy.types.Modifier | None] = [armature]
+    if settings.is_enabled:
+        # With the GPU display it is hidden in the viewport for as long as we draw.
+        if ours is None or settings.display == "GPU" or settings.native.passing_in_renders:
+            return None
+        if settings.native.replaced_modifier:  # else ours does not fit, and is off for that
+            deforming = [armature, ours] if settings.native.base_left_on else [ours]
+    elif ours is not None and base_of(ours) != "ARMATURE" and ours.show_viewport:
+        return None  # a clean-up has removed its settings, and ours alone deforms it
+    off = (m for m in deforming if m is not None and not (m.show_viewport and m.show_render))
+    return next(off, None)
+
+
+def _turn_on(subject: Subject, _issue: Issue) -> Repair:
+    modifier = _first_turned_off(subject)
+    assert modifier is not None  # it was found just now
+    yield
+    modifier.show_viewport = modifier.show_render = True
+    return f"{modifier.name} of {subject.obj.name} is on in the viewport and in renders"
+
+
+def _preserve_volume(name: str, modifier: bpy.types.ArmatureModifier) -> Issue:
+    message = (
+        f"Preserve Volume of {modifier.name} makes no difference while DQ Compensation deforms "
+        f"{name}. It counts again after Disable; game engines and exported files know the plain "
+        "deformation only, and shape keys are best baked for that."
+    )
+    fix = Fix(
+        "preserve_volume_off",
+        "Turn Off Preserve Volume",
+        f"Turn Preserve Volume of {modifier.name} off",
+        f"{name} looks as it does now, but after Disable {modifier.name} will deform it without "
+        "Preserve Volume.",
+    )
+    return Issue("preserve_volume", "INFORMATION", message, fixes=(fix,))
+
+
+def _preserve_volume_off(subject: Subject, _issue: Issue) -> Repair:
+    yield
+    choose_preserve_volume(subject, preserved=False)
+    return f"Preserve Volume of {subject.modifier.name} is off; {subject.obj.name} looks the same"
+
+
+_DISPLAY_FIXES: dict[str, Callable[[Subject, Issue], Repair]] = {
+    "turn_off": _turn_off,
+    "turn_on": _turn_on,
+    "preserve_volume_off": _preserve_volume_off,
+}
+"""The functions that carry out the fixes of these issues."""
+
+
 ARMATURE_MODIFIER = Check(
     "armature_modifier",
     _find_in_armature_modifier,
@@ -384,9 +378,6 @@ ARMATURE_MODIFIER = Check(
         **_DISPLAY_FIXES,
     },
 )
-
-
-# Check: Armature modifiers that mix their results: Blender mixes, DQ Compensation does not.
 
 
 def _find_multi_modifier(subject: Subject) -> Iterator[Issue]:

@@ -16,7 +16,8 @@ from ...scene.blender.skinned_object import SkinnedObject
 from ...scene.settings.object_settings import Settings, armature_with_settings
 from ...scene.vertex_groups import group_users
 from ...wording import counted, listed
-from ..fixes.requirements import require_editable_bones, require_writable, sharing_question
+from ..fixes.requirements import require_editable_bones
+from ..fixes.weight_writing import require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
 
@@ -141,14 +142,11 @@ BONE_GROUPS = Check(
 )
 
 
-# Check: with SPHERICAL_JOINT, the bones of every vertex meet in one joint.
-
-
 _SETS_NAMED = 2
 
 
 def _find_shared_joints(subject: Subject) -> Iterator[Issue]:
-    """One issue for all vertices without a joint of their own."""
+    """With SPHERICAL_JOINT, the bones of each vertex meet in a joint: one issue for the others."""
     obj = subject.obj
     if subject.find_rig() is None or Settings.of(obj).acting_method != "SPHERICAL_JOINT":
         return

@@ -24,7 +24,8 @@ from ...scene.blender.animation_curves import (
 from ...scene.blender.armature import armature_of
 from ...scene.blender.mesh import read_property
 from ...wording import counted, listed, verb
-from ..fixes.bone_dependents import Followers, bones_behind, inherits_scale
+from ..fixes.bone_dependents import bones_behind, inherits_scale
+from ..fixes.followers import Followers
 from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, Issue, Repair, Severity
 from ..subject import Subject

@@ -15,7 +15,7 @@ import numpy as np
 from ...analysis.skin_fit import scale_of
 from ...scene.blender.scenes import length_words, world_millimetres
 from ...wording import counted, listed
-from ..fixes.bone_dependents import Followers
+from ..fixes.followers import Followers
 from ..fixes.object_transforms import (
     Matrix,
     is_above,
@@ -27,7 +27,8 @@ from ..fixes.object_transforms import (
 )
 from ..fixes.requirements import require_no_constraints
 from ..issue import Check, Fix, FixError, Issue, Repair
-from ..subject import Misplacement, Subject
+from ..misplacement import Misplacement
+from ..subject import Subject
 
 # Of a matrix's own size: less is rounding in float32, and nothing that anyone sees.
 _TOLERANCE = 1e-4

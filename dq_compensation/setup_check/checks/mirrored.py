@@ -1,4 +1,4 @@
-"""Checks on the two sides of a body: names of bones, and weights."""
+"""Checks on the two sides of a body: names of bones, their rolls, and weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...wording import counted, listed
 from ..issue import Check, Issue
 from ..subject import Subject
 
-# Check: bones that mirror each other have mirrored names.
-#
-# Blender finds the bone of the other side by its name alone: Symmetrize, X-Axis Mirror, Paste
-# Flipped and the mirrored vertex groups pass over a bone whose name leads nowhere.
-
 
 def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
-    """One hint for all pairs; none for rigs whose sides have other names throughout."""
+    """Bones that mirror each other have mirrored names: one hint for all pairs that do not.
+
+    Blender finds the bone of the other side by its name alone: Symmetrize, X-Axis Mirror, Paste
+    Flipped and the mirrored vertex groups pass over a bone whose name leads nowhere. None for rigs
+    whose sides have other names throughout.
+    """
     if subject.find_rig() is None:
         return
     skeleton = subject.skeleton
@@ -64,9 +64,6 @@ def _find_mirrored_names(subject: Subject) -> Iterator[Issue]:
 MIRRORED_NAMES = Check("mirrored_names", _find_mirrored_names)
 
 
-# Check: bones that mirror each other are rolled alike, as most of them are.
-
-
 # By how much the roll of a bone may differ from that of its mirror image, degrees.
 _ROLLED = 5.0
 # So many pairs show how bones of this rig are rolled.
@@ -106,9 +103,6 @@ def _find_mirrored_rolls(subject: Subject) -> Iterator[Issue]:
 
 
 MIRRORED_ROLLS = Check("mirrored_rolls", _find_mirrored_rolls)
-
-
-# Check: the weights of left and right bones are mirror images of each other.
 
 
 # In parts of the mesh's size: how far a vertex may be from the mirror image of the other one.

@@ -32,12 +32,8 @@ from ...scene.blender.mesh import mesh_of, read_property
 from ...scene.blender.own_objects import is_hidden
 from ...scene.stack import armature_modifier
 from ...wording import counted, listed
-from ..fixes.bone_dependents import (
-    LOCATION_TYPES,
-    all_constraints,
-    animated,
-    modifiers_by_object,
-)
+from ..fixes.bone_dependents import LOCATION_TYPES, all_constraints, animated
+from ..fixes.followers import modifiers_by_object
 from ..fixes.object_transforms import (
     Matrix,
     clear_scale,
@@ -62,151 +58,97 @@ from ..fixes.requirements import require_own_action
 from ..issue import Check, Fix, FixError, Issue, Repair, Severity
 from ..subject import Subject
 
-# The fix applies the scale of a mesh or of an armature; nothing moves in the world.
 
-
-# Finds what reads the scale of an object: applying the scale would change what it does.
-
-
-_WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
-# The lengths of a bone's constraints in the space of its owner.
-_OWNER_LENGTHS = {
-    "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
-    "LIMIT_DISTANCE": ("distance",),
-    "FLOOR": ("offset",),
-}
-# Constraints of bones with a length in the armature's units, or a matrix, whatever the space.
-_OWN_LENGTHS = frozenset({"CHILD_OF", "STRETCH_TO"})
-# Modifiers that act by the scale of another object, or were bound to it with its scale.
-_BY_SCALE_OF_OBJECT = frozenset(
-    {"ARRAY", "CAST", "DISPLACE", "HOOK", "MESH_DEFORM", "NODES", "SURFACE_DEFORM", "UV_PROJECT"}
-    | {"UV_WARP", "VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
-)
-# Those that do by an unequal or negative scale alone.
-_BY_UNEQUAL_SCALE = frozenset({"SHRINKWRAP", "SIMPLE_DEFORM"})
-
-
-def _require_unread_scale(
-    subject: Subject, obj: bpy.types.Object, scale: Float64s, channels: Collection[str] = ()
-) -> None:
-    """See that nothing depends on the scale of an object.
-
-    Args:
-        subject: of the check or the fix.
-        scale: shape (3,), that is to be applied.
-        channels: those of an armature object's bones whose numbers change with the scale.
-
-    Raises:
-        FixError: constraints, drivers or modifiers do; it names them.
-    """
-    found = [
-        *_constraint_readers(subject, obj, _is_plain(scale)),
-        *subject.once(_driver_readers).get(obj.session_uid, ()),
-        *(f"drivers of {each.bone}" for each in bone_drivers(obj) if each.channel in channels),
-        *_modifier_readers(subject, obj, _is_plain(scale)),
-    ]
-    if found:
-        raise FixError(
-            f"Its scale is read by {listed(list(dict.fromkeys(found)))}. Remove these first and "
-            "add them again afterwards, or keep the scale."
+def find(subject: Subject) -> Iterator[Issue]:
+    """The scale of the mesh object, of the armature object, and of their parents."""
+    obj, armature = subject.obj, subject.find_rig()
+    scale = mesh_scale(obj)
+    if not is_one(scale):
+        where = "by its parent inverse " if is_one(own_scale(obj)) else ""
+        fix = Fix(
+            "apply_mesh_scale",
+            "Apply Scale",
+            "Write the scale into the mesh and all its shape keys; nothing moves",
+            _mesh_question(obj),
         )
+        yield _issue("mesh", f"{obj.name} is scaled {where}by", scale, fix)
+    if armature is not None and not is_one(scale := own_scale(armature)):
+        fix = Fix(
+            "apply_armature_scale",
+            "Apply Scale",
+            "Write the scale into the bones, their pose, their animation and the meshes parented "
+            "to the armature; nothing moves",
+            _armature_question(armature),
+        )
+        yield _issue("armature", f"{armature.name} is scaled by", scale, fix)
+    yield from _from_above(obj if armature is None else armature, subject.depsgraph)
 
 
-def _constraint_readers(subject: Subject, obj: bpy.types.Object, plain: bool) -> Iterator[str]:
-    """Constraints, with their owners."""
-    for owner, constraint in subject.once(_every_constraint):
-        if is_hidden(constraint.id_data):  # palettes are made anew
-            continue
-        if constraint.id_data == obj and constraint.path_from_id().startswith("pose."):
-            reads = not plain or _has_armature_lengths(constraint)
-        else:
-            reads = _takes_scale(constraint, obj, plain)
-        if reads:
-            yield f"{constraint.name} of {owner}"
+def _from_above(top: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterator[Issue]:
+    """The parent that scales a character unequally, mirrors it or flattens it, from outside."""
+    world = scale_of(np.array(top.evaluated_get(depsgraph).matrix_world))
+    parent = top.parent
+    while parent is not None:
+        scale = own_scale(parent)
+        if not is_one(scale) and (not is_equal(world) or world.min() < 0.0):
+            severity, harm = _harm(scale)
+            message = (
+                f"{parent.name}, a parent of {top.name}, is scaled by {scale_words(scale)}, "
+                f"so {top.name} is, too. {harm} Give {parent.name} a scale of 1."
+            )
+            yield Issue("parents", severity, message)
+            return
+        parent = parent.parent
 
 
-def _every_constraint() -> list[tuple[str, Any]]:
-    return list(all_constraints())
+def _harm(scale: Float64s) -> tuple[Severity, str]:
+    """How bad a scale is, and the harm that it does, for the message."""
+    if is_nothing(scale):
+        return "ERROR", "It is flat and cannot be deformed. Give it a size again."
+    if not is_equal(scale):
+        return "WARNING", "Whatever rotates is squeezed, and exported skins come out distorted."
+    if scale.min() < 0.0:
+        return "WARNING", "Negative axes: exporters turn faces or bones the wrong way."
+    return "INFORMATION", "The deformation is right, but exporters and physics often fail."
 
 
-def _has_armature_lengths(constraint: Any) -> bool:
-    """Whether a bone's constraint depends on the scale of its own armature object."""
-    kind, in_world = constraint.type, constraint.owner_space == "WORLD"
-    if kind in _OWN_LENGTHS or (_reads(constraint, "LOCATION") and not _is_from_world(constraint)):
-        return True
-    if kind in _WORLD_SCALE:
-        return in_world and getattr(constraint, "target", None) != constraint.id_data
-    lengths = any(getattr(constraint, name) for name in _OWNER_LENGTHS.get(kind, ()))
-    return not in_world and (lengths or getattr(constraint, "map_to", "") == "LOCATION")
+def _issue(key: str, subject: str, scale: Float64s, fix: Fix) -> Issue:
+    severity, harm = _harm(scale)
+    fixes = () if is_nothing(scale) else (fix,)
+    return Issue(key, severity, f"{subject} {scale_words(scale)}. {harm}", fixes=fixes)
 
 
-def _takes_scale(constraint: Any, obj: bpy.types.Object, plain: bool) -> bool:
-    """Whether a constraint that is not of its own bones depends on the scale of an object."""
-    spaces = (constraint.owner_space, getattr(constraint, "target_space", ""))
-    if "CUSTOM" in spaces and constraint.space_object == obj:
-        return True
-    # Transform Cache and the like have no target.
-    if getattr(constraint, "target", None) != obj:
-        return False
-    if constraint.type == "CHILD_OF" and (not plain or _follows_scale(constraint)):
-        return True
-    by_scale = constraint.type in _WORLD_SCALE or _reads(constraint, "SCALE")
-    return by_scale or not _is_from_world(constraint)
+def _apply_to_mesh(subject: Subject, _issue: Issue) -> Repair:
+    obj = subject.obj
+    scale, keys = mesh_scale(obj), subject.mesh.shape_keys
+    plan = plan_mesh_scale(subject, obj)
+    yield
+    apply_mesh_scale(plan)
+    shapes = f" and {counted(len(keys.key_blocks), 'shape key')}" if keys is not None else ""
+    return f"Applied the scale {scale_words(scale)} of {obj.name} to its mesh{shapes}."
 
 
-def _follows_scale(constraint: Any) -> bool:
-    return any(getattr(constraint, f"use_scale_{axis}") for axis in "xyz")
-
-
-def _reads(constraint: Any, channel: str) -> bool:
-    """Whether an Action or Transformation constraint reads this channel of its target."""
-    names = (getattr(constraint, name, "") for name in ("map_from", "transform_channel"))
-    return any(name.startswith(channel) for name in names)
-
-
-def _is_from_world(constraint: Any) -> bool:
-    return getattr(constraint, "target_space", "WORLD") == "WORLD"
-
-
-def _driver_readers() -> dict[int, list[str]]:
-    """By the session_uid of objects: drivers that read their scale, or a length of their bones."""
-    found: dict[int, list[str]] = {}
-    for owner in animated():
-        for curve in drivers(owner):
-            for variable in curve.driver.variables:
-                for target in variable.targets:
-                    if target.id is not None and _is_length(variable, target):
-                        found.setdefault(target.id.session_uid, []).append(
-                            f"drivers of {owner.name}"
-                        )
-    return found
-
-
-def _is_length(variable: Any, target: Any) -> bool:
-    if variable.type == "SINGLE_PROP":
-        path = re.sub(r"\[\d+\]$", "", target.data_path)
-        place = bone_channel(path)
-        return path in {"scale", "delta_scale"} or (place is not None and place[1] == "location")
-    in_world = target.transform_space == "WORLD_SPACE"
-    if variable.type == "TRANSFORMS" and target.transform_type.startswith("SCALE"):
-        return in_world or not target.bone_target
-    is_place = variable.type == "LOC_DIFF" or target.transform_type in LOCATION_TYPES
-    return is_place and bool(target.bone_target) and not in_world
-
-
-def _modifier_readers(subject: Subject, obj: bpy.types.Object, plain: bool) -> Iterator[str]:
-    """Modifiers of other objects, and the hooks of its own, with their owners."""
-    others = subject.once(modifiers_by_object).get(obj.session_uid, ())
-    hooks = [(obj.name, modifier) for modifier in obj.modifiers if modifier.type == "HOOK"]
-    for name, modifier in (*others, *hooks):
-        kind: str = modifier.type
-        # Shrinkwrap has its offset in units of its target.
-        uneven = kind in _BY_UNEQUAL_SCALE and (not plain or getattr(modifier, "offset", 0.0))
-        if kind in _BY_SCALE_OF_OBJECT or uneven:
-            yield f"{modifier.name} of {name}"
-
-
-# Applies the scale of a mesh object to its mesh, so that nothing moves in the world.
+def _apply_to_armature(subject: Subject, _issue: Issue) -> Repair:
+    armature = subject.rig
+    require_free_scale(armature)
+    require_children_can_follow(armature)
+    scale = own_scale(armature)
+    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
+    _require_unread_scale(subject, armature, scale, changed)
+    factors = list(_curves(armature, scale))
+    curves = [curve for curve, _ in factors]
+    _require_linear(armature, curves)
+    meshes = list(_meshes(subject, armature, scale))
+    yield
+    _apply_armature_scale(armature, factors)
+    for mesh in meshes:
+        apply_mesh_scale(mesh)
+    keys = f", {counted(_key_count(curves), 'key')}" if curves else ""
+    names = f" and {listed([mesh.obj.name for mesh in meshes])}" if meshes else ""
+    return (
+        f"Applied the scale {scale_words(scale)} of {armature.name} to "
+        f"{counted(len(armature_of(armature).bones), 'bone')}{keys}{names}."
+    )
 
 
 # Modifiers whose settings are lengths in the object's own units.
@@ -354,7 +296,116 @@ def _without_scale(matrix: Matrix) -> Matrix:
     return rigid
 
 
-# Multiplies bones by a scale.
+# Curve modifiers that act on times, or on whatever the keys give.
+_LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
+
+
+def _armature_question(obj: bpy.types.Object) -> str:
+    """The question before the scale of an armature object is applied; empty without one."""
+    parts, scale = scale_questions(obj), own_scale(obj)
+    curves = [curve for curve, _ in _curves(obj, scale)]
+    if curves:
+        actions = sorted({each.played.action.name for each in curves if each.played is not None})
+        parts.append(
+            f"In {listed(actions)}, {counted(_key_count(curves), 'key')} will be multiplied, "
+            "so that the animation looks the same."
+        )
+    if not is_equal(scale) and (_is_posed(obj) or any(bone_curves(all_actions(obj)))):
+        parts.append(
+            "The scale differs along the axes: poses and animation will look different, for "
+            "bones cannot be sheared. Only the rest pose is kept."
+        )
+    return " ".join(parts)
+
+
+def _is_posed(obj: bpy.types.Object) -> bool:
+    """Whether the channels of any bone move it."""
+    pose: Any = obj.pose
+    return any(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() > 1e-6 for bone in pose.bones)
+
+
+def _key_count(curves: Iterable[BoneCurve]) -> int:
+    return sum(len(each.curve.keyframe_points) for each in curves)
+
+
+def _apply_armature_scale(obj: bpy.types.Object, curves: list[tuple[BoneCurve, float]]) -> None:
+    """Write the scale of an armature object into bones, pose and animation; children stay.
+
+    With the object's scale S, O = O' S. The bones' rest matrices A become A' so that heads and
+    tails stay where they are in the world, and a bone's pose in the world is times
+    G = A'^-1 S A what it was: for an equal scale of size u that is u F, where F is the identity,
+    or, for a scale that mirrors, the reflection of the bone's X axis. So a bone's own channels
+    become F M F with u times the location: signs and factors, exact for every key, its handles and
+    what lies between. An unequal scale has no such answer: rotated bones would have to be sheared.
+
+    Args:
+        curves: the F-Curves of bones' channels to multiply, and by what.
+    """
+    scale = own_scale(obj)
+    if shares_data(obj):
+        obj.data = armature_of(obj).copy()
+        bpy.context.view_layer.update()
+    before = _rest(obj)
+    lengths = {bone.name: bone.length for bone in armature_of(obj).bones}
+    _scale_rest_bones(obj, scale)
+    after = _rest(obj)
+    change = scaled(scale)
+    factors = {name: np.linalg.solve(after[name], change @ rest) for name, rest in before.items()}
+    for curve, factor in curves:
+        multiply_values(curve.curve, factor)
+    _scale_pose(obj, scale, factors)
+    clear_scale(obj)
+    keep_children(obj, change, {name: (each, lengths[name]) for name, each in factors.items()})
+
+
+def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
+    return {bone.name: np.array(bone.matrix_local, np.float64) for bone in armature_of(obj).bones}
+
+
+def _curves(obj: bpy.types.Object, scale: Float64s) -> Iterator[tuple[BoneCurve, float]]:
+    factors: dict[tuple[str, int], float] = {}
+    for curve in bone_curves(all_actions(obj)):
+        key = (curve.channel, curve.index)
+        if key not in factors:
+            factors[key] = _channel_factor(*key, scale)
+        if factors[key] != 1.0:
+            yield curve, factors[key]
+
+
+def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
+    """See that multiplied keys multiply the played scale by the same factor."""
+    actions = {id(curve.played): curve.played for curve in curves if curve.played is not None}
+    tracks = obj.animation_data.nla_tracks if obj.animation_data is not None else ()
+    strips = [strip for track in tracks for strip in track.strips if strip.action is not None]
+    for played in actions.values():
+        require_own_action(played.action, played.other_users(obj))
+        for strip in strips:
+            if strip.action == played.action and strip.blend_type == "MULTIPLY":
+                raise FixError(
+                    f"The NLA strip {strip.name} multiplies locations of bones, which cannot be "
+                    "scaled. Set its Blending to another mode first."
+                )
+    for curve in curves:
+        modifiers = [m.type for m in curve.curve.modifiers if m.type not in _LINEAR_MODIFIERS]
+        if (modifiers or len(curve.curve.sampled_points)) and curve.played is not None:
+            what = "curve modifiers" if modifiers else "sampled curves"
+            raise FixError(
+                f"The action {curve.played.action.name} has {what} on {curve.channel} of "
+                f"{curve.bone}, which cannot be scaled. Bake them to keys first."
+            )
+
+
+def _meshes(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> Iterator[MeshScalePlan]:
+    """The meshes below an armature, deformed by it, whose scale can be applied with it."""
+    for child in kept_children(obj):
+        modifier = armature_modifier(child) if child.type == "MESH" else None
+        if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
+            continue
+        # As it will be when children have been kept in place.
+        inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
+        with suppress(FixError):
+            if not _mesh_question(child):
+                yield plan_mesh_scale(subject, child, inverse)
 
 
 # Which sign a channel's components take when a bone's X axis is reflected: a rotation's axis is
@@ -445,211 +496,142 @@ def _scale_pose(obj: bpy.types.Object, scale: Float64s, factors: dict[str, Matri
             bone.custom_shape_scale_xyz = [size * v for v in bone.custom_shape_scale_xyz]
 
 
-# Applies the scale of an armature object to its bones, their pose and their animation.
-#
-# With the object's scale S, O = O' S. The bones' rest matrices A become A' so that heads and tails
-# stay where they are in the world, and a bone's pose in the world is times G = A'^-1 S A what it
-# was: for an equal scale of size u that is u F, where F is the identity, or, for a scale that
-# mirrors, the reflection of the bone's X axis. So a bone's own channels become F M F with u times
-# the location: signs and factors, exact for every key, its handles and what lies between. An
-# unequal scale has no such answer: rotated bones would have to be sheared.
+_WORLD_SCALE = frozenset({"COPY_SCALE", "COPY_TRANSFORMS", "LIMIT_SCALE"})
+# The lengths of a bone's constraints in the space of its owner.
+_OWNER_LENGTHS = {
+    "LIMIT_LOCATION": ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z"),
+    "LIMIT_DISTANCE": ("distance",),
+    "FLOOR": ("offset",),
+}
+# Constraints of bones with a length in the armature's units, or a matrix, whatever the space.
+_OWN_LENGTHS = frozenset({"CHILD_OF", "STRETCH_TO"})
+# Modifiers that act by the scale of another object, or were bound to it with its scale.
+_BY_SCALE_OF_OBJECT = frozenset(
+    {"ARRAY", "CAST", "DISPLACE", "HOOK", "MESH_DEFORM", "NODES", "SURFACE_DEFORM", "UV_PROJECT"}
+    | {"UV_WARP", "VERTEX_WEIGHT_PROXIMITY", "WARP", "WAVE"}
+)
+# Those that do by an unequal or negative scale alone.
+_BY_UNEQUAL_SCALE = frozenset({"SHRINKWRAP", "SIMPLE_DEFORM"})
 
 
-# Curve modifiers that act on times, or on whatever the keys give.
-_LINEAR_MODIFIERS = frozenset({"CYCLES", "STEPPED"})
-
-
-def _armature_question(obj: bpy.types.Object) -> str:
-    """The question before the scale of an armature object is applied; empty without one."""
-    parts, scale = scale_questions(obj), own_scale(obj)
-    curves = [curve for curve, _ in _curves(obj, scale)]
-    if curves:
-        actions = sorted({each.played.action.name for each in curves if each.played is not None})
-        parts.append(
-            f"In {listed(actions)}, {counted(_key_count(curves), 'key')} will be multiplied, "
-            "so that the animation looks the same."
-        )
-    if not is_equal(scale) and (_is_posed(obj) or any(bone_curves(all_actions(obj)))):
-        parts.append(
-            "The scale differs along the axes: poses and animation will look different, for "
-            "bones cannot be sheared. Only the rest pose is kept."
-        )
-    return " ".join(parts)
-
-
-def _is_posed(obj: bpy.types.Object) -> bool:
-    """Whether the channels of any bone move it."""
-    pose: Any = obj.pose
-    return any(np.abs(np.array(bone.matrix_basis) - np.eye(4)).max() > 1e-6 for bone in pose.bones)
-
-
-def _key_count(curves: Iterable[BoneCurve]) -> int:
-    return sum(len(each.curve.keyframe_points) for each in curves)
-
-
-def _apply_armature_scale(obj: bpy.types.Object, curves: list[tuple[BoneCurve, float]]) -> None:
-    """Write the scale of an armature object into bones, pose and animation; children stay.
+def _require_unread_scale(
+    subject: Subject, obj: bpy.types.Object, scale: Float64s, channels: Collection[str] = ()
+) -> None:
+    """See that nothing depends on the scale of an object.
 
     Args:
-        curves: the F-Curves of bones' channels to multiply, and by what.
+        subject: of the check or the fix.
+        scale: shape (3,), that is to be applied.
+        channels: those of an armature object's bones whose numbers change with the scale.
+
+    Raises:
+        FixError: constraints, drivers or modifiers do; it names them.
     """
-    scale = own_scale(obj)
-    if shares_data(obj):
-        obj.data = armature_of(obj).copy()
-        bpy.context.view_layer.update()
-    before = _rest(obj)
-    lengths = {bone.name: bone.length for bone in armature_of(obj).bones}
-    _scale_rest_bones(obj, scale)
-    after = _rest(obj)
-    change = scaled(scale)
-    factors = {name: np.linalg.solve(after[name], change @ rest) for name, rest in before.items()}
-    for curve, factor in curves:
-        multiply_values(curve.curve, factor)
-    _scale_pose(obj, scale, factors)
-    clear_scale(obj)
-    keep_children(obj, change, {name: (each, lengths[name]) for name, each in factors.items()})
+    found = [
+        *_constraint_readers(subject, obj, _is_plain(scale)),
+        *subject.once(_driver_readers).get(obj.session_uid, ()),
+        *(f"drivers of {each.bone}" for each in bone_drivers(obj) if each.channel in channels),
+        *_modifier_readers(subject, obj, _is_plain(scale)),
+    ]
+    if found:
+        raise FixError(
+            f"Its scale is read by {listed(list(dict.fromkeys(found)))}. Remove these first and "
+            "add them again afterwards, or keep the scale."
+        )
 
 
-def _rest(obj: bpy.types.Object) -> dict[str, Matrix]:
-    return {bone.name: np.array(bone.matrix_local, np.float64) for bone in armature_of(obj).bones}
-
-
-def _curves(obj: bpy.types.Object, scale: Float64s) -> Iterator[tuple[BoneCurve, float]]:
-    factors: dict[tuple[str, int], float] = {}
-    for curve in bone_curves(all_actions(obj)):
-        key = (curve.channel, curve.index)
-        if key not in factors:
-            factors[key] = _channel_factor(*key, scale)
-        if factors[key] != 1.0:
-            yield curve, factors[key]
-
-
-def _require_linear(obj: bpy.types.Object, curves: list[BoneCurve]) -> None:
-    """See that multiplied keys multiply the played scale by the same factor."""
-    actions = {id(curve.played): curve.played for curve in curves if curve.played is not None}
-    tracks = obj.animation_data.nla_tracks if obj.animation_data is not None else ()
-    strips = [strip for track in tracks for strip in track.strips if strip.action is not None]
-    for played in actions.values():
-        require_own_action(played.action, played.other_users(obj))
-        for strip in strips:
-            if strip.action == played.action and strip.blend_type == "MULTIPLY":
-                raise FixError(
-                    f"The NLA strip {strip.name} multiplies locations of bones, which cannot be "
-                    "scaled. Set its Blending to another mode first."
-                )
-    for curve in curves:
-        modifiers = [m.type for m in curve.curve.modifiers if m.type not in _LINEAR_MODIFIERS]
-        if (modifiers or len(curve.curve.sampled_points)) and curve.played is not None:
-            what = "curve modifiers" if modifiers else "sampled curves"
-            raise FixError(
-                f"The action {curve.played.action.name} has {what} on {curve.channel} of "
-                f"{curve.bone}, which cannot be scaled. Bake them to keys first."
-            )
-
-
-def _meshes(subject: Subject, obj: bpy.types.Object, scale: Float64s) -> Iterator[MeshScalePlan]:
-    """The meshes below an armature, deformed by it, whose scale can be applied with it."""
-    for child in kept_children(obj):
-        modifier = armature_modifier(child) if child.type == "MESH" else None
-        if modifier is None or modifier.object != obj or not is_one(mesh_scale(child)):
+def _constraint_readers(subject: Subject, obj: bpy.types.Object, plain: bool) -> Iterator[str]:
+    """Constraints, with their owners."""
+    for owner, constraint in subject.once(_every_constraint):
+        if is_hidden(constraint.id_data):  # palettes are made anew
             continue
-        # As it will be when children have been kept in place.
-        inverse = scaled(scale) @ np.array(child.matrix_parent_inverse)
-        with suppress(FixError):
-            if not _mesh_question(child):
-                yield plan_mesh_scale(subject, child, inverse)
+        if constraint.id_data == obj and constraint.path_from_id().startswith("pose."):
+            reads = not plain or _has_armature_lengths(constraint)
+        else:
+            reads = _takes_scale(constraint, obj, plain)
+        if reads:
+            yield f"{constraint.name} of {owner}"
 
 
-def find(subject: Subject) -> Iterator[Issue]:
-    """The scale of the mesh object, of the armature object, and of their parents."""
-    obj, armature = subject.obj, subject.find_rig()
-    scale = mesh_scale(obj)
-    if not is_one(scale):
-        where = "by its parent inverse " if is_one(own_scale(obj)) else ""
-        fix = Fix(
-            "apply_mesh_scale",
-            "Apply Scale",
-            "Write the scale into the mesh and all its shape keys; nothing moves",
-            _mesh_question(obj),
-        )
-        yield _issue("mesh", f"{obj.name} is scaled {where}by", scale, fix)
-    if armature is not None and not is_one(scale := own_scale(armature)):
-        fix = Fix(
-            "apply_armature_scale",
-            "Apply Scale",
-            "Write the scale into the bones, their pose, their animation and the meshes parented "
-            "to the armature; nothing moves",
-            _armature_question(armature),
-        )
-        yield _issue("armature", f"{armature.name} is scaled by", scale, fix)
-    yield from _from_above(obj if armature is None else armature, subject.depsgraph)
+def _every_constraint() -> list[tuple[str, Any]]:
+    return list(all_constraints())
 
 
-def _from_above(top: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Iterator[Issue]:
-    """The parent that scales a character unequally, mirrors it or flattens it, from outside."""
-    world = scale_of(np.array(top.evaluated_get(depsgraph).matrix_world))
-    parent = top.parent
-    while parent is not None:
-        scale = own_scale(parent)
-        if not is_one(scale) and (not is_equal(world) or world.min() < 0.0):
-            severity, harm = _harm(scale)
-            message = (
-                f"{parent.name}, a parent of {top.name}, is scaled by {scale_words(scale)}, "
-                f"so {top.name} is, too. {harm} Give {parent.name} a scale of 1."
-            )
-            yield Issue("parents", severity, message)
-            return
-        parent = parent.parent
+def _has_armature_lengths(constraint: Any) -> bool:
+    """Whether a bone's constraint depends on the scale of its own armature object."""
+    kind, in_world = constraint.type, constraint.owner_space == "WORLD"
+    if kind in _OWN_LENGTHS or (_reads(constraint, "LOCATION") and not _is_from_world(constraint)):
+        return True
+    if kind in _WORLD_SCALE:
+        return in_world and getattr(constraint, "target", None) != constraint.id_data
+    lengths = any(getattr(constraint, name) for name in _OWNER_LENGTHS.get(kind, ()))
+    return not in_world and (lengths or getattr(constraint, "map_to", "") == "LOCATION")
 
 
-def _harm(scale: Float64s) -> tuple[Severity, str]:
-    """How bad a scale is, and the harm that it does, for the message."""
-    if is_nothing(scale):
-        return "ERROR", "It is flat and cannot be deformed. Give it a size again."
-    if not is_equal(scale):
-        return "WARNING", "Whatever rotates is squeezed, and exported skins come out distorted."
-    if scale.min() < 0.0:
-        return "WARNING", "Negative axes: exporters turn faces or bones the wrong way."
-    return "INFORMATION", "The deformation is right, but exporters and physics often fail."
+def _takes_scale(constraint: Any, obj: bpy.types.Object, plain: bool) -> bool:
+    """Whether a constraint that is not of its own bones depends on the scale of an object."""
+    spaces = (constraint.owner_space, getattr(constraint, "target_space", ""))
+    if "CUSTOM" in spaces and constraint.space_object == obj:
+        return True
+    # Transform Cache and the like have no target.
+    if getattr(constraint, "target", None) != obj:
+        return False
+    if constraint.type == "CHILD_OF" and (not plain or _follows_scale(constraint)):
+        return True
+    by_scale = constraint.type in _WORLD_SCALE or _reads(constraint, "SCALE")
+    return by_scale or not _is_from_world(constraint)
 
 
-def _issue(key: str, subject: str, scale: Float64s, fix: Fix) -> Issue:
-    severity, harm = _harm(scale)
-    fixes = () if is_nothing(scale) else (fix,)
-    return Issue(key, severity, f"{subject} {scale_words(scale)}. {harm}", fixes=fixes)
+def _follows_scale(constraint: Any) -> bool:
+    return any(getattr(constraint, f"use_scale_{axis}") for axis in "xyz")
 
 
-def _apply_to_mesh(subject: Subject, _issue: Issue) -> Repair:
-    obj = subject.obj
-    scale, keys = mesh_scale(obj), subject.mesh.shape_keys
-    plan = plan_mesh_scale(subject, obj)
-    yield
-    apply_mesh_scale(plan)
-    shapes = f" and {counted(len(keys.key_blocks), 'shape key')}" if keys is not None else ""
-    return f"Applied the scale {scale_words(scale)} of {obj.name} to its mesh{shapes}."
+def _reads(constraint: Any, channel: str) -> bool:
+    """Whether an Action or Transformation constraint reads this channel of its target."""
+    names = (getattr(constraint, name, "") for name in ("map_from", "transform_channel"))
+    return any(name.startswith(channel) for name in names)
 
 
-def _apply_to_armature(subject: Subject, _issue: Issue) -> Repair:
-    armature = subject.rig
-    require_free_scale(armature)
-    require_children_can_follow(armature)
-    scale = own_scale(armature)
-    changed = _LENGTHS | (_MIRROR_SIGNS.keys() if _mirrors(scale) else set())
-    _require_unread_scale(subject, armature, scale, changed)
-    factors = list(_curves(armature, scale))
-    curves = [curve for curve, _ in factors]
-    _require_linear(armature, curves)
-    meshes = list(_meshes(subject, armature, scale))
-    yield
-    _apply_armature_scale(armature, factors)
-    for mesh in meshes:
-        apply_mesh_scale(mesh)
-    keys = f", {counted(_key_count(curves), 'key')}" if curves else ""
-    names = f" and {listed([mesh.obj.name for mesh in meshes])}" if meshes else ""
-    return (
-        f"Applied the scale {scale_words(scale)} of {armature.name} to "
-        f"{counted(len(armature_of(armature).bones), 'bone')}{keys}{names}."
-    )
+def _is_from_world(constraint: Any) -> bool:
+    return getattr(constraint, "target_space", "WORLD") == "WORLD"
+
+
+def _driver_readers() -> dict[int, list[str]]:
+    """By the session_uid of objects: drivers that read their scale, or a length of their bones."""
+    found: dict[int, list[str]] = {}
+    for owner in animated():
+        for curve in drivers(owner):
+            for variable in curve.driver.variables:
+                for target in variable.targets:
+                    if target.id is not None and _is_length(variable, target):
+                        found.setdefault(target.id.session_uid, []).append(
+                            f"drivers of {owner.name}"
+                        )
+    return found
+
+
+def _is_length(variable: Any, target: Any) -> bool:
+    if variable.type == "SINGLE_PROP":
+        path = re.sub(r"\[\d+\]$", "", target.data_path)
+        place = bone_channel(path)
+        return path in {"scale", "delta_scale"} or (place is not None and place[1] == "location")
+    in_world = target.transform_space == "WORLD_SPACE"
+    if variable.type == "TRANSFORMS" and target.transform_type.startswith("SCALE"):
+        return in_world or not target.bone_target
+    is_place = variable.type == "LOC_DIFF" or target.transform_type in LOCATION_TYPES
+    return is_place and bool(target.bone_target) and not in_world
+
+
+def _modifier_readers(subject: Subject, obj: bpy.types.Object, plain: bool) -> Iterator[str]:
+    """Modifiers of other objects, and the hooks of its own, with their owners."""
+    others = subject.once(modifiers_by_object).get(obj.session_uid, ())
+    hooks = [(obj.name, modifier) for modifier in obj.modifiers if modifier.type == "HOOK"]
+    for name, modifier in (*others, *hooks):
+        kind: str = modifier.type
+        # Shrinkwrap has its offset in units of its target.
+        uneven = kind in _BY_UNEQUAL_SCALE and (not plain or getattr(modifier, "offset", 0.0))
+        if kind in _BY_SCALE_OF_OBJECT or uneven:
+            yield f"{modifier.name} of {name}"
 
 
 CHECK = Check(

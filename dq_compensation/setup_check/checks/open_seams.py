@@ -25,7 +25,8 @@ from ...scene.settings.object_settings import (
 from ...scene.vertex_groups import write_rows
 from ...session.changes import writing_settings
 from ...wording import counted, listed, verb
-from ..fixes.requirements import require_editable, require_writable
+from ..fixes.requirements import require_editable
+from ..fixes.weight_writing import require_writable
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import DeformingWeights, MeshSeam, Subject
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...scene.blender.animation_curves import animated_paths
 from ...scene.blender.armature import is_invertible
 from ...wording import listed
-from ..fixes.bone_dependents import Followers
+from ..fixes.followers import Followers
 from ..fixes.object_transforms import (
     Matrix,
     is_above,

@@ -1,4 +1,4 @@
-"""Check: Enable does not refuse the object.
+"""Checks: Enable does not refuse the object, and an enabled one is up to date.
 
 What other checks find with a button is left to them, and so is Edit Mode, which is no fault.
 """
@@ -13,7 +13,7 @@ from ...lifecycle.reconcile import State, compare_with_file
 from ...modifier.written_record import Origin, origin_of, origin_refusal
 from ...scene.binding.bind import bind
 from ...scene.binding.content import modifiers_read
-from ...session.character import current_binding, in_character
+from ...session.known_bindings import current_binding, in_character
 from ...session.status import status_of
 from ..fixes.object_transforms import is_nothing, own_scale
 from ..issue import Check, Fix, FixError, Issue, Repair
@@ -45,14 +45,12 @@ def _is_found_elsewhere(subject: Subject) -> bool:
 REFUSAL = Check("refusal", _find_refusal)
 
 
-# Check: the deformation of an enabled character is up to date with its mesh and armature.
-#
-# It follows edits by itself. It can fall behind after a failure, while something is dragged, and
-# when scripts change what Blender does not report.
-
-
 def _find_stale_binding(subject: Subject) -> Iterator[Issue]:
-    """The outdated parts of an enabled character's deformation."""
+    """The outdated parts of an enabled character's deformation.
+
+    It follows edits by itself. It can fall behind after a failure, while something is dragged, and
+    when scripts change what Blender does not report.
+    """
     obj = subject.obj
     if not subject.settings.is_enabled or obj.library is not None or subject.is_current:
         return

@@ -17,7 +17,7 @@ from ...arrays import Float64s, Floats
 from ...scene.blender.animation_curves import PlayedAction, all_actions, bone_curves, key_points
 from ...scene.blender.scenes import length_words, object_millimetres
 from ...wording import counted, listed
-from ..fixes.bone_dependents import BoneMotion
+from ..fixes.bone_motion import BoneMotion
 from ..issue import Check, Issue
 from ..subject import Subject
 

@@ -11,7 +11,7 @@ from mathutils.kdtree import KDTree
 from ...analysis.mesh_graph import averaged_weights, islands, spread_weights, strongest_weights
 from ...arrays import Booleans, Floats, Int32s, Integers
 from ...wording import counted
-from ..fixes.requirements import require_writable, sharing_question, write_weights
+from ..fixes.weight_writing import require_writable, sharing_question, write_weights
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import DeformingWeights, Subject
 

@@ -14,7 +14,7 @@ from ...core.vectors import extent
 from ...errors import PoseError
 from ...scene.blender.armature import pose_matrices, pose_order
 from ...wording import counted
-from ..fixes.requirements import sharing_question, write_weights
+from ..fixes.weight_writing import sharing_question, write_weights
 from ..issue import Check, Fix, Issue, Repair
 from ..subject import Subject
 
@@ -90,15 +90,15 @@ def _write_normalized(
 WEIGHT_SUMS = Check("weight_sums", _find_weight_sums, {"normalize": normalize})
 
 
-# Influences too weak to see: they cost time, and exporters drop others for them.
-
-
 # How far the surface may move when they go, in parts of the object's size, before it is asked.
 _UNSEEN = 0.5e-5
 
 
 def _find_tiny_influences(subject: Subject) -> Iterator[Issue]:
-    """One issue for all influences below a ten-thousandth, those of exactly 0 included."""
+    """Influences too weak to see: they cost time, and exporters drop others for them.
+
+    One issue for all below a ten-thousandth, those of exactly 0 included.
+    """
     tiny = _tiny(subject)
     if not tiny.any():
         return

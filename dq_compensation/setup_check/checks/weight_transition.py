@@ -38,12 +38,9 @@ from ...scene.vertex_groups import write_rows
 from ...softness.softening import SofteningOptions, soften_weights, softening_refusal
 from ...steps import run_through
 from ...wording import counted, listed
-from ..fixes.requirements import require_writable, sharing_question
+from ..fixes.weight_writing import require_writable, sharing_question
 from ..issue import Check, Fix, FixError, Issue, Repair
 from ..subject import Subject
-
-# Joints where the change of weights spoils the compensation, and better weights.
-
 
 # A joint that is off brings in that of the other side when it is nearly so, so that a symmetric
 # character stays symmetric: limits are wider by this factor, and distances up to it are one.
@@ -342,9 +339,6 @@ def _alike_on_both_sides(values: Float64s, mirrored_bones: Indices) -> Float64s:
     others = values[np.where(mirrored_bones >= 0, mirrored_bones, np.arange(len(values)))]
     alike = np.minimum(values, others) > np.maximum(values, others) / _WIDER
     return np.where(alike, 0.5 * (values + others), values)
-
-
-# Check: weights change at the joint, not too fast, over the length that the curve is made for.
 
 
 # More pairs of joints than this are counted, not listed.

@@ -1,21 +1,80 @@
-"""One subject: the poses of an armature in its actions, in the assigned one or in each of all."""
+"""The poses that helper bones are fitted to and checked in, one subject.
+
+They are those of the armature's action, or a range of motion and those of all its actions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import bpy
 import numpy as np
 
-from ...arrays import Float64s
+from ...analysis.ranges_of_motion import BEND, TWIST, ranges_of_motion
+from ...arrays import Float64s, Int32s
+from ...bake.rig_source import RigSource
 from ...errors import UserError
 from ...scene.binding.binding import Binding
 from ...scene.blender.animation_curves import PlayedAction, all_actions, bone_curves, played_actions
 from ...scene.blender.scenes import frame_kept, spread_frames
-from ..correctives.corrective_poses import keyed_frames
-from ..correctives.random_poses import CHECKED, CHOOSING, FITTED
+from ..correctives.action_joints import keyed_frames
+from ..correctives.random_poses import (
+    CHECKED,
+    CHOOSING,
+    FITTED,
+    MotionPoses,
+    motion_range,
+    small_bends,
+)
+from .bones_options import BonesOptions
+
+
+def read_poses(
+    source: RigSource, pairs: Int32s, options: BonesOptions
+) -> Generator[float, None, list[MotionPoses]]:
+    """The poses of each motion."""
+    armature, binding, scene = source.armature, source.sources[0].binding, bpy.context.scene
+    if options.poses == "FRAMES":
+        fitted, between = action_frames(armature)
+        choosing = between[1::3]
+        parts = (fitted, choosing, [each for each in between if each not in choosing])
+        every = sorted(frame for some in parts for frame in some)
+        matrices = yield from matrices_of_frames(armature, binding, scene, every)
+        first, second, third = (matrices[np.searchsorted(every, some)] for some in parts)
+        return [MotionPoses(first, second, third)]
+    motions = _range_of_motion(source, pairs)
+    of_each = frames_of_all_actions(armature)
+    every_frame = [frame for some in of_each for frame in some]
+    of_actions = yield from matrices_of_actions(armature, binding, scene, every_frame)
+    if len(of_actions):
+        ends = np.cumsum([len(some) for some in of_each])[:-1]
+        first, second, third = np.split(of_actions, ends)
+        motions.append(MotionPoses(first, second, third))
+    return motions
+
+
+def _range_of_motion(source: RigSource, pairs: Int32s) -> list[MotionPoses]:
+    """Random poses in which joints turn, far and a little, as poses of the armature's bones."""
+    joined, place = source.joined
+    influences = replace(source.influences, bones=place[source.influences.bones])
+    ranges = ranges_of_motion(influences, source.rest, joined, place[pairs])
+    balls = place[source.ball_joints()].tolist()
+    both = (
+        motion_range(joined, ranges, BEND, TWIST, balls),
+        small_bends(joined, ranges, BEND),
+    )
+    return [
+        replace(
+            poses,
+            fitted=poses.fitted[:, place],
+            choosing=poses.choosing[:, place],
+            checked=poses.checked[:, place],
+        )
+        for poses in both
+    ]
 
 
 def action_frames(armature: bpy.types.Object) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""The feature's panel: writes point caches of characters, and plain exports of what is selected."""
+"""The feature's operators: point caches of characters, and plain exports of what is selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The feature's panel: *Bake to Bones*, and *Remove Bake*, which takes back other bakes, too."""
+"""The feature's operators: *Bake to Bones*; *Remove Bake*, which takes other bakes back, too."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from ...ui_shared.reporting import (
     reports_errors,
     with_option_properties,
 )
-from ..correctives.panel import BONES, ChoosesJoints, draw_with_dry_run
-from .bones_baking import bake_bones, removal_refusal, remove_bakes
+from ..correctives.operators import BONES, ChoosesJoints, draw_with_dry_run
+from .bakes_removal import removal_refusal, remove_bakes
+from .bones_baking import bake_bones
 from .bones_options import BonesOptions
 
 
