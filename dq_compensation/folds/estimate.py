@@ -36,8 +36,8 @@ def estimate_folds(
 ) -> FoldsEstimate:
     """What it will cost to solve the folds of the character that an object is a mesh of.
 
-    Nothing is solved. Seconds are right within a factor of two on the computer where they were
-    measured.
+    Nothing is solved. Seconds of a body are right within a factor of two on the computer where they
+    were measured, those of one joint within three.
 
     Args:
         bones: at whose heads joints are solved; None: all that fold.

@@ -30,7 +30,7 @@ _MARGIN = 0.5
 # what is farther is round the end of a crease.
 _DEEPEST = 0.5
 # And one that begins to meet it.
-_NEW_DEEPEST = 0.2
+_NEW_DEEPEST = 0.3
 # The product of the mean normals of groups that may have patches that face each other, soon.
 _MAY_FACE = 0.5
 # Edges longer than this get a point in their middle.

@@ -27,6 +27,8 @@ from .way import WayToPose
 
 # A step of the walk turns a bone by this at most, degrees.
 _TURN, _TURN_TOUCHING = 18.0, 10.0
+# Where a pose is worse than the base, the way is gone once more in steps of this part.
+_STEP_PARTS = 1.0, 0.5
 # Steps of the minimiser for a step of the walk, and for one that is kept.
 _STEPS, _STEPS_KEPT = 40, 240
 # Contact is found anew after so many, later after this part of all that were made: where it never
@@ -146,19 +148,27 @@ def solve_folds(
     lattice = Lattice.of(region, search_of)
     yield 0.03
     measures = SkinMeasures(region, search_of)
-    walk = _Walk(lattice, HeldNodes.of(lattice, WayToPose(skin.skeleton, pose)), kept)
+    held = HeldNodes.of(lattice, WayToPose(skin.skeleton, pose))
     fade = smooth_step(region.relative(region.rest), _FADED, _WHOLE)[:, None]
-    offsets, reports = [], []
-    for number, each in enumerate(kept):
-        converged = yield from walk.to(number)
-        base = np.asarray(each.base, np.float64)[region.vertices]
-        change = fade * (walk.skin() - base)
-        before, after = measures.of(base), measures.of(base + change)
-        now = time.perf_counter()
-        report = SolvedReport(before, after, walk.iterations, converged, now - start)
-        reports.append(report)
-        offsets.append(np.zeros_like(change) if report.is_worse else change)
-        walk.iterations, start = 0, now
+    offsets, reports = list[Float64s](), list[SolvedReport]()
+    for step in _STEP_PARTS:
+        walk = _Walk(lattice, held, kept, step)
+        for number, each in enumerate(kept):
+            converged = yield from walk.to(number)
+            base = np.asarray(each.base, np.float64)[region.vertices]
+            change = fade * (walk.skin() - base)
+            before, after = measures.of(base), measures.of(base + change)
+            now = time.perf_counter()
+            report = SolvedReport(before, after, walk.iterations, converged, now - start)
+            walk.iterations, start = 0, now
+            change = np.zeros_like(change) if report.is_worse else change
+            if number == len(reports):
+                reports.append(report)
+                offsets.append(change)
+            elif after.crossings < reports[number].after.crossings:
+                reports[number], offsets[number] = report, change
+        if not any(each.is_worse for each in reports):
+            break
     order = np.argsort(region.vertices)
     found = np.stack(offsets)[:, order]
     return SolvedFolds(region.joints, region.vertices[order], found, tuple(reports))
@@ -192,7 +202,10 @@ def _check(skin: SkinAtRest, joints: Sequence[int], kept: Sequence[KeptPose]) ->
 class _Walk:
     """The state of a walk from rest: where the nodes are."""
 
-    def __init__(self, lattice: Lattice, held: HeldNodes, kept: Sequence[KeptPose]) -> None:
+    def __init__(
+        self, lattice: Lattice, held: HeldNodes, kept: Sequence[KeptPose], step_part: float
+    ) -> None:
+        self._step_part = step_part
         self._lattice, self._held, self._kept = lattice, held, kept
         self._flesh, self._contact = Flesh(lattice, np.float32), Contact(lattice)
         self._places = lattice.nodes.T.copy()
@@ -220,7 +233,7 @@ class _Walk:
         turn = self._held.way.turn(first, last, self._held.reference)
         share, converged = first, False
         while share < last:
-            most = _TURN_TOUCHING if self._contact.is_near else _TURN
+            most = self._step_part * (_TURN_TOUCHING if self._contact.is_near else _TURN)
             count = max(1, int(np.ceil(turn * (last - share) / (last - first) / most - 1e-9)))
             share = last if count == 1 else share + (last - share) / count
             part = 0.05 + 0.95 * share / self._shares[-1]
@@ -264,7 +277,7 @@ class _Walk:
         minimiser = Minimiser(places[:, free], _LONGEST)
         system = hard = self._plain
         before, known, due, factored = 0, minimiser.places, 0, -_FACTORED
-        looked = known
+        way = 0.0
         for step in range(steps):
             if step == due:
                 drift = at_rest.drift * (step - before) / _CONTACT_STEPS
@@ -275,13 +288,14 @@ class _Walk:
                 if step >= factored + _FACTORED:
                     places[:, free] = known
                     factored, hard = step, self._factored(self._flesh.hardness(places))
-            if step == before or longest_way(minimiser.places - looked) > _CONTACT_WAY:
-                places[:, free] = looked = minimiser.places
+            if step == before or way > _CONTACT_WAY:
+                places[:, free], way = minimiser.places, 0.0
                 self._contact.update(places)
                 system = self._stiffened(hard, places)
                 minimiser.energy_changed()
                 yield part
             moved = minimiser.step(energy, system.solve)
+            way += moved
             self.iterations += 1
             if moved < at_rest.step and step > _CONTACT_STEPS:
                 break
