@@ -1,4 +1,4 @@
-"""Joints that bend together: where their solved shapes move the same skin, each has its part of it.
+"""What joints that bend together share of the skin, a subject of its own: each has its part.
 
 The shapes of two joints are added. Where both move the same skin, as those of both hips the belly,
 each makes room for what meets there, and the sum is too much. Where skin crosses itself for that,
@@ -17,9 +17,8 @@ import numpy as np
 
 from ..analysis.flesh.measures import SkinMeasures
 from ..analysis.flesh.region import FleshRegion
-from ..analysis.flesh.sharing import shared_offsets
 from ..analysis.folding_joints import JointsTogether, together_matrices
-from ..arrays import Float64s, Int64s
+from ..arrays import Float64s, Floats, Int64s
 from ..scene.blender.triangle_trees import SurfaceTree
 from ..wording import counted, listed
 from .joined_body import JoinedBody
@@ -33,6 +32,23 @@ _LEAST = 0.01
 _GRID = 2
 
 AS_MANY = "{joints}: bent together, their skin crosses itself as much when each has a part of it"
+
+
+def shared_offsets(parts: Floats, away: Floats) -> Float64s:
+    """What several shapes do together where each has its part of what more than one of them moves.
+
+    Args:
+        parts: shape (J, n, 3), the offsets of each alone.
+        away: shape (J, n), how far points are from the joint of each, in its reaches.
+
+    Returns:
+        shape (n, 3), sum_j s_j o_j with s_j = (1 - a_j)^2 / sum (1 - a_k)^2, over the shapes k that
+        move the point.
+    """
+    near = np.maximum(1.0 - away, 0.0) ** 2 * parts.any(axis=2)
+    total = near.sum(axis=0)
+    shares = np.where(total > 0.0, near / np.where(total > 0.0, total, 1.0), 1.0)
+    return (shares[:, :, None] * parts).sum(axis=0)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dq_compensation.analysis.flesh.sharing import shared_offsets
+from dq_compensation.folds.shared_folds import shared_offsets
 
 ONE, OTHER = np.array([0.0, 0.0, 3.0]), np.array([0.0, 2.0, 0.0])
 
