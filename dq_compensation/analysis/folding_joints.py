@@ -8,16 +8,17 @@ others are arms. A skeleton that is one row of bones has hinges alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from ..arrays import Float64s, Floats, Indices, Int32s
 from ..core.limb_joints import LimbJoints, SkinAtRest
 from ..core.vectors import unit_or
-from .bone_axes import posed_matrices, twist
+from .bone_axes import Quaternion, posed_matrices, twist
 from .joint_softness import parents_at_joints
 from .mirror_map import mirrored_bones
 from .ranges_of_motion import LEAST_HINGE, LEAST_REST_BEND, ranges_of_motion, shared_pairs
@@ -29,6 +30,7 @@ _WRIST = 70.0
 # far. Diagonals are those of ellipses.
 _LEG = ((0.0, 110.0), (45.0, 59.0), (90.0, 45.0), (135.0, 31.0), (180.0, 25.0))
 _ARM = ((0.0, 120.0), (45.0, 120.0), (90.0, 120.0), (135.0, 76.0), (180.0, 60.0))
+_MOST_WAYS = len(_ARM) + 1
 # Arms that are farther from hanging at rest are let down, too, degrees.
 _RAISED = 30.0
 # Poses are no farther apart than this, and a way has no turn that is smaller, degrees.
@@ -78,6 +80,19 @@ class FoldingJoint:
 
 
 @dataclass(frozen=True)
+class JointsTogether:
+    """Joints that may bend at the same time, each on one of its ways.
+
+    Attributes:
+        bones: behind them, two to four.
+        ways: of each.
+    """
+
+    bones: tuple[int, ...]
+    ways: tuple[FoldWay, ...]
+
+
+@dataclass(frozen=True)
 class KnownMotion:
     """What a rig shows of the motion of its bones, by their indices.
 
@@ -99,10 +114,13 @@ class FoundJoints:
     Attributes:
         joints: that can be solved.
         left_out: the reason why another one cannot, by its bone.
+        together: those of the joints whose skin may meet when they bend together, fewer of them
+            first.
     """
 
     joints: tuple[FoldingJoint, ...]
     left_out: dict[int, str]
+    together: tuple[JointsTogether, ...]
 
 
 def folding_joints(
@@ -131,13 +149,26 @@ def folding_joints(
             joints.append(FoldingJoint(bone, hinge, ways))
         else:
             left_out[bone] = NO_DIRECTION.format(bone=name)
-    return FoundJoints(tuple(joints), left_out)
+    return FoundJoints(tuple(joints), left_out, tuple(limbs.together(joints)))
 
 
 def way_matrices(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Float64s:
     """D of all bones where one is turned on a way, shape (B, 4, 4), armature space."""
+    return posed_matrices(skin.skeleton, {bone: _turn(skin, bone, way, degrees)})
+
+
+def together_matrices(
+    skin: SkinAtRest, joints: JointsTogether, degrees: Sequence[float]
+) -> Float64s:
+    """The same where joints are turned together, each by its own angle."""
+    each = zip(joints.bones, joints.ways, degrees, strict=True)
+    turns = {bone: _turn(skin, bone, way, angle) for bone, way, angle in each}
+    return posed_matrices(skin.skeleton, turns)
+
+
+def _turn(skin: SkinAtRest, bone: int, way: FoldWay, degrees: float) -> Quaternion:
     x, y, z = (skin.skeleton.rest[bone, :3, :3].T @ np.array(way.axis)).tolist()
-    return posed_matrices(skin.skeleton, {bone: twist(degrees, (x, y, z))})
+    return twist(degrees, (x, y, z))
 
 
 def mirrored_way(way: FoldWay) -> FoldWay:
@@ -175,9 +206,12 @@ class _Limbs:
         self._before: dict[int, Float64s] = {}
         self._behind: dict[int, Float64s] = {}
         self._digit_of: dict[int, list[int]] = {}
+        # The first bone, the hinge and the end of each limb, and the bones of each digit.
+        self._chains, self._rows = list[tuple[int, int, int]](), list[list[int]]()
         self._feet: list[int] = []
         if all(len(each) == 1 for each in self.children.values()) and self._roots == 1:
             self.ends = dict.fromkeys(self._own, _ELBOW)
+            self._rows = [self._own]
             return
         self._firsts = self._first_bones()
         for first in self._firsts:
@@ -241,6 +275,7 @@ class _Limbs:
         middle = 1 + int(np.abs(along[:-1] - 0.5 * along[-1]).argmin())
         hinge, end, is_leg = chain[middle], chain[-1], self._is_leg(first)
         self.swinging[first], self.ends[first] = is_leg, 0.0
+        self._chains.append((first, hinge, end))
         self.ends[hinge] = _KNEE if is_leg else _ELBOW
         self._before[hinge] = points[middle] - points[0]
         self._behind[hinge] = points[-1] - points[middle]
@@ -258,6 +293,7 @@ class _Limbs:
                 digit.append(behind[0])
             digits.append(digit)
         digits = [found for digit in digits if (found := self._out_of_palm(digit))]
+        self._rows += digits
         for digit in digits:
             for bone in digit:
                 self.ends[bone], self._digit_of[bone] = _DIGIT, digit
@@ -282,6 +318,36 @@ class _Limbs:
     def _depth(self, first: int) -> int:
         """On how many bones of the trunk a limb hangs, one on the other."""
         return sum(1 for bone in self._above(first) if self.partners[bone] < 0)
+
+    def together(self, joints: Sequence[FoldingJoint]) -> Iterator[JointsTogether]:
+        """Those of some joints that may bend together, fewer of them first."""
+        ways = {joint.bone: joint.ways for joint in joints}
+        for bones, numbers in self._together:
+            each = list(zip(bones, numbers, strict=True))
+            if all(number < len(ways.get(bone, ())) for bone, number in each):
+                yield JointsTogether(bones, tuple(ways[bone][number] for bone, number in each))
+
+    @property
+    def _together(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Bones and which way of each: neighbours and both sides, then digits, then both legs.
+
+        The first joint of a limb with the hinge, the hinge with the hand, the first joints of both
+        sides on the same way, two neighbours of a digit; a whole digit; the first joints and the
+        hinges of both sides on their first way.
+        """
+        hinges = {first: hinge for first, hinge, _ in self._chains}
+        partners = {first: int(self.partners[first]) for first in hinges}
+        both = [(first, other) for first, other in partners.items() if first < other]
+        both = [pair for pair in both if pair[1] in hinges]
+        for first, hinge, end in self._chains:
+            yield from (((first, hinge), (number, 0)) for number in range(_MOST_WAYS))
+            yield from (((hinge, end), (0, number)) for number in range(2))
+        for pair in both:
+            yield from ((pair, (number, number)) for number in range(_MOST_WAYS))
+        yield from ((pair, (0, 0)) for digit in self._rows for pair in pairwise(digit))
+        yield from ((tuple(digit), (0, 0, 0)) for digit in self._rows if len(digit) == 3)
+        for one, other in both:
+            yield (one, other, hinges[one], hinges[other]), (0, 0, 0, 0)
 
     def hinge_ways(self, bone: int) -> tuple[FoldWay, ...]:
         """The ways of a hinge; none where nothing shows its direction."""

@@ -387,6 +387,12 @@ class SolvedShapes:
         blocks = tuple(each for each in self.blocks if acting[each.joints].all())
         return self if len(blocks) == len(self.blocks) else replace(self, blocks=blocks)
 
+    def of_joint(self, behind: int) -> SolvedShapes:
+        """The same with the shapes of one joint alone, that before this bone."""
+        blocks = (each for each in self.blocks if len(each.joints) == 1)
+        own = tuple(each for each in blocks if self.hats.behind[each.joints[0]] == behind)
+        return replace(self, blocks=own)
+
     def without(self, vertices: Booleans) -> SolvedShapes:
         """The same without some vertices; shape (n,), True for those."""
         blocks = []

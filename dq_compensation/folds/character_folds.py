@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
@@ -27,19 +27,13 @@ from ..analysis.folding_joints import (
     way_matrices,
 )
 from ..analysis.mirror_map import mirrored_bones, partners_by_position
-from ..analysis.seams import seam_points
 from ..arrays import Float64s, Indices, Int64s
-from ..core.influences import Influences
 from ..core.limb_joints import SkinAtRest
 from ..core.pose import Pose
-from ..core.skeleton import Skeleton
-from ..core.solved_shapes import SolvedShapes
-from ..core.vectors import extent, transformed_points
+from ..core.vectors import extent
 from ..errors import UserError
 from ..scene.binding.binding import Binding
 from ..scene.binding.kept_shapes import digest_of_shapes
-from ..scene.binding.layers import LayeredSkin, Layers, joined_surface
-from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.triangle_trees import SurfaceTree
 from ..scene.settings.object_settings import Settings, settings_of
@@ -47,8 +41,10 @@ from ..session.character import character_of
 from ..session.status import status_of
 from ..steps import Progress, part_of, with_progress
 from ..wording import counted, listed
+from .joined_body import JoinedBody
 from .motion import known_motion
 from .shape_editing import ShapeEditing, joints_with_shapes
+from .shared_folds import SharedFolds, SharedReport
 
 # A joint stays where one of its figures gets better by this part, and stretch is at most so many
 # times that of the base.
@@ -57,6 +53,9 @@ _BETTER, _MOST_STRETCH = 0.1, 1.15
 _ALIKE = 2e-4
 # Of ways that mirror each other: between their axes, and between their angles, degrees.
 _SAME_AXIS, _SAME_ANGLE = 1e-3, 0.1
+
+# The part of the work that is solving.
+_SOLVING = 0.95
 
 STOPPED = "Stopped. The joints that are finished keep their shapes."
 NOT_BETTER = "{bone}: solved, its skin is no better than before, so it stays as it was"
@@ -133,6 +132,8 @@ class FoldsReport:
         solved: the joints that have shapes now.
         left_out: by bone, why a joint has none.
         seconds: that it took.
+        together: the joints that have shapes of combined poses besides.
+        not_shared: why other ones have none, though their skin meets.
     """
 
     character: str
@@ -140,6 +141,8 @@ class FoldsReport:
     solved: tuple[SolvedJointReport, ...]
     left_out: dict[str, str]
     seconds: float
+    together: tuple[SharedReport, ...] = ()
+    not_shared: tuple[str, ...] = ()
 
     def sentence(self) -> str:
         """In a line."""
@@ -154,138 +157,9 @@ class FoldsReport:
 
     def details(self) -> list[str]:
         """Joint by joint."""
-        return [each.sentence() for each in self.solved] + list(self.left_out.values())
-
-
-@dataclass
-class _Mesh:
-    """A mesh of the character while its folds are solved.
-
-    Attributes:
-        start: its first vertex among those of all meshes.
-        base: what it was read as, without shapes.
-    """
-
-    editing: ShapeEditing
-    start: int
-    base: Binding
-
-    @property
-    def rows(self) -> slice:
-        """Its vertices among those of all meshes."""
-        return slice(self.start, self.start + self.base.vertex_count)
-
-
-@dataclass(frozen=True, eq=False)
-class _Body:
-    """The meshes of a character as one skin of n points: vertices at a seam are one.
-
-    Attributes:
-        point_of_vertex: shape (v,), of the vertices of all meshes.
-        vertices: shape (n,), one vertex of each point.
-        skin: of the points, as painted.
-        triangles: shape (t, 3), points; those of the skin that is solved.
-        layers: what lies on that skin and follows it; None with one mesh.
-    """
-
-    meshes: list[_Mesh]
-    skeleton: Skeleton
-    point_of_vertex: Indices
-    vertices: Indices
-    skin: SkinAtRest
-    triangles: Int64s
-    layers: Layers | None
-
-    @classmethod
-    def of(cls, objects: Sequence[Object], depsgraph: Depsgraph, *, anew: bool) -> _Body:
-        """Read meshes; UserError names those whose shapes cannot be changed.
-
-        Args:
-            anew: of `ShapeEditing.of`.
-        """
-        editings, refused = list[ShapeEditing](), list[str]()
-        for obj in objects:
-            try:
-                editings.append(ShapeEditing.of(obj, depsgraph, anew=anew))
-            except UserError as error:
-                refused.append(str(error))
-        if refused:
-            raise UserError(" ".join(refused))
-        meshes, start = list[_Mesh](), 0
-        for editing in editings:
-            meshes.append(_Mesh(editing, start, editing.binding.with_shapes(None)))
-            start += editing.binding.vertex_count
-        parts = [mesh.editing.binding.part for mesh in meshes]
-        points = seam_points([part.seam_mesh for part in parts])
-        vertices = np.unique(points, return_index=True)[1]
-        painted = Influences.joined([part.painted for part in parts]).at(vertices)
-        first = editings[0]
-        binding, settings = first.binding, first.settings
-        positions = np.concatenate([part.positions for part in parts])[vertices]
-        skin = SkinAtRest(
-            positions,
-            painted,
-            binding.skeleton,
-            settings.limb_axis,
-            sides=binding.bone_sides,
-            kinds=binding.kinds_of(settings.bone_kinds),
-        )
-        triangles = np.concatenate(
-            [points[part.triangles + mesh.start] for part, mesh in zip(parts, meshes, strict=True)]
-        )
-        layers = None
-        if len(parts) > 1:
-            surface = joined_surface([part.seam_mesh for part in parts])
-            influences = Influences.joined([part.influences for part in parts])
-            layers = Layers.of(LayeredSkin.of(parts, surface, influences.at(surface.vertices)))
-            above = np.zeros(len(vertices), np.bool_)
-            above[layers.points] = True
-            triangles = triangles[~above[triangles].any(axis=1)]
-        of_points = points, vertices, skin, _outward(positions, triangles)
-        return cls(meshes, binding.skeleton, *of_points, layers)
-
-    def base(self, matrices: Float64s) -> Float64s:
-        """Where the base has the points in a pose of the bones, (B, 4, 4): shape (n, 3)."""
-        rows = matrices[self.skeleton.bone_of_row]
-        found = np.empty((len(self.point_of_vertex), 3))
-        for mesh in self.meshes:
-            found[mesh.rows] = _posed(mesh, Pose.from_matrices(rows, self.skeleton))
-        return found[self.vertices]
-
-    def played(
-        self, base: Float64s, matrices: Float64s, shapes: Sequence[SolvedShapes]
-    ) -> Float64s:
-        """The base with the shapes of the meshes as they act in a pose."""
-        pose = Pose.from_matrices(matrices[self.skeleton.bone_of_row], self.skeleton)
-        moved = np.zeros((len(self.point_of_vertex), 3))
-        for mesh, of_mesh in zip(self.meshes, shapes, strict=True):
-            vertices, ways = of_mesh.displacements(pose)
-            moved[mesh.start + vertices] = ways
-        return base + moved[self.vertices]
-
-    def everywhere(self, points: Indices, offsets: Float64s) -> Float64s:
-        """Offsets (m, 3) of points on all points, those that lie on them too: shape (n, 3)."""
-        found = np.zeros((len(self.vertices), 3))
-        found[points] = offsets
-        if self.layers is not None:
-            above, layers = self.layers.points, self.layers
-            lies = layers.meshes >= 0
-            carried = (found[layers.corners] * layers.shares[:, :, None]).sum(axis=1)
-            found[above[lies]] = carried[lies]
-        return found
-
-
-def _posed(mesh: _Mesh, pose: Pose) -> Float64s:
-    """The base of a mesh in a pose, armature space."""
-    deformer = PosedDeformer(mesh.base, mesh.editing.settings, pose, mesh.base.object_to_armature)
-    return transformed_points(mesh.base.object_to_armature, deformer(mesh.base.rest))
-
-
-def _outward(positions: Float64s, triangles: Int64s) -> Int64s:
-    """Triangles that face outward: all turned round where they enclose less than nothing."""
-    a, b, c = (positions - positions.mean(axis=0))[triangles].swapaxes(0, 1)
-    volume = float((a * np.cross(b, c)).sum())
-    return triangles if volume >= 0.0 else np.ascontiguousarray(triangles[:, ::-1])
+        reports = [*self.solved, *self.together]
+        found = [each.sentence() for each in reports]
+        return found + [*self.left_out.values(), *self.not_shared]
 
 
 def solve_character_folds(
@@ -315,7 +189,9 @@ def solve_character_folds(
         work.keep()
     left_out = {work.name(bone): reason for bone, reason in work.left_out.items()}
     names = rig_of(obj).name, tuple(mesh.editing.obj.name_full for mesh in work.body.meshes)
-    return FoldsReport(*names, tuple(work.solved), left_out, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    combined = tuple(work.together), tuple(work.not_shared)
+    return FoldsReport(*names, tuple(work.solved), left_out, seconds, *combined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,12 +232,14 @@ class _Work:
         solved: reports of those that are finished.
         left_out: reasons, by bone.
         partners: shape (B,), the bone of the other side of each, or -1.
+        together, not_shared: of joints that bend together.
     """
 
-    def __init__(self, body: _Body, found: FoundJoints) -> None:
+    def __init__(self, body: JoinedBody, found: FoundJoints) -> None:
         self.body, self._found = body, found
         self.solved = list[SolvedJointReport]()
         self.left_out = dict(found.left_out)
+        self.together, self.not_shared = list[SharedReport](), list[str]()
         # Of the joint that was solved last: that of the other side comes next.
         self._last: tuple[int, list[_SolvedWay]] | None = None
         self._last_figures: tuple[FoldFigures, FoldFigures]
@@ -379,7 +257,7 @@ class _Work:
             bones = sorted(known if bones is None else known.intersection(bones))
             if not bones:
                 raise UserError(f"{obj.name} has no solved shapes to solve again.")
-        body = _Body.of(objects, depsgraph, anew=again)
+        body = JoinedBody.of(objects, depsgraph, anew=again)
         names = body.skeleton.names
         if unknown := sorted(set(bones or ()).difference(names)):
             raise UserError(f"{rig_of(obj).name} has no bone {listed(unknown)}.")
@@ -405,7 +283,7 @@ class _Work:
         """Solve all joints, one after the other."""
         joints = self.in_pairs()
         sizes = [sum(len(way.degrees) for way in joint.ways) for joint in joints]
-        lengths = np.array(sizes) / sum(sizes)
+        lengths = _SOLVING * np.array(sizes) / sum(sizes)
         starts = np.cumsum(lengths) - lengths
         each = zip(joints, starts.tolist(), lengths.tolist(), strict=True)
         for joint, start, length in each:
@@ -416,6 +294,35 @@ class _Work:
                 yield from with_progress(steps, doing, start, length, stoppable=stoppable)
             except UserError as error:
                 self.left_out[joint.bone] = str(error).rstrip(".")
+        yield from self._share()
+
+    def _share(self) -> Generator[Progress, None, None]:
+        """Let joints share what they move when they bend together, where skin would cross."""
+        reports = {each.bone: each for each in self.solved}
+        names = self.body.skeleton.names
+        joints = [
+            each
+            for each in self._found.together
+            if all(names[bone] in reports for bone in each.bones)
+        ]
+        fine = set[frozenset[str]]()
+        for number, each in enumerate(joints):
+            shared = SharedFolds(self.body, each)
+            others = frozenset(reports[name].mirrored for name in shared.names)
+            if others in fine:
+                continue
+            start, length = number / len(joints), (1.0 - _SOLVING) / len(joints)
+            doing = f"Bend {listed(shared.names, 4)} together"
+            steps = with_progress(
+                shared.run(), doing, _SOLVING + start * (1.0 - _SOLVING), length, stoppable=False
+            )
+            found = yield from steps
+            if found is None:
+                fine.add(frozenset(shared.names))
+            elif isinstance(found, str):
+                self.not_shared.append(found)
+            else:
+                self.together.append(found)
 
     def in_pairs(self) -> list[FoldingJoint]:
         """The joints, each followed by that of the other side."""
@@ -448,7 +355,7 @@ class _Work:
                 part = 0.95 / len(joint.ways)
                 found = yield from part_of(steps, number * part, part)
                 ways.append(found)
-        editings = [_copied(mesh.editing) for mesh in self.body.meshes]
+        editings = [mesh.editing.copied() for mesh in self.body.meshes]
         self._add(joint, ways, editings)
         yield 0.96
         if mirrored is None:
@@ -517,28 +424,18 @@ class _Work:
     ) -> None:
         """Give the meshes the shapes of a joint, in the place of those that it had."""
         name, points = self.name(joint.bone), self.body.point_of_vertex
-        rows = self.body.skeleton.bone_of_row
         moved = np.zeros(len(self.body.vertices), np.bool_)
         for way in ways:
             for offset in way.offsets:
                 moved |= offset.any(axis=1)
+        kind = "HINGE" if joint.hinge else "BALL"
         for mesh, editing in zip(self.body.meshes, editings, strict=True):
             editing.clear(name)
-            own = points[mesh.rows]
-            if not moved[own].any():
+            if not moved[points[mesh.rows]].any():
                 continue
-            back = np.linalg.inv(mesh.base.object_to_armature[:3, :3])
-            depsgraph = editing.depsgraph
-            evaluated = editing.obj.evaluated_get(depsgraph)
-            armature = rig_of(editing.obj).evaluated_get(depsgraph)
             for way in ways:
                 for matrices, offset in zip(way.matrices, way.offsets, strict=True):
-                    now = evaluate(
-                        mesh.base, editing.settings, evaluated, armature, matrices=matrices[rows]
-                    )
-                    wanted = now.astype(np.float64) + offset[own] @ back.T
-                    kind = "HINGE" if joint.hinge else "BALL"
-                    editing.add([name], wanted, kind, matrices[rows])
+                    self.body.add_shape(mesh, editing, [name], matrices, offset, kind=kind)
 
     def _figures(
         self, bone: int, ways: Sequence[_SolvedWay], editings: Sequence[ShapeEditing]
@@ -557,7 +454,7 @@ class _Work:
             for number, (matrices, base) in enumerate(
                 zip([*way.matrices, *between], bases, strict=True)
             ):
-                played = body.played(base, matrices, shapes)
+                played = base + body.displaced(shapes, matrices)
                 before.append(measures.of(base[region.vertices]))
                 after.append(measures.of(played[region.vertices]))
                 is_between.append(number >= len(way.matrices))
@@ -572,7 +469,7 @@ class _Poses:
     bases: list[Float64s]
 
     @classmethod
-    def of(cls, body: _Body, bone: int, way: FoldWay) -> _Poses:
+    def of(cls, body: JoinedBody, bone: int, way: FoldWay) -> _Poses:
         matrices = [way_matrices(body.skin, bone, way, each) for each in way.degrees]
         return cls(matrices, [body.base(each) for each in matrices])
 
@@ -600,12 +497,6 @@ def _solved_from(binding: Binding, settings: Settings) -> str:
     content = binding.content
     method, bones = settings.acting_method, binding.bones_at_rest
     return f"{content['vertices']} {content['weights']} {bones} {method}"
-
-
-def _copied(editing: ShapeEditing) -> ShapeEditing:
-    """The same shapes, to be changed by themselves."""
-    lists = {"names": list(editing.names), "joints": list(editing.joints)}
-    return replace(editing, **lists, blocks=list(editing.blocks))
 
 
 def _are_same(one: FoldWay, other: FoldWay) -> bool:

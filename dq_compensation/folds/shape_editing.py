@@ -233,6 +233,7 @@ class ShapeEditing:
         positions: Floats,
         kind: JointKind = "AUTO",
         matrices: Floats | None = None,
+        least: float = 0.0,
     ) -> SolvedShape:
         """Let joints show a shape in a pose; one that is there already is replaced.
 
@@ -245,6 +246,7 @@ class ShapeEditing:
             positions: shape (n, 3), object space: the wanted vertices in this pose.
             kind: of joints that have no pose yet.
             matrices: shape (R, 4, 4), D_b of the rows of a pose; by default the current pose.
+            least: shorter offsets are left out, in units of the armature.
 
         Raises:
             UserError: it cannot be added; the message says why and nothing has changed.
@@ -252,13 +254,18 @@ class ShapeEditing:
         """
         names, before = list(self.names), (list(self.joints), list(self.blocks))
         try:
-            return self._add(joints, positions, kind, matrices)
+            return self._add(joints, positions, kind, matrices, least)
         except BaseException:
             self.names, (self.joints, self.blocks) = names, before
             raise
 
     def _add(
-        self, joints: Sequence[str], positions: Floats, kind: JointKind, matrices: Floats | None
+        self,
+        joints: Sequence[str],
+        positions: Floats,
+        kind: JointKind,
+        matrices: Floats | None,
+        least: float,
     ) -> SolvedShape:
         binding, settings = self.binding, self.settings
         _require_possible(self.obj, joints, positions, binding)
@@ -279,7 +286,7 @@ class ShapeEditing:
         offsets = gains[:, None] * turned_back(turn, missing)
         lengths = np.linalg.norm(offsets, axis=1)
         size = extent(transformed_points(deformer.object_to_armature, binding.rest))
-        vertices = np.flatnonzero(lengths > _ROUNDING * size)
+        vertices = np.flatnonzero(lengths > max(_ROUNDING * size, least))
         self._add_shape(rows, poses, vertices, offsets[vertices])
         return SolvedShape(
             tuple(self._pose_of(row, pose) for row, pose in found),
@@ -287,6 +294,11 @@ class ShapeEditing:
             float(lengths.max(initial=0.0)),
             acts=_acts(self.kept, joints, self.obj),
         )
+
+    def copied(self) -> ShapeEditing:
+        """The same shapes, to be changed by themselves."""
+        lists = {"names": list(self.names), "joints": list(self.joints)}
+        return replace(self, **lists, blocks=list(self.blocks))
 
     def clear(self, bone: str) -> None:
         """Remove the joint at the head of a bone with its shapes, those that name others, too."""

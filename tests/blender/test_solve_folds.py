@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 import pytest
+from mathutils import Quaternion
 from mathutils.bvhtree import BVHTree
 from numpy.typing import NDArray
 
@@ -197,6 +198,30 @@ def test_the_joints_of_the_human_are_found_from_its_limbs(rig: Rig) -> None:
         assert steps[0] <= 45.0
 
 
+def test_the_joints_of_the_human_that_bend_together_are_found() -> None:
+    """Neighbours in limbs and digits, both sides alike, both legs; fewer joints first."""
+    new_file()
+    obj, _ = build_human("default")
+    skin = skin_of(obj)
+    found = folding_joints(skin, KnownMotion())
+    names, ways = skin.skeleton.names, {joint.bone: joint.ways for joint in found.joints}
+    sets = [tuple(names[bone] for bone in each.bones) for each in found.together]
+    for each in found.together:
+        assert all(way in ways[bone] for bone, way in zip(each.bones, each.ways, strict=True))
+    assert [len(each) for each in sets] == sorted(len(each) for each in sets)
+    assert sets.count(("upperleg01.L", "lowerleg01.L")) == len(ways[names.index("upperleg01.L")])
+    assert sets.count(("lowerarm01.R", "wrist.R")) == 2
+    assert {("upperleg01.L", "upperleg01.R"), ("finger1-2.L", "finger1-3.L")} <= set(sets)
+    assert ("finger3-1.L", "finger3-2.L", "finger3-3.L") in sets
+    assert sets[-1] == ("upperleg01.L", "upperleg01.R", "lowerleg01.L", "lowerleg01.R")
+    swaps = str.maketrans("LR", "RL")
+    assert {tuple(sorted(each)) for each in sets} == {
+        tuple(sorted(name[:-1] + name[-1].translate(swaps) for name in each)) for each in sets
+    }
+    bones = [names.index("upperleg01.L"), names.index("lowerleg01.R")]
+    assert folding_joints(skin, KnownMotion(), bones).together == ()
+
+
 def test_controls_and_halves_of_limbs_do_not_fold() -> None:
     """Rigify: bones that deform, with two for each limb; the joint is found between the halves."""
     obj, armature = new_file_with_rigify_human()
@@ -270,6 +295,35 @@ def test_joints_of_the_human_play_without_crossings(bone: str) -> None:
     assert solved.after.between <= 0.1 * solved.before.between
     assert solved.after.stretch <= 1.15 * solved.before.stretch
     assert solved.after.volume_error < solved.before.volume_error
+
+
+def test_neighbours_in_a_finger_of_the_human_share_what_both_move() -> None:
+    """Bent together they do not cross, which they do by their own shapes added."""
+    new_file()
+    obj, armature = build_human("default")
+    api.enable(obj, look="SOFT_WITH_TWIST")
+    bones = ["finger2-2.L", "finger2-3.L"]
+    at_rest = crossings(obj)
+    report = api.solve_folds(obj, bones)
+    assert isinstance(report, FoldsReport)
+    (shared,) = report.together
+    assert set(shared.bones) == set(bones)
+    base, added, played = shared.crossings
+    assert added > base
+    assert played == base == 0
+    assert shared.sentence() in report.details()
+    kept = [shape for shape in api.solved_shapes(obj) if len(shape.poses) == 2]
+    assert len(kept) == shared.poses
+    skin = skin_of(obj)
+    numbers = [skin.skeleton.names.index(name) for name in bones]
+    for joint in folding_joints(skin, KnownMotion(), numbers).joints:
+        (way,) = joint.ways
+        axis = np.array(way.axis) @ skin.skeleton.rest[joint.bone, :3, :3]
+        bone = armature.pose.bones[skin.skeleton.names[joint.bone]]
+        bone.rotation_mode = "QUATERNION"
+        bone.rotation_quaternion = Quaternion(axis, np.radians(way.degrees[-1]))
+    bpy.context.view_layer.update()
+    assert crossings(obj) == at_rest
 
 
 def test_the_other_side_gets_the_mirrored_shapes() -> None:
