@@ -9,7 +9,7 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..examples.operators import active_character
 from ..scene.binding.kept_shapes import digest_of_shapes
-from ..scene.settings.object_settings import is_enabled
+from ..scene.settings.object_settings import armature_with_settings, is_enabled, settings_of
 from ..session.character import character_of
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
@@ -46,7 +46,7 @@ def _selected_bones(context: Context) -> list[str] | None:
     return [bone.name for bone in context.selected_pose_bones or ()] or None
 
 
-def _have_shapes(meshes: Sequence[Object]) -> bool:
+def have_shapes(meshes: Sequence[Object]) -> bool:
     """Whether one of some meshes has solved shapes, whether they act or not."""
     return any(map(digest_of_shapes, meshes))
 
@@ -67,7 +67,7 @@ class _OfFolds(Refusing):
             return _NOTHING_CHOSEN
         if not is_enabled(meshes[0]):
             return f"Enable DQ Compensation for {meshes[0].name} first"
-        if cls.needs_shapes and not _have_shapes(meshes):
+        if cls.needs_shapes and not have_shapes(meshes):
             return _NOTHING_SOLVED.format(obj=meshes[0].name)
         return " ".join(filter(None, map(editing_refusal, meshes))) or None
 
@@ -137,7 +137,8 @@ def draw_folds(layout: UILayout, context: Context, obj: Object) -> None:
     meshes = [mesh.obj for mesh in character_of(obj).meshes]
     column = layout.column(align=True)
     column.operator("dqc.solve_folds", icon="MOD_MESHDEFORM")
-    if _have_shapes(meshes):
+    if have_shapes(meshes):
+        layout.prop(settings_of(armature_with_settings(obj) or obj), "use_solved_shapes")
         row = column.row(align=True)
         row.operator("dqc.solve_folds_again", icon="FILE_REFRESH")
         row.operator("dqc.remove_solved", icon="TRASH")
