@@ -151,6 +151,15 @@ def joints_with_shapes(obj: Object) -> list[str]:
     return sorted({names[kept.joints[row].behind] for row in rows}) if kept is not None else []
 
 
+def sculpted_poses(obj: Object, bones: Collection[str] | None = None) -> list[tuple[str, str]]:
+    """The example poses of bones, or of all: name and bone.
+
+    They keep what they show while the shapes below them change.
+    """
+    examples = settings_of(obj).examples
+    return [(item.name, item.bone) for item in examples if bones is None or item.bone in bones]
+
+
 def remove_shapes(obj: Object, joints: Collection[str] | None = None) -> int:
     """Remove the solved shapes of joints, also those that name other joints besides.
 
