@@ -317,12 +317,44 @@ def solve_character_folds(
     return FoldsReport(*names, tuple(work.solved), left_out, time.perf_counter() - start)
 
 
+@dataclass(frozen=True, eq=False)
+class FoldsPlan:
+    """What *Solve Folds* would solve, before it does.
+
+    Attributes:
+        skin: n points, all meshes as one.
+        triangles: shape (t, 3), points.
+        joints: each is followed by that of the other side.
+        partners: of each joint whose other side comes before it, the bone of that.
+    """
+
+    skin: SkinAtRest
+    triangles: Int64s
+    joints: list[FoldingJoint]
+    partners: dict[int, int]
+
+
+def folds_to_solve(
+    obj: Object, depsgraph: Depsgraph, bones: Sequence[str] | None = None
+) -> FoldsPlan:
+    """What `solve_character_folds` would solve; its arguments, and what it raises."""
+    work = _Work.of(obj, depsgraph, bones, again=False)
+    joints = work.in_pairs()
+    partners = {
+        after.bone: before.bone
+        for before, after in pairwise(joints)
+        if work.partners[after.bone] == before.bone
+    }
+    return FoldsPlan(work.body.skin, work.body.triangles, joints, partners)
+
+
 class _Work:
     """The joints of a character while they are solved.
 
     Attributes:
         solved: reports of those that are finished.
         left_out: reasons, by bone.
+        partners: shape (B,), the bone of the other side of each, or -1.
     """
 
     def __init__(self, body: _Body, found: FoundJoints) -> None:
@@ -332,7 +364,7 @@ class _Work:
         # Of the joint that was solved last: that of the other side comes next.
         self._last: tuple[int, list[_SolvedWay]] | None = None
         skeleton = body.skeleton
-        self._partners = mirrored_bones(skeleton.heads, skeleton.tails)
+        self.partners = mirrored_bones(skeleton.heads, skeleton.tails)
         self._points: Indices | None = None
 
     @classmethod
@@ -369,7 +401,7 @@ class _Work:
 
     def run(self) -> Generator[Progress, None, None]:
         """Solve all joints, one after the other."""
-        joints = self._in_pairs()
+        joints = self.in_pairs()
         sizes = [sum(len(way.degrees) for way in joint.ways) for joint in joints]
         lengths = np.array(sizes) / sum(sizes)
         starts = np.cumsum(lengths) - lengths
@@ -383,12 +415,12 @@ class _Work:
             except UserError as error:
                 self.left_out[joint.bone] = str(error).rstrip(".")
 
-    def _in_pairs(self) -> list[FoldingJoint]:
+    def in_pairs(self) -> list[FoldingJoint]:
         """The joints, each followed by that of the other side."""
         left = {joint.bone: joint for joint in self._found.joints}
         found = list[FoldingJoint]()
         for joint in self._found.joints:
-            for bone in (joint.bone, int(self._partners[joint.bone])):
+            for bone in (joint.bone, int(self.partners[joint.bone])):
                 if bone in left:
                     found.append(left.pop(bone))
         return found
@@ -424,7 +456,7 @@ class _Work:
             return
         for mesh, editing in zip(self.body.meshes, editings, strict=True):
             mesh.editing = editing
-        other = "" if mirrored is None else self.name(int(self._partners[joint.bone]))
+        other = "" if mirrored is None else self.name(int(self.partners[joint.bone]))
         poses, seconds = sum(len(way.matrices) for way in ways), time.perf_counter() - begin
         self.solved.append(SolvedJointReport(name, poses, before, after, seconds, other))
 
@@ -445,7 +477,7 @@ class _Work:
 
     def _mirrored(self, joint: FoldingJoint) -> list[_SolvedWay] | None:
         """The ways of the other side's joint on this side; None where the sides differ."""
-        if self._last is None or self._last[0] != int(self._partners[joint.bone]):
+        if self._last is None or self._last[0] != int(self.partners[joint.bone]):
             return None
         solved = self._last[1]
         if self._points is None:

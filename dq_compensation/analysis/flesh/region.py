@@ -15,6 +15,7 @@ import numpy as np
 from ...arrays import Booleans, Float64s, Floats, Indices, Int32s, Int64s, Integers
 from ...core.limb_joints import LimbJoints, SkinAtRest
 from ...core.skeleton import Ancestry, depths
+from ...core.vectors import cross
 from ...errors import UserError
 from ..mesh_graph import islands
 
@@ -82,7 +83,7 @@ class FleshRegion:
         near[~of_limbs] = np.inf
 
         inside = triangles[(near < 1.0)[triangles].all(axis=1)]
-        labels = islands(_edges(inside), len(positions))
+        labels = islands(inside[:, [0, 1, 1, 2]].reshape(-1, 2), len(positions))
         kept = np.zeros(len(positions), np.bool_)
         for bone in found.tolist():
             kept[_parts_at(skin, inside, labels, bone)] = True
@@ -92,7 +93,7 @@ class FleshRegion:
         vertices = vertices[order]
         place = np.full(len(positions), -1)
         place[vertices] = np.arange(len(vertices))
-        whole = islands(_edges(triangles), len(positions))
+        whole = islands(triangles[:, [0, 1, 1, 2]].reshape(-1, 2), len(positions))
         same = np.isin(whole[triangles[:, 0]], np.unique(whole[vertices]))
         wide = (_relative(positions, centres, reaches) < _AROUND)[triangles].all(axis=1)
         cell = float(np.exp(np.log(reaches).mean())) / _CELLS
@@ -146,8 +147,10 @@ def _radius(skin: SkinAtRest, triangles: Int64s, bone: int) -> float:
             f"Choose a bone further down its limb"
         )
     shares = _shares_behind(skin, bone)
-    first, second = _edges(triangles).T
-    across = (shares[first] >= _HALF) != (shares[second] >= _HALF)
+    is_behind = shares >= _HALF
+    sides = is_behind[triangles]
+    first, second = _edges(triangles[sides.any(axis=1) & ~sides.all(axis=1)]).T
+    across = is_behind[first] != is_behind[second]
     first, second = first[across], second[across]
     if not len(first):
         raise UserError(
@@ -239,13 +242,16 @@ def _require_finite(positions: Float64s) -> None:
 def _with_area(positions: Float64s, triangles: Int64s) -> Int64s:
     """The triangles that have an area."""
     one, other = (positions[triangles[:, k]] - positions[triangles[:, 0]] for k in (1, 2))
-    return triangles[np.linalg.norm(np.cross(one, other), axis=1) > 0.0]
+    return triangles[(cross(one, other) != 0.0).any(axis=1)]
 
 
 def _edges(triangles: Int64s) -> Int64s:
     """The edges of triangles, shape (e, 2), each once."""
-    edges = np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)])
-    return np.unique(np.sort(edges, axis=1), axis=0)
+    ends = triangles.T
+    low, high = (each(ends, np.roll(ends, -1, axis=0)) for each in (np.minimum, np.maximum))
+    count = int(triangles.max(initial=-1)) + 1
+    keys = np.unique(low.ravel() * count + high.ravel())  # numbers are sorted faster than pairs
+    return np.stack(np.divmod(keys, max(count, 1)), axis=1)
 
 
 def _sorted(triangles: Int64s) -> Int64s:
