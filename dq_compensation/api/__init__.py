@@ -19,6 +19,7 @@ from ..bake.bake_reports import (
 )
 from ..errors import BindingError, PoseError, UserError
 from ..folds.character_folds import FoldFigures, FoldsReport, SolvedJointReport
+from ..folds.estimate import FoldsEstimate
 from ..folds.shape_editing import ShapePose, SolvedShape
 from ..pipeline.bones.bones_baking import RemovalReport
 from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
@@ -69,7 +70,13 @@ from .evaluating import (
     motion_test,
 )
 from .measuring import Bend, CharacterReport, JointQuality, LeftOut, report
-from .shapes import add_solved_shape, remove_solved_shapes, solve_folds, solved_shapes
+from .shapes import (
+    add_solved_shape,
+    estimate_folds,
+    remove_solved_shapes,
+    solve_folds,
+    solved_shapes,
+)
 
 __all__ = [
     "VERSION",
@@ -88,6 +95,7 @@ __all__ = [
     "FixError",
     "FixResult",
     "FoldFigures",
+    "FoldsEstimate",
     "FoldsReport",
     "Issue",
     "JointQuality",
@@ -123,6 +131,7 @@ __all__ = [
     "disable",
     "disable_all",
     "enable",
+    "estimate_folds",
     "evaluate",
     "evaluate_frames",
     "export_plain",

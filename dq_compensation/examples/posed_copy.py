@@ -467,9 +467,10 @@ def _applied(obj: Object, item: ExampleItem, found: Capture) -> tuple[str, bool]
 
 # The base that example poses were sculpted on, and their way to another one.
 #
-# An example is an offset at rest: on another base, with softer weights, or with other solved shapes
-# below it, the same offset makes another shape. So each example knows the base that its shape was made on, and its shape can be
-# taken over: the offsets become those that show it on the present base.
+# An example is an offset at rest: on another base, with softer weights, or with or without solved
+# shapes below it, the same offset makes another shape. So each example knows the base that its
+# shape was made on, and its shape can be taken over: the offsets become those that show it on the
+# present base.
 
 
 def other_bases(obj: Object) -> dict[int, str]:

@@ -449,6 +449,9 @@ def solve_folds(step: Step) -> Wait:
     window.area.spaces.active.overlay.show_overlays = False
     before, shown = (yield from step.look("Before")), step.positions()
     yield from window.press("dqc.solve_folds")
+    yield from window.wait(60)
+    yield from step.look("Estimate")
+    yield from window.confirm()
     yield from window.wait_until(
         lambda: step.settings.solved_shapes is not None, "Nothing has been solved."
     )
