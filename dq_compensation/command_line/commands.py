@@ -351,7 +351,7 @@ def _estimated(run: Run, objects: list[Object]) -> list[ObjectFacts]:
     facts = list[ObjectFacts]()
     for character in characters_of(objects):
         obj = character.meshes[0].obj
-        estimate = api.estimate_folds(obj, run.arguments.bones or None)
+        estimate: Any = api.estimate_folds(obj, run.arguments.bones or None)
         run.console.say(f"{obj.name_full}: {estimate.sentence()}")
         facts.append({"name": obj.name_full, "estimate": asdict(estimate)})
     return facts

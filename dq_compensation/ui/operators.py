@@ -46,7 +46,7 @@ from ..ui_shared.reporting import (
     reports_errors,
 )
 from ..wording import listed
-from .looks import DQC_OT_settings_copy
+from .looks import DQC_OT_settings_copy, has_solved_shapes
 
 NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
 
@@ -382,12 +382,13 @@ class _Compare(Refusing):
     def refusal(cls, context: Context) -> str | None:
         return None if enabled_of_characters(context) else NOTHING_ENABLED
 
+    words: ClassVar[str] = ""
+
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._key = event.type
-        show_plain(enabled_of_characters(context), preserved=self.preserved)
-        what = "Preserve Volume" if self.preserved else "Armature modifier"
+        self.show(context)
         self._label = bpy.types.SpaceView3D.draw_handler_add(
-            _draw_words, (f"Without DQ Compensation: {what}",), "WINDOW", "POST_PIXEL"
+            draw_words, (self.words,), "WINDOW", "POST_PIXEL"
         )
         _Compare.is_held = True
         tag_redraw()
@@ -396,7 +397,7 @@ class _Compare(Refusing):
 
     def modal(self, context: Context, event: Event) -> OperatorResult:
         released = event.type == self._key and event.value == "RELEASE"
-        if released or event.type in _ENDS or not compared:
+        if released or event.type in _ENDS or self.is_over():
             self.cancel(context)
             return {"FINISHED"}
         return {"PASS_THROUGH"} if event.type.startswith(_PASSED) else {"RUNNING_MODAL"}
@@ -404,13 +405,20 @@ class _Compare(Refusing):
     def cancel(self, context: Context) -> None:
         bpy.types.SpaceView3D.draw_handler_remove(self._label, "WINDOW")
         _Compare.is_held = False
-        end_comparison()
+        self.put_back()
         tag_redraw()
 
+    def show(self, context: Context) -> None:
+        """Show it."""
+        show_plain(enabled_of_characters(context), preserved=self.preserved)
 
-def _draw_words(text: str) -> None:
-    if compared:
-        draw_words(text)
+    def is_over(self) -> bool:
+        """Whether something else has put the characters back."""
+        return not compared
+
+    def put_back(self) -> None:
+        """Show the characters as they are again."""
+        end_comparison()
 
 
 class DQC_OT_compare(_Compare, Operator):
@@ -418,6 +426,7 @@ class DQC_OT_compare(_Compare, Operator):
 
     bl_idname = "dqc.compare"
     bl_label = "Compare with Armature Modifier"
+    words = "Without DQ Compensation: Armature modifier"
 
 
 class DQC_OT_compare_volume(_Compare, Operator):
@@ -426,7 +435,47 @@ the key"""
 
     bl_idname = "dqc.compare_volume"
     bl_label = "Compare with Preserve Volume"
+    words = "Without DQ Compensation: Preserve Volume"
     preserved = True
+
+
+def _with_solved_shapes(context: Context) -> list[Object]:
+    """Who has the settings of the selected characters that show solved shapes."""
+    owners = dict.fromkeys(armature_with_settings(o) or o for o in enabled_characters(context))
+    return [
+        owner
+        for owner in owners
+        if settings_of(owner).use_solved_shapes
+        and owner.library is None
+        and has_solved_shapes(owner)
+    ]
+
+
+class DQC_OT_compare_solved(_Compare, Operator):
+    """Show the selected characters without what Solve Folds has made. Hold the key"""
+
+    bl_idname = "dqc.compare_solved"
+    bl_label = "Compare without Solved Shapes"
+    words = "Without solved shapes"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if _with_solved_shapes(context) else "Select a character with solved shapes"
+
+    def show(self, context: Context) -> None:
+        self._shown = [owner.session_uid for owner in _with_solved_shapes(context)]
+        self._let_act(False)
+
+    def is_over(self) -> bool:
+        return False
+
+    def put_back(self) -> None:
+        self._let_act(True)
+
+    def _let_act(self, acting: bool) -> None:
+        for obj in bpy.data.objects:
+            if obj.session_uid in self._shown:
+                settings_of(obj).use_solved_shapes = acting
 
 
 def _hold_compare(_manager: object, _context: Context) -> None:
@@ -461,6 +510,7 @@ def _add_shortcuts() -> None:
     for operator, key, control in (
         (DQC_OT_compare, "D", False),
         (DQC_OT_compare_volume, "V", False),
+        (DQC_OT_compare_solved, "F", False),
         (DQC_OT_toggle, "D", True),
     ):
         item = keys.keymap_items.new(
@@ -510,6 +560,7 @@ CLASSES = (
     DQC_OT_toggle,
     DQC_OT_compare,
     DQC_OT_compare_volume,
+    DQC_OT_compare_solved,
     DQC_OT_switch_mesh,
     DQC_OT_own_settings,
     DQC_OT_character_settings,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -14,6 +16,7 @@ from dq_compensation.folds.operators import draw_folds
 from dq_compensation.scene.selected_characters import selected_characters
 from dq_compensation.scene.settings.addon_preferences import LOOKS
 from dq_compensation.ui.looks import copy_settings, known_looks, look_of
+from dq_compensation.ui.operators import DQC_OT_compare_solved
 from dq_compensation.ui.panels import NOTHING_SOLVED, messages
 from tests.blender.enabled_scenes import select
 from tests.blender.recorded_layout import RecordedLayout
@@ -201,3 +204,25 @@ def test_the_panel_has_the_switch_where_there_are_shapes() -> None:
     draw_folds(layout, bpy.context, obj)
     (switch,) = layout.leaves("prop")
     assert (switch.name, switch.owner) == ("use_solved_shapes", armature.name)
+
+
+def test_held_the_key_shows_the_skin_without_solved_shapes() -> None:
+    new_file()
+    obj, armature = character()
+    pose(armature, Lower=80)
+    without = evaluated_positions(obj)
+    assert not bpy.ops.dqc.compare_solved.poll()
+    add_fold(obj, armature)
+    bpy.context.view_layer.update()
+    solved = evaluated_positions(obj)
+    assert bpy.ops.dqc.compare_solved.poll()
+    held = SimpleNamespace()
+    held._let_act = partial(DQC_OT_compare_solved._let_act, held)
+    DQC_OT_compare_solved.show(held, bpy.context)
+    # The same computation on the same data.
+    np.testing.assert_array_equal(evaluated_positions(obj), without)
+    DQC_OT_compare_solved.put_back(held)
+    np.testing.assert_array_equal(evaluated_positions(obj), solved)
+    assert shown_look(armature) == "Solved"
+    choose("Soft with Twist")
+    assert not bpy.ops.dqc.compare_solved.poll()

@@ -433,7 +433,7 @@ def sculpt(step: Step) -> Wait:
 
 
 def solve_folds(step: Step) -> Wait:
-    """Click Solve Folds with the forearm selected: the bent elbow folds; Remove Solved; undo."""
+    """Solve Folds of the forearm: the bent elbow folds; switch, keys, Remove Solved; undo."""
     window = step.window
     yield from step.enable()
     yield from window.open_panel('page="by_example"')
@@ -451,7 +451,7 @@ def solve_folds(step: Step) -> Wait:
     yield from window.press("dqc.solve_folds")
     yield from window.wait(60)
     yield from step.look("Estimate")
-    yield from window.confirm()
+    yield from window.key("RET")
     yield from window.wait_until(
         lambda: step.settings.solved_shapes is not None, "Nothing has been solved."
     )
@@ -460,6 +460,17 @@ def solve_folds(step: Step) -> Wait:
     step.expect_changed(solved, before, "The elbow folds", 0.001)
     farthest = float(np.linalg.norm(step.positions() - shown, axis=1).max())
     step.expect(0.002 < farthest < 0.05, f"vertices go up to {1000.0 * farthest:.1f} mm elsewhere")
+    yield from window.press("dq_compensation.use_solved_shapes")
+    step.expect_same((yield from step.look("Solved Shapes off")), before, "Without")
+    yield from window.press("dq_compensation.use_solved_shapes")
+    step.expect_same((yield from step.look("Solved Shapes on")), solved, "With them")
+    yield from window.move(window.in_view(0.5, 0.5))
+    yield from window.event("F", "PRESS", shift=True, alt=True)
+    yield from window.wait(40)
+    step.expect_same((yield from step.look("Shift Alt F is held")), before, "Held")
+    yield from window.event("F", "RELEASE", shift=True, alt=True)
+    yield from window.wait(40)
+    step.expect_same((yield from step.look("It is let go")), solved, "Let go")
     yield from window.press("dqc.remove_solved", 0.75)
     step.expect(step.settings.solved_shapes is None, "Remove Solved removes them")
     step.expect_same((yield from step.look("Removed")), before, "Removed")

@@ -84,7 +84,7 @@ def joints_of_controls(
 
 def _changes(bone: bpy.types.PoseBone) -> list[Matrix]:
     """What an animator may do to a bone, by its locks: turn, move both ways, scale."""
-    found, may_turn = list[Matrix](), not all(bone.lock_rotation)
+    found, may_turn = list[Matrix](), not all(bone.lock_rotation[:])
     for number, axis in enumerate("XYZ"):
         if may_turn and not bone.lock_rotation[number]:
             found.append(Matrix.Rotation(_TURN, 4, axis))
@@ -104,11 +104,11 @@ def _copy_aside(
 ) -> Generator[tuple[bpy.types.Object, bpy.types.ViewLayer]]:
     """A copy of an armature object in a scene of its own, without what it plays."""
     with scene_aside(bpy.context.scene) as scene:
-        copy = rig.copy()
+        copy = cast("bpy.types.Object", rig.copy())
         try:
-            if copy.animation_data is not None:
-                copy.animation_data.action = None
-                copy.animation_data.use_nla = False
+            animation: Any = copy.animation_data
+            if animation is not None:
+                animation.action, animation.use_nla = None, False
             _look_at_copy(rig, copy)
             scene.collection.objects.link(copy)
             yield copy, scene.view_layers[0]
