@@ -20,6 +20,7 @@ from dq_compensation.folds.operators import BENDS_NOTHING, SCULPTED, selected_jo
 from dq_compensation.scene.binding.bind import bind
 from dq_compensation.scene.binding.numpy_evaluator import support_weights
 from tests.blender.enabled_scenes import select
+from tests.blender.recorded_layout import RecordedLayout
 from tests.blender.solved_scenes import DEPTH, ELBOW, WRIST, apart, fold, pose
 from tests.blender.test_controlled_joints import with_controls
 from tests.blender.test_solve_folds import limit
@@ -191,3 +192,26 @@ def test_a_selected_control_means_the_joints_that_it_bends() -> None:
     assert bpy.ops.dqc.solve_folds() == {"FINISHED"}
     assert {shape.poses[0].bone for shape in api.solved_shapes(obj)} == {WRIST}
     assert [bone.matrix_basis for bone in armature.pose.bones] == before
+
+
+def test_the_panel_says_that_shapes_are_older_and_setup_check_finds_no_overlap() -> None:
+    new_file()
+    obj, armature = build_limb()
+    limit(armature, 45)
+    api.enable(obj)
+    api.solve_folds(obj)
+    shapes = api.solved_shapes(obj)
+    assert {shape.poses[0].bone for shape in shapes} == {ELBOW, WRIST}
+    # The blocks of elbow and wrist are near each other: no supports that an artist has painted.
+    assert [issue for issue in api.check(obj) if "support" in issue.message.lower()] == []
+    assert "older" not in said_in_panel(obj)
+    obj.vertex_groups["Upper"].add(range(240, 300), 0.1, "ADD")
+    obj.data.update_tag()
+    bpy.context.view_layer.update()
+    assert "The solved shapes are older" in said_in_panel(obj)
+
+
+def said_in_panel(obj: Object) -> str:
+    layout = RecordedLayout()
+    operators.draw_folds(layout, bpy.context, obj)
+    return " ".join(leaf.text for leaf in layout.leaves("label"))

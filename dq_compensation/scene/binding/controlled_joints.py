@@ -1,4 +1,4 @@
-"""Which joints the controls of a rig bend: each is turned, moved and scaled on a copy of the rig.
+"""The joints that controls bend, a subject of its own: found by turning them on a copy of the rig.
 
 Nothing is known from names, constraints or drivers: what counts is what Blender evaluates, as the
 rig is switched now. The pose in the scene stays untouched.
