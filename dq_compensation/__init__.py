@@ -19,6 +19,7 @@ MODULE_NAMES: tuple[str, ...] = (
     ".ui_shared.reporting",
     ".ui_shared.sidebar",
     ".ui.operators",
+    ".ui.looks",
     ".ui.joints",
     ".ui.panels",
     ".setup_check.operators",

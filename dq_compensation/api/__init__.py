@@ -13,6 +13,7 @@ from ..bake.bake_reports import PoseReport, RangeReport
 from ..bake.deviations import Deviation
 from ..errors import BindingError, PoseError, UserError
 from ..folds.character_folds import FoldFigures, FoldsReport, SolvedJointReport
+from ..folds.estimate import FoldsEstimate
 from ..folds.shape_editing import ShapePose, SolvedShape
 from ..pipeline.bones.bakes_removal import RemovalReport
 from ..pipeline.bones.bones_reports import BonesReport, JointReport
@@ -65,7 +66,13 @@ from .evaluating import (
     motion_test,
 )
 from .measuring import Bend, CharacterReport, JointQuality, LeftOut, report
-from .shapes import add_solved_shape, remove_solved_shapes, solve_folds, solved_shapes
+from .shapes import (
+    add_solved_shape,
+    estimate_folds,
+    remove_solved_shapes,
+    solve_folds,
+    solved_shapes,
+)
 
 __all__ = [
     "VERSION",
@@ -84,6 +91,7 @@ __all__ = [
     "FixError",
     "FixResult",
     "FoldFigures",
+    "FoldsEstimate",
     "FoldsReport",
     "Issue",
     "JointQuality",
@@ -119,6 +127,7 @@ __all__ = [
     "disable",
     "disable_all",
     "enable",
+    "estimate_folds",
     "evaluate",
     "evaluate_frames",
     "export_plain",

@@ -117,11 +117,12 @@ class _PosedCopy:
     Attributes:
         matrices: shape (B, 4, 4); None while nothing is tested.
         failed: whether drawing has failed: the test ends.
+        shows_solved: whether solved shapes act as they are switched, or none does.
     """
 
     def __init__(self) -> None:
         self.matrices: Float64s | None = None
-        self.failed = False
+        self.failed, self.shows_solved = False, True
         self._bindings: dict[int, Binding] = {}
         self._number = 0
         self._batches: dict[int, tuple[int, Batch]] = {}
@@ -130,10 +131,15 @@ class _PosedCopy:
         """Take another pose."""
         self.matrices, self._number = matrices, self._number + 1
 
+    def switch_solved(self) -> None:
+        """Show no solved shapes from now on, or those that act again."""
+        self.shows_solved = not self.shows_solved
+        self._batches.clear()
+
     def begin(self, bindings: dict[int, Binding]) -> None:
         """Show characters, by the session_uid of their meshes."""
         self.free()
-        self._bindings, self.failed = bindings, False
+        self._bindings, self.failed, self.shows_solved = bindings, False, True
 
     def in_region(
         self, context: Context, enabled: Sequence[Object]
@@ -168,6 +174,8 @@ class _PosedCopy:
             return batch
         binding = self._bindings[uid]
         member = posed_member(obj, binding, depsgraph)
+        if not self.shows_solved:
+            member.settings = replace(member.settings, use_solved_shapes=False)
         if batch is None:
             batch = Batch(BatchKey(binding, ()), [member])
         batch.members = [member]

@@ -257,7 +257,8 @@ def _tested_meshes(context: Context) -> list[Object]:
 
 class DQC_OT_test_motion(Refusing, Operator):
     """Bend and twist the joints of the character one after the other, on a copy that is in no \
-file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; Esc or a click ends it"""
+file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; S: without solved \
+shapes, and with them; Esc or a click ends it"""
 
     bl_idname = "dqc.test_motion"
     bl_label = "Test Motion"
@@ -333,6 +334,8 @@ file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; Esc o
             self._next()
         elif event.value == "PRESS" and event.type in {"UP_ARROW", "DOWN_ARROW"}:
             self.strength += 0.1 if event.type == "UP_ARROW" else -0.1
+        elif event.value == "PRESS" and event.type == "S":
+            posed_copy.switch_solved()
         passes = event.type == "TIMER" or event.type.startswith(_PASSED)
         return {"PASS_THROUGH"} if passes else {"RUNNING_MODAL"}
 
@@ -356,9 +359,10 @@ file. Right Arrow: the next joint; Up and Down Arrow: farther or less far; Esc o
 
     def _draw_label(self) -> None:
         joint, count = self._test.joints[self._joint], len(self._test.joints)
+        solved = "" if posed_copy.shows_solved else ", without solved shapes"
         draw_words(
             f"Test Motion: {self._test.name(joint)}, {self._joint + 1} of {count}, strength "
-            f"{self.strength:.1f}"
+            f"{self.strength:.1f}{solved}"
         )
 
 

@@ -337,6 +337,28 @@ def _add_solve_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--remove", action="store_true", help="instead, remove solved shapes of them, or all"
     )
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="say how many joints and shapes, and about what time and memory; save nothing",
+    )
+
+
+def _estimated(run: Run, objects: list[Object]) -> list[ObjectFacts]:
+    facts = list[ObjectFacts]()
+    for character in characters_of(objects):
+        obj = character.meshes[0].obj
+        estimate: Any = api.estimate_folds(obj, run.arguments.bones or None)
+        run.console.say(f"{obj.name_full}: {estimate.sentence()}")
+        facts.append({"name": obj.name_full, "estimate": asdict(estimate)})
+    return facts
+
+
+def _run_solve(run: Run) -> None:
+    if run.arguments.estimate:
+        each_file(run, lambda source: _estimated(run, run.objects(source)))
+    else:
+        each_saved_file(run, _solve)
 
 
 def _solve(run: Run, objects: list[Object]) -> list[ObjectFacts]:
@@ -358,8 +380,9 @@ _SOLVE = Command(
     (
         "solve --file hero.blend --output hero_solved.blend",
         "solve --file hero.blend --bones forearm.L forearm.R --in-place",
+        "solve --file hero.blend --estimate",
     ),
-    partial(each_saved_file, work=_solve),
+    _run_solve,
     _add_solve_options,
     saves=True,
 )

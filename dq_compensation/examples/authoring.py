@@ -20,6 +20,7 @@ from ..errors import BindingError, PoseError, raise_refusal
 from ..lifecycle.following import binding_with_current_softness
 from ..scene.binding.binding import Binding
 from ..scene.binding.content import examples_refusal, softness_of
+from ..scene.binding.kept_shapes import digest_of_shapes
 from ..scene.binding.numpy_evaluator import (
     Capture,
     PosedDeformer,
@@ -98,11 +99,33 @@ def _on_chosen_bone(item: DQCompensationExamplePose, _context: Context) -> None:
             bone_settings(obj, item.bone)
 
 
-def base_now(obj: Object) -> str:
-    """The base on which shapes of examples are made now: the method, and its softness."""
+SOLVED = "SOLVED"
+"""Behind the base of an example: solved shapes of its joint act below it."""
+
+
+def base_now(obj: Object, bone: str) -> str:
+    """The base on which shapes of examples of a bone are made now.
+
+    Returns:
+        the method, its softness, and `SOLVED` where solved shapes at the head of the bone act.
+    """
     settings = settings_of(obj)
     softness = softness_of(SkinnedObject(obj)) if settings.example_base == "COMPENSATED" else 0.0
-    return f"{settings.example_base} {softness:.4f}"
+    base = f"{settings.example_base} {softness:.4f}"
+    return f"{base} {SOLVED}" if bone in _joints_that_act(obj) else base
+
+
+def _joints_that_act(obj: Object) -> set[str]:
+    """The bones at whose heads solved shapes act below examples."""
+    if not digest_of_shapes(obj) or not by_example(obj).use_solved_shapes:
+        return set()
+    # What is enabled is bound already.
+    binding = status_of(obj).binding or binding_with_current_softness(obj)
+    shapes = binding.acting_shapes(by_example(obj))
+    if shapes is None:
+        return set()
+    joints = {int(joint) for block in shapes.blocks for joint in block.joints}
+    return {binding.skeleton.names[shapes.hats.behind[joint]] for joint in joints}
 
 
 def write_support(obj: Object, bone: str, weights: Floats) -> str:
@@ -184,7 +207,7 @@ def write_example(
         target.direction = item.direction  # type: ignore[assignment]
         target.rotation = item.rotation  # type: ignore[assignment]
     with_examples.forget()
-    target.made_on = base_now(obj)
+    target.made_on = base_now(obj, item.bone)
     target.factor = item.factor
 
 
@@ -378,7 +401,7 @@ def give_shape(
     key.mute = True
     if item.key != key.name:
         item.key = key.name
-    item.made_on = base_now(obj)
+    item.made_on = base_now(obj, item.bone)
     return found
 
 

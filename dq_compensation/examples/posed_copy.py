@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import bpy
@@ -467,9 +467,10 @@ def _applied(obj: Object, item: ExampleItem, found: Capture) -> tuple[str, bool]
 
 # The base that example poses were sculpted on, and their way to another one.
 #
-# An example is an offset at rest: on another base, or with softer weights, the same offset makes
-# another shape. So each example knows the base that its shape was made on, and its shape can be
-# taken over: the offsets become those that show it on the present base.
+# An example is an offset at rest: on another base, with softer weights, or with or without solved
+# shapes below it, the same offset makes another shape. So each example knows the base that its
+# shape was made on, and its shape can be taken over: the offsets become those that show it on the
+# present base.
 
 
 def other_bases(obj: Object) -> dict[int, str]:
@@ -477,9 +478,12 @@ def other_bases(obj: Object) -> dict[int, str]:
 
     Each with its base, `authoring.base_now` then, where that is known.
     """
-    now = authoring.base_now(obj)
-    made_on = ((index, item.made_on) for index, item in enumerate(settings_of(obj).examples))
-    return {index: base for index, base in made_on if base not in {"", now}}
+    examples = enumerate(settings_of(obj).examples)
+    return {
+        index: item.made_on
+        for index, item in examples
+        if item.made_on not in {"", authoring.base_now(obj, item.bone)}
+    }
 
 
 def base_sentence(obj: Object) -> str:
@@ -488,9 +492,14 @@ def base_sentence(obj: Object) -> str:
     if not others:
         return ""
     names = listed([settings_of(obj).examples[index].name for index in others])
-    base, softness = next(iter(others.values())).split()
-    label = setting_label(obj, "example_base", base)
-    return f"{names}: sculpted on {label}, Softness {float(softness):.2f}. It looks different now."
+    index, made_on = next(iter(others.items()))
+    base, softness, *solved = made_on.split()
+    text = f"{setting_label(obj, 'example_base', base)}, Softness {float(softness):.2f}"
+    if solved:
+        text += ", with solved shapes"
+    elif authoring.base_now(obj, settings_of(obj).examples[index].bone).endswith(authoring.SOLVED):
+        text += ", without solved shapes"
+    return f"{names}: sculpted on {text}. It looks different now."
 
 
 def take_over(obj: Object) -> list[str]:
@@ -505,9 +514,9 @@ def take_over(obj: Object) -> list[str]:
     binding = binding_with_current_softness(obj)
     done = []
     for index, base in other_bases(obj).items():
-        method, softness = base.split()
+        method, softness, *_ = base.split()
         before = with_softness(obj, binding, float(softness))
-        settings = authoring.by_example(obj).with_method("SPHERICAL_JOINT_BY_EXAMPLE", method)  # type: ignore[arg-type]
+        settings = _as_sculpted(obj, base).with_method("SPHERICAL_JOINT_BY_EXAMPLE", method)  # type: ignore[arg-type]
         item = example_items(obj)[index]
         captured = _pose_of(item, binding)
         wanted = captured.deformer(before, settings)(captured.shape(before))
@@ -521,10 +530,19 @@ Shown = list[tuple[int, authoring.CapturedPose, Floats]]
 """Examples by their places, their poses, and the vertices in these, shape (n, 3), object space."""
 
 
+def _as_sculpted(obj: Object, made_on: str) -> Settings:
+    """The settings that show an example as it was sculpted: with solved shapes, or without."""
+    settings = authoring.by_example(obj)
+    if made_on.endswith(authoring.SOLVED):
+        return replace(settings, use_solved_shapes=True, shapes_left_out="")
+    return replace(settings, use_solved_shapes=False) if made_on else settings
+
+
 def shown_shapes(obj: Object) -> Shown:
     """The shapes that the examples of an object show on its base, each in its pose.
 
-    Examples without bone or key have none.
+    They are those that were sculpted, also while solved shapes are switched off or on. Examples
+    without bone or key have none.
 
     Raises:
         BindingError: the object cannot be deformed.
@@ -532,15 +550,12 @@ def shown_shapes(obj: Object) -> Shown:
     items = example_items(obj)
     if not items:
         return []
-    binding, settings, found = (
-        binding_with_current_softness(obj),
-        authoring.by_example(obj),
-        Shown(),
-    )
+    binding, found = binding_with_current_softness(obj), Shown()
+    examples = settings_of(obj).examples
     keys = binding.shape_keys.key_names if binding.shape_keys is not None else ()
     for index, item in enumerate(items):
         if item.bone in binding.skeleton.names and item.key in keys:
-            captured = _pose_of(item, binding)
+            captured, settings = _pose_of(item, binding), _as_sculpted(obj, examples[index].made_on)
             wanted = captured.deformer(binding, settings)(captured.shape(binding))
             found.append((index, captured, wanted))
     return found

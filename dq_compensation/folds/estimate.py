@@ -11,6 +11,7 @@ from ..analysis.flesh.costs import estimated_cost
 from ..analysis.flesh.region import FleshRegion
 from ..analysis.limbs import Limbs
 from ..errors import UserError
+from ..wording import counted
 from .character_folds import folds_to_solve
 
 
@@ -29,6 +30,12 @@ class FoldsEstimate:
     shapes: int
     seconds: float
     megabytes: float
+
+    def sentence(self) -> str:
+        """In a line."""
+        joints, shapes = counted(self.joints, "joint"), counted(self.shapes, "shape")
+        time = f"{self.seconds:.0f} s" if self.seconds < 90 else f"{self.seconds / 60:.0f} min"
+        return f"{joints}, {shapes}: about {time} and {self.megabytes:.0f} MB of memory."
 
 
 def estimate_folds(

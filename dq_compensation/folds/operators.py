@@ -5,29 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from bpy.types import Context, Event, Object, Operator, UILayout
+from bpy.types import Context, Event, Object, UILayout
 
+from ..errors import UserError
 from ..examples.operators import active_character
+from ..lifecycle.following import binding_with_current_softness
+from ..scene.binding.controlled_joints import joints_of_controls
 from ..scene.binding.kept_shapes import digest_of_shapes
-from ..scene.settings.object_settings import is_enabled
+from ..scene.blender.rigging import rig_of
+from ..scene.settings.object_settings import (
+    Settings,
+    armature_with_settings,
+    is_enabled,
+    settings_of,
+)
 from ..session.character import character_of
 from ..session.status import tag_redraw
 from ..ui_shared.reporting import (
+    Asks,
     OperatorResult,
     Outcome,
     Refusing,
     RunsInSteps,
     Steps,
+    draw_in_dialog,
     draw_in_one_line,
     draw_sentence,
     reports_errors,
 )
-from ..wording import counted
+from ..wording import counted, listed
 from .character_folds import STOPPED, are_old, solve_character_folds
-from .shape_editing import editing_refusal, joints_with_shapes, remove_shapes
+from .estimate import estimate_folds
+from .shape_editing import editing_refusal, joints_with_shapes, remove_shapes, sculpted_poses
 
 _NOTHING_CHOSEN = "Select a character's mesh, or the armature that deforms it"
 _NOTHING_SOLVED = "{obj} has no solved shapes"
+BENDS_NOTHING = (
+    "{names} of {rig} bend no joint as the rig is switched now. Select other controls, or bones "
+    "that move the skin."
+)
+SCULPTED = (
+    "{names} stay as you have sculpted them, on top of what is solved: in these poses the skin "
+    "looks as it does now."
+)
 
 # Of the last solve of each character, by the session_uid of its first mesh: a line, and details.
 _reports: dict[int, tuple[str, str]] = {}
@@ -41,12 +61,42 @@ def _meshes(context: Context) -> list[Object]:
     return [mesh.obj for mesh in character_of(obj).meshes]
 
 
-def _selected_bones(context: Context) -> list[str] | None:
-    """The bones that are selected in Pose Mode; None where none is."""
-    return [bone.name for bone in context.selected_pose_bones or ()] or None
+def selected_joints(context: Context, obj: Object) -> list[str] | None:
+    """The bones at whose heads the joints are that are selected in Pose Mode; None: none is.
+
+    A bone that moves skin stands for itself, a control for the joints that it bends.
+
+    Raises:
+        UserError: what is selected bends no joint of the character.
+    """
+    rig = rig_of(obj)
+    selected = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == rig]
+    if not selected:
+        return None
+    binding = binding_with_current_softness(obj, context.evaluated_depsgraph_get())
+    settings = Settings.of(obj)
+    moves = dict(zip(binding.skeleton.names, binding.skin(settings).moves.tolist(), strict=True))
+    controls = [name for name in selected if not moves.get(name, False)]
+    bent = joints_of_controls(rig, binding, settings, controls) if controls else {}
+    found = dict.fromkeys(bone for name in selected for bone in bent.get(name, [name]))
+    if not found:
+        raise UserError(BENDS_NOTHING.format(names=listed(controls), rig=rig.name))
+    return list(found)
 
 
-def _have_shapes(meshes: Sequence[Object]) -> bool:
+def _with_shapes(meshes: Sequence[Object], selected: list[str] | None) -> list[str]:
+    """The joints that have solved shapes, of those that are selected or of all."""
+    known = {bone for mesh in meshes for bone in joints_with_shapes(mesh)}
+    return sorted(known if selected is None else known.intersection(selected))
+
+
+def _about_sculpted(meshes: Sequence[Object], bones: Sequence[str] | None) -> str:
+    """What happens to the poses that were sculpted at these joints; empty where there are none."""
+    found = dict.fromkeys(f"{n} at {bone}" for m in meshes for n, bone in sculpted_poses(m, bones))
+    return SCULPTED.format(names=listed(list(found))) if found else ""
+
+
+def have_shapes(meshes: Sequence[Object]) -> bool:
     """Whether one of some meshes has solved shapes, whether they act or not."""
     return any(map(digest_of_shapes, meshes))
 
@@ -67,7 +117,7 @@ class _OfFolds(Refusing):
             return _NOTHING_CHOSEN
         if not is_enabled(meshes[0]):
             return f"Enable DQ Compensation for {meshes[0].name} first"
-        if cls.needs_shapes and not _have_shapes(meshes):
+        if cls.needs_shapes and not have_shapes(meshes):
             return _NOTHING_SOLVED.format(obj=meshes[0].name)
         return " ".join(filter(None, map(editing_refusal, meshes))) or None
 
@@ -76,10 +126,25 @@ class _Solves(_OfFolds, RunsInSteps):
     """Solves joints of the active character."""
 
     stopped = STOPPED.rstrip(".")
+    _sentences: tuple[str, ...] = ()
 
     def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self._interactive = True
-        return self.execute(context)
+        return self._ask(context)
+
+    @reports_errors
+    def _ask(self, context: Context) -> OperatorResult:
+        """Say in a dialog what it will cost, before it starts."""
+        meshes = _meshes(context)
+        bones = selected_joints(context, meshes[0])
+        bones = _with_shapes(meshes, bones) if self.needs_shapes else bones
+        cost = estimate_folds(meshes[0], context.evaluated_depsgraph_get(), bones)
+        self._sentences = cost.sentence(), _about_sculpted(meshes, bones)
+        return self.ask(context, "Solve")
+
+    def draw(self, context: Context) -> None:
+        for text in filter(None, self._sentences):
+            draw_in_dialog(self.layout, text, "INFO")
+        draw_in_dialog(self.layout, "Esc stops it; finished joints keep their shapes.", "INFO")
 
     @reports_errors
     def execute(self, context: Context) -> OperatorResult:
@@ -88,7 +153,7 @@ class _Solves(_OfFolds, RunsInSteps):
 
     @staticmethod
     def _solved(context: Context, obj: Object, *, again: bool) -> Steps:
-        depsgraph, bones = context.evaluated_depsgraph_get(), _selected_bones(context)
+        depsgraph, bones = context.evaluated_depsgraph_get(), selected_joints(context, obj)
         report = yield from solve_character_folds(obj, depsgraph, bones, again=again)
         _reports[obj.session_uid] = report.sentence(), " ".join(report.details())
         tag_redraw()
@@ -112,21 +177,42 @@ current weights, mesh, rest pose and look"""
     needs_shapes = True
 
 
-class DQC_OT_remove_solved(_OfFolds, Operator):
+class DQC_OT_remove_solved(_OfFolds, Asks):
     """Remove the solved shapes of the selected bones, or all of the character"""
 
     bl_idname = "dqc.remove_solved"
     bl_label = "Remove Solved"
     needs_shapes = True
 
+    _sculpted = ""
+
+    def invoke(self, context: Context, event: Event) -> OperatorResult:
+        return self._ask(context)
+
+    @reports_errors
+    def _ask(self, context: Context) -> OperatorResult:
+        """Say in a dialog what happens to sculpted poses, where there are any."""
+        meshes = _meshes(context)
+        self._sculpted = _about_sculpted(meshes, self._chosen(context, meshes))
+        return self.ask(context, "Remove") if self._sculpted else self.execute(context)
+
+    def draw(self, context: Context) -> None:
+        draw_in_dialog(self.layout, self._sculpted, "INFO")
+
+    @staticmethod
+    def _chosen(context: Context, meshes: Sequence[Object]) -> list[str]:
+        """The joints whose shapes go: the error of `selected_joints`, or none has any."""
+        found = _with_shapes(meshes, selected_joints(context, meshes[0]))
+        if not found:
+            raise UserError(f"{meshes[0].name} has no solved shapes at what is selected.")
+        return found
+
     @reports_errors
     def execute(self, context: Context) -> Outcome:
         meshes = _meshes(context)
-        selected, count = _selected_bones(context), 0
+        chosen, count = self._chosen(context, meshes), 0
         for mesh in meshes:
-            here = joints_with_shapes(mesh)
-            bones = None if selected is None else [bone for bone in here if bone in selected]
-            if here and bones != []:
+            if bones := [bone for bone in joints_with_shapes(mesh) if bone in chosen]:
                 count += remove_shapes(mesh, bones)
         name = cast("Object", active_character(context)).name
         return f"{name}: removed {counted(count, 'solved shape')}"
@@ -137,7 +223,8 @@ def draw_folds(layout: UILayout, context: Context, obj: Object) -> None:
     meshes = [mesh.obj for mesh in character_of(obj).meshes]
     column = layout.column(align=True)
     column.operator("dqc.solve_folds", icon="MOD_MESHDEFORM")
-    if _have_shapes(meshes):
+    if have_shapes(meshes):
+        layout.prop(settings_of(armature_with_settings(obj) or obj), "use_solved_shapes")
         row = column.row(align=True)
         row.operator("dqc.solve_folds_again", icon="FILE_REFRESH")
         row.operator("dqc.remove_solved", icon="TRASH")

@@ -43,7 +43,13 @@ from ..scene.binding.numpy_evaluator import PosedDeformer, evaluate
 from ..scene.blender.own_objects import linked_refusal
 from ..scene.blender.rigging import rig_of
 from ..scene.blender.skinned_object import SkinnedObject
-from ..scene.settings.object_settings import Settings, is_enabled, settings_of
+from ..scene.settings.object_settings import (
+    Settings,
+    armature_with_settings,
+    is_enabled,
+    settings_of,
+)
+from ..session.changes import writing_settings
 from ..wording import listed
 
 JointKind = Literal["AUTO", "HINGE", "BALL"]
@@ -85,8 +91,8 @@ class SolvedShape:
         poses: of its joints, one to four.
         vertices: how many it moves.
         largest: its longest offset, in units of the armature.
-        acts: whether none of its joints is switched off, and the method is the one on which it was
-            made.
+        acts: whether neither the shapes of the character nor one of its joints is switched off, and
+            the method is the one on which it was made.
     """
 
     poses: tuple[ShapePose, ...]
@@ -145,6 +151,15 @@ def joints_with_shapes(obj: Object) -> list[str]:
     return sorted({names[kept.joints[row].behind] for row in rows}) if kept is not None else []
 
 
+def sculpted_poses(obj: Object, bones: Collection[str] | None = None) -> list[tuple[str, str]]:
+    """The example poses of bones, or of all: name and bone.
+
+    They keep what they show while the shapes below them change.
+    """
+    examples = settings_of(obj).examples
+    return [(item.name, item.bone) for item in examples if bones is None or item.bone in bones]
+
+
 def remove_shapes(obj: Object, joints: Collection[str] | None = None) -> int:
     """Remove the solved shapes of joints, also those that name other joints besides.
 
@@ -179,7 +194,7 @@ class ShapeEditing:
 
     Attributes:
         obj, depsgraph: the mesh object, and where its pose and its shape come from.
-        settings: with all of the compensation, all joints switched on, and without example poses.
+        settings: with all of the compensation, all shapes switched on, and without example poses.
         names: of bones, by their numbers in `joints`.
         joints, blocks: as `KeptShapes` has them.
     """
@@ -206,7 +221,8 @@ class ShapeEditing:
         """
         raise_refusal(editing_refusal(obj))
         binding = binding_with_current_softness(obj, depsgraph)
-        settings = replace(Settings.of(obj), by_example=False, factor=1.0, shapes_left_out="")
+        shown = {"use_solved_shapes": True, "shapes_left_out": ""}
+        settings = replace(Settings.of(obj), by_example=False, factor=1.0, **shown)
         raise_refusal(shapes_refusal(SkinnedObject(obj)))
         kept, count = kept_shapes(obj), binding.vertex_count
         differs = kept is not None and (kept.vertex_count, kept.base) != (
@@ -404,14 +420,17 @@ class ShapeEditing:
         self.blocks.append(KeptBlock.of(joints, listed_poses, rows, found))
 
     def keep(self) -> None:
-        """Write them into the file; the object follows."""
-        _keep(self.obj, self.kept, self.names)
+        """Write them into the file, and switch solved shapes on; the object follows."""
+        _keep(self.obj, self.kept, self.names, on=True)
 
 
-def _keep(obj: Object, kept: KeptShapes, names: Sequence[str]) -> None:
+def _keep(obj: Object, kept: KeptShapes, names: Sequence[str], *, on: bool = False) -> None:
     """Write shapes without joints and bones that none of them names; the object follows.
 
     Example poses on the same base keep the shapes that they show.
+
+    Args:
+        on: let the character show solved shapes from now on.
     """
     settings = settings_of(obj)
     is_base = bool(len(settings.examples)) and settings.example_base == kept.base
@@ -434,8 +453,13 @@ def _keep(obj: Object, kept: KeptShapes, names: Sequence[str]) -> None:
         rest = kept.rest[bones]
         kept = replace(kept, rest=rest, joints=tuple(joints), blocks=tuple(blocks))
         keep_shapes(obj, kept, [names[bone] for bone in bones])
+    owner = armature_with_settings(obj) or obj
+    switches_on = on and owner.library is None and not settings_of(owner).use_solved_shapes
+    if switches_on:
+        with writing_settings():
+            settings_of(owner).use_solved_shapes = True
     if is_enabled(obj):
-        settings_changed(obj)
+        settings_changed(owner if switches_on else obj)
     keep_shown(obj, shown)
 
 
@@ -550,4 +574,5 @@ def _acts(kept: KeptShapes, bones: Sequence[str], obj: Object) -> bool:
     """Whether a shape of these joints acts on an object."""
     settings = Settings.of(obj)
     off = settings.bones_left_out("shapes_left_out")
-    return kept.base == settings.acting_method and not set(off).intersection(bones)
+    acts = settings.use_solved_shapes and kept.base == settings.acting_method
+    return acts and not set(off).intersection(bones)

@@ -383,6 +383,8 @@ class DQC_UL_joints(RowsOfItems):
             _switch(row, DQC_OT_switch_twist, item.name, found.limbs, off)
         if shaped := _with_shapes(obj):
             off = acting.bones_left_out("shapes_left_out")
+            row = row.row(align=True)
+            row.active = acting.use_solved_shapes
             _switch(row, DQC_OT_switch_shapes, item.name, shaped, off)
 
     def filter_items(  # type: ignore[override] - Blender takes lists, which the stubs do not know

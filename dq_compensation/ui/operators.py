@@ -1,11 +1,8 @@
-"""Enable, disable, refresh and compare, on everything that is selected; looks and shortcuts."""
+"""Enable, disable, refresh and compare, on everything that is selected; shortcuts."""
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Literal, cast
 
 import bpy
 import rna_keymap_ui
@@ -27,22 +24,17 @@ from ..scene.blender.rigging import telling_name
 from ..scene.blender.skinned_object import SkinnedObject
 from ..scene.selected_characters import (
     NOTHING_SELECTED,
-    SelectedCharacter,
     enabled_of_characters,
     meshes_of_characters,
     selected_characters,
 )
 from ..scene.settings.object_settings import (
-    BONE_SETTINGS,
-    CHARACTER_CHOICES,
-    GROUP_SETTINGS,
     armature_with_settings,
     has_settings,
     is_enabled,
     settings_of,
 )
 from ..scene.stack import find_rig
-from ..session.changes import writing_settings
 from ..session.known_objects import enabled_objects
 from ..session.status import NOTES, compared, status_of, tag_redraw
 from ..ui_shared.reporting import (
@@ -54,6 +46,7 @@ from ..ui_shared.reporting import (
     reports_errors,
 )
 from ..wording import listed
+from .looks import DQC_OT_settings_copy, has_solved_shapes
 
 NOTHING_ENABLED = "Select a character that DQ Compensation deforms"
 
@@ -321,287 +314,6 @@ class DQC_OT_character_settings(_OfActiveMesh, Operator):
         return {"FINISHED"}
 
 
-# Gives the settings of a character to others: copies to what is selected, and looks.
-
-
-if TYPE_CHECKING:
-
-    class AddPresetBase(Operator):
-        """Blender's own base of presets; the stubs lack its types."""
-
-else:
-    from bl_operators.presets import AddPresetBase
-
-_SHARED = tuple(name for name in CHARACTER_CHOICES if name not in ("display", *GROUP_SETTINGS))
-# Presets are for any character: they name no bones.
-_OF_PRESETS = tuple(name for name in _SHARED if name not in BONE_SETTINGS)
-_PRESETS = "dq_compensation"
-# The folder that holds the folder `presets`, in which Blender looks for the shipped presets.
-_SHIPPED = str(Path(__file__).parents[2])
-
-
-def _source_and_others(
-    context: Context,
-) -> tuple[SelectedCharacter | None, list[SelectedCharacter]]:
-    """The character of the active object, whose settings are copied, and those that get them.
-
-    The character of the active object comes first.
-    """
-    found = selected_characters(context)
-    return (found[0] if found and context.active_object is not None else None), found[1:]
-
-
-def _changeable(characters: list[SelectedCharacter]) -> list[Object]:
-    """The objects in this file that have the settings of characters."""
-    return [
-        obj for each in characters for obj in each.owners if enabling.linked_refusal(obj) is None
-    ]
-
-
-def _owners_refusal(characters: list[SelectedCharacter]) -> str | None:
-    """Why the settings of none of these characters can be changed, or None."""
-    reasons = [enabling.linked_refusal(obj) for each in characters for obj in each.owners]
-    return next(iter(reasons), NOTHING_SELECTED) if all(reasons) else None
-
-
-class DQC_OT_settings_copy(Refusing, Operator):
-    """Give the method and all its settings of the active character to the other selected ones. It \
-enables nothing"""
-
-    bl_idname = "dqc.settings_copy"
-    bl_label = "Copy Settings to Selected"
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        source, others = _source_and_others(context)
-        if source is None or not others:
-            return "Select other characters, and then the one whose settings they get"
-        return _owners_refusal(others)
-
-    def execute(self, context: Context) -> OperatorResult:
-        source, others = _source_and_others(context)
-        assert source is not None
-        given = source.shown(context.active_object)
-        done = [each for each in others if _changeable([each])]
-        missing: list[str] = []
-        for character in done:
-            for obj in _changeable([character]):
-                copy_settings(given, obj)
-            if len(source.meshes) == len(character.meshes) == 1:
-                missing += copy_groups(source.meshes[0], character.meshes[0])
-        owners = [obj for each in others for obj in each.owners]
-        missing += [reason for obj in owners if (reason := enabling.linked_refusal(obj))]
-        text = f"{listed([each.name for each in done])} got the settings of {source.name}."
-        self.report({"WARNING" if missing else "INFO"}, " ".join((text, *missing)))
-        return {"FINISHED"}
-
-
-def copy_settings(source: Object, target: Object) -> None:
-    """Give the settings of a mesh or a character, or those that come with *Enable*, to another.
-
-    Args:
-        source, target: a mesh object, or the armature object of a character.
-    """
-    given: Any = settings_of(source)
-    settings: Any = settings_of(target)
-    coming = enabling.coming_settings(source) if source.type == "MESH" else {}
-    with writing_settings():
-        for name in _SHARED:
-            setattr(settings, name, coming.get(name, getattr(given, name)))
-    enabling.settings_changed(target)
-
-
-def copy_groups(source: Object, target: Object) -> list[str]:
-    """Let the settings of a mesh name the same vertex groups as those of another one.
-
-    Returns:
-        a sentence for each vertex group that it does not have: it keeps its own.
-    """
-    if enabling.linked_refusal(target) is not None:
-        return []
-    given: Any = settings_of(source)
-    missing = []
-    with writing_settings():
-        for name in GROUP_SETTINGS:
-            group = getattr(given, name)
-            if not group or group in target.vertex_groups:
-                setattr(settings_of(target), name, group)
-            else:
-                missing.append(f"{target.name} has no vertex group {group}.")
-    enabling.settings_changed(target)
-    return missing
-
-
-class Look(NamedTuple):
-    """A preset: its name, its file, and the settings that it gives, by their names."""
-
-    name: str
-    path: str
-    values: dict[str, Any]
-
-    @property
-    def is_shipped(self) -> bool:
-        """Whether it came with the add-on."""
-        return Path(self.path).is_relative_to(_SHIPPED)
-
-
-@cache
-def known_looks() -> tuple[Look, ...]:
-    """The presets of the add-on and the user's own, by name, as the folders had them last.
-
-    `known_looks.cache_clear` looks again.
-    """
-    folders = bpy.utils.preset_paths(_PRESETS)
-    paths = [path for folder in folders for path in Path(folder).glob("*.py")]
-    looks = (Look(_name_of(str(path)), str(path), _values_in(path)) for path in paths)
-    return tuple(sorted(looks, key=lambda look: look.name.lower()))
-
-
-def _name_of(path: str) -> str:
-    return bpy.path.display_name(Path(path).name, title_case=False)
-
-
-def _values_in(path: Path) -> dict[str, Any]:
-    """The settings that a preset gives; empty where it does more than that."""
-    values = {}
-    try:
-        for line in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(line, ast.Assign) and isinstance(
-                target := line.targets[0], ast.Attribute
-            ):
-                values[target.attr] = ast.literal_eval(line.value)
-    except (OSError, SyntaxError, ValueError):
-        return {}
-    return values
-
-
-# Floats of a file and of Blender: 32 bits of values from 0 to 1.
-_SAME_VALUE = 1e-6
-
-
-def look_of(owner: Object) -> Look | None:
-    """The look whose values an object has, of several the most or chosen last; None: its own."""
-    settings = settings_of(owner)
-
-    def has(name: str, value: Any) -> bool:
-        present = getattr(settings, name, None)
-        if isinstance(value, float) and isinstance(present, float):
-            return abs(present - value) < _SAME_VALUE
-        return present == value
-
-    fitting = (
-        look
-        for look in known_looks()
-        if look.values and all(has(name, value) for name, value in look.values.items())
-    )
-    chosen = DQC_OT_preset_apply.last_chosen
-    return max(fitting, key=lambda look: (len(look.values), look.name == chosen), default=None)
-
-
-class DQC_OT_preset_apply(Refusing, Operator):
-    """Give this look to the active character: the method and its settings. Hold Alt to give it to \
-all selected characters"""
-
-    bl_idname = "dqc.preset_apply"
-    bl_label = "Choose Look"
-    last_chosen: ClassVar[str] = ""
-
-    filepath: StringProperty(
-        name="File Path",
-        description="The file with the look",
-        subtype="FILE_PATH",
-        options={"SKIP_SAVE"},
-    )
-    active_only: BoolProperty(
-        name="Active Only",
-        description="Give it to the active character alone, not to all that are selected",
-        options={"SKIP_SAVE"},
-    )
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        return _owners_refusal(selected_characters(context))
-
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        self.active_only = not event.alt
-        return self.execute(context)
-
-    @reports_errors
-    def execute(self, context: Context) -> OperatorResult:
-        if not Path(self.filepath).is_file():
-            raise UserError(
-                f"There is no look {Path(self.filepath).stem}. Choose one in the panel."
-            )
-        characters = selected_characters(context)[: 1 if self.active_only else None]
-        owners = _changeable(characters)
-        raise_refusal(None if owners else _owners_refusal(characters))
-        with writing_settings():
-            for obj in owners:
-                with context.temp_override(object=obj):
-                    bpy.utils.execfile(self.filepath)
-        enabling.settings_changed(*owners)
-        DQC_OT_preset_apply.last_chosen = _name_of(self.filepath)
-        return {"FINISHED"}
-
-
-class DQC_MT_presets(Menu):
-    """The looks: presets that come with the add-on, and your own."""
-
-    bl_label = "Look"
-
-    def draw(self, context: Context | None) -> None:
-        """List the looks that the folders have now."""
-        known_looks.cache_clear()
-        for look in known_looks():
-            button: Any = self.layout.operator(DQC_OT_preset_apply.bl_idname, text=look.name)
-            button.filepath = look.path
-
-
-class DQC_OT_preset_add(Refusing, AddPresetBase, Operator):
-    """Keep the method and its settings as a look, without vertex groups and bones; or remove one"""
-
-    bl_idname = "dqc.preset_add"
-    bl_label = "Add Look"
-    bl_options = {"REGISTER", "INTERNAL"}
-    preset_menu = "DQC_MT_presets"
-    preset_subdir = _PRESETS
-    preset_defines = ("settings = bpy.context.object.dq_compensation",)
-    preset_values = tuple(f"settings.{name}" for name in _OF_PRESETS)
-
-    @classmethod
-    def refusal(cls, context: Context) -> str | None:
-        return None if selected_characters(context) else NOTHING_SELECTED
-
-    @classmethod
-    def description(cls, context: Context, properties: Any) -> str:
-        """What the button does."""
-        if properties.remove_name or properties.remove_active:
-            look = f"the look {properties.name}" if properties.name else "a look of your own"
-            return f"Remove {look}. Looks of the add-on stay, and characters keep theirs"
-        return cls.__doc__ or ""
-
-    def invoke(self, context: Context, event: Event) -> OperatorResult:
-        chosen = cast("Any", self)
-        if not chosen.remove_name:
-            return super().invoke(context, event)
-        title = f"Remove the look {chosen.name}?"  # Ctrl Z does not bring the file back
-        return context.window_manager.invoke_confirm(self, event, title=title)
-
-    def execute(self, context: Context) -> OperatorResult:
-        shipped = {look.name for look in known_looks() if look.is_shipped}
-        chosen = cast("Any", self)
-        if chosen.remove_name and chosen.name in shipped:
-            self.report({"WARNING"}, f"{chosen.name} comes with the add-on and stays")
-            return {"CANCELLED"}
-        shown = selected_characters(context)[0].shown(context.active_object)
-        with context.temp_override(object=shown):
-            result = super().execute(context)
-        known_looks.cache_clear()
-        if not chosen.remove_name:
-            DQC_OT_preset_apply.last_chosen = _name_of(f"{chosen.as_filename(chosen.name)}.py")
-        return result
-
-
 class VIEW3D_MT_dq_compensation(Menu):
     """The add-on in the menus Object and Pose."""
 
@@ -670,12 +382,13 @@ class _Compare(Refusing):
     def refusal(cls, context: Context) -> str | None:
         return None if enabled_of_characters(context) else NOTHING_ENABLED
 
+    words: ClassVar[str] = ""
+
     def invoke(self, context: Context, event: Event) -> OperatorResult:
         self._key = event.type
-        show_plain(enabled_of_characters(context), preserved=self.preserved)
-        what = "Preserve Volume" if self.preserved else "Armature modifier"
+        self.show(context)
         self._label = bpy.types.SpaceView3D.draw_handler_add(
-            _draw_words, (f"Without DQ Compensation: {what}",), "WINDOW", "POST_PIXEL"
+            draw_words, (self.words,), "WINDOW", "POST_PIXEL"
         )
         _Compare.is_held = True
         tag_redraw()
@@ -684,7 +397,7 @@ class _Compare(Refusing):
 
     def modal(self, context: Context, event: Event) -> OperatorResult:
         released = event.type == self._key and event.value == "RELEASE"
-        if released or event.type in _ENDS or not compared:
+        if released or event.type in _ENDS or self.is_over():
             self.cancel(context)
             return {"FINISHED"}
         return {"PASS_THROUGH"} if event.type.startswith(_PASSED) else {"RUNNING_MODAL"}
@@ -692,13 +405,20 @@ class _Compare(Refusing):
     def cancel(self, context: Context) -> None:
         bpy.types.SpaceView3D.draw_handler_remove(self._label, "WINDOW")
         _Compare.is_held = False
-        end_comparison()
+        self.put_back()
         tag_redraw()
 
+    def show(self, context: Context) -> None:
+        """Show it."""
+        show_plain(enabled_of_characters(context), preserved=self.preserved)
 
-def _draw_words(text: str) -> None:
-    if compared:
-        draw_words(text)
+    def is_over(self) -> bool:
+        """Whether something else has put the characters back."""
+        return not compared
+
+    def put_back(self) -> None:
+        """Show the characters as they are again."""
+        end_comparison()
 
 
 class DQC_OT_compare(_Compare, Operator):
@@ -706,6 +426,7 @@ class DQC_OT_compare(_Compare, Operator):
 
     bl_idname = "dqc.compare"
     bl_label = "Compare with Armature Modifier"
+    words = "Without DQ Compensation: Armature modifier"
 
 
 class DQC_OT_compare_volume(_Compare, Operator):
@@ -714,7 +435,47 @@ the key"""
 
     bl_idname = "dqc.compare_volume"
     bl_label = "Compare with Preserve Volume"
+    words = "Without DQ Compensation: Preserve Volume"
     preserved = True
+
+
+def _with_solved_shapes(context: Context) -> list[Object]:
+    """Who has the settings of the selected characters that show solved shapes."""
+    owners = dict.fromkeys(armature_with_settings(o) or o for o in enabled_characters(context))
+    return [
+        owner
+        for owner in owners
+        if settings_of(owner).use_solved_shapes
+        and owner.library is None
+        and has_solved_shapes(owner)
+    ]
+
+
+class DQC_OT_compare_solved(_Compare, Operator):
+    """Show the selected characters without what Solve Folds has made. Hold the key"""
+
+    bl_idname = "dqc.compare_solved"
+    bl_label = "Compare without Solved Shapes"
+    words = "Without solved shapes"
+
+    @classmethod
+    def refusal(cls, context: Context) -> str | None:
+        return None if _with_solved_shapes(context) else "Select a character with solved shapes"
+
+    def show(self, context: Context) -> None:
+        self._shown = [owner.session_uid for owner in _with_solved_shapes(context)]
+        self._let_act(False)
+
+    def is_over(self) -> bool:
+        return False
+
+    def put_back(self) -> None:
+        self._let_act(True)
+
+    def _let_act(self, acting: bool) -> None:
+        for obj in bpy.data.objects:
+            if obj.session_uid in self._shown:
+                settings_of(obj).use_solved_shapes = acting
 
 
 def _hold_compare(_manager: object, _context: Context) -> None:
@@ -749,6 +510,7 @@ def _add_shortcuts() -> None:
     for operator, key, control in (
         (DQC_OT_compare, "D", False),
         (DQC_OT_compare_volume, "V", False),
+        (DQC_OT_compare_solved, "F", False),
         (DQC_OT_toggle, "D", True),
     ):
         item = keys.keymap_items.new(
@@ -767,7 +529,7 @@ def _remove_shortcuts() -> None:
 
 
 def register() -> None:
-    """Add the entries to Blender's menus, the presets that come with the add-on, and shortcuts."""
+    """Add the entries to Blender's menus, and shortcuts."""
     # It keeps nothing: a button of it is pressed in while characters are compared.
     bpy.types.WindowManager.dqc_compare = BoolProperty(  # type: ignore[attr-defined]
         name="Compare",
@@ -777,17 +539,15 @@ def register() -> None:
         set=lambda _manager, _value: None,
         update=_hold_compare,
     )
-    bpy.utils.register_preset_path(_SHIPPED)
     for menu in _MENUS:
         menu.append(_draw_menu)
     _add_shortcuts()
 
 
 def unregister() -> None:
-    """Take the entries, the presets and the shortcuts away."""
+    """Take the entries and the shortcuts away."""
     _remove_shortcuts()
     del bpy.types.WindowManager.dqc_compare  # type: ignore[attr-defined]
-    bpy.utils.unregister_preset_path(_SHIPPED)
     for menu in _MENUS:
         menu.remove(_draw_menu)
 
@@ -800,12 +560,9 @@ CLASSES = (
     DQC_OT_toggle,
     DQC_OT_compare,
     DQC_OT_compare_volume,
+    DQC_OT_compare_solved,
     DQC_OT_switch_mesh,
     DQC_OT_own_settings,
     DQC_OT_character_settings,
-    DQC_OT_settings_copy,
-    DQC_OT_preset_apply,
-    DQC_MT_presets,
-    DQC_OT_preset_add,
     VIEW3D_MT_dq_compensation,
 )

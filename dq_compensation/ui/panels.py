@@ -10,6 +10,7 @@ from bpy.types import Context, Event, Object, Operator, UILayout
 
 from ..bake.panel import BakePanel
 from ..examples.panel import ExamplePanel
+from ..folds.operators import DQC_OT_solve_folds
 from ..lifecycle import enabling
 from ..painting.compensation_weights import PAINTED_GROUPS
 from ..painting.panel import PaintPanel, draw_group
@@ -36,15 +37,18 @@ from ..ui_shared.sidebar import SidebarPanel, SubPanel, own_panels
 from ..viewport.see_through import display_hints
 from ..wording import listed
 from .joints import JointsPanel
-from .operators import (
+from .looks import (
     DQC_MT_presets,
+    DQC_OT_preset_add,
+    DQC_OT_settings_copy,
+    has_solved_shapes,
+    look_of,
+)
+from .operators import (
     DQC_OT_character_settings,
     DQC_OT_own_settings,
-    DQC_OT_preset_add,
     DQC_OT_refresh,
-    DQC_OT_settings_copy,
     DQC_OT_switch_mesh,
-    look_of,
 )
 
 if TYPE_CHECKING:
@@ -261,11 +265,13 @@ class Message(NamedTuple):
 
     Attributes:
         fix: the operator that repairs it; empty without one.
+        button: the text of its button.
     """
 
     text: str
     icon: IconItems = "INFO"
     fix: str = ""
+    button: str = "Fix"
 
 
 def messages(context: Context, character: SelectedCharacter) -> list[Message]:
@@ -290,6 +296,9 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
     owner = character.shown(active)
     if reason := enabling.grey_settings(owner):
         found.append(Message(reason, "LIBRARY_DATA_DIRECT"))
+    if character.enabled and settings_of(owner).use_solved_shapes and not has_solved_shapes(owner):
+        text = NOTHING_SOLVED.format(name=character.name)
+        found.append(Message(text, "INFO", DQC_OT_solve_folds.bl_idname, "Solve"))
     if character.enabled and not Settings.of(owner).acts("factor"):
         found.append(Message(NEEDS_COMPENSATED))
     if character.keeper is not None and active in character.with_own:
@@ -299,6 +308,7 @@ def messages(context: Context, character: SelectedCharacter) -> list[Message]:
     return [*found, Message(reported, "CHECKMARK")] if reported else found
 
 
+NOTHING_SOLVED = "{name} shows no solved shapes yet: Solve Folds makes them. It takes minutes."
 # Pixels at interface scale 1 that the text of a line does not get: of the icon and the tabs, and of
 # the button Fix.
 _LINE_MARGIN, _FIX_WIDTH = 80, 60
@@ -321,7 +331,7 @@ def _message_line(layout: UILayout, context: Context, character: SelectedCharact
     if first.fix:
         button = row.row(align=True)
         button.ui_units_x = 2.4
-        button.operator(first.fix, text="Fix")
+        button.operator(first.fix, text=first.button)
 
 
 class DQC_OT_messages(Refusing, Operator):

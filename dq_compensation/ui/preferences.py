@@ -30,6 +30,7 @@ _LOOKS = (
     ("AS_PAINTED", "As Painted", "Compensated, with the weights as they are painted"),
     ("SOFT", "Soft", "Compensated, with weights that act softly: most folds and rings go"),
     ("SOFT_WITH_TWIST", "Soft with Twist", "Soft, and twists are spread along limbs"),
+    ("SOLVED", "Solved", "Soft with Twist, and with its folds once Solve Folds has made them"),
     ("AS_SET_BELOW", "As Set Below", "The settings below"),
 )
 _IDENTIFIERS = [identifier for identifier, *_ in _LOOKS]

@@ -7,3 +7,4 @@ settings.curve = "MEASURED"
 settings.use_ball_joints = True
 settings.softness = 0.5
 settings.twist_spread = 0.0
+settings.use_solved_shapes = False

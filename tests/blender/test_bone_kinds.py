@@ -19,7 +19,7 @@ from dq_compensation.lifecycle.reconcile import reconcile
 from dq_compensation.modifier.written_record import found_bones
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui.joints import DQC_OT_take_bone_for, _about, _listed
-from dq_compensation.ui.operators import copy_settings
+from dq_compensation.ui.looks import copy_settings
 from tests.blender.character_scenes import limb_in_two
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import edit_mode, evaluated_positions

@@ -198,5 +198,10 @@ def test_keys_compare_and_toggle() -> None:
     configuration: Any = bpy.context.window_manager.keyconfigs.addon
     items = configuration.keymaps["3D View"].keymap_items
     found = {item.idname: (item.type, item.ctrl) for item in items if item.shift and item.alt}
-    keys = {"dqc.compare": ("D", 0), "dqc.compare_volume": ("V", 0), "dqc.toggle": ("D", 1)}
+    keys = {
+        "dqc.compare": ("D", 0),
+        "dqc.compare_volume": ("V", 0),
+        "dqc.compare_solved": ("F", 0),
+        "dqc.toggle": ("D", 1),
+    }
     assert found == keys

@@ -28,7 +28,7 @@ from dq_compensation.scene.settings.object_settings import (
     settings_of,
 )
 from dq_compensation.ui import panels
-from dq_compensation.ui.operators import DQC_OT_preset_add, copy_groups, copy_settings
+from dq_compensation.ui.looks import DQC_OT_preset_add, copy_groups, copy_settings
 from environments import PROJECT
 from tests.blender.recorded_layout import RecordedLayout
 from tests.limb import build_limb
@@ -118,7 +118,9 @@ def test_the_panel_shows_each_that_changes_the_method(limb: bpy.types.Object) ->
     panels._sliders(layout, limb)
     panels._method(layout, bpy.context, limb)
     panels._groups(layout, limb)
-    assert set(layout.names("prop")) >= set(METHOD_SETTINGS) - set(BONE_SETTINGS)
+    # The switch of solved shapes is beside the buttons that make them: `test_solved_look`.
+    shown = {*layout.names("prop"), "use_solved_shapes"}
+    assert shown >= set(METHOD_SETTINGS) - set(BONE_SETTINGS)
 
 
 def test_choices_are_those_of_the_types() -> None:

@@ -19,7 +19,7 @@ from dq_compensation.scene.binding.numpy_evaluator import evaluate
 from dq_compensation.scene.settings.bone_texts import text_of_names
 from dq_compensation.scene.settings.object_settings import Settings, settings_of
 from dq_compensation.ui.joints import DQC_OT_joint_strength, _listed
-from dq_compensation.ui.operators import copy_settings
+from dq_compensation.ui.looks import copy_settings
 from human.poses import apply_pose, random_pose, rotation
 from tests.blender.enabled_scenes import check, enable, select
 from tests.blender.scene_builders import evaluated_positions

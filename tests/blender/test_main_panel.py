@@ -19,8 +19,8 @@ from dq_compensation.scene.selected_characters import NOTHING_SELECTED
 from dq_compensation.scene.settings.object_settings import CHARACTER_SETTINGS, settings_of
 from dq_compensation.session.status import status_of
 from dq_compensation.steps import Progress
-from dq_compensation.ui import operators, panels
-from dq_compensation.ui.operators import known_looks, look_of
+from dq_compensation.ui import looks, panels
+from dq_compensation.ui.looks import known_looks, look_of
 from dq_compensation.ui_shared import reporting
 from tests.blender.enabled_scenes import enabled_limb, select
 from tests.blender.libraries import collected, load_collection, overridden
@@ -90,7 +90,9 @@ def test_the_look_is_the_preset_whose_values_the_character_has(rig: Object) -> N
     for name in ("Soft with Twist", "Soft", "As Painted"):
         choose(name)
         assert shown_look() == name
-    rig.dq_compensation.softness = 0.3
+    choose("Solved")
+    assert shown_look() == "Soft with Twist"  # nothing is solved
+    rig.dq_compensation.twist_spread, rig.dq_compensation.softness = 0.0, 0.3
     assert shown_look() == "Custom"
     rig.dq_compensation.softness = 0.5
     assert shown_look() == "Soft"
@@ -137,7 +139,7 @@ def test_of_equal_looks_the_one_that_was_chosen_is_shown_and_removed(
     window_manager = MagicMock()
     window_manager.invoke_confirm.side_effect = lambda *_, title: asked.append(title)
     context = MagicMock(window_manager=window_manager)
-    invoke: Any = operators.DQC_OT_preset_add.invoke
+    invoke: Any = looks.DQC_OT_preset_add.invoke
     invoke(MagicMock(remove_name=True), context, MagicMock())
     (title,) = asked
     assert title.startswith("Remove the look ")
@@ -236,7 +238,7 @@ def test_a_look_is_for_the_active_character_and_with_alt_for_all(rig: Object) ->
             chosen.append(self.active_only)
             return bpy.ops.dqc.preset_apply(filepath=self.filepath, active_only=self.active_only)
 
-    invoke: Any = operators.DQC_OT_preset_apply.invoke
+    invoke: Any = looks.DQC_OT_preset_apply.invoke
     invoke(Pressed(), bpy.context, event)
     assert (rig.dq_compensation.softness, values(other)) == (0.5, before)
     event.alt = True

@@ -25,7 +25,7 @@ from dq_compensation.scene.settings.addon_preferences import (
 )
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.setup_check.findings import check_outdated, mark_all_touched
-from dq_compensation.ui.operators import copy_settings
+from dq_compensation.ui.looks import copy_settings
 from dq_compensation.ui.preferences import DQCompensationPreferences
 from tests.blender.enabled_scenes import select
 from tests.blender.scene_builders import character, evaluated_positions
@@ -205,7 +205,7 @@ def test_a_script_names_a_look_and_settings_beside_it_win(preferences: Any) -> N
     api.enable(obj, look="AS_PAINTED")
     assert look_of(obj) == LOOKS["AS_PAINTED"]
     wrong: Any = "SHINY"
-    with pytest.raises(api.UserError, match="AS_PAINTED, SOFT, SOFT_WITH_TWIST"):
+    with pytest.raises(api.UserError, match="AS_PAINTED, SOFT, SOFT_WITH_TWIST, SOLVED"):
         api.enable(obj, look=wrong)
 
 

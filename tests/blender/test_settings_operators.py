@@ -11,14 +11,19 @@ import pytest
 from dq_compensation.scene.blender.rigging import rig_of
 from dq_compensation.scene.settings.object_settings import settings_of
 from dq_compensation.ui import operators
-from dq_compensation.ui.operators import copy_groups
+from dq_compensation.ui.looks import copy_groups
 from tests.blender.enabled_scenes import enabled_limb, select
 from tests.blender.scene_builders import evaluated_positions
 
 pytestmark = pytest.mark.usefixtures("addon")
 
 # The softness and the spread of twists of the presets that come with the add-on.
-SHIPPED = {"As Painted": (0.0, 0.0), "Soft": (0.5, 0.0), "Soft with Twist": (0.5, 1.0)}
+SHIPPED = {
+    "As Painted": (0.0, 0.0),
+    "Soft": (0.5, 0.0),
+    "Soft with Twist": (0.5, 1.0),
+    "Solved": (0.5, 1.0),
+}
 
 
 def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object]:

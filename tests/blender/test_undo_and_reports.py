@@ -19,6 +19,7 @@ ONLY_LOOK = {
     "check",
     "compare",
     "compare_volume",
+    "compare_solved",
     "help",
     "messages",
     "preferences_reset",

@@ -171,7 +171,7 @@ def method(step: Step) -> Wait:
 
 
 def look(step: Step) -> Wait:
-    """Open the menu Look and choose Soft with Twist by its keys: soft weights are made; undo."""
+    """Open the menu Look and choose Solved by its keys: Soft with Twist, and an offer; undo."""
     window = step.window
     yield from step.enable()
     painted = yield from step.look("As Painted")
@@ -188,7 +188,8 @@ def look(step: Step) -> Wait:
         lambda: step.settings.native.soft_copy is not None, "No soft weights are made."
     )
     yield from window.wait(100)
-    soft = yield from step.look("Soft with Twist")
+    step.expect(step.rig.dq_compensation.use_solved_shapes, "Solved shapes are on")
+    soft = yield from step.look("Solved, and nothing is solved")
     step.expect_changed(soft, painted, "The elbow is softer", 0.001)
     yield from step.undo(lambda: step.settings.softness == 0.0, "Ctrl Z takes the look back")
     step.expect(step.settings.twist_spread == 0.0, "all of it")

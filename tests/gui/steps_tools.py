@@ -438,8 +438,26 @@ def sculpt(step: Step) -> Wait:
     step.expect_changed(shaped, before, "The example changes the elbow", 0.001)
 
 
+def _switch_solved(step: Step, before: Picture, solved: Picture) -> Wait:
+    """Click Solved Shapes twice, and hold the key."""
+    window = step.window
+    for state, expected in (("off", before), ("on", solved)):
+        yield from window.press("dq_compensation.use_solved_shapes")
+        yield from window.wait(20)
+        step.expect_same((yield from step.look(f"Solved Shapes {state}")), expected, state)
+    yield from window.over_view()
+    yield from window.event("F", "PRESS", shift=True, alt=True)
+    yield from window.wait(40)
+    held = yield from step.look("Shift Alt F is held")
+    step.expect_changed(held, solved, "Held", 0.001)
+    yield from window.over_view()
+    yield from window.event("F", "RELEASE")
+    yield from window.wait(40)
+    step.expect_same((yield from step.look("It is let go")), solved, "Let go")
+
+
 def solve_folds(step: Step) -> Wait:
-    """Click Solve Folds with the forearm selected: the bent elbow folds; Remove Solved; undo."""
+    """Solve Folds of the forearm: the bent elbow folds; switch, keys, Remove Solved; undo."""
     window = step.window
     yield from step.enable()
     yield from window.open_panel('page="by_example"')
@@ -455,6 +473,9 @@ def solve_folds(step: Step) -> Wait:
     window.area.spaces.active.overlay.show_overlays = False
     before, shown = (yield from step.look("Before")), step.positions()
     yield from window.press("dqc.solve_folds")
+    yield from window.wait(60)
+    yield from step.look("Estimate")
+    yield from window.key("RET")
     yield from window.wait_until(
         lambda: step.settings.solved_shapes is not None, "Nothing has been solved."
     )
@@ -463,6 +484,7 @@ def solve_folds(step: Step) -> Wait:
     step.expect_changed(solved, before, "The elbow folds", 0.001)
     farthest = float(np.linalg.norm(step.positions() - shown, axis=1).max())
     step.expect(0.002 < farthest < 0.05, f"vertices go up to {1000.0 * farthest:.1f} mm elsewhere")
+    yield from _switch_solved(step, before, solved)
     yield from window.press("dqc.remove_solved", 0.75)
     step.expect(step.settings.solved_shapes is None, "Remove Solved removes them")
     step.expect_same((yield from step.look("Removed")), before, "Removed")

@@ -260,6 +260,7 @@ EXCUSED = {
     "test_motion": "draws in a window and touches no file; `tests/gui` presses it",
     "stop_softness": "stops a timer that only a window has; `test_softness_waits.py` stops it",
     "solve_folds": "takes too long; `test_solve_folds.py` runs it",
+    "compare_solved": "needs solved shapes; `test_solved_look.py` holds the key",
     "solve_folds_again": "as `solve_folds`",
     "remove_solved": "removes what `solve_folds` makes",
     "preferences_reset": "changes the user's preferences and no file",

@@ -461,12 +461,13 @@ class Binding:
         """The solved shapes that act on the object; None where there are none.
 
         They are of the mesh's own vertices: where modifiers are followed, none acts. With another
-        method than the one on which they were made, none acts. The same object comes back.
+        method than the one on which they were made, and without `use_solved_shapes`, none acts. The
+        same object comes back.
         """
         read = self.solved
         if read is None or read.shapes is None or self.followed:
             return None
-        if read.base != settings.acting_method:
+        if not settings.use_solved_shapes or read.base != settings.acting_method:
             return None
         names = settings.bones_left_out("shapes_left_out")
         bones = read.shapes.hats.behind.tolist()

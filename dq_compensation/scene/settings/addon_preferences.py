@@ -22,12 +22,19 @@ NEW = "new_"
 FOR_NEW_CHARACTERS = ("display", "method", "factor", "curve", "use_mesh_joints", "use_ball_joints")
 """The settings of an object that a preference gives to new characters: `new_method` and so on."""
 
-Look = Literal["AS_PAINTED", "SOFT", "SOFT_WITH_TWIST"]
-_LOOK = {"method": "COMPENSATED", "factor": 1.0, "curve": "MEASURED", "use_ball_joints": True}
+Look = Literal["AS_PAINTED", "SOFT", "SOFT_WITH_TWIST", "SOLVED"]
+_LOOK = {
+    "method": "COMPENSATED",
+    "factor": 1.0,
+    "curve": "MEASURED",
+    "use_ball_joints": True,
+    "use_solved_shapes": False,
+}
 LOOKS: dict[Look, dict[str, Any]] = {
     "AS_PAINTED": _LOOK | {"softness": 0.0, "twist_spread": 0.0},
     "SOFT": _LOOK | {"softness": 0.5, "twist_spread": 0.0},
     "SOFT_WITH_TWIST": _LOOK | {"softness": 0.5, "twist_spread": 1.0},
+    "SOLVED": _LOOK | {"softness": 0.5, "twist_spread": 1.0, "use_solved_shapes": True},
 }
 """The settings of the looks that a new character can get: those of the presets with these names."""
 

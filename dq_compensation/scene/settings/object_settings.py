@@ -302,6 +302,13 @@ class MethodSettings(JointSettings):
         default="",
         **_OF_CHARACTER,
     )
+    use_solved_shapes: bool = props.BoolProperty(
+        name="Solved Shapes",
+        description="Show the shapes that Solve Folds has made, where there are any. The list "
+        "Joints has a switch for each joint",
+        default=False,
+        **_OF_CHARACTER,
+    )
     shapes_left_out: str = props.StringProperty(
         name="Shapes Left Out",
         description="The bones at whose heads solved shapes do not act: names with commas between "
@@ -706,7 +713,7 @@ class Settings(MethodSettings):
             return True  # the direction of the limbs distinguishes example poses
         if setting == "blend_group":
             return self.acting_method in BLENDED_METHODS
-        if setting == "shapes_left_out":
+        if setting in {"use_solved_shapes", "shapes_left_out"}:
             return True  # shapes act with the method on which they were made
         return self.acting_method == "COMPENSATED"
 

@@ -1,0 +1,133 @@
+"""The joints that controls bend, a subject of its own: found by turning them on a copy of the rig.
+
+Nothing is known from names, constraints or drivers: what counts is what Blender evaluates, as the
+rig is switched now. The pose in the scene stays untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ...analysis.joint_softness import parents_at_joints
+from ...arrays import Float64s
+from ...core.vectors import unit_or
+from ..blender.scenes import scene_aside
+from ..settings.object_settings import Settings
+from .binding import Binding
+
+# How far a control is turned, radians, moved, in parts of its length, and scaled.
+_TURN, _MOVE, _SCALE = np.radians(10.0), 0.2, 0.8
+# The least change of a joint's angle that counts, degrees, and in parts of the largest: bones that
+# stretch or are scaled sway a little beside the joint that turns.
+_LEAST, _LEAST_PART = 1.0, 0.2
+
+
+def joints_of_controls(
+    rig: bpy.types.Object, binding: Binding, settings: Settings, controls: Sequence[str]
+) -> dict[str, list[str]]:
+    """The joints that bones bend which move no skin themselves.
+
+    An angle is that between a bone that moves skin and the one that it turns with; a twist changes
+    none. Keys and strips of the rig do not act meanwhile; its drivers and constraints do.
+
+    Args:
+        rig: the original armature object; its current pose is where controls are turned from.
+        binding: of a mesh on it.
+        settings: by which its joints are found.
+        controls: names of bones of the rig.
+
+    Returns:
+        for each control the bones at whose heads it changes an angle, the largest change first;
+        none where it changes none, as where the rig is switched to other controls.
+    """
+    skin = binding.skin(settings)
+    parents, skeleton = parents_at_joints(skin), binding.skeleton
+    behind = np.flatnonzero((parents >= 0) & skin.moves)
+    limbs = unit_or(skeleton.tails - skeleton.heads, 0.0)[behind]
+    found = dict[str, list[str]]()
+    with _copy_aside(rig) as (copy, layer):
+
+        def directions() -> Float64s:
+            """Of each bone behind a joint, in the axes of the one before it, shape (j, 3)."""
+            layer.update()
+            matrices = binding.pose_matrices(copy.evaluated_get(cast("Any", layer.depsgraph)))
+            linear = matrices[: skeleton.bone_count, :3, :3]
+            pointing = np.einsum("jab,jb->ja", linear[behind], limbs)
+            return unit_or(np.linalg.solve(linear[parents[behind]], pointing[..., None])[..., 0], 0)
+
+        before = directions()
+        for name in controls:
+            bone, largest = copy.pose.bones[name], np.zeros(len(behind))
+            basis = bone.matrix_basis.copy()
+            for change in _changes(bone):
+                bone.matrix_basis = basis @ change
+                cosines = (directions() * before).sum(axis=1)
+                angles = np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
+                # Scale curls fingers by their control; elsewhere it only tilts what hangs there.
+                turns_or_moves = change.to_3x3().is_orthogonal
+                if turns_or_moves or angles.max(initial=0.0) > largest.max(initial=0.0):
+                    largest = np.maximum(largest, angles)
+            bone.matrix_basis = basis
+            least = max(_LEAST, _LEAST_PART * largest.max(initial=0.0))
+            order = np.argsort(-largest, kind="stable")
+            found[name] = [
+                skeleton.names[behind[row]] for row in order.tolist() if largest[row] >= least
+            ]
+    return found
+
+
+def _changes(bone: bpy.types.PoseBone) -> list[Matrix]:
+    """What an animator may do to a bone, by its locks: turn, move both ways, scale."""
+    found, may_turn = list[Matrix](), not all(bone.lock_rotation[:])
+    for number, axis in enumerate("XYZ"):
+        if may_turn and not bone.lock_rotation[number]:
+            found.append(Matrix.Rotation(_TURN, 4, axis))
+        if not bone.lock_location[number]:
+            for sign in (1.0, -1.0):
+                way = [0.0, 0.0, 0.0]
+                way[number] = sign * _MOVE * bone.length
+                found.append(Matrix.Translation(way))
+    if not bone.lock_scale[1]:
+        found.append(Matrix.Scale(_SCALE, 4))
+    return found
+
+
+@contextmanager
+def _copy_aside(
+    rig: bpy.types.Object,
+) -> Generator[tuple[bpy.types.Object, bpy.types.ViewLayer]]:
+    """A copy of an armature object in a scene of its own, without what it plays."""
+    with scene_aside(bpy.context.scene) as scene:
+        copy = cast("bpy.types.Object", rig.copy())
+        try:
+            animation: Any = copy.animation_data
+            if animation is not None:
+                animation.action, animation.use_nla = None, False
+            _look_at_copy(rig, copy)
+            scene.collection.objects.link(copy)
+            yield copy, scene.view_layers[0]
+        finally:
+            bpy.data.objects.remove(copy)
+
+
+def _look_at_copy(rig: bpy.types.Object, copy: bpy.types.Object) -> None:
+    """Let constraints and drivers of a copy ask the copy where they ask the original."""
+    constraints = [each for bone in copy.pose.bones for each in bone.constraints]
+    for constraint in cast("list[Any]", constraints):
+        for owner in (constraint, *getattr(constraint, "targets", ())):
+            for name in ("target", "pole_target"):
+                if getattr(owner, name, None) == rig:
+                    setattr(owner, name, copy)
+    if copy.animation_data is None:
+        return
+    for curve in copy.animation_data.drivers:
+        for variable in curve.driver.variables:
+            for target in variable.targets:
+                if target.id == rig:
+                    target.id = copy

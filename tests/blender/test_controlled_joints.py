@@ -1,0 +1,107 @@
+"""Which joints a control bends: Rigify's controls and plain ones, and nothing stays changed."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+
+from dq_compensation import api
+from dq_compensation.lifecycle.following import binding_with_current_softness
+from dq_compensation.scene.binding.controlled_joints import joints_of_controls
+from dq_compensation.scene.settings.object_settings import Settings
+from tests.blender.scene_builders import edit_mode
+from tests.blender.solved_scenes import ELBOW, WRIST, pose
+from tests.kept_files import new_file
+from tests.limb import BONE_LENGTH, build_limb
+from tests.rigify_human import new_file_with_rigify_human
+
+pytestmark = pytest.mark.usefixtures("addon")
+Object = bpy.types.Object
+
+
+def bent_by(obj: Object, *controls: str) -> dict[str, list[str]]:
+    binding = binding_with_current_softness(obj, bpy.context.evaluated_depsgraph_get())
+    return joints_of_controls(obj.find_armature(), binding, Settings.of(obj), controls)
+
+
+def state(rig: Object) -> tuple[object, ...]:
+    """The pose of a rig, and how many data-blocks there are."""
+    basis = [value for bone in rig.pose.bones for row in bone.matrix_basis for value in row]
+    return basis, len(bpy.data.objects), len(bpy.data.scenes), len(bpy.data.armatures)
+
+
+def test_rigifys_controls_bend_the_joints_of_their_limbs() -> None:
+    obj, rig = new_file_with_rigify_human()
+    api.enable(obj)
+    before = state(rig)
+    found = bent_by(obj, "hand_ik.L", "f_index.01_master.L", "root", "forearm_fk.L", "thigh_ik.R")
+    assert set(found["hand_ik.L"]) == {"DEF-upper_arm.L", "DEF-forearm.L", "DEF-hand.L"}
+    fingers = [name for name in found["f_index.01_master.L"] if "f_index" in name]
+    assert set(fingers) == {"DEF-f_index.01.L", "DEF-f_index.02.L", "DEF-f_index.03.L"}
+    assert fingers == found["f_index.01_master.L"]
+    assert found["root"] == []
+    assert found["forearm_fk.L"] == []  # the arm follows its IK controls
+    assert set(found["thigh_ik.R"]) == {"DEF-thigh.R", "DEF-shin.R"}
+    assert state(rig) == before
+
+
+def test_what_a_control_bends_follows_the_switch_of_the_rig() -> None:
+    obj, rig = new_file_with_rigify_human()
+    api.enable(obj)
+    rig.pose.bones["upper_arm_parent.L"]["IK_FK"] = 1.0
+    rig.update_tag()
+    bpy.context.view_layer.update()
+    found = bent_by(obj, "hand_ik.L", "forearm_fk.L")
+    assert found == {"hand_ik.L": [], "forearm_fk.L": ["DEF-forearm.L"]}
+
+
+def with_controls() -> tuple[Object, Object]:
+    """A limb whose wrist copies a control; an IK control moves the chain; one does nothing."""
+    new_file()
+    obj, armature = build_limb()
+    with edit_mode(armature):
+        bones = armature.data.edit_bones
+        for name, place in (("turns", 2), ("pulls", 3), ("idle", 1)):
+            bone = bones.new(name)
+            bone.use_deform = False
+            bone.head, bone.tail = (place * BONE_LENGTH, 0, 0), ((place + 1) * BONE_LENGTH, 0, 0)
+            bone.matrix = bones["Hand"].matrix if name == "turns" else bone.matrix
+    copy = armature.pose.bones[WRIST].constraints.new("COPY_ROTATION")
+    copy.target, copy.subtarget = armature, "turns"
+    pose(armature, Lower=20)
+    api.enable(obj)
+    return obj, armature
+
+
+def test_plain_controls_bend_what_follows_them() -> None:
+    obj, armature = with_controls()
+    found = bent_by(obj, "turns", "idle")
+    assert found == {"turns": [WRIST], "idle": []}
+    for bone in armature.pose.bones[WRIST].constraints:
+        armature.pose.bones[WRIST].constraints.remove(bone)
+    pull = armature.pose.bones[ELBOW].constraints.new("IK")
+    pull.target, pull.subtarget, pull.chain_count = armature, "pulls", 2
+    armature.pose.bones["pulls"].location = (0.1, -0.7, 0.0)
+    bpy.context.view_layer.update()
+    # The wrist, too: the hand hangs at the chain.
+    assert bent_by(obj, "pulls")["pulls"][0] == ELBOW
+    # What is keyed does not hold the control.
+    control = armature.pose.bones["pulls"]
+    control.keyframe_insert("location", frame=1)
+    before = state(armature)
+    assert bent_by(obj, "pulls")["pulls"][0] == ELBOW
+    assert state(armature) == before
+
+
+def test_locked_channels_are_not_used() -> None:
+    obj, armature = with_controls()
+    control = armature.pose.bones["turns"]
+    control.lock_rotation = (True, True, True)
+    assert bent_by(obj, "turns") == {"turns": []}
+    control.lock_rotation = (True, False, True)
+    # About its length it is a twist, which changes no angle.
+    assert bent_by(obj, "turns") == {"turns": []}
+    control.lock_rotation = (False, True, True)
+    assert bent_by(obj, "turns") == {"turns": [WRIST]}
+    assert np.isfinite(state(armature)[0]).all()
