@@ -244,7 +244,10 @@ def test_as_many_shapes_act_at_once_as_poses_show(seed: int) -> None:
     every = np.array(list(product(range(4), range(4, 9))), np.int32)
     listed = every if seed == 0 else every[np.sort(random.choice(20, 3 + seed, replace=False))]
     block = ShapeBlock(
-        np.array([0, 1], np.int32), listed, np.zeros(0, np.intp), np.zeros((len(listed), 0, 3))
+        np.array([0, 1], np.int32),
+        listed,
+        np.zeros(0, np.intp),
+        np.zeros((len(listed), 0, 3), np.float32),
     )
     identity = np.array([1.0, 0.0, 0.0, 0.0])
     of_hinge = [_swing_quaternion(0.0, angle) for angle in (-50, -20, 20, 60, 100, 150)]

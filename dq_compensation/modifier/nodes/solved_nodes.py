@@ -100,12 +100,12 @@ def with_solved_shapes(
 
 
 def _sum_of_shapes(
-    build: TreeBuilder, held: Geometry, shapes: Cloud, row: Integer, first: Integer, *, count: int
+    build: TreeBuilder, held: Geometry, shapes: Cloud, row: Integer, first: Scalar, *, count: int
 ) -> Vector:
     """The offsets of so many shapes of a block from `first` on, times their weights."""
     parts: list[Vector] = []
     for number in range(count):
-        shape = first.plus(number) if number else first
+        shape = Integer.of(first).plus(number) if number else first
         start: Integer = shapes.at("start", shape)
         offset: Vector = held.sample(build.position, start.plus(row))
         parts.append(offset * shapes.at("weight", shape))
