@@ -20,6 +20,7 @@ from ..bake.bake_reports import (
 from ..errors import BindingError, PoseError, UserError
 from ..folds.character_folds import FoldFigures, FoldsReport, SolvedJointReport
 from ..folds.shape_editing import ShapePose, SolvedShape
+from ..folds.shared_folds import SharedReport
 from ..pipeline.bones.bones_baking import RemovalReport
 from ..pipeline.crowds.crowd_functions import bake_crowd, crowds
 from ..pipeline.files.files import CacheReport
@@ -102,6 +103,7 @@ __all__ = [
     "RemovalReport",
     "SettingValues",
     "ShapePose",
+    "SharedReport",
     "SofteningReport",
     "SolvedJointReport",
     "SolvedShape",
