@@ -15,6 +15,7 @@ from ..errors import BindingError, PoseError, UserError
 from ..folds.character_folds import FoldFigures, FoldsReport, SolvedJointReport
 from ..folds.estimate import FoldsEstimate
 from ..folds.shape_editing import ShapePose, SolvedShape
+from ..folds.shared_folds import SharedReport
 from ..pipeline.bones.bakes_removal import RemovalReport
 from ..pipeline.bones.bones_reports import BonesReport, JointReport
 from ..pipeline.correctives.corrective_reports import CorrectiveReport
@@ -106,6 +107,7 @@ __all__ = [
     "RemovalReport",
     "SettingValues",
     "ShapePose",
+    "SharedReport",
     "SofteningReport",
     "SolvedJointReport",
     "SolvedShape",
