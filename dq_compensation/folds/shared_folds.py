@@ -18,7 +18,7 @@ import numpy as np
 from ..analysis.flesh.measures import SkinMeasures
 from ..analysis.flesh.region import FleshRegion
 from ..analysis.folding_joints import JointsTogether, together_matrices
-from ..arrays import Float64s, Floats, Int64s
+from ..arrays import Booleans, Float64s, Floats, Int64s
 from ..scene.blender.triangle_trees import SurfaceTree
 from ..wording import counted, listed
 from .joined_body import JoinedBody
@@ -109,21 +109,30 @@ class SharedFolds:
         places = np.concatenate((self._stops, self._stops - 0.5 * self._step))
         base, added = self._crossings(places, editings)
         yield 0.5
-        # A place between is helped by all stops round it.
         crossed = places[added > _FEW * base]
-        apart = np.abs(self._stops[:, None] - crossed) / self._step
-        kept = self._stops[(apart <= 0.5).all(axis=2).any(axis=1)]
+        kept = self._stops[self._around(crossed)]
         shared = [editing.copied() for editing in editings]
         for stop in kept:
             self._share(stop, editings, shared)
         yield 0.7
-        after = self._crossings(places, shared)[1].sum()
-        if after > (1.0 - _FEW) * added.sum():
+        after = self._crossings(places, shared)[1]
+        if (worse := self._around(places[after > base])).any():
+            # Skin is never worse than without solved shapes: there it is as without them.
+            for stop in self._stops[worse]:
+                self._share(stop, editings, shared, without=True)
+            kept = self._stops[self._around(crossed) | worse]
+            after = self._crossings(places, shared)[1]
+        if (added <= base).all() and after.sum() > (1.0 - _FEW) * added.sum():
             return AS_MANY.format(joints=listed(self.names, 4))
         for mesh, editing in zip(self._body.meshes, shared, strict=True):
             mesh.editing = editing
-        crossings = int(base.sum()), int(added.sum()), int(after)
+        crossings = int(base.sum()), int(added.sum()), int(after.sum())
         return SharedReport(self.names, len(kept), crossings)
+
+    def _around(self, places: Float64s) -> Booleans:
+        """Shape (s,): the stops round some places; a place between is helped by all round it."""
+        apart = np.abs(self._stops[:, None] - places) / self._step
+        return np.asarray((apart <= 0.5).all(axis=2).any(axis=1))
 
     def _posed(self, place: Float64s) -> tuple[Float64s, Float64s]:
         """The matrices (B, 4, 4) and the base (n, 3) at a place."""
@@ -151,9 +160,18 @@ class SharedFolds:
         return base, played
 
     def _share(
-        self, stop: Float64s, editings: Sequence[ShapeEditing], shared: Sequence[ShapeEditing]
+        self,
+        stop: Float64s,
+        editings: Sequence[ShapeEditing],
+        shared: Sequence[ShapeEditing],
+        *,
+        without: bool = False,
     ) -> None:
-        """Add the shapes of one pose: of what each joint does, a part where others do, too."""
+        """Add the shapes of one pose: of what each joint does, a part where others do, too.
+
+        Args:
+            without: show the base there.
+        """
         matrices, _ = self._posed(stop)
         parts = np.zeros((len(self._joints.bones), len(self._body.vertices), 3))
         shapes = [editing.shapes() for editing in editings]
@@ -167,7 +185,8 @@ class SharedFolds:
             for row in rows
         ]
         points = np.arange(len(positions))
-        offsets = self._body.everywhere(points, shared_offsets(parts, np.array(away)))
+        sharing = np.zeros(positions.shape) if without else shared_offsets(parts, np.array(away))
+        offsets = self._body.everywhere(points, sharing)
         moved = parts.any(axis=2)
         for mesh, editing in zip(self._body.meshes, shared, strict=True):
             own = moved[:, self._body.point_of_vertex[mesh.rows]]

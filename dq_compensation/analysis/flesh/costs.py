@@ -1,4 +1,4 @@
-"""What it costs to solve the skin round joints, before it is solved: seconds and memory."""
+"""What solving the skin round joints costs, the mathematics: seconds and memory, before it is."""
 
 from __future__ import annotations
 
