@@ -297,6 +297,19 @@ def test_joints_of_the_human_play_without_crossings(bone: str) -> None:
     assert solved.after.volume_error < solved.before.volume_error
 
 
+def test_joints_that_bend_together_are_never_worse_than_without_solved_shapes() -> None:
+    """A little finger, whose parts do not help enough: there the skin is as without them."""
+    new_file()
+    obj, _ = build_human("default")
+    api.enable(obj, look="SOFT_WITH_TWIST")
+    report = api.solve_folds(obj, ["finger5-1.L", "finger5-2.L", "finger5-3.L"])
+    assert isinstance(report, FoldsReport)
+    assert len(report.together) >= 2
+    for shared in report.together:
+        base, _, played = shared.crossings
+        assert played <= base
+
+
 def test_neighbours_in_a_finger_of_the_human_share_what_both_move() -> None:
     """Bent together they do not cross, which they do by their own shapes added."""
     new_file()
